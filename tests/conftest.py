@@ -135,4 +135,4 @@ def _empty_redis(request: pytest.FixtureRequest) -> None:
         # A test before this one may have taken the cache away, which is then left alone for a while.
         counters.breaker.open_until = 0.0
         # What a process has at hand is of rows that are gone, and their numbers may come again.
-        kept_boards.forget()
+        kept_boards.at_hand.clear()

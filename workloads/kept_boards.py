@@ -30,7 +30,7 @@ SECONDS = 300
 PATIENCE, MAKING = 3.0, 10
 PAUSE = 0.05
 # How many boards a process has at hand: one of 2,000 lines takes some two megabytes.
-AT_HAND = 16
+MOST_AT_HAND = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class WorkLines(Sequence[Work]):
 
 # What this process read last under each key, with its mark: those who follow one team's work do not read thousands of
 # lines anew every few seconds.
-_boards: dict[str, tuple[str, Board]] = {}
+at_hand: dict[str, tuple[str, Board]] = {}
 HEAD, WORK = TypeAdapter(Head), TypeAdapter(Work)
 STORED = TypeAdapter(tuple[str, str, list[str]])
 # Another version of the portal, which knows other fields, finds nothing of this one's.
@@ -109,24 +109,14 @@ def kept(known: Known, *, now: datetime, make: Callable[[], Explained]) -> Board
     if not known.mark:
         return _board(make())
     key, mark = f"work:{known.team.pk}:{int(known.sees_all)}", f"{FORM}-{known.mark}"
-    known_mark, found = _boards.get(key, ("", None))
+    known_mark, found = at_hand.get(key, ("", None))
     if found is not None and known_mark == mark and found.holds(now):
         return found
     board = _stored(key, mark, now) or _made(key, mark, now, make)
-    if len(_boards) >= AT_HAND:
-        _boards.clear()
-    _boards[key] = mark, board
+    if key not in at_hand and len(at_hand) >= MOST_AT_HAND:
+        at_hand.clear()
+    at_hand[key] = mark, board
     return board
-
-
-def at_hand() -> int:
-    """How many boards this process has at hand."""
-    return len(_boards)
-
-
-def forget() -> None:
-    """Have no board at hand."""
-    _boards.clear()
 
 
 def _made(key: str, mark: str, now: datetime, make: Callable[[], Explained]) -> Board:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from workloads.observed import JobKey, Slices, Workload
+from workloads.observed import JobKey, Slices, Workload, slices_of
 from workloads.reading.facts import WORKLOAD
 from workloads.reading.values import (
     Object,
@@ -59,11 +59,7 @@ class Piece:
         """Those of them that are MIG slices."""
         if self.queued is not None:
             return self.queued.slices
-        found: dict[str, int] = {}
-        for times, each in self._slices_of_pods():
-            for profile, count in each:
-                found[profile] = found.get(profile, 0) + times * count
-        return slices_in(found)
+        return slices_of(self._slices_of_pods())
 
     def _slices_of_pods(self) -> Iterator[tuple[int, Slices]]:
         """How many pods there are of a shape, and the slices of one of them."""

@@ -34,17 +34,23 @@ def label(key: str) -> str:
 
 def in_one_line(details: Mapping[str, Any], *, title: str) -> str:
     """All of it for a list: `limit USD 100 → 400, month 2026-11-01`; not again what was given, which the title says."""
-    names = [
-        key for key in details if key not in INTERNAL and not (key == GIVEN and str(details[key]) in title)
-    ]
+    changed = _changed(details)
+    left_out = INTERNAL | {f"{key}_{BEFORE}" for key in changed}
     parts = []
-    for key in names:
-        was = f"{key}_{BEFORE}"
-        if was in details:
-            parts.append(f"{_named(key)} {plain(details[was]) or 'none'} → {plain(details[key]) or 'none'}")
-        elif details[key] and not (key.endswith(f"_{BEFORE}") and key.removesuffix(f"_{BEFORE}") in names):
-            parts.append(f"{_named(key)} {plain(details[key])}")
+    for key, value in details.items():
+        if key in left_out:
+            continue
+        if key in changed:
+            before = plain(details[f"{key}_{BEFORE}"])
+            parts.append(f"{_named(key)} {before or 'none'} → {plain(value) or 'none'}")
+        elif value and not (key == GIVEN and str(value) in title):
+            parts.append(f"{_named(key)} {plain(value)}")
     return ", ".join(parts)
+
+
+def _changed(details: Mapping[str, Any]) -> frozenset[str]:
+    """The names of what was something else before."""
+    return frozenset(key for key in details if f"{key}_{BEFORE}" in details)
 
 
 def _named(key: str) -> str:
@@ -53,10 +59,12 @@ def _named(key: str) -> str:
 
 def changes(details: Mapping[str, Any]) -> list[Changed]:
     """What changed, in the order in which it was written down."""
-    found = []
-    for key, value in details.items():
-        if f"{key}_{BEFORE}" in details:
-            found.append(Changed(label(key), plain(details[f"{key}_{BEFORE}"]), plain(value)))
+    changed = _changed(details)
+    found = [
+        Changed(label(key), plain(details[f"{key}_{BEFORE}"]), plain(value))
+        for key, value in details.items()
+        if key in changed
+    ]
     before, after = details.get(BEFORE), details.get(AFTER)
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         fields = dict.fromkeys([*before, *after])
@@ -68,8 +76,8 @@ def changes(details: Mapping[str, Any]) -> list[Changed]:
 
 def others(details: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Facts of everything that is not a change, for the part `key_values`; moments are moments."""
-    said = {key for key in details if f"{key}_{BEFORE}" in details}
-    said |= {f"{key}_{BEFORE}" for key in said} | INTERNAL
+    changed = _changed(details)
+    said = {*changed, *(f"{key}_{BEFORE}" for key in changed), *INTERNAL}
     if BEFORE in details and AFTER in details:
         said |= {BEFORE, AFTER}
     return [

@@ -160,9 +160,9 @@ def event(namespace: str, message: str) -> Object:
 @pytest.fixture(autouse=True)
 def nothing_at_hand() -> Iterator[None]:
     """What another test explained is not at hand in this one."""
-    kept_boards.forget()
+    kept_boards.at_hand.clear()
     yield
-    kept_boards.forget()
+    kept_boards.at_hand.clear()
 
 
 @pytest.fixture
@@ -464,7 +464,7 @@ def test_what_lies_in_the_cache_and_is_not_ours_is_made_anew(scene: Scene, found
     scene.board(now)
     mark = cache.get(key)[0]
     cache.set(key, [mark, *found[1:]] if isinstance(found, list) else found)
-    kept_boards.forget()
+    kept_boards.at_hand.clear()
     assert list(scene.board(now).work) == scene.anew(now)
     assert not copies_read(scene)
 
@@ -482,15 +482,27 @@ def test_without_the_shared_cache_a_process_explains_what_it_has_not_at_hand(
     now = timezone.now()
     assert copies_read(scene, now)
     assert list(scene.board(now).work) == scene.anew(now)
-    kept_boards.forget()
+    kept_boards.at_hand.clear()
     assert copies_read(scene)
 
 
 def test_a_process_has_so_many_boards_at_hand_and_no_more() -> None:
-    for number in range(kept_boards.AT_HAND + 1):
-        known = Marked(type("Team", (), {"pk": number}))
-        kept_boards.kept(known, now=timezone.now(), make=lambda: EMPTY)  # type: ignore[arg-type]
-    assert 0 < kept_boards.at_hand() <= kept_boards.AT_HAND
+    for number in range(kept_boards.MOST_AT_HAND + 1):
+        keep(number)
+    assert 0 < len(kept_boards.at_hand) <= kept_boards.MOST_AT_HAND
+
+
+def test_a_change_of_one_team_leaves_the_boards_of_the_others_at_hand() -> None:
+    for number in range(kept_boards.MOST_AT_HAND):
+        keep(number)
+    keep(0, mark="another")
+    assert len(kept_boards.at_hand) == kept_boards.MOST_AT_HAND
+
+
+def keep(number: int, *, mark: str = "m") -> None:
+    """Have the work of a team explained, and kept: a team of no other test, for what is kept for all stays."""
+    known = Marked(type("Team", (), {"pk": 1_000_000 + number}), mark=mark)
+    kept_boards.kept(known, now=timezone.now(), make=lambda: EMPTY)  # type: ignore[arg-type]
 
 
 def test_of_many_that_look_at_once_one_explains() -> None:

@@ -8,7 +8,17 @@ from workloads.observed.facts import Facts
 from workloads.observed.pods import Event, Node, Nodes, Pod, Waiting
 from workloads.observed.queues import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
-from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Slices, Workload, by_profile
+from workloads.observed.work import (
+    Check,
+    Condition,
+    Job,
+    JobKey,
+    PodSet,
+    Slices,
+    Workload,
+    by_profile,
+    slices_of,
+)
 
 __all__ = [
     "Ahead",
@@ -38,4 +48,5 @@ __all__ = [
     "Waiting",
     "Workload",
     "by_profile",
+    "slices_of",
 ]

@@ -1,6 +1,6 @@
 """The job that somebody created, and the Workload that Kueue made for it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,6 +28,15 @@ class Check:
 
 # MIG slices: how many there are of each profile, such as ("1g.10gb", 2).
 Slices = tuple[tuple[str, int], ...]
+
+
+def slices_of(pods: Iterable[tuple[int, Slices]]) -> Slices:
+    """The slices that pods ask for together: of each shape how many pods there are, and the slices of one."""
+    found: dict[str, int] = {}
+    for count, slices in pods:
+        for profile, each in slices:
+            found[profile] = found.get(profile, 0) + count * each
+    return tuple(sorted(found.items()))
 
 
 def by_profile(gpus: int, slices: Slices) -> dict[str, int]:
@@ -99,13 +108,7 @@ class Workload:
     @property
     def slices(self) -> Slices:
         """Those of them that are MIG slices."""
-        if not any(one.slices for one in self.pod_sets):
-            return ()
-        found: dict[str, int] = {}
-        for one in self.pod_sets:
-            for profile, count in one.slices:
-                found[profile] = found.get(profile, 0) + one.count * count
-        return tuple(sorted(found.items()))
+        return slices_of((one.count, one.slices) for one in self.pod_sets)
 
     @property
     def largest_pod(self) -> int:
