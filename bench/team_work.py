@@ -80,6 +80,7 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
         others=[
             Goal("queries of the API's answer", asked["api"], most=MOST_QUERIES),
             Goal("queries of the page, session and frame included", asked["page"]),
+            Goal("queries of the page as it renews itself", asked["renewal"], most=MOST_QUERIES),
             Goal(
                 f"the API's answer with all {count:,}, ratio",
                 statistics.median(theirs for _, theirs, _ in figures)
@@ -274,16 +275,22 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def queries(person: User, tenancy: Tenancy) -> dict[str, int]:
-    """How many queries the API's answer and the page take."""
+    """How many queries the API's answer, the page and its live part take."""
     slug, client = tenancy.team.slug, signed_in(person)
-    headers, found = headers_of(person), dict[str, int]()
+    api, page, token = f"/api/v1/work/{slug}/", reverse("work", args=[slug]), headers_of(person)
+    calls: dict[str, Callable[[], Any]] = {
+        "api": lambda: Client().get(api, headers=token),
+        "page": lambda: client.get(page),
+        "renewal": lambda: client.get(page, headers={"HX-Request": "true"}),
+    }
+    found = dict[str, int]()
     # That a token was used for the first time is written down once.
-    Client().get("/api/v1/me/", headers=headers)
-    for name, path in {"api": f"/api/v1/work/{slug}/", "page": reverse("work", args=[slug])}.items():
+    Client().get("/api/v1/me/", headers=token)
+    for name, call in calls.items():
         with CaptureQueriesContext(connection) as captured:
-            answer = Client().get(path, headers=headers) if name == "api" else client.get(path)
+            answer = call()
         if answer.status_code != 200:
-            raise RuntimeError(f"{path} answered {answer.status_code}.")
+            raise RuntimeError(f"The {name} answered {answer.status_code}.")
         found[name] = len(captured)
     return found
 

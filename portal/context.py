@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
+from django_htmx.middleware import HtmxDetails
 
 from accounts.directory.freshness import notice_since
 from accounts.models import User
@@ -72,12 +73,19 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         context |= {
             # What an error page stands in, so that rail and search are there.
             "frame_template": "base.html",
+            "is_renewal": _is_renewal(request),
             "person": SimpleLazyObject(partial(_person, request, user)),
             "directory_notice": SimpleLazyObject(partial(_directory_notice, request, user)),
             "rail": SimpleLazyObject(partial(_rail, request, user)),
             "teams_switch": SimpleLazyObject(partial(teams_switch, user, request.path)),
         }
     return context
+
+
+def _is_renewal(request: HttpRequest) -> bool:
+    """Whether a page that is open fetches something of itself anew, of which htmx takes what it selects."""
+    htmx: HtmxDetails | None = getattr(request, "htmx", None)
+    return htmx is not None and bool(htmx) and not htmx.boosted and not htmx.history_restore_request
 
 
 def _person(request: HttpRequest, user: User) -> dict[str, Any]:

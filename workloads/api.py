@@ -73,6 +73,9 @@ class WorkLineSerializer(serializers.Serializer[Any]):
     held = serializers.IntegerField(help_text="GPUs and slices that it has now.")
     flavors = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField(source="created", allow_null=True)
+    run = serializers.IntegerField(
+        allow_null=True, help_text="The number of the run that it is; null for what was not started as one."
+    )
     why = WhySerializer()
     gpu_use = serializers.SerializerMethodField()
 

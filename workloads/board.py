@@ -4,7 +4,7 @@ What was explained is kept (workloads.kept_boards), and made anew once something
 knows, or the time. So a view of work that has not changed reads no copy and explains nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,11 +24,12 @@ class TeamWork:
     """Everything of one team: what runs first, then what waits and what ended last; `left_out` counts older ends.
 
     `states` are those of `work`, whose pieces are read as they are looked at. `held` are the GPUs that all of it has
-    now. `tenancies` are those of the clusters that were read.
+    now. `tenancies` are those of the clusters that were read, `flavors` the keys of what these offer.
     """
 
     team: Team
     tenancies: Sequence[Tenancy]
+    flavors: Collection[str]
     clusters: Sequence[Seen]
     states: Sequence[State]
     work: Sequence[Work]
@@ -48,13 +49,14 @@ class TeamWork:
 def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
     """What runs and waits in a team's namespaces, whoever started it.
 
-    Three queries, one more where something has changed since it was explained last, and one where GPUs are measured.
+    Three queries, two more where something has changed since it was explained last, and one where GPUs are measured.
     """
     known = known_of(team, sees_all=by.may(Permission.SEE_ALL_TEAMS), now=now)
     board = kept(known, now=now, make=lambda: explained(known, now=now))
     return TeamWork(
         team=team,
         tenancies=known.tenancies,
+        flavors={f"{known.seen[one.cluster].cluster.name}/{one.name}" for one in known.flavors},
         clusters=list(known.seen.values()),
         states=board.head.states,
         work=board.work(now),

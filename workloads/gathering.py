@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject, Feed, Run
 from workloads.observed import Allocation as Held
 from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer
 from workloads.pieces import pieces_of
@@ -133,7 +133,7 @@ def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
 
 
 def explained(known: Known, *, now: datetime) -> Explained:
-    """Read the copies and explain all that runs and waits in a team's namespaces; one query, however much it is."""
+    """Read the copies and explain all that runs and waits in a team's namespaces; two queries, however much it is."""
     namespaces = defaultdict[int, set[str]](set)
     for one in known.tenancies:
         namespaces[one.cluster_id].add(one.namespace)
@@ -157,11 +157,25 @@ def explained(known: Known, *, now: datetime) -> Explained:
     over = sorted((one for one in work if one.is_over), key=_since, reverse=True)
     gone = {id(one) for one in over[MAX_OVER:]}
     return Explained(
-        work=in_order(one for one in work if id(one) not in gone),
+        work=in_order(_with_runs(known, [one for one in work if id(one) not in gone])),
         left_out=len(gone),
         histories=histories,
         until=min([*ends, *filter(None, [clock.until])], default=None),
     )
+
+
+def _with_runs(known: Known, work: Sequence[Work]) -> Iterator[Work]:
+    """Each with the number of the run that it is: the row of one is there before anything of it is on a cluster."""
+    rows = Run.objects.filter(tenancy__in=known.tenancies, name__in={one.key.name for one in work})
+    by_place = {
+        (cluster, namespace, name): pk
+        for cluster, namespace, name, pk in rows.values_list(
+            "tenancy__cluster__name", "tenancy__namespace", "name", "pk"
+        )
+    }
+    for one in work:
+        run = by_place.get((one.cluster, one.key.namespace, one.key.name))
+        yield one if run is None else replace(one, run=run)
 
 
 def _since(one: Work) -> datetime:

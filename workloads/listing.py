@@ -68,7 +68,8 @@ class HoldingPod:
 class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
 
-    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none.
+    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none; `run` the number of the run that it
+    is, None where it was not started as one.
     """
 
     key: JobKey
@@ -83,6 +84,7 @@ class Work:
     pods: tuple[HoldingPod, ...] = ()
     # Those of its GPUs that are MIG slices.
     slices: Slices = ()
+    run: int | None = None
 
     @property
     def is_over(self) -> bool:

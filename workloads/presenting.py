@@ -1,13 +1,12 @@
 """What the page of a team's work shows of each piece."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 
-from fleet.models import Flavor
 from provisioning.models import Tenancy
 from workloads.answers import Outlook
 from workloads.gpu_use.busy import Busy
@@ -37,10 +36,9 @@ WAITING = {
 class Lines:
     """What the lines of a page are made with, besides the work itself."""
 
-    runs: Mapping[tuple[str, str, str], int]
     titles: Mapping[str, str]
     tenancies: Sequence[Tenancy]
-    flavors: Iterable[Flavor]
+    flavors: Collection[str]
     may_stop: bool
     may_ask: bool
     now: datetime
@@ -54,10 +52,10 @@ class Lines:
         busy = self.busy(one)
         if busy is not None and busy.is_wasted(self.now):
             tone, word = "ending", IDLE_WORD
-        run, why = self.runs.get((one.cluster, one.key.namespace, one.key.name)), one.why
+        why = one.why
         return {
             "name": one.key.name,
-            "href": reverse("run", args=[run]) if run else "",
+            "href": reverse("run", args=[one.run]) if one.run else "",
             "kind": one.key.kind,
             "where": self.titles[one.cluster],
             "tone": tone,
@@ -68,7 +66,7 @@ class Lines:
             "more": _more(one),
             # Where nobody measures, each line would say the same.
             "busy": busy if busy is not None and busy.share is not None else None,
-            "step": self._step(one, run) if self.may_ask and not one.is_over else None,
+            "step": self._step(one) if self.may_ask and not one.is_over else None,
             "target": self._target(one),
             "detail": why.detail,
         }
@@ -79,7 +77,7 @@ class Lines:
             return ""
         return f"{one.cluster}/{one.key.namespace}/{one.key.kind}/{one.key.name}/{one.key.uid}"
 
-    def _step(self, one: Work, run: int | None) -> dict[str, Any] | None:
+    def _step(self, one: Work) -> dict[str, Any] | None:
         """The link of what can be done about it."""
         here = (one.cluster, one.key.namespace)
         found = (each for each in self.tenancies if (each.cluster.name, each.namespace) == here)
@@ -87,7 +85,7 @@ class Lines:
         if tenancy is None:
             return None
         return link_of(
-            one.why, tenancy, run=run, tenancies=self.tenancies, flavors=self.flavors, now=self.now
+            one.why, tenancy, run=one.run, tenancies=self.tenancies, flavors=self.flavors, now=self.now
         )
 
 

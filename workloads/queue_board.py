@@ -7,7 +7,7 @@ from datetime import datetime
 
 from accounts.models import Team, User
 from accounts.roles import Permission
-from fleet.models import Cluster
+from fleet.models import Cluster, Flavor
 from fleet.names import profile_of
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject
@@ -15,6 +15,7 @@ from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_o
 from workloads.reading.pods import nodes_of
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, part, text
+from workloads.reading.work import read_once
 from workloads.seen import Seen, seen_of
 
 KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node")
@@ -47,6 +48,7 @@ class ClusterQueues:
     """Everything that runs and waits on a cluster, as far as the reader may know it."""
 
     seen: Seen
+    flavors: Sequence[Flavor]
     rooms: Sequence[Room]
     teams: Sequence[TeamLine]
     others: Others
@@ -61,8 +63,12 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     for kind, body in rows.iterator():
         found[kind].append(body)
     queues = {text(part(one, "metadata"), "name"): queue_of(one) for one in found["ClusterQueue"]}
-    workloads = by_queue(found["Workload"], found["LocalQueue"])
-    lines = {name: line_of_queue(queues.get(name), workloads.get(name, ())) for name in {*queues, *workloads}}
+    read = read_once()
+    workloads = by_queue(found["Workload"], found["LocalQueue"], read=read)
+    lines = {
+        name: line_of_queue(queues.get(name), workloads.get(name, ()), read=read)
+        for name in {*queues, *workloads}
+    }
     sees_all = by.may(Permission.SEE_ALL_TEAMS)
     # A tenancy's ClusterQueue has the name of its namespace and takes jobs of no other (provisioning.desired.queues).
     own = {one.namespace: one for one in tenancies if sees_all or one.team_id in by.team_ids}
@@ -74,6 +80,7 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     )
     return ClusterQueues(
         seen=seen_of(cluster, now),
+        flavors=flavors,
         rooms=rooms_of(nodes, [one.name for one in flavors]),
         teams=sorted(
             (

@@ -26,9 +26,8 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     cluster = get_object_or_404(Cluster, name=name)
     found = queues_of_cluster(cluster, by=user, now=now)
-    flavors = cluster.flavors.all()
-    titles = {one.name: product_words(one.kind, one.resource) for one in flavors}
-    sliced = {one.name for one in flavors if profile_of(one.resource)}
+    titles = {one.name: product_words(one.kind, one.resource) for one in found.flavors}
+    sliced = {one.name for one in found.flavors if profile_of(one.resource)}
     since = found.seen.silent_since
     context = {
         "cluster": cluster,

@@ -94,7 +94,7 @@ class Room:
     largest: int
 
 
-def line_of_queue(queue: Queue | None, workloads: Sequence[Object]) -> QueueLine:
+def line_of_queue(queue: Queue | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueLine:
     """A queue as its own object and all Workloads of it say.
 
     What may be stopped is what Kueue takes back first: lowest priority and newest, until nothing is borrowed.
@@ -116,7 +116,7 @@ def line_of_queue(queue: Queue | None, workloads: Sequence[Object]) -> QueueLine
                 since=found.queued_at,
                 slices=found.slices,
             )
-            for place, found in enumerate(line_in(map(workload_of, workloads)), start=1)
+            for place, found in enumerate(line_in(map(read, workloads)), start=1)
         ],
     )
 

@@ -1,7 +1,6 @@
 """The page of a team's work."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 from urllib.parse import urlencode
@@ -17,13 +16,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.current_user import visible_team, visitor
 from accounts.models import Team
-from fleet.models import Flavor
 from ui.amounts import moment
 from ui.words import isolate
 from web.refusals import NoRight, Refused
 from workloads.board import work_of_team
-from workloads.listing import OVER, State, Work
-from workloads.models import Run
+from workloads.listing import OVER, State
 from workloads.presenting import Lines
 from workloads.runs import actions
 from workloads.seen import Seen
@@ -43,14 +40,11 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     meant = [state for state in State if _is_of(state, tab)]
     chosen = [place for place, state in enumerate(board.states) if state in meant]
     page = Paginator(chosen, LINES).get_page(request.GET.get("page"))
-    shown = [board.work[place] for place in page]
-    clusters, counts = [seen.cluster.pk for seen in board.clusters], Counter(board.states)
+    counts = Counter(board.states)
     lines = Lines(
-        runs=_runs(team, shown),
         titles={seen.cluster.name: isolate(seen.cluster.title) for seen in board.clusters},
         tenancies=board.tenancies,
-        # Read where a line has a link to the form for more of them, once for all.
-        flavors=Flavor.objects.filter(cluster__in=clusters).select_related("cluster"),
+        flavors=board.flavors,
         may_stop=actions.may_stop(team.pk, user),
         may_ask=team.pk in user.team_ids,
         now=now,
@@ -60,7 +54,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         "team": team,
         "board": board,
         "is_member": team.pk in user.team_ids,
-        "lines": [lines.line(one) for one in shown],
+        "lines": [lines.line(one) for one in (board.work[place] for place in page)],
         "place": _place(page),
         "previous": _address(tab, page.previous_page_number()) if page.has_previous() else "",
         "next": _address(tab, page.next_page_number()) if page.has_next() else "",
@@ -123,17 +117,6 @@ def _is_of(state: State, tab: str) -> bool:
     if tab == "waiting":
         return state in (State.WAITING, State.STARTING)
     return state not in OVER
-
-
-def _runs(team: Team, shown: Sequence[Work]) -> dict[tuple[str, str, str], int]:
-    """The runs among the work: what was started in the portal has a page of its own."""
-    rows = Run.objects.filter(team=team, name__in=[one.key.name for one in shown])
-    return {
-        (cluster, namespace, name): pk
-        for cluster, namespace, name, pk in rows.values_list(
-            "tenancy__cluster__name", "tenancy__namespace", "name", "pk"
-        )
-    }
 
 
 def _note(seen: Seen, now: Any) -> str:

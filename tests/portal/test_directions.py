@@ -16,7 +16,7 @@ from policy.models import PolicyDraft
 from provisioning.models import Drift
 from tests.pages import Element
 from tests.portal.permission_matrix import Prober
-from tests.portal.test_primary_buttons import pages
+from tests.portal.walk import pages
 from tests.world import world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

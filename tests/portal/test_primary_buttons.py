@@ -1,35 +1,16 @@
 """No page offers anybody a main button that would only tell them that they may not press it."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import transaction
 from django.test import Client
 
-from tests.pages import Element, parsed
-from tests.portal.permission_matrix import Prober, routes, things
+from tests.pages import Element
+from tests.portal.permission_matrix import Prober
+from tests.portal.walk import pages
 from tests.world import world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ROLES = ("outsider", "member", "team_lead", "platform_lead", "leadership", "auditor")
-
-
-def pages(prober: Prober, role: str) -> Iterator[tuple[str, Element]]:
-    """Every page that this person may open, of their own team and of another."""
-    seen = set()
-    for route in routes():
-        if route.startswith(("api/", "sign-", "styleguide")):
-            continue
-        for thing in things(route):
-            path = "/" + prober.path(route, role, thing)
-            if path in seen or thing == "missing":
-                continue
-            seen.add(path)
-            with transaction.atomic():
-                answer = prober.pages[role].get(path)
-                transaction.set_rollback(True)
-            if answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
-                yield path, parsed(answer.content.decode())
 
 
 def primaries(page: Element) -> list[Element]:

@@ -134,7 +134,7 @@ def waiting_of(one: ServerSeen, now: datetime) -> Part | None:
             server.tenancy,
             run=None,
             tenancies=[server.tenancy],
-            flavors=[server.flavor] if server.flavor else [],
+            flavors=[server.flavor.key] if server.flavor else [],
             now=now,
         ),
     }
@@ -177,7 +177,7 @@ def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: date
         return {"label": "Keep the GPUs longer", "href": reverse("renew", args=[carried.allocation])}
     if server.flavor is None:
         return None
-    return {"label": "Ask for GPUs", "href": ask_for(server.flavor, server.gpus, server.tenancy, now)}
+    return {"label": "Ask for GPUs", "href": ask_for(server.flavor.key, server.gpus, server.tenancy, now)}
 
 
 def idle_unknown_of(one: ServerSeen, now: datetime) -> str:

@@ -116,7 +116,7 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Part | None:
             run.tenancy,
             run=run.pk,
             tenancies=[run.tenancy],
-            flavors=[run.flavor] if run.flavor else [],
+            flavors=[run.flavor.key] if run.flavor else [],
             now=now,
         ),
     }
@@ -270,7 +270,7 @@ def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Part:
         hint = {
             "text": "The form for them is filled in, and says at once whether they are yours.",
             "label": f"Ask for {lacks} more",
-            "href": ask_for(row, lacks, tenancy, now),
+            "href": ask_for(row.key, lacks, tenancy, now),
         }
     return {
         "tone": "bad",
@@ -289,7 +289,7 @@ def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
     if any(one.name == pool.other and one.gpus for one in tenancy.desired.flavors):
         return None
     row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=pool.other)
-    return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row, plan.gpus, tenancy, now)}
+    return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row.key, plan.gpus, tenancy, now)}
 
 
 def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
@@ -301,7 +301,7 @@ def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
     if not found.is_held:
         row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=found.flavor)
         count = max(plan.gpus, 1)
-        ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row, count, tenancy, now)}
+        ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row.key, count, tenancy, now)}
     return {"words": found.words, "ask": ask}
 
 

@@ -1,6 +1,6 @@
 """The next step of an explanation as a link of a page."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
-from fleet.models import Flavor
 from provisioning.models import Tenancy
 from workloads.answers import Action, Explanation, Step
 
@@ -23,23 +22,21 @@ def link_of(
     *,
     run: int | None,
     tenancies: Iterable[Tenancy],
-    flavors: Iterable[Flavor],
+    flavors: Collection[str],
     now: datetime,
 ) -> dict[str, Any] | None:
     """The link of the next step for work in a tenancy; None where no page takes it.
 
-    `run` is the number of the run that it is. `tenancies` come with team and cluster, `flavors` with their cluster.
+    `run` is the number of the run that it is. `tenancies` come with team and cluster; `flavors` are the keys of those
+    that can be asked for: "training-eastus/a100".
     """
     step = why.step
     if step is None:
         return None
     href = ""
     if step.action in (Action.REQUEST_GPUS, Action.RENEW):
-        name = step.data.get("flavor")
-        flavor = next(
-            (one for one in flavors if (one.cluster_id, one.name) == (tenancy.cluster_id, name)), None
-        )
-        href = ask_for(flavor, int(step.data["gpus"]), tenancy, now) if flavor is not None else ""
+        flavor = f"{tenancy.cluster.name}/{step.data.get('flavor')}"
+        href = ask_for(flavor, int(step.data["gpus"]), tenancy, now) if flavor in flavors else ""
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
     return {"label": step.label, "href": href} if href else None
@@ -58,12 +55,12 @@ def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]
     return ""
 
 
-def ask_for(flavor: Flavor, count: int, tenancy: Tenancy, now: datetime) -> str:
-    """The form for so many GPUs more for a week, filled in."""
+def ask_for(flavor: str, count: int, tenancy: Tenancy, now: datetime) -> str:
+    """The form for so many GPUs more of a flavor, named by its key, for a week, filled in."""
     return ask_link(
         "gpus",
         team=tenancy.team.slug,
-        spec={"flavor": flavor.key, "gpus": count},
+        spec={"flavor": flavor, "gpus": count},
         until=quick_end("7", now),
         namespace=tenancy.namespace,
     )
