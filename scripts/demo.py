@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from connectors.kubernetes import Cluster
+from scripts import demo_data
 from scripts.demo_processes import ROOT, Demo, DemoFailed, is_free
 from scripts.progress import Say, follow, print_line, silent
 
@@ -22,6 +23,7 @@ PEOPLE = (
 )
 
 
+MIGRATIONS = sorted(ROOT.glob("*/migrations/[0-9]*.py"))
 # While the hub is installed, nobody waits at the terminal.
 NOTEBOOKS_QUIET_SECONDS = 20.0
 
@@ -38,6 +40,11 @@ def main() -> int:
     if not is_free(options.port):
         sys.stderr.write(f"Port {options.port} is taken. Try: make demo PORT={options.port + 1}\n")
         return 1
+    aside = demo_data.put_aside(options.data.resolve(), MIGRATIONS)
+    if aside is not None:
+        print_line(
+            f"  The data of the last demo was made by another version: it is in {aside} now, and this demo begins anew."
+        )
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -69,12 +76,17 @@ def start(demo: Demo, *, by_git: bool = False, say: Say = silent) -> None:
 
     `say` is told which step of how many begins, and while a step takes long, that it goes on.
     """
+
+    def make_database() -> None:
+        demo.manage("migrate", "-v", "0")
+        demo_data.note_migrations(demo.data, MIGRATIONS)
+
     seed = ["seed_demo", *(["--git", str(demo.repository())] if by_git else [])]
     follow(
         [
             ("the sandbox: clusters, directory, mailbox", demo.start_sandbox),
             ("the clusters get the product's roles and policies", lambda: prepare_clusters(demo)),
-            ("the database", lambda: demo.manage("migrate", "-v", "0")),
+            ("the database", make_database),
             ("sample people, teams, prices", lambda: demo.manage(*seed)),
             ("the worker and the web server", demo.start_worker_and_web),
             ("both answer", demo.wait_ready),
