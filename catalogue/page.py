@@ -57,7 +57,7 @@ def price_lines(
     """What it costs, cheapest first: a few prices, and how many more there are."""
     if offering.on_cluster:
         found = [
-            (f"{f.product}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", cents(f.price_per_gpu_hour))
+            (f"{f.device}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", cents(f.price_per_gpu_hour))
             for f in flavors
         ]
         per = "GPU-hour"

@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
 from fleet import growth
+from fleet.names import product_words, profile_of
 from ui.amounts import dated
 from web.rows import Row
 
@@ -321,14 +322,20 @@ class Flavor(Row):
         return self.capacity_type == self.Capacity.SPOT
 
     @property
+    def device(self) -> str:
+        """What one of its GPUs is, however it is bought: "A100", or "A100 1g.10gb slice" where each is cut."""
+        return product_words(self.product, self.resource)
+
+    @property
     def kind(self) -> str:
         """What people call it behind a number: "A100", or "A100 (spot)" beside that."""
-        return f"{self.product}{' (spot)' if self.is_spot else ''}"
+        return f"{self.device}{' (spot)' if self.is_spot else ''}"
 
     @property
     def words(self) -> str:
-        """What people call it on its cluster: "A100 80 GB", or "A100 80 GB (spot)" beside that."""
-        return f"{self.product} {self.memory_gb} GB{' (spot)' if self.is_spot else ''}"
+        """What people call it on its cluster: "A100 80 GB", or "A100 80 GB (spot)"; a slice's name says its memory."""
+        memory = "" if profile_of(self.resource) else f" {self.memory_gb} GB"
+        return f"{self.device}{memory}{' (spot)' if self.is_spot else ''}"
 
     @property
     def key(self) -> str:

@@ -109,7 +109,7 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
         request,
         form,
         act,
-        title=f"Change {row.product}",
+        title=f"Change {row.device}",
         button="Save the kind",
         cluster=row.cluster,
         flavor=row,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
 from fleet.models import Cluster
-from fleet.names import product_words, profile_of
+from fleet.names import profile_of
 from ui.amounts import gpus, jobs, moment, span
 from workloads.queue_board import Others, TeamLine, queues_of_cluster
 from workloads.queueing import Holder
@@ -26,7 +26,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     cluster = get_object_or_404(Cluster, name=name)
     found = queues_of_cluster(cluster, by=user, now=now)
-    titles = {one.name: product_words(one.kind, one.resource) for one in found.flavors}
+    titles = {one.name: one.kind for one in found.flavors}
     sliced = {one.name for one in found.flavors if profile_of(one.resource)}
     since = found.seen.silent_since
     context = {

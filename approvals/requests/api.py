@@ -357,7 +357,13 @@ LINE = (
         "answer_by",
     ),
     *("allocation", "team__name", "team__slug", "requester__name", "requester__oid"),
-    *("flavor__name", "flavor__product", "flavor__capacity_type", "flavor__cluster__name"),
+    *(
+        "flavor__name",
+        "flavor__product",
+        "flavor__resource",
+        "flavor__capacity_type",
+        "flavor__cluster__name",
+    ),
 )
 OF_STATE = (
     *("provisioner", "starts_at", "begun_at", "charged_from", "until", "kept_until", "ended_at"),
@@ -401,6 +407,7 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
         *(
             "flavor__name",
             "flavor__product",
+            "flavor__resource",
             "flavor__capacity_type",
             "flavor__cluster__name",
             "flavor__cluster__title",

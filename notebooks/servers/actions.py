@@ -379,7 +379,7 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Aske
     flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)
     if found.gpus > room:
-        product = flavor.product if flavor else offer.document.flavor
+        product = flavor.device if flavor else offer.document.flavor
         have = f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
         raise BadInput(
             f"It takes {gpus_words(found.gpus, product)}; your team {have} there. Ask for {found.gpus - room} more.",

@@ -136,7 +136,7 @@ def test_page_and_api_say_which_and_why(watched: Watched, slices: Flavor) -> Non
 
     opened = browser.get(where)
     assert form(opened)["flavor"] == "a100-2g"
-    assert "A100, 20 GB: 2 held" in page(opened).words
+    assert "A100 2g.20gb slice, 20 GB: 2 held" in page(opened).words
     sliced = replace(asked, flavor="a100-2g")
     made = caller.post("runs/", body(watched, sliced)).json()
     [job] = [one for one in made["manifests"] if one["kind"] == "Job"]
@@ -155,7 +155,7 @@ def test_too_little_memory_is_refused_with_what_has_enough(watched: Watched, sli
     )
     assert (refused.status_code, refused.json()["code"]) == (422, "not_of_the_template")
     assert refused.json()["detail"] == (
-        "Adapt needs 20 GB of memory on a GPU, and A100 has 10. Take a100: A100 with 80 GB."
+        "Adapt needs 20 GB of memory on a GPU, and A100 2g.20gb slice has 10. Take a100: A100 with 80 GB."
     )
 
 

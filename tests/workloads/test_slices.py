@@ -223,3 +223,15 @@ def test_slices_of_pods_and_jobs_made_by_hand_are_told_on_the_page_by_the_api_an
         wait_until(lambda: "alone" not in cut.copies("Pod"), what="the pod to be gone")
         assert cut.kubernetes.get(POD, "alone", cut.namespace) is None
         wait_until(lambda: work(cut)["waits"].state == "running", what="the next one to run")
+
+
+def test_what_the_team_holds_of_them_is_called_slices(cut: Watched) -> None:
+    slices = cut.cluster.flavors.get(name="a100-1g")
+    assert (slices.kind, slices.words) == ("A100 1g.10gb slice", "A100 1g.10gb slice")
+    ada = client(cut.ada)
+    team = page(ada.get(f"/teams/{cut.team.slug}/")).words
+    assert "2 × A100 1g.10gb slice" in team
+    assert "2 A100 · 2 A100 1g.10gb slice" in team
+    assert "2 × A100 1g.10gb slice" in page(ada.get("/requests/")).words
+    [row] = [one for one in Caller(cut.ada).get("requests/").json()["results"] if "slice" in one["title"]]
+    assert row["title"] == "2 × A100 1g.10gb slice"

@@ -183,12 +183,12 @@ def _not_here(document: Document, tenancy: Tenancy, elsewhere: Mapping[str, Sequ
 def _not_held(count: int, pool: Pool | None, flavor: Flavor, tenancy: Tenancy, now: datetime) -> Answer:
     """The team has too few GPUs for it, or none; what it lacks is asked for where the cluster has any."""
     room = pool.gpus + pool.borrow if pool else 0
-    most = f"{gpus(room, flavor.product)} at most" if room else "none"
+    most = f"{gpus(room, flavor.device)} at most" if room else "none"
     is_asked = flavor.is_offered and tenancy.cluster.enabled
     return Answer(
         outcome=Outcome.NOT_HELD,
-        sentence=f"Your team holds {'too few' if room else 'no'} {flavor.product}",
-        detail=f"It takes {gpus(count, flavor.product)}; this namespace can have {most}.",
+        sentence=f"Your team holds {'too few' if room else 'no'} {flavor.device}",
+        detail=f"It takes {gpus(count, flavor.device)}; this namespace can have {most}.",
         lacks=count - room,
         ask=_ask(flavor, count - room, tenancy, now) if is_asked else "",
     )

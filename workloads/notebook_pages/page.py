@@ -255,7 +255,7 @@ def story_of(one: ServerSeen) -> list[Part]:
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
         (
             one.goes_back,
-            f"Stopped: the {server.flavor.product} that carry it go back" if server.flavor else "",
+            f"Stopped: the {server.flavor.device} that carry it go back" if server.flavor else "",
         ),
     ]
     found += [_entry("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]

@@ -330,7 +330,7 @@ def pool_words(pool: Pool, *, with_memory: bool = False) -> str:
     memory = f", {pool.memory} GB" if with_memory and pool.memory else ""
     borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
     spot = " (spot)" if pool.is_spot else ""
-    return f"{pool.product}{spot}{memory}: {pool.gpus} held{borrow}"
+    return f"{pool.device}{spot}{memory}: {pool.gpus} held{borrow}"
 
 
 def _field(one: Parameter) -> forms.Field:

@@ -258,7 +258,7 @@ def _gpus_words(plan: Plan) -> str:
     if plan.pool is None or not plan.gpus:
         return "no GPU"
     pods = f" in {plan.pods} pods" if plan.pods > 1 else ""
-    return f"{gpus(plan.gpus, plan.pool.product)}{pods}"
+    return f"{gpus(plan.gpus, plan.pool.device)}{pods}"
 
 
 def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Part:
@@ -317,7 +317,7 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
     `taken_back` is what becomes of it when others take back what it borrowed.
     """
     free = pool.gpus - outlook.used
-    held = f"{max(free, 0)} of your {pool.gpus} × {pool.product} are free now"
+    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
     if wanted <= free and not outlook.waiting:
         return {"tone": "good", "sentence": "It can start at once", "detail": f"{held}.", "rules": []}
     # What runs may have borrowed already, and nobody lends the same twice.
@@ -343,7 +343,7 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
 
 def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
     return (
-        f"{borrowed} × {pool.product} would be borrowed from teams that leave theirs idle; they can take them back, "
+        f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
         f"and {taken_back}."
     )
 

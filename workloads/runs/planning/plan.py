@@ -335,7 +335,7 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
         found.append(
             Problem(
                 field="gpus",
-                text=f"A node has {pool.per_node} × {pool.product}. For more, choose a template of several nodes.",
+                text=f"A node has {pool.per_node} × {pool.device}. For more, choose a template of several nodes.",
                 code="larger_than_a_node",
             )
         )
@@ -345,7 +345,7 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
         found.append(
             Problem(
                 field="gpus",
-                text=f"It takes {gpus} × {pool.product}. Your team holds {pool.gpus}{borrowing}: "
+                text=f"It takes {gpus} × {pool.device}. Your team holds {pool.gpus}{borrowing}: "
                 f"ask for {gpus - room} more.",
                 code="more_than_held",
                 lacks=gpus - room,

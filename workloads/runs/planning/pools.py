@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from fleet.names import profile_of
+from fleet.names import product_words, profile_of
 from provisioning.desired.first_job import Kind
 from ui.amounts import usd
 from workloads.templates.library import ON_DEMAND, SPOT, Template
@@ -35,6 +35,11 @@ class Pool:
     def is_slice(self) -> bool:
         """Whether each of them is a MIG slice of a GPU; slices share no NVLink, and NCCL refuses several of one GPU."""
         return bool(profile_of(self.kind.resource))
+
+    @property
+    def device(self) -> str:
+        """What people call one of them behind a number: "A100", "A100 1g.10gb slice"."""
+        return product_words(self.product, self.kind.resource)
 
     @property
     def words(self) -> str:
@@ -68,7 +73,7 @@ def refused_pool(pool: Pool, template: Template) -> str:
         return f"{template.title} never runs on spot GPUs, which are taken back."
     if pool.memory and pool.memory < template.gpu_memory:
         needed = f"{template.title} needs {template.gpu_memory} GB of memory on a GPU"
-        return f"{needed}, and {pool.product} has {pool.memory}."
+        return f"{needed}, and {pool.device} has {pool.memory}."
     return ""
 
 
