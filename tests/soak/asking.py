@@ -117,6 +117,8 @@ def give_back(walk: Walk) -> str:
 def run(walk: Walk) -> str:
     """A job begins on what is held, or one ends."""
     held = walk.one_of(Allocation.objects.live().filter(gpus__gt=0, tenancy__cluster=walk.town.cluster))
+    assert held.tenancy is not None
+    assert held.flavor is not None
     name, gpus = held.tenancy.namespace, walk.random.choice([0, held.gpus, held.gpus])
     kubernetes = walk.town.place.kubernetes
     if kubernetes.get(("kueue.x-k8s.io/v1beta2", "LocalQueue"), "default", name) is None:

@@ -58,7 +58,7 @@ def carry_out(walk: Walk) -> str:
         task_actions.take(task.pk, to=by, by=by, now=walk.town.time)
     else:
         fulfilment.finish(task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time)
-    return f"{kind} a task: of {task.request_id}"
+    return f"{kind} a task: of {task.request_number}"
 
 
 def set_budget(walk: Walk) -> str:

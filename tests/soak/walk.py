@@ -8,15 +8,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models import QuerySet
 
 from tests.soak.walking import Crash, Nothing, Town
 from web.refusals import Refused
 
 LOST = (OperationalError, InterfaceError)
 TRIES = 8
+Found = TypeVar("Found")
 Operation = Callable[["Walk"], str]
 Fault = Callable[["Walk"], AbstractContextManager[None]]
 
@@ -61,7 +63,7 @@ class Walk:
             self.town.place.dead = False
             self.said.append(f"{told} × {fault.__name__}")
 
-    def one_of(self, rows: Any) -> Any:
+    def one_of(self, rows: QuerySet[Any, Found]) -> Found:
         """One of these rows, drawn; raises Nothing where there is none."""
         found = list(rows.order_by("pk"))
         if not found:
