@@ -72,10 +72,10 @@ class OtherQueuesSerializer(serializers.Serializer[Any]):
 
     queues = serializers.IntegerField()
     running = serializers.IntegerField(help_text="Jobs that hold GPUs.")
-    held = serializers.IntegerField(help_text="GPUs that they hold.")
+    held = serializers.IntegerField(help_text="GPUs and slices that they hold.")
     borrowed = serializers.IntegerField()
     waiting = serializers.IntegerField(help_text="Jobs that wait.")
-    wanted = serializers.IntegerField(help_text="GPUs that they wait for.")
+    wanted = serializers.IntegerField(help_text="GPUs and slices that they wait for.")
     oldest_wait_since = serializers.DateTimeField(source="oldest", allow_null=True)
 
 

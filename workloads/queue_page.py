@@ -36,7 +36,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
             for one in found.rooms
         ],
         "teams": [_block(one, titles, sliced, now) for one in found.teams],
-        "others": _others(found.others, now),
+        "others": _others(found.others, now, has_slices=bool(sliced)),
         "silent": f"{cluster.title} has said nothing since {moment(since, now)}: what you see is from then."
         if since
         else "",
@@ -73,13 +73,21 @@ def _gpus(one: Holder, titles: dict[str, str]) -> str:
     return ", ".join(gpus(count, titles.get(flavor, flavor)) for flavor, count in sorted(one.gpus.items()))
 
 
-def _others(found: Others, now: Any) -> str:
+def _others(found: Others, now: Any, *, has_slices: bool) -> str:
     if not found.queues:
         return ""
+
+    def counted(count: int) -> str:
+        # Sums of both where the cluster has both.
+        both = "1 GPU or slice" if count == 1 else f"{count:,} GPUs and slices"
+        return both if has_slices else gpus(count)
+
     waits = "no job waits" if not found.waiting else f"{jobs(found.waiting)} {_wait(found.waiting)}"
-    wanted = f" for {gpus(found.wanted)}, the oldest for {span(now - found.oldest)}" if found.oldest else ""
+    wanted = (
+        f" for {counted(found.wanted)}, the oldest for {span(now - found.oldest)}" if found.oldest else ""
+    )
     borrowed = f" ({found.borrowed} borrowed)" if found.borrowed else ""
-    return f"Other teams: {gpus(found.held)} running{borrowed}, {waits}{wanted}."
+    return f"Other teams: {counted(found.held)} running{borrowed}, {waits}{wanted}."
 
 
 def _wait(count: int) -> str:

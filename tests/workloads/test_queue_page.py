@@ -109,6 +109,9 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared)
     nothing = shared.page(stranger)
     assert "No queue of yours" in nothing
     assert "Other teams: 4 GPUs running (1 borrowed), 1 job waits for 1 GPU" in nothing
+    factories.flavor(shared.watched.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb")
+    both = "Other teams: 4 GPUs and slices running (1 borrowed), 1 job waits for 1 GPU or slice"
+    assert both in shared.page(stranger)
     assert not [name for name in ("own-two", "waits</bdi>", "speech", "Vision") if name in nothing]
 
 
