@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.words import plain
+from ui.parts import Checklist, ChecklistItem
 
 TONES: Mapping[str, tuple[str, str]] = {
     "true": ("good", "Ready"),
@@ -19,7 +19,7 @@ TONES: Mapping[str, tuple[str, str]] = {
 COMMITTED = ("Committed", "WaitingForMerge", "WaitingForSync")
 
 
-def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any]:
+def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> Checklist:
     """Every object of the newest desired state; one that was seen in an older one is shown as it was seen then.
 
     `retry` is where a failed line posts to; leave it empty for people who may not. What nobody observes is `done` when
@@ -42,7 +42,7 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any
 
 def _item(
     kind: str, name: str, seen: Mapping[tuple[str, str], Mapping[str, str]], *, tenancy: Tenancy, retry: str
-) -> dict[str, Any]:
+) -> ChecklistItem:
     row = seen.get((kind, name))
     tone, word = _state(row, tenancy)
     failed = tone == "bad"

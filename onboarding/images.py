@@ -1,10 +1,9 @@
 """Where a team keeps its images: its access to the registry, as the checklist and the pages say it."""
 
-from typing import Any
-
 from accounts.models import Team
 from capacity.models import RegistryAccess
 from capacity.registry.actions import registry_id
+from ui.parts import ChecklistItem
 
 
 def access_of(team: Team) -> RegistryAccess | None:
@@ -16,7 +15,7 @@ def access_of(team: Team) -> RegistryAccess | None:
     return wanted.select_related("team").first()
 
 
-def checklist_item(access: RegistryAccess) -> dict[str, Any]:
+def checklist_item(access: RegistryAccess) -> ChecklistItem:
     """A line of the checklist, as those of a cluster's objects."""
     tone, word = ("good", "Ready") if access.granted_at else ("moving", "Looking")
     if access.granted_at is None and access.message:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import Count, QuerySet, Subquery, Value
 from django.http import HttpRequest
@@ -20,6 +20,7 @@ from approvals.decisions.empty_seats import vacant
 from approvals.models import Request
 from manual.models import Task
 from provisioning.models import Drift
+from ui.parts import Link, RailEntry
 
 THEMES = ("system", "light", "dark")
 # A page of a team, by its slug and its section, whose route has the same name.
@@ -43,6 +44,24 @@ class Place:
     also: str = ""
 
 
+class Viewer(TypedDict):
+    """Who looks at the page."""
+
+    id: str
+    name: str
+    role_words: str
+    initials: str
+    decides: bool
+    may_ask: bool
+
+
+class TeamsSwitch(TypedDict):
+    """The team that is shown, and where the same is of the viewer's other ones."""
+
+    current: str
+    items: list[Link]
+
+
 HOME = Place("Home", "home", "house", "g h")
 REQUESTS = Place("Requests", "requests", "inbox", "g r")
 TEAMS = Place("Teams", "teams", "users", "g t")
@@ -58,13 +77,13 @@ AUDIT = Place("Audit", "audit", "scroll-text", "g l")
 HELP = Place("Help", "help", "circle-help", "g e")
 
 
-def frame(request: HttpRequest) -> dict[str, Any]:
+def frame(request: HttpRequest) -> dict[str, object]:
     """Context of every page; who is not signed in gets the theme and the request's id only.
 
     What is read from the database is read when a template shows it: a part of a page has no frame around it.
     """
     theme = request.COOKIES.get("qm_theme", "system")
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "theme": theme if theme in THEMES else "system",
         "request_id": getattr(request, "request_id", ""),
     }
@@ -88,7 +107,7 @@ def _is_renewal(request: HttpRequest) -> bool:
     return htmx is not None and bool(htmx) and not htmx.boosted and not htmx.history_restore_request
 
 
-def _person(request: HttpRequest, user: User) -> dict[str, Any]:
+def _person(request: HttpRequest, user: User) -> Viewer:
     return {
         "id": str(user.pk),
         "name": user.name,
@@ -103,7 +122,7 @@ def _directory_notice(request: HttpRequest, user: User) -> str:
     return notice_since(user.directory_silent_since, timezone.now()) if decides(request, user) else ""
 
 
-def _rail(request: HttpRequest, user: User) -> list[dict[str, Any]]:
+def _rail(request: HttpRequest, user: User) -> list[RailEntry]:
     deciding, waiting = decides(request, user), getattr(request, "awaiting", None)
     return rail(user, request.path, decides=deciding, waiting=waiting)
 
@@ -117,7 +136,7 @@ def decides(request: HttpRequest, user: User) -> bool:
     return known
 
 
-def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[dict[str, Any]]:
+def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[RailEntry]:
     """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
     team = _team_at(user, path)
     places = [HOME, REQUESTS, TEAMS, *([RUNS, NOTEBOOKS] if team else []), CLUSTERS, CAPACITY]
@@ -181,14 +200,14 @@ def _counts(user: User, waiting: int | None) -> dict[Place, int]:
     }
 
 
-def teams_switch(user: User, path: str) -> dict[str, Any] | None:
+def teams_switch(user: User, path: str) -> TeamsSwitch | None:
     """The person's own teams, for jumping between them; None for who has none."""
     if not user.teams:
         return None
     found = TEAM_PAGE.match(path)
     # From the notebooks of one team to those of another.
     section = found[2] if found and found[2] in SECTIONS else "team"
-    items = [
+    items: list[Link] = [
         {
             "label": team.name,
             "href": reverse(section, args=[team.slug]),
@@ -196,7 +215,7 @@ def teams_switch(user: User, path: str) -> dict[str, Any] | None:
         }
         for team in user.teams
     ]
-    current = next((item["label"] for item in items if item["current"]), "Your teams")
+    current = next((item["label"] for item in items if item.get("current")), "Your teams")
     return {"current": current, "items": items}
 
 

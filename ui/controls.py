@@ -1,16 +1,16 @@
 """Buttons, fields, choices and links between views."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from django import template
 from django.forms import BaseForm, BoundField, Textarea, TextInput
 from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
+from ui.parts import Choice, Link, StepLink
+
 register = template.Library()
-Part = Mapping[str, Any]
-Context = dict[str, Any]
+Context = dict[str, object]
 # What is typed into these may be written in either direction.
 TEXTS = (TextInput, Textarea)
 
@@ -54,7 +54,7 @@ def field(bound: BoundField, suffix: str = "", optional: bool | None = None, hel
     said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
     said += [f"{bound.auto_id}-error"] if bound.errors else []
     own = bound.field.widget.attrs.get("class", "")
-    attrs: dict[str, Any] = {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
+    attrs: dict[str, str | bool] = {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
     if isinstance(bound.field.widget, TEXTS):
         attrs["dir"] = "auto"
     if said:
@@ -87,8 +87,10 @@ def error_summary(form: BaseForm, title: str = "Nothing was sent yet. Please loo
 
 
 @register.inclusion_tag("parts/choices.html")
-def choice_cards(bound: BoundField, options: Sequence[Part], wide: bool = False, legend: str = "") -> Context:
-    """Radio cards for a field: options {value, title, text, figure, disabled}."""
+def choice_cards(
+    bound: BoundField, options: Sequence[Choice], wide: bool = False, legend: str = ""
+) -> Context:
+    """Radio cards for a field."""
     return {
         "bound": bound,
         "options": options,
@@ -119,7 +121,7 @@ def filter_bar(
 @register.filter
 def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
     """The control of a field with the input class, for layouts the `field` tag does not know."""
-    attrs: dict[str, Any] = {"class": "input"}
+    attrs: dict[str, str | bool] = {"class": "input"}
     if isinstance(bound.field.widget, TEXTS):
         attrs["dir"] = "auto"
     if placeholder:
@@ -128,24 +130,24 @@ def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
 
 
 @register.filter
-def attributes(of: Mapping[str, Any]) -> SafeString:
+def attributes(of: Mapping[str, object]) -> SafeString:
     """Attributes as they stand in a tag, each after a space: `True` is the name alone, and `False` is left out."""
     return flatatt({**of})
 
 
 @register.inclusion_tag("parts/tabs.html")
-def tabs(items: Sequence[Part], label: str) -> Context:
-    """Links between views of one object: {label, href, count, current}."""
+def tabs(items: Sequence[Link], label: str) -> Context:
+    """Links between views of one object."""
     return {"items": items, "label": label}
 
 
 @register.inclusion_tag("parts/segments.html")
-def segments(items: Sequence[Part], label: str) -> Context:
-    """Links between ways to see one list: {label, href, icon, current}."""
+def segments(items: Sequence[Link], label: str) -> Context:
+    """Links between ways to see one list."""
     return {"items": items, "label": label}
 
 
 @register.inclusion_tag("parts/steps.html")
-def steps(items: Sequence[Part]) -> Context:
-    """Steps of a wizard: {label, href, state} with state done, now or next."""
+def steps(items: Sequence[StepLink]) -> Context:
+    """Steps of a wizard."""
     return {"items": items}

@@ -1,17 +1,16 @@
 """Sections, dialogs and the entries of the phone bar."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
+from ui.parts import RailEntry
 from ui.words import icon
 
 register = template.Library()
-Part = Mapping[str, Any]
 
 
 @register.simple_block_tag
@@ -47,7 +46,7 @@ def dialog(content: str, id: str, title: str) -> SafeString:
 
 
 @register.filter
-def bar_items(rail: Sequence[Part] | None) -> list[Part]:
+def bar_items(rail: Sequence[RailEntry] | None) -> list[RailEntry]:
     """The at most four entries of the phone's bottom bar: those with `bar`, else the first four.
 
     Without `bar`, an entry with a count takes the fourth place: what waits must be in sight.
@@ -59,7 +58,7 @@ def bar_items(rail: Sequence[Part] | None) -> list[Part]:
 
 
 @register.filter
-def more_items(rail: Sequence[Part] | None) -> list[Part]:
+def more_items(rail: Sequence[RailEntry] | None) -> list[RailEntry]:
     """What does not fit into the phone's bottom bar."""
     shown = bar_items(rail)
     return [item for item in rail or () if item not in shown]

@@ -1,16 +1,15 @@
 """Figures, capacity bars, meters and strips."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from django import template
 
 from ui import drawing, formats
+from ui.parts import Capacity
 
 register = template.Library()
-Part = Mapping[str, Any]
-Context = dict[str, Any]
+Context = dict[str, object]
 
 
 @register.inclusion_tag("parts/figure.html")
@@ -37,8 +36,8 @@ def figure(
 
 
 @register.inclusion_tag("parts/capacity.html")
-def capacity_bar(capacity: Part, thin: bool = False) -> Context:
-    """One bar for {label, unit, total, used, asked, reserved, blocked}; free is what is left."""
+def capacity_bar(capacity: Capacity, thin: bool = False) -> Context:
+    """One bar; free is what is left."""
     segments, over = drawing.capacity_segments(capacity)
     return {"capacity": capacity, "segments": segments, "over": over, "thin": thin}
 

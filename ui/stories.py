@@ -1,13 +1,13 @@
 """Answers with their rules, what changes, what was and comes, what is missing."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django import template
 
+from ui.parts import BeforeAfter, Checklist, Entry, Link, Verdict, Wait
+
 register = template.Library()
-Part = Mapping[str, Any]
-Context = dict[str, Any]
+Context = dict[str, object]
 
 VERDICTS = {
     "good": "check",
@@ -20,12 +20,12 @@ VERDICTS = {
 
 
 @register.inclusion_tag("parts/verdict.html")
-def verdict_strip(verdict: Part) -> Context:
+def verdict_strip(verdict: Verdict) -> Context:
     """The answer in one sentence and the rule that decides it; the others, grouped, in a fold.
 
     A rule that forbids decides before one that only asks people.
     """
-    rules = verdict.get("rules", ())
+    rules = verdict["rules"]
     failing = sorted((r for r in rules if r.get("deciding")), key=lambda rule: rule["mark"] != "no")
     holding = [rule for rule in rules if not rule.get("deciding")]
     first, others = failing[:1], failing[1:]
@@ -42,19 +42,19 @@ def verdict_strip(verdict: Part) -> Context:
 
 
 @register.inclusion_tag("parts/before_after.html")
-def before_after(rows: Sequence[Part], all_rows: bool = False) -> Context:
-    """What changes: {label, before, after}; rows that stay the same are left out unless `all_rows`."""
+def before_after(rows: Sequence[BeforeAfter], all_rows: bool = False) -> Context:
+    """What changes; rows that stay the same are left out unless `all_rows`."""
     return {"rows": [row for row in rows if all_rows or row["before"] != row["after"]]}
 
 
 @register.inclusion_tag("parts/timeline.html")
-def timeline(entries: Sequence[Part], label: str = "What happened and what comes") -> Context:
-    """Past, now and future in this order; each {phase, title, at, who, why, evidence, tone}."""
+def timeline(entries: Sequence[Entry], label: str = "What happened and what comes") -> Context:
+    """Past, now and future in this order."""
     return {"entries": entries, "label": label}
 
 
 @register.inclusion_tag("parts/checklist.html")
-def object_checklist(checklist: Part) -> Context:
+def object_checklist(checklist: Checklist) -> Context:
     """Created objects of one cluster with state and age; folded when all are ready."""
     items = checklist["items"]
     ready = sum(item["tone"] == "good" for item in items)
@@ -75,8 +75,8 @@ def _how_many(objects: int, *, ready: int, failed: int, done: str) -> str:
 
 
 @register.inclusion_tag("parts/waiting.html")
-def waiting_line(waiting: Part) -> Context:
-    """Why it waits: {what, since, place, expected, advice, action, kind}."""
+def waiting_line(waiting: Wait) -> Context:
+    """Why it waits."""
     tone = {"escalate": "bad", "never": "bad", "change": "waiting"}.get(
         waiting.get("kind", "wait"), "waiting"
     )
@@ -84,8 +84,8 @@ def waiting_line(waiting: Part) -> Context:
 
 
 @register.inclusion_tag("parts/empty.html")
-def empty(title: str, text: str = "", action: Part | None = None, example: str = "") -> Context:
-    """What this is for, the first action {label, href, key}, one example."""
+def empty(title: str, text: str = "", action: Link | None = None, example: str = "") -> Context:
+    """What this is for, the first action, one example."""
     return {"title": title, "text": text, "action": action, "example": example}
 
 

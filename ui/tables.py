@@ -3,22 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django import template
 
 from ui import formats
+from ui.parts import Cell, ChoosableRow, Column, Content, DocumentChange, Fact, Row
 
 register = template.Library()
-Part = Mapping[str, Any]
-Context = dict[str, Any]
+Context = dict[str, object]
 
 
 @register.inclusion_tag("parts/table.html")
 def data_table(
-    caption: str, columns: Iterable[str | Part], rows: Iterable[Part], show_caption: bool = False
+    caption: str, columns: Iterable[str | Column], rows: Iterable[Row], show_caption: bool = False
 ) -> Context:
-    """A table; cells are text or {text, sub, href, tone, word, at, money, period, html}."""
+    """A table; a cell is a value, a badge, or a `Cell`."""
     heads = [
         {"label": column, "kind": "", "hidden": False}
         if isinstance(column, str)
@@ -30,10 +29,10 @@ def data_table(
 
 
 # A template that asks for a key that is not there pays for an exception; a table of fifty rows asks thousands of times.
-BLANK: Part = dict.fromkeys(("text", "sub", "href", "tone", "word", "at", "money", "period", "html"), "")
+BLANK: Mapping[str, object] = dict.fromkeys(Cell.__annotations__, "")
 
 
-def whole_cell(cell: object) -> Part:
+def whole_cell(cell: Content) -> Mapping[str, object]:
     """A cell with every key that a cell may have."""
     if isinstance(cell, Mapping):
         return {**BLANK, **cell}
@@ -44,9 +43,9 @@ def whole_cell(cell: object) -> Part:
 
 @register.inclusion_tag("parts/choice_table.html")
 def choice_table(
-    caption: str, columns: Iterable[str | Part], rows: Iterable[Part], kind: str = ""
+    caption: str, columns: Iterable[str | Column], rows: Iterable[ChoosableRow], kind: str = ""
 ) -> Context:
-    """A table in a form, each row {pk, name, cells} with a box that sends its `pk`.
+    """A table in a form, each row with a box that sends its `pk`.
 
     Of the `kind` "queue" a row is four lines on a phone, and opens wherever it is touched.
     """
@@ -54,16 +53,19 @@ def choice_table(
 
 
 @register.inclusion_tag("parts/key_values.html")
-def key_values(rows: Sequence[Part]) -> Context:
-    """Facts of one object: {label, text | at | copyable | person | money+period | html}."""
+def key_values(rows: Sequence[Fact]) -> Context:
+    """Facts of one object."""
     return {"rows": rows}
 
 
 @register.inclusion_tag("parts/diff.html")
 def diff_table(
-    rows: Sequence[Part], caption: str = "What changes", before: str = "Before", after: str = "After"
+    rows: Sequence[DocumentChange],
+    caption: str = "What changes",
+    before: str = "Before",
+    after: str = "After",
 ) -> Context:
-    """Exact differences of two documents: {path, before, after}; None means absent on that side."""
+    """Exact differences of two documents."""
     return {"rows": rows, "caption": caption, "before": before, "after": after}
 
 

@@ -1,11 +1,10 @@
 """Icons, states, moments, money, people: the small words inside a line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -15,10 +14,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from ui import formats
+from ui.parts import Event, Person
 
 register = template.Library()
-Part = Mapping[str, Any]
-Context = dict[str, Any]
+Context = dict[str, object]
 
 # Hebrew, Arabic and their neighbours, with the spaces and signs between their words.
 _LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
@@ -57,8 +56,8 @@ def state_icon(tone: str) -> SafeString:
 
 
 @register.simple_tag
-def state_badge(tone: str, word: str, events: Sequence[Part] = ()) -> SafeString:
-    """Icon and word in the tone's hue; with `events` ({at, text}) a click opens them."""
+def state_badge(tone: str, word: str, events: Sequence[Event] = ()) -> SafeString:
+    """Icon and word in the tone's hue; with `events` a click opens them."""
     return _badge_with(tone, word, events) if events else _badge(tone, word)
 
 
@@ -68,7 +67,7 @@ def _badge(tone: str, word: str) -> SafeString:
     return _badge_with(tone, word, ())
 
 
-def _badge_with(tone: str, word: str, events: Sequence[Part]) -> SafeString:
+def _badge_with(tone: str, word: str, events: Sequence[Event]) -> SafeString:
     return render_to_string("parts/badge.html", {"tone": tone, "word": word, "events": events})
 
 
@@ -135,7 +134,7 @@ def isolate(text: object) -> SafeString:
 
 
 @register.inclusion_tag("parts/person.html")
-def person_chip(person: Part) -> Context:
+def person_chip(person: Person) -> Context:
     """Who, with role; `away_until` and `stand_in` are said when they are there."""
     names = str(person["name"]).split()
     initials = person.get("initials") or "".join(name[0] for name in (names[:1] + names[-1:])[: len(names)])

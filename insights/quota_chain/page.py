@@ -71,6 +71,7 @@ def _strip(chain: Chain, form: QuestionForm, user: User) -> dict[str, Any]:
         "tone": "good" if answer.fits else "bad",
         "sentence": answer.sentence,
         "detail": " ".join(filter(None, (answer.then, answer.advice))),
+        "rules": [],
     }
     layer = answer.stopped_by.layer if answer.stopped_by is not None else None
     if layer in (Layer.QUEUE, Layer.NAMESPACE):
