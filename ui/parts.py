@@ -3,10 +3,10 @@
 They are dictionaries because templates look for keys first: an attribute costs them an exception.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, NotRequired, Required, TypedDict
+from typing import Literal, NotRequired, Required, TypedDict, cast
 
 Phase = Literal["past", "now", "future"]
 
@@ -178,6 +178,11 @@ class Entry(TypedDict):
     why: NotRequired[str]
     tone: NotRequired[str]
     evidence: NotRequired[Link]
+
+
+def in_time(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries in order of time; each has a moment."""
+    return sorted(entries, key=lambda entry: cast(datetime, entry["at"]))
 
 
 class StepLink(TypedDict):

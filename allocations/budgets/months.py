@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from decimal import Decimal
 
 from django.urls import reverse
 
@@ -14,8 +14,8 @@ from allocations.budgets.money import month_of
 from allocations.budgets.pacing import Holding, Pace, pace, pace_words
 from allocations.models import Allocation, Budget, Hold, LedgerEntry
 from ui.amounts import usd
+from ui.parts import Cell, Columns, Row
 
-Part = dict[str, Any]
 MONTHS_AHEAD = 3
 LINES = 50
 MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
@@ -86,30 +86,51 @@ def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
     return {month: known.get(month) or budgets.begin(team, month, like=like) for month in months_from(now)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class ThisMonth:
+    """Where the month under way leads: its budget, that it is close to its limit, and its pace in sentences."""
+
+    budget: Budget
+    close: str
+    pace: Pace | None
+    says: list[str]
+
+
 def this_month(
     team: Team, *, now: datetime, budget: Budget | None = None, rows: Iterable[Allocation] | None = None
-) -> Part:
+) -> ThisMonth:
     """This month's budget, whether it is close, and where it leads; `budget` and `rows` if they were read already."""
     budget = budget or budgets_ahead(team, now=now)[month_of(now)]
     seen = pace_of(budget, now=now, rows=rows)
-    return {
-        "budget": budget,
-        "close": close_sentence(budget),
-        "pace": seen,
-        "says": pace_sentences(seen, now=now),
-    }
+    return ThisMonth(
+        budget=budget,
+        close=close_sentence(budget),
+        pace=seen,
+        says=pace_sentences(seen, now=now),
+    )
 
 
-def month_lines(rows: Iterable[Budget]) -> list[Part]:
+@dataclass(frozen=True, kw_only=True)
+class MonthLine:
+    """A month with what is left of its limits; `month` is written like 2026-11."""
+
+    month: str
+    label: str
+    budget: Budget
+    note: str
+    hours_note: str
+
+
+def month_lines(rows: Iterable[Budget]) -> list[MonthLine]:
     """What is set aside of each limit of each month."""
     return [
-        {
-            "month": f"{row.month:%Y-%m}",
-            "label": f"{row.month:%B %Y}",
-            "budget": row,
-            "note": f"{usd(row.left_usd)} left",
-            "hours_note": "" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
-        }
+        MonthLine(
+            month=f"{row.month:%Y-%m}",
+            label=f"{row.month:%B %Y}",
+            budget=row,
+            note=f"{usd(row.left_usd)} left",
+            hours_note="" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
+        )
         for row in rows
     ]
 
@@ -118,12 +139,12 @@ def month_lines(rows: Iterable[Budget]) -> list[Part]:
 class Ledger:
     """Lines of a month, newest first, and the addresses of the pages beside them (empty where there is none)."""
 
-    rows: Sequence[Part]
+    rows: Sequence[Row]
     newer: str
     older: str
 
 
-COLUMNS: Sequence[str | Part] = (
+COLUMNS: Columns = (
     "When",
     "For",
     "Why",
@@ -153,7 +174,7 @@ def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:
     )
 
 
-def _line(row: LedgerEntry) -> Part:
+def _line(row: LedgerEntry) -> Row:
     """A line as cells: what is let go stands there with a minus."""
     return {
         "cells": [
@@ -166,13 +187,13 @@ def _line(row: LedgerEntry) -> Part:
     }
 
 
-def _named(hold: Hold) -> str | Part:
+def _named(hold: Hold) -> str | Cell:
     number = hold.request_id
     if number is None:
         return hold.reference
     return {"text": f"Request {number}", "href": reverse("request", args=[number])}
 
 
-def _signed(amount: Any) -> Part:
+def _signed(amount: Decimal) -> Cell:
     sign = "−" if amount < 0 else "+" if amount > 0 else ""
     return {"text": f"{sign}{abs(amount):,.2f}"}

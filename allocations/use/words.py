@@ -1,14 +1,45 @@
 """Work on GPUs that are no longer held, as pages and the API tell it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from allocations.models import Leftover
 from allocations.notices import fate
 from ui.amounts import gpus, jobs
+from ui.parts import Entry
 
-Part = dict[str, Any]
+
+class StillRunning(TypedDict):
+    """A job that runs beyond what is held, as the API gives it."""
+
+    job: str
+    flavor: str
+    gpus: int
+    priority: int
+    since: str
+    stop_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job among the work that is left."""
+
+    job: str
+    gpus: int
+    priority: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftWork:
+    """What still runs on one kind of GPU beyond what is held, and what becomes of it."""
+
+    title: str
+    why: str
+    where: str
+    jobs: Sequence[Job]
 
 
 def leftovers_of(hold_id: int) -> list[Leftover]:
@@ -22,10 +53,10 @@ def open_of_team(team_id: int) -> list[Leftover]:
     return list(Leftover.objects.open().filter(tenancy__team=team_id).select_related("flavor__cluster"))
 
 
-def still_running(hold_id: int) -> list[Part]:
+def still_running(hold_id: int) -> list[StillRunning]:
     """Each job that runs beyond what is held, once, with when it is stopped."""
     rows = Leftover.objects.open().filter(allocation__hold=hold_id).select_related("flavor")
-    found: dict[str, Part] = {}
+    found: dict[str, StillRunning] = {}
     for row in rows:
         for one in row.running:
             told = found.setdefault(
@@ -44,7 +75,7 @@ def still_running(hold_id: int) -> list[Part]:
     return list(found.values())
 
 
-def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
+def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Entry]:
     """An entry for the timeline for each kind of GPU on which work still runs."""
     for rows in _by_flavor(left):
         yield {
@@ -56,7 +87,7 @@ def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
         }
 
 
-def coming_stops(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
+def coming_stops(left: Iterable[Leftover], *, now: datetime) -> Iterator[Entry]:
     """The dates on which work that still runs is stopped, for the timeline."""
     stops = {
         row.stop_at
@@ -67,23 +98,23 @@ def coming_stops(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
         yield {"phase": "future", "title": "Work that still runs is stopped", "at": at}
 
 
-def lines(left: Iterable[Leftover], *, now: datetime) -> list[Part]:
+def lines(left: Iterable[Leftover], *, now: datetime) -> list[LeftWork]:
     """What still runs, for the page of a team: a sentence for each kind of GPU, and the jobs with their numbers."""
     return [
-        {
-            "title": title(rows),
-            "why": fate(rows, now=now),
-            "where": rows[0].flavor.cluster.title,
-            "jobs": [
-                {
-                    "job": one["job"],
-                    "gpus": one["gpus"].get(rows[0].flavor.name, 0),
-                    "priority": one["priority"],
-                    "since": datetime.fromisoformat(one["since"]) if one["since"] else None,
-                }
+        LeftWork(
+            title=title(rows),
+            why=fate(rows, now=now),
+            where=rows[0].flavor.cluster.title,
+            jobs=[
+                Job(
+                    job=one["job"],
+                    gpus=one["gpus"].get(rows[0].flavor.name, 0),
+                    priority=one["priority"],
+                    since=datetime.fromisoformat(one["since"]) if one["since"] else None,
+                )
                 for one in rows[0].running
             ],
-        }
+        )
         for rows in _by_flavor(left)
     ]
 

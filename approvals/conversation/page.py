@@ -13,6 +13,7 @@ from approvals.revisions import Change, changes, in_words
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from ui.amounts import ago
+from ui.parts import Entry
 
 Part = dict[str, Any]
 SAID = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
@@ -35,7 +36,7 @@ def lines(request: Request, decisions: Iterable[Decision]) -> list[Part]:
     ]
 
 
-def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision]) -> list[Part]:
+def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision]) -> list[Entry]:
     """How the ask came to be what it is, for the timeline; nothing while it is as it was sent."""
     if len(revisions) < 2:
         return []
@@ -112,7 +113,7 @@ def _product_in(request: Request, key: str) -> str:
     return found.kind if found else name
 
 
-def _past(words: str, revision: Revision, why: str) -> Part:
+def _past(words: str, revision: Revision, why: str) -> Entry:
     return {
         "phase": "past",
         "title": words,

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from approvals.models import Request, Step
 from policy.document import seat_words
 from ui.amounts import moment
-
-Part = dict[str, Any]
+from ui.parts import Entry
 
 
 def who(step: Step) -> str:
@@ -20,7 +18,7 @@ def who(step: Step) -> str:
     return step.words
 
 
-def past(steps: Iterable[Step]) -> Iterator[Part]:
+def past(steps: Iterable[Step]) -> Iterator[Entry]:
     """What the clock has done at these steps."""
     for step in steps:
         name = upper(step.words)
@@ -36,7 +34,7 @@ def past(steps: Iterable[Step]) -> Iterator[Part]:
             yield _past(f"Passed on to {seat_words(step.escalate_to)}, too", step.escalated_at, why)
 
 
-def coming(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
+def coming(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
     """Whose turn it is, and what comes by itself until the last step is done."""
     for step in steps:
         if step.done_at is not None:
@@ -53,7 +51,7 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
             yield from _clock(step)
 
 
-def _clock(step: Step) -> Iterator[Part]:
+def _clock(step: Step) -> Iterator[Entry]:
     name = upper(step.words)
     is_are = "is" if _is_one(step) else "are"
     if step.reminded_at is None and step.remind_at:
@@ -97,13 +95,13 @@ def upper(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _past(title: str, at: datetime, why: str) -> Part:
+def _past(title: str, at: datetime, why: str) -> Entry:
     return {"phase": "past", "title": title, "at": at, "who": "", "why": why, "tone": "waiting"}
 
 
-def _now(title: str, why: str) -> Part:
+def _now(title: str, why: str) -> Entry:
     return {"phase": "now", "title": title, "at": "now", "why": why, "tone": "waiting"}
 
 
-def _future(title: str, at: datetime | str) -> Part:
+def _future(title: str, at: datetime | str) -> Entry:
     return {"phase": "future", "title": title, "at": at}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from allocations import provisioners
 from allocations.models import Allocation, Leftover
@@ -20,8 +19,7 @@ from catalogue.offering import in_sentence
 from manual.models import Task
 from provisioning.models import Tenancy
 from ui.amounts import gpus
-
-Part = dict[str, Any]
+from ui.parts import Entry, in_time
 
 
 def entries(
@@ -34,9 +32,9 @@ def entries(
     allocations: Sequence[Allocation],
     now: datetime,
     tasks: Sequence[Task] = (),
-    edits: Iterable[Part] = (),
+    edits: Iterable[Entry] = (),
     reroutings: Iterable[Rerouting] = (),
-) -> list[Part]:
+) -> list[Entry]:
     """Past, now and future of a request that came from `with_allocation()`; `edits` is how it became what it is.
 
     `tasks` are carried out for it, `reroutings` is what policies changed about who decides.
@@ -55,23 +53,22 @@ def entries(
     ]
     if state in (State.WITHDRAWN, State.LAPSED):
         past.append(_past(state.words, request.decided_at, tone="past"))
-    past.sort(key=lambda entry: entry["at"])
     ends = held.next_steps(now) if held is not None else None
     return [
-        *past,
+        *in_time(past),
         *now_running(left, now=now),
         *coming(request, state, steps, ends, tasks),
         *coming_stops(left, now=now),
     ]
 
 
-def _asked(request: Request, evaluation: Evaluation) -> Part:
+def _asked(request: Request, evaluation: Evaluation) -> Entry:
     what = past_wish(request, in_sentence(request.name()))
     why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
     return _past(what, request.created_at, why=why, tone="moving")
 
 
-def _decided(decision: Decision) -> Part:
+def _decided(decision: Decision) -> Entry:
     verdict = Decision.Verdict(decision.verdict)
     title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
@@ -85,13 +82,13 @@ def _decided(decision: Decision) -> Part:
     return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))
 
 
-def _rerouted(changed: Rerouting) -> Part:
+def _rerouted(changed: Rerouting) -> Entry:
     title = "Cannot be approved as it stands" if changed.refused else "Other people decide"
     tone = "bad" if changed.refused else "waiting"
     return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
 
 
-def _booked(allocations: Sequence[Allocation]) -> Iterator[Part]:
+def _booked(allocations: Sequence[Allocation]) -> Iterator[Entry]:
     """That what was booked began, or was cancelled before."""
     for one in allocations:
         if one.begun_at is None and one.ended_at is not None and one.end_reason != Allocation.End.FAILED:
@@ -100,7 +97,7 @@ def _booked(allocations: Sequence[Allocation]) -> Iterator[Part]:
             )
 
 
-def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
+def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry]:
     """What was held: set up, given back in part or whole, ended."""
     tenancy, flavor = request.tenancy, request.flavor
     on_cluster = flavor is not None or request.of.provisioner is Provisioner.KUBERNETES
@@ -148,7 +145,7 @@ def coming(
     steps: Sequence[Step],
     ends: Iterable[Ahead] | None,
     tasks: Sequence[Task],
-) -> Iterator[Part]:
+) -> Iterator[Entry]:
     """What it is doing now and what happens next, with dates where they are known.
 
     `ends` is what comes of what is held under it; None when nothing is. `tasks` are carried out for it.
@@ -157,9 +154,9 @@ def coming(
     if state is State.WAITING:
         # What would come after the lapse does not come.
         yield from (
-            part
-            for part in route_words.coming(request, steps)
-            if not isinstance(part["at"], datetime) or part["at"] <= request.lapses
+            entry
+            for entry in route_words.coming(request, steps)
+            if not isinstance(entry["at"], datetime) or entry["at"] <= request.lapses
         )
         asked = request.turn == Request.Turn.REQUESTER
         until = "it is not answered" if asked else "nobody has decided"
@@ -189,7 +186,7 @@ def coming(
         yield from (_future(step.words, step.at) for step in ends)
 
 
-def _ahead(task: Task | None) -> Iterator[Part]:
+def _ahead(task: Task | None) -> Iterator[Entry]:
     """What comes while nobody has carried it out."""
     if task is None or task.is_over or task.due_at is None or task.escalate_at is None:
         return
@@ -211,7 +208,7 @@ def task_of(tasks: Iterable[Task], kind: str) -> Task | None:
     return next((task for task in tasks if task.kind == kind), None)
 
 
-def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Part]:
+def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Entry]:
     """What people did for it: asked to, done or not with their note, not needed any more."""
     for task in tasks:
         is_down = task.kind == Task.Kind.TAKE_DOWN
@@ -233,7 +230,7 @@ def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Part]:
             )
 
 
-def _asked_after(task: Task) -> Iterator[Part]:
+def _asked_after(task: Task) -> Iterator[Entry]:
     why = "It was not carried out yet."
     if task.reminded_at is not None:
         yield _past("Reminded of what is to be carried out", task.reminded_at, why=why, tone="waiting")
@@ -246,7 +243,7 @@ def told_by(request: Request) -> str:
     return provisioners.status(request.allocation).message if request.allocation is not None else ""
 
 
-def _stopped(left: Iterable[Leftover]) -> Iterator[Part]:
+def _stopped(left: Iterable[Leftover]) -> Iterator[Entry]:
     for row in left:
         for work in row.stopped.all():
             if work.done_at is not None:
@@ -254,13 +251,13 @@ def _stopped(left: Iterable[Leftover]) -> Iterator[Part]:
                 yield _past(f"Stopped {work.job}", work.done_at, why=why, tone="ending")
 
 
-def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Part:
+def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Entry:
     return {"phase": "past", "title": title, "at": at, "who": who, "why": why, "tone": tone}
 
 
-def _now(title: str, *, why: str = "", tone: str) -> Part:
+def _now(title: str, *, why: str = "", tone: str) -> Entry:
     return {"phase": "now", "title": title, "at": "now", "why": why, "tone": tone}
 
 
-def _future(title: str, at: datetime | str) -> Part:
+def _future(title: str, at: datetime | str) -> Entry:
     return {"phase": "future", "title": title, "at": at}

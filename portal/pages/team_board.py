@@ -13,7 +13,7 @@ from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from allocations import provisioners
 from allocations.budgets.money import per_day
-from allocations.budgets.months import this_month
+from allocations.budgets.months import ThisMonth, this_month
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation, Leftover
 from allocations.schedule import State
@@ -32,6 +32,7 @@ from onboarding.images import access_of
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy
+from ui.parts import Entry, in_time
 
 Part = dict[str, Any]
 MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 6
@@ -116,7 +117,7 @@ def _can_ask(tenancies: Sequence[Tenancy]) -> bool:
     return any(row.is_here and row.cluster.enabled for row in tenancies)
 
 
-def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
+def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> Part:
     """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
     gpus = [row for row in held if row.flavor_id is not None]
@@ -132,10 +133,10 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
         # Added up before it is rounded, as it is wherever a team's cost a day is told.
         "usd_per_day": per_day(gpus=1, price=sum((row.usd_per_hour for row in charged), Decimal(0))),
         "month": f"{now:%B}",
-        "spent": month["budget"].held_usd,
-        "limit": month["budget"].limit_usd,
-        "close": month["close"],
-        "says": month["says"],
+        "spent": month.budget.held_usd,
+        "limit": month.budget.limit_usd,
+        "close": month.close,
+        "says": month.says,
     }
 
 
@@ -227,7 +228,7 @@ def story(
     *,
     products: Mapping[str, str],
     now: datetime,
-) -> list[Part]:
+) -> list[Entry]:
     """The newest events in order of time, what moves now, and every step of the ends that are known.
 
     `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
@@ -237,7 +238,7 @@ def story(
     told = sorted(events, key=lambda e: (e.at.replace(microsecond=0), e.kind not in CAUSES, e.seq))
     past = [event_entry(event, products=products) for event in told]
     moving = [_moving(row) for row in tenancies if not row.is_settled]
-    ends = [
+    ends: list[Entry] = [
         {
             "phase": "future",
             "title": step.words,
@@ -247,11 +248,11 @@ def story(
         for row in held
         for step in row.next_steps(now)
     ]
-    ahead = sorted([*ends, *leftover_words.coming_stops(left, now=now)], key=lambda part: part["at"])
+    ahead = in_time([*ends, *leftover_words.coming_stops(left, now=now)])
     return past + moving + [*leftover_words.now_running(left, now=now)] + ahead[:MOST_NEXT]
 
 
-def _moving(row: Tenancy) -> Part:
+def _moving(row: Tenancy) -> Entry:
     failed = row.has_failed
     title = f"Could not be set up in {row.cluster.title}" if failed else f"Setting up in {row.cluster.title}"
     why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
@@ -264,7 +265,7 @@ def _moving(row: Tenancy) -> Part:
     }
 
 
-def event_entry(event: Event, *, products: Mapping[str, str]) -> Part:
+def event_entry(event: Event, *, products: Mapping[str, str]) -> Entry:
     """An audit event as an entry of a timeline."""
     details = event.details
     why = str(details.get("message") or details.get("reason") or "")

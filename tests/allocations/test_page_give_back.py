@@ -35,11 +35,11 @@ def live() -> list[int]:
 
 def test_it_shows_the_effect_before_anything_is_done(page: Client, held: Allocation) -> None:
     effect = page.get(address(held), {"gpus": "1"}).context["effect"]
-    rows = {row["label"]: (row["before"], row["after"]) for row in effect["changes"]}
+    rows = {row["label"]: (row["before"], row["after"]) for row in effect.changes}
     assert rows["Quota, A100"] == ("2 GPUs", "1 GPU")
     assert rows["Cost a day"] == ("$48", "$24")
-    assert effect["freed"] == "$72"
-    assert effect["rest"] == "1 × A100"
+    assert effect.freed == "$72"
+    assert effect.rest == "1 × A100"
     assert live() == [2]
 
 

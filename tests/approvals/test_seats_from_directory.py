@@ -26,6 +26,7 @@ from tests.directory import directory, entra_server
 from tests.sandbox.entra.running import Running
 from tests.scene import NOW, Scene
 from tests.scene import scene as make
+from ui.parts import in_time
 
 __all__ = ["directory", "entra_server"]
 pytestmark = pytest.mark.django_db
@@ -212,5 +213,5 @@ def test_nothing_is_announced_for_after_the_lapse(scene: Scene) -> None:
         allocations=[],
         now=NOW,
     )
-    dated = [row["at"] for row in rows if row["phase"] == "future" and row["at"] != ""]
-    assert dated == sorted(dated)
+    dated = [row for row in rows if row["phase"] == "future" and row["at"] != ""]
+    assert dated == in_time(dated)
