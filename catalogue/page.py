@@ -1,6 +1,7 @@
 """The catalogue as its page shows it: each offering as a card with its gate, its price and what follows."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.urls import reverse
 
@@ -16,39 +17,66 @@ from catalogue.pricing import listed_prices, lowest
 from fleet.models import Flavor
 from ui.amounts import cents
 
-Part = dict[str, Any]
 MOST_PRICES_SHOWN = 3
 
 
-def cards(user: User) -> list[Part]:
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """An offering on the page of the catalogue."""
+
+    key: str
+    offering: Offering
+    enabled: bool
+    is_self_service: bool
+    decided_by_policy: bool
+    decides: str
+    makes: str
+    prices: Sequence[str]
+    after: Sequence[str]
+    undone: str
+    ask: str
+    href: str
+    is_first: bool
+    is_last: bool
+
+
+def cards(user: User) -> list[Card]:
     """The offerings in their order; what is switched off is there for who manages the catalogue only."""
     manages = user.may(Permission.MANAGE_CATALOGUE)
     flavors = list(Flavor.objects.offered_to(None).order_by("price_per_gpu_hour"))
     listed = listed_prices()
     rows = [row for row in settings_in_order() if row.enabled or manages]
     return [
-        card(row, flavors, listed) | {"is_first": at == 0, "is_last": at == len(rows) - 1}
+        _card(row, flavors, listed, is_first=at == 0, is_last=at == len(rows) - 1)
         for at, row in enumerate(rows)
     ]
 
 
-def card(row: OfferingSetting, flavors: list[Flavor], listed: list[MachinePrice]) -> Part:
-    """One offering."""
+def _card(
+    row: OfferingSetting,
+    flavors: list[Flavor],
+    listed: list[MachinePrice],
+    *,
+    is_first: bool,
+    is_last: bool,
+) -> Card:
     offering = OFFERINGS[row.key]
-    return {
-        "key": row.key,
-        "offering": offering,
-        "enabled": row.enabled,
-        "is_self_service": row.is_self_service,
-        "decided_by_policy": row.gate == Gate.SELF_SERVICE,
-        "decides": _capital(Gate(row.gate).words),
-        "makes": "A platform lead" if is_by_person(offering) else "The portal, by itself",
-        "prices": price_lines(offering, row, flavors, listed),
-        "after": follows(offering),
-        "undone": offering.undone,
-        "ask": f"Ask for {kind_of(offering)}",
-        "href": reverse("request-new", args=[row.key]),
-    }
+    return Card(
+        key=row.key,
+        offering=offering,
+        enabled=row.enabled,
+        is_self_service=row.is_self_service,
+        decided_by_policy=row.gate == Gate.SELF_SERVICE,
+        decides=_capital(Gate(row.gate).words),
+        makes="A platform lead" if is_by_person(offering) else "The portal, by itself",
+        prices=price_lines(offering, row, flavors, listed),
+        after=follows(offering),
+        undone=offering.undone,
+        ask=f"Ask for {kind_of(offering)}",
+        href=reverse("request-new", args=[row.key]),
+        is_first=is_first,
+        is_last=is_last,
+    )
 
 
 def price_lines(

@@ -1,9 +1,9 @@
 """What the pages of hubs show."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.urls import reverse
 
@@ -13,17 +13,34 @@ from notebooks.profiles.idle import Reclaim
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.savings import saved_on
 from ui.amounts import hours, usd
+from ui.parts import Badge, Cell, Fact, Row
 
-Part = dict[str, Any]
 COLUMNS = ["Cluster", "State", "Address", "Version", "Idle GPUs", "Observed"]
-NOT_CONNECTED: Part = {"tone": "past", "word": "Not connected"}
-STATES: dict[bool | None, Part] = {
+NOT_CONNECTED: Badge = {"tone": "past", "word": "Not connected"}
+STATES: dict[bool | None, Badge] = {
     None: {"tone": "waiting", "word": "Not observed yet"},
     True: {"tone": "good", "word": "Answers"},
     False: {"tone": "bad", "word": "Cannot be used"},
 }
 TENTH = Decimal("0.1")
-NO_KEY: Part = {"tone": "waiting", "word": "Has no key"}
+NO_KEY: Badge = {"tone": "waiting", "word": "Has no key"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untold:
+    """A notebook of which nobody can tell since when it is idle."""
+
+    title: str
+    href: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleUnknown:
+    """That nobody can tell whether notebooks are idle, and which."""
+
+    text: str
+    servers: Sequence[Untold]
 
 
 def clusters_with_hubs() -> list[tuple[Cluster, Hub | None]]:
@@ -32,19 +49,19 @@ def clusters_with_hubs() -> list[tuple[Cluster, Hub | None]]:
     return [(one, hubs.get(one.pk)) for one in Cluster.objects.all()]
 
 
-def rows_of(found: Iterable[tuple[Cluster, Hub | None]]) -> list[Part]:
+def rows_of(found: Iterable[tuple[Cluster, Hub | None]]) -> list[Row]:
     """The list: every cluster, connected or not."""
     return [_row(cluster, hub) for cluster, hub in found]
 
 
-def badge_of(hub: Hub | None) -> Part:
+def badge_of(hub: Hub | None) -> Badge:
     """A hub's state as a badge; None is none."""
     if hub is None:
         return NOT_CONNECTED
     return NO_KEY if hub.reachable and not hub.key_prefix else STATES[hub.reachable]
 
 
-def facts_of(hub: Hub) -> list[Part]:
+def facts_of(hub: Hub) -> list[Fact]:
     """What is known of a hub, as a list of names and values."""
     return [
         {"label": "Version", "text": f"JupyterHub {hub.version}" if hub.version else "Not known yet"},
@@ -65,7 +82,7 @@ def saved_of(hub: Hub, now: datetime) -> str:
     return f"{times} stopped in the last 30 days, which freed {freed}."
 
 
-def idle_unknown_of(hub: Hub, now: datetime) -> Part | None:
+def idle_unknown_of(hub: Hub, now: datetime) -> IdleUnknown | None:
     """The notebooks of which nobody can tell whether they are idle, in a sentence with links; None without any."""
     servers = idle_unknown_on(hub, now=now)
     if not servers:
@@ -73,18 +90,18 @@ def idle_unknown_of(hub: Hub, now: datetime) -> Part | None:
     many = len(servers) != 1
     count = f"{len(servers)} notebooks are" if many else "1 notebook is"
     whose = "their GPUs compute. They are" if many else "its GPUs compute. It is"
-    return {
-        "text": f"Nobody can tell whether {count} idle: the cluster’s Prometheus does not say whether {whose} not "
+    return IdleUnknown(
+        text=f"Nobody can tell whether {count} idle: the cluster’s Prometheus does not say whether {whose} not "
         "stopped for being unused until it does.",
-        "servers": [
-            {
-                "title": one.title,
-                "href": reverse("notebook", args=[one.pk]),
-                "since": one.gpu_measured_at or one.ready_at,
-            }
+        servers=[
+            Untold(
+                title=one.title,
+                href=reverse("notebook", args=[one.pk]),
+                since=one.gpu_measured_at or one.ready_at,
+            )
             for one in servers
         ],
-    }
+    )
 
 
 def exempt_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
@@ -100,12 +117,13 @@ def idle_unknown_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
     return list(NotebookServer.objects.unmeasured(now).filter(tenancy__cluster=hub.cluster_id).order_by("pk"))
 
 
-def _row(cluster: Cluster, hub: Hub | None) -> Part:
+def _row(cluster: Cluster, hub: Hub | None) -> Row:
     badge = badge_of(hub)
+    state: Cell = {"tone": badge["tone"], "word": badge["word"], "sub": hub.message if hub else ""}
     return {
         "cells": [
             {"text": cluster.title, "href": reverse("hub", args=[cluster.name])},
-            {**badge, "sub": hub.message} if hub is not None and hub.message else badge,
+            state,
             hub.address if hub else "–",
             (hub.version if hub else "") or "–",
             hub.get_reclaim_display() if hub else "–",

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import yaml
 from django.urls import reverse
@@ -17,12 +17,20 @@ from notebooks.profiles.pricing import price_words, size_words
 from notebooks.profiles.spawning import profile_list, refused_here
 from notebooks.profiles.states import State
 from provisioning.models import Tenancy
+from ui.parts import Badge, Row
 
-Part = dict[str, Any]
 COLUMNS = ["Profile", "State", "A server", "Price", "Last changed"]
 HISTORY = ["Version", "What", "By", "When", "Why"]
 # As many namespaces as a list that people read has.
 MAX_PLACES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What KubeSpawner gets of a profile in a namespace, or why it gets nothing."""
+
+    refused: str = ""
+    yaml: str = ""
 
 
 def prices_of(names: Collection[str]) -> Mapping[str, list[Decimal]]:
@@ -34,7 +42,7 @@ def prices_of(names: Collection[str]) -> Mapping[str, list[Decimal]]:
     return found
 
 
-def rows_of(kept: Iterable[Kept]) -> list[Part]:
+def rows_of(kept: Iterable[Kept]) -> list[Row]:
     """The list in the order of the cards, with what is retired last."""
     found = [(one, one.document) for one in kept]
     prices = prices_of({document.flavor for _, document in found if document})
@@ -44,12 +52,12 @@ def rows_of(kept: Iterable[Kept]) -> list[Part]:
     return [_row(one, document, prices) for one, document in ordered]
 
 
-def badge_of(kept: Kept) -> Part:
+def badge_of(kept: Kept) -> Badge:
     """A profile's state as a badge."""
     return {"tone": kept.state.tone, "word": kept.state.words}
 
 
-def history_of(kept: Kept) -> list[Part]:
+def history_of(kept: Kept) -> list[Row]:
     """Its versions, the newest first."""
     address = reverse("profile", args=[kept.slug])
     return [
@@ -72,19 +80,19 @@ def tenancies_to_preview() -> list[Tenancy]:
     return list(rows.order_by("team__name", "namespace")[:MAX_PLACES])
 
 
-def preview_of(document: Document, tenancy: Tenancy) -> Part:
+def preview_of(document: Document, tenancy: Tenancy) -> Preview:
     """What KubeSpawner gets of a profile in a namespace: YAML, or why it gets nothing."""
     place = place_of(tenancy, flavors_on(tenancy.cluster_id))
     if refused := refused_here(document, place):
-        return {"refused": refused}
+        return Preview(refused=refused)
     found = profile_list([document], place)
     if not found:
-        return {"refused": "The team holds fewer GPUs there than the smallest server takes."}
+        return Preview(refused="The team holds fewer GPUs there than the smallest server takes.")
     text = yaml.safe_dump({LIST: found}, sort_keys=False, allow_unicode=True, width=100)
-    return {"yaml": text}
+    return Preview(yaml=text)
 
 
-def _row(kept: Kept, document: Document | None, prices: Mapping[str, Collection[Decimal]]) -> Part:
+def _row(kept: Kept, document: Document | None, prices: Mapping[str, Collection[Decimal]]) -> Row:
     draft = f"version {kept.number} is a draft" if kept.published and kept.has_draft else ""
     return {
         "cells": [
