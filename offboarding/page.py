@@ -1,8 +1,9 @@
 """What the pages about leaving show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import Q
 from django.urls import reverse
@@ -14,13 +15,13 @@ from offboarding import preview as previews
 from offboarding.actions import may_ask
 from offboarding.models import Departure, DeparturePlace
 from offboarding.notices import what
-from offboarding.plan import Story, steps
+from offboarding.plan import Step, Story, steps
 from provisioning.clusters.contents import Contents
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from ui.amounts import usd
+from ui.parts import Cell, Columns, Row
 
-Part = dict[str, Any]
 HISTORY, MOST_ON_HOME = 20, 5
 PLACES = "places__tenancy__cluster"
 ENDS = {
@@ -29,13 +30,93 @@ ENDS = {
     "restored": ("good", "Restored"),
     "gone": ("past", "Gone"),
 }
-HELD_COLUMNS = [
+HELD_COLUMNS: Columns = [
     "GPUs",
     {"label": "Money freed", "kind": "number"},
     {"label": "Would have ended", "kind": "end"},
 ]
-ASKED_COLUMNS = ["Asked for", "By", "What becomes of it"]
-COLUMNS = ["What it leaves", "State", "Asked by", {"label": "Work stops", "kind": "end"}]
+ASKED_COLUMNS: Columns = ["Asked for", "By", "What becomes of it"]
+COLUMNS: Columns = ["What it leaves", "State", "Asked by", {"label": "Work stops", "kind": "end"}]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceShown(previews.GoingPlace):
+    """A place that goes, with its disks as they are now or, when it cannot be read, as they were last seen."""
+
+    claim_columns: Columns
+    claims: Sequence[Row]
+    claims_caption: str
+    read_at: datetime | None
+    is_read: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Where leaving takes longer, and why."""
+
+    where: str
+    why: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenDeparture:
+    """A departure that is asked for or under way, in a line."""
+
+    title: str
+    tone: str
+    word: str
+    href: str
+    by: str
+    since: datetime
+    waits: bool
+    held_back: bool
+
+
+class Overview(TypedDict):
+    """The page on which a team's leaving begins."""
+
+    team: Team
+    places: Sequence[Tenancy]
+    here: Sequence[Tenancy]
+    may_ask: bool
+    may_protect: bool
+    columns: Columns
+    rows: Sequence[Row]
+
+
+class Goes(TypedDict):
+    """What goes, as the tables of a departure's page."""
+
+    preview: previews.Preview
+    usd_freed: str
+    places: Sequence[PlaceShown]
+    held_columns: Columns
+    held: Sequence[Row]
+    asked_columns: Columns
+    asked: Sequence[Row]
+
+
+class Whole(Goes):
+    """The page of one departure."""
+
+    is_ahead: bool
+    departure: Departure
+    team: Team
+    what: str
+    crumb: str
+    badge: tuple[str, str]
+    steps: Sequence[Step]
+    stays: Sequence[str]
+    seen: str
+    protected: Sequence[Tenancy]
+    may_confirm: bool
+    is_own: bool
+    may_withdraw: bool
+    may_restore: bool
+    may_agree: bool
+    trouble: Sequence[Trouble]
+    live: str
 
 
 def story_of(departure: Departure) -> Story:
@@ -76,7 +157,7 @@ def state_of(departure: Departure, *, now: datetime) -> tuple[str, str]:
     return Stage(name).tone, Stage(name).words
 
 
-def overview(team: Team, *, by: User, now: datetime) -> Part:
+def overview(team: Team, *, by: User, now: datetime) -> Overview:
     """The page on which a team's leaving begins: its places with their protection, and earlier departures."""
     places = list(
         Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("cluster__name")
@@ -93,7 +174,7 @@ def overview(team: Team, *, by: User, now: datetime) -> Part:
     }
 
 
-def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime) -> Part:
+def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime) -> Whole:
     """One departure: what happens next, what goes, what stays, and what this person may do about it."""
     leaving = previews.of(departure)
     is_open, is_confirmed = departure.ended_at is None, departure.confirmed_at is not None
@@ -125,48 +206,47 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
     }
 
 
-def open_of_team(team: Team, *, now: datetime) -> list[Part]:
+def open_of_team(team: Team, *, now: datetime) -> list[OpenDeparture]:
     """What of a team's leaving is asked for or under way, for the team's page."""
     rows = team.departures.open().select_related("team", "asked_by").prefetch_related(PLACES)
     return [_open_line(row, now=now) for row in rows]
 
 
-def to_confirm(*, now: datetime) -> list[Part]:
+def to_confirm(*, now: datetime) -> list[OpenDeparture]:
     """The oldest departures that wait for a platform lead, to be confirmed or deleted, for their home page."""
     waits = Q(confirmed_at=None) | Q(held_back_at__isnull=False, agreed_at=None)
     rows = Departure.objects.open().filter(waits).select_related("team", "asked_by").prefetch_related(PLACES)
     return [_open_line(row, now=now) for row in rows.order_by("asked_at")[:MOST_ON_HOME]]
 
 
-def _open_line(row: Departure, *, now: datetime) -> Part:
+def _open_line(row: Departure, *, now: datetime) -> OpenDeparture:
     tone, word = state_of(row, now=now)
-    href = reverse("departure", args=[row.team.slug, row.pk])
-    return {
-        "title": f"{row.team.name} leaves {what(row)}",
-        "tone": tone,
-        "word": word,
-        "href": href,
-        "by": row.asked_by.name,
-        "since": row.asked_at,
-        "waits": row.confirmed_at is None,
-        "held_back": row.is_held_back,
-    }
+    return OpenDeparture(
+        title=f"{row.team.name} leaves {what(row)}",
+        tone=tone,
+        word=word,
+        href=reverse("departure", args=[row.team.slug, row.pk]),
+        by=row.asked_by.name,
+        since=row.asked_at,
+        waits=row.confirmed_at is None,
+        held_back=row.is_held_back,
+    )
 
 
 def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> Part:
+def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> Goes:
     """What goes, as the tables of the page."""
     kept = {row.tenancy_id: row for row in departure.places.all()}
     return {
         "preview": preview,
         "usd_freed": usd(preview.usd_freed),
-        "places": [_place(place, kept[place["tenancy"].pk]) for place in preview.places],
+        "places": [_place(place, kept[place.tenancy.pk]) for place in preview.places],
         "held_columns": HELD_COLUMNS,
         "held": [
-            {"cells": [{"text": row["what"], "sub": row["where"]}, {"money": row["usd_freed"]}, row["until"]]}
+            {"cells": [{"text": row.what, "sub": row.where}, {"money": row.usd_freed}, row.until]}
             for row in preview.allocations
         ],
         "asked_columns": ASKED_COLUMNS,
@@ -182,24 +262,27 @@ def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> 
     }
 
 
-def _asked_line(row: Request, word: str) -> Part:
-    name = {"text": row.name(), "href": reverse("request", args=[row.pk])}
+def _asked_line(row: Request, word: str) -> Row:
+    name: Cell = {"text": row.name(), "href": reverse("request", args=[row.pk])}
     return {"cells": [name, row.requester.name, word]}
 
 
-def _place(place: Part, kept: DeparturePlace) -> Part:
-    """One place; its claims as they are now or, when it cannot be read, as they were last seen."""
-    found: Contents | None = place["found"]
+def _place(place: previews.GoingPlace, kept: DeparturePlace) -> PlaceShown:
+    found = place.found
     is_read = found is not None and not found.away
     claims = previews.claims_of(found) if is_read else kept.claims
     read_at = found.read_at if found is not None and is_read else kept.claims_at
-    return place | {
-        "claim_columns": ["Disk", {"label": "Size", "kind": "number"}],
-        "claims": [{"cells": [claim["name"], claim["size"]]} for claim in claims],
-        "read_at": read_at,
-        "claims_caption": f"Disks on {place['cluster'].title}",
-        "is_read": is_read,
-    }
+    return PlaceShown(
+        tenancy=place.tenancy,
+        cluster=place.cluster,
+        found=found,
+        objects=place.objects,
+        claim_columns=["Disk", {"label": "Size", "kind": "number"}],
+        claims=[{"cells": [claim["name"], claim["size"]]} for claim in claims],
+        claims_caption=f"Disks on {place.cluster.title}",
+        read_at=read_at,
+        is_read=is_read,
+    )
 
 
 def _is_stuck(place: Tenancy) -> bool:
@@ -208,11 +291,11 @@ def _is_stuck(place: Tenancy) -> bool:
     )
 
 
-def _trouble(place: Tenancy) -> Part:
-    return {"where": place.cluster.title, "why": place.ready["message"], "at": place.last_looked_at}
+def _trouble(place: Tenancy) -> Trouble:
+    return Trouble(where=place.cluster.title, why=place.ready["message"], at=place.last_looked_at)
 
 
-def _line(team: Team, row: Departure, *, now: datetime) -> Part:
+def _line(team: Team, row: Departure, *, now: datetime) -> Row:
     tone, word = state_of(row, now=now)
-    name = {"text": _capital(what(row)), "href": reverse("departure", args=[team.slug, row.pk])}
+    name: Cell = {"text": _capital(what(row)), "href": reverse("departure", args=[team.slug, row.pk])}
     return {"cells": [name, {"tone": tone, "word": word}, row.asked_by.name, row.leaves_at]}

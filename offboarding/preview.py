@@ -11,6 +11,7 @@ from allocations.budgets import money
 from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
 from approvals.models import Request
+from fleet.models import Cluster
 from offboarding.models import Departure
 from offboarding.plan import fingerprint
 from provisioning.clusters import contents
@@ -38,12 +39,42 @@ class Leaving:
     leaves_at: datetime
 
 
+@dataclass(frozen=True, kw_only=True)
+class GoingObject:
+    """An object that is deleted, with what it is to people."""
+
+    kind: str
+    name: str
+    plain: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoingPlace:
+    """A place with its objects and with what was found in it; None while nobody has looked."""
+
+    tenancy: Tenancy
+    cluster: Cluster
+    found: Contents | None
+    objects: list[GoingObject]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoingGpus:
+    """GPUs that go back."""
+
+    row: Allocation
+    what: str
+    where: str
+    until: datetime
+    usd_freed: Decimal
+
+
 @dataclass(frozen=True)
 class Preview:
     """What goes: places with what is in them, GPUs, money, requests, and whom it concerns."""
 
-    places: list[dict[str, Any]]
-    allocations: list[dict[str, Any]]
+    places: list[GoingPlace]
+    allocations: list[GoingGpus]
     gpus: int
     usd_freed: Decimal
     requests: list[Request]
@@ -130,7 +161,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
         allocations=[
-            {"row": row, "what": row.what, "where": row.where, "until": row.until, "usd_freed": usd}
+            GoingGpus(row=row, what=row.what, where=row.where, until=row.until, usd_freed=usd)
             for row, usd in zip(rows, freed, strict=True)
         ],
         gpus=sum(row.gpus for row in rows),
@@ -155,19 +186,19 @@ def _freed(row: Allocation, end: datetime) -> Decimal:
     return money.cost_of(usd_per_hour=row.usd_per_hour, start=end, end=row.until)
 
 
-def _place(place: Tenancy, found: Contents | None) -> dict[str, Any]:
+def _place(place: Tenancy, found: Contents | None) -> GoingPlace:
     objects = tenancy_objects(place.desired) if place.spec else []
-    return {
-        "tenancy": place,
-        "cluster": place.cluster,
-        "found": found,
-        "objects": [
-            {
-                "kind": one["kind"],
-                "name": one["metadata"]["name"],
-                "plain": plain(one["kind"], one["metadata"]["name"]),
-            }
+    return GoingPlace(
+        tenancy=place,
+        cluster=place.cluster,
+        found=found,
+        objects=[
+            GoingObject(
+                kind=one["kind"],
+                name=one["metadata"]["name"],
+                plain=plain(one["kind"], one["metadata"]["name"]),
+            )
             for one in objects
             if one["kind"] != "PersistentVolumeClaim"
         ],
-    }
+    )

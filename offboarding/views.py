@@ -102,8 +102,12 @@ def protection(request: HttpRequest, pk: int) -> HttpResponse:
             state = "is protected from deletion" if done.is_protected else "is not protected any more"
             messages.success(request, f"{place.team.name} on {place.cluster.title} {state}.")
             return HttpResponseRedirect(reverse("leaving", args=[place.team.slug]))
-    context = leaving_page.overview(place.team, by=user, now=timezone.now())
-    context |= {"form": LeaveForm(places=context["here"], initial={"token": new_key()}), "refused": form}
+    shown = leaving_page.overview(place.team, by=user, now=timezone.now())
+    context = {
+        **shown,
+        "form": LeaveForm(places=shown["here"], initial={"token": new_key()}),
+        "refused": form,
+    }
     return with_refusal(render(request, "onboarding/leaving.html", context, status=status), form)
 
 
@@ -129,8 +133,8 @@ def _find(user: User, slug: str, pk: int) -> Departure:
 
 def _page(request: HttpRequest, found: Departure, form: DepartureForm, *, status: int = 200) -> HttpResponse:
     contents = previews.look(found, now=timezone.now)
-    context = leaving_page.whole(found, contents, by=visitor(request), now=timezone.now())
-    context |= {"form": form, "stale": status == STATUS[Sort.STALE]}
+    shown = leaving_page.whole(found, contents, by=visitor(request), now=timezone.now())
+    context = {**shown, "form": form, "stale": status == STATUS[Sort.STALE]}
     return render(request, "onboarding/departure.html", context, status=status)
 
 

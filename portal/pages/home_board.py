@@ -22,7 +22,7 @@ from approvals.states import State
 from fleet.models import Cluster
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
-from offboarding.page import to_confirm
+from offboarding.page import OpenDeparture, to_confirm
 from portal.pages.team_board import holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
@@ -187,7 +187,7 @@ def last_notebook(user: User, *, now: datetime) -> Part | None:
     return line_of(found, may(found, user, leads=()), now) | {"team": found.team.name}
 
 
-def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
+def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Part]]:
     """What waits for a platform lead alone: teams that leave, many ends, a directory that takes much, empty seats.
 
     One query if nothing does.
