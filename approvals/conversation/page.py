@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict
 
 from accounts.models import User
 from approvals.conversation.actions import said_in
@@ -13,10 +13,25 @@ from approvals.revisions import Change, changes, in_words
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from ui.amounts import ago
-from ui.parts import Entry
+from ui.parts import BeforeAfter, Entry, Person
 
-Part = dict[str, Any]
 SAID = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
+
+
+class Remark(TypedDict):
+    """Something that was said, and whether it was asked, answered or said."""
+
+    who: Person
+    at: datetime
+    text: str
+    did: str
+
+
+class Edited(TypedDict):
+    """What is different from the version that somebody saw."""
+
+    words: str
+    rows: Sequence[BeforeAfter]
 
 
 def revisions_of(request: Request) -> list[Revision]:
@@ -24,7 +39,7 @@ def revisions_of(request: Request) -> list[Revision]:
     return list(request.revisions.select_related("by")) if request.content_version > 1 else []
 
 
-def lines(request: Request, decisions: Iterable[Decision]) -> list[Part]:
+def lines(request: Request, decisions: Iterable[Decision]) -> list[Remark]:
     """Questions, answers and comments on a request, oldest first; no query where it is known that there are none."""
     some = getattr(request, "has_comments", True)
     comments: list[Comment] = list(request.comments.select_related("by")) if some else []
@@ -59,7 +74,7 @@ def since_seen(
     revisions: Sequence[Revision],
     *,
     now: datetime,
-) -> Part | None:
+) -> Edited | None:
     """What is different from the version that somebody decided or asked about last, else from the one before."""
     if len(revisions) < 2:
         return None

@@ -121,18 +121,18 @@ def _later(starts_at: datetime | None) -> str:
 
 def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
     offering: Offering = form.offering
-    context = answer_panel.answer_context(
-        form, person=visitor(request), now=timezone.now(), own=asked.hold_id
-    ) | {
+    said = answer_panel.answer_context(form, person=visitor(request), now=timezone.now(), own=asked.hold_id)
+    if said["answer"]:
+        # These links begin another request.
+        said["answer"]["fits"] = None
+        if hint := said["answer"]["verdict"].get("hint"):
+            said["answer"]["verdict"]["hint"] = {"text": hint["text"]}
+    context = {
+        **said,
         "form": form,
         "asked": asked,
         "offering": offering,
         "name": asked.name(),
         "voted": any(d.content_version == asked.content_version and d.step_id for d in asked.decisions.all()),
     }
-    # These links begin another request.
-    if context["answer"]:
-        context["answer"]["fits"] = None
-    if context["answer"] and context["answer"]["verdict"]["hint"]:
-        context["answer"]["verdict"]["hint"] = {"text": context["answer"]["verdict"]["hint"]["text"]}
     return render(request, "approvals/request_edit.html", context, status=status)

@@ -1,8 +1,9 @@
 """Several requests decided together, and how deciding goes."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -23,27 +24,34 @@ from approvals.decisions.statistics import FEWEST, Pace, Statistics, statistics
 from approvals.models import Request
 from approvals.requests import listing
 from ui.amounts import hours, span, usd
+from ui.parts import BeforeAfter, Column, Columns, Figure, Row
 from web.fields import StrictForm
 from web.refusals import Refused
 
-Part = dict[str, Any]
 SPANS = (7, 30, 90, 365)
 DIGITS = 9
 NUMBER = "number"
-COLUMNS: Part = {
+COLUMNS: Mapping[str, Columns] = {
     "pace_columns": [
         "Who",
         *(
-            {"label": label, "kind": NUMBER}
+            Column(label=label, kind=NUMBER)
             for label in ("Decided", "Usually", "Nine of ten within", "Waiting now", "Over target")
         ),
     ],
     "week_columns": [
         "Week",
-        *({"label": label, "kind": NUMBER} for label in ("Asked", "Automatic", "Share")),
+        *(Column(label=label, kind=NUMBER) for label in ("Asked", "Automatic", "Share")),
     ],
     "because_columns": ["Because", {"label": "Requests", "kind": NUMBER}],
 }
+
+
+class Tables(TypedDict):
+    """Pools and money before and after."""
+
+    pools: list[BeforeAfter]
+    purses: list[BeforeAfter]
 
 
 @never_cache
@@ -113,9 +121,9 @@ def _page(request: HttpRequest, numbers: list[int], form: StrictForm, *, status:
     return render(request, "approvals/together.html", context, status=status)
 
 
-def _tables(effect: Effect) -> Part:
+def _tables(effect: Effect) -> Tables:
     """Capacity and money before and after, as before → after rows."""
-    pools = [
+    pools: list[BeforeAfter] = [
         {
             "label": f"{pool.flavor.kind} free, {pool.flavor.cluster.name}",
             "before": str(pool.flavor.free),
@@ -123,7 +131,7 @@ def _tables(effect: Effect) -> Part:
         }
         for pool in effect.pools
     ]
-    purses = [
+    purses: list[BeforeAfter] = [
         {
             "label": f"{purse.team.name}, {purse.month:%B}",
             "before": f"{usd(purse.before)} left",
@@ -135,7 +143,7 @@ def _tables(effect: Effect) -> Part:
     return {"pools": pools, "purses": purses}
 
 
-def _hours_row(purse: Purse) -> Part:
+def _hours_row(purse: Purse) -> BeforeAfter:
     """The same of a month's GPU-hours, where they have a limit."""
     before, after = purse.hours_before or Decimal(0), purse.hours_after or Decimal(0)
     return {
@@ -154,7 +162,7 @@ def _names(numbers: list[int], user: User, *, now: datetime) -> dict[int, str]:
     return {row.pk: f"{row.name()} for {row.team.name}" for row in rows}
 
 
-def _figures(found: Statistics) -> list[Part]:
+def _figures(found: Statistics) -> list[Figure]:
     decided = f"{found.approved} approved, {found.rejected} rejected"
     return [
         {
@@ -179,7 +187,7 @@ def _figures(found: Statistics) -> list[Part]:
     ]
 
 
-def _pace(pace: Pace) -> Part:
+def _pace(pace: Pace) -> Row:
     few = f"below {FEWEST}"
     return {
         "cells": [
@@ -193,7 +201,7 @@ def _pace(pace: Pace) -> Part:
     }
 
 
-def _weeks(found: Statistics) -> list[Part]:
+def _weeks(found: Statistics) -> list[Row]:
     return [
         {
             "cells": [

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from django.db.models import Count, Max, OuterRef, Q, Sum
 from django.urls import reverse
@@ -15,8 +15,10 @@ from allocations.models import Allocation
 from allocations.use.measuring import trend
 from approvals import notices as telling
 from approvals.conversation import page as talk
+from approvals.conversation.page import Edited, Remark
 from approvals.decisions import route_words, triage
 from approvals.decisions.actions import may_decide
+from approvals.decisions.triage import Primary, Rival, Rivals
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.inputs import answer_of, coming
 from approvals.models import Decision, Request, Step
@@ -32,13 +34,97 @@ from fleet.models import Flavor
 from policy.evaluation import Ask
 from policy.remedies import nearest_words
 from ui.amounts import ago, gpus, hours, moment, usd
+from ui.parts import BeforeAfter, Entry, Fact, Figure, Person, StepLink, Verdict
 
-Part = dict[str, Any]
 MOST_RIVALS = 3
 STEP, BAR = 8, 24
 
 
-def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
+class Bar(TypedDict):
+    """A day of a trend: where its bar stands, and how high."""
+
+    x: int
+    y: int
+    high: int
+
+
+class TrendShown(TypedDict):
+    """Use of the last days as bars, with what they say in words."""
+
+    width: int
+    height: int
+    bars: Sequence[Bar]
+    words: str
+
+
+class Less(TypedDict):
+    """What "approve less" starts with, and why."""
+
+    count: int
+    words: str
+    possible: bool
+    unit: NotRequired[str]
+
+
+class InLine(TypedDict):
+    """A request of the queue beside the screen."""
+
+    href: str
+    current: bool
+    team: str
+    what: str
+    mark: str
+    since: str
+
+
+class Beside(TypedDict):
+    """The queue, with where the one before and the one after are."""
+
+    queue: Sequence[InLine]
+    previous: str
+    following: str
+
+
+class Screen(Beside):
+    """Everything that somebody sees who decides a request."""
+
+    asked: Request
+    count: int
+    name: str
+    sentence: str
+    verdict: Verdict
+    changes: Sequence[BeforeAfter]
+    use: Sequence[Fact]
+    trend: TrendShown | None
+    rivals: Rivals
+    primary: Primary
+    tiles: Sequence[Figure]
+    is_long: bool
+    seats: Sequence[StepLink]
+    talk: Sequence[Remark]
+    edited: Edited | None
+    next: Sequence[Entry]
+    because: Sequence[tuple[str, str]]
+    less: Less
+    refusal: str
+    requester: Person
+    waited: str
+
+
+class Holdings(TypedDict):
+    """What a team holds, held and asked for before; None is none."""
+
+    live: int | None
+    usd_per_hour: Decimal | None
+    last_end: datetime | None
+    back: int | None
+    expired: int | None
+    asked: int | None
+    granted: int | None
+    rejected: int | None
+
+
+def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Screen:
     """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
     steps = request.current_steps
     decisions = list(request.decisions.all())
@@ -86,7 +172,7 @@ def _about(request: Request) -> str:
     return f"{of}; reports to {above}" if above else of
 
 
-def _trend(request: Request, *, now: datetime) -> Part | None:
+def _trend(request: Request, *, now: datetime) -> TrendShown | None:
     """Use of the last days as bars, 24 high, with what they say in words."""
     found = trend(request.tenancy_id or 0, request.flavor_id or 0, now=now)
     if found is None:
@@ -123,7 +209,7 @@ def sentence(request: Request, count: int, held: int, judged: Judged | None, *, 
     ).strip()
 
 
-def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
+def changes(request: Request, judged: Judged, holdings: Holdings, *, now: datetime) -> list[BeforeAfter]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
     per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
     rows = (
@@ -142,9 +228,9 @@ def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) 
     return [*rows, {"label": "Last end", "before": moment(last, now) if last else "", "after": after}]
 
 
-def use(request: Request, held: int, holdings: Part, percent: Decimal | None) -> list[Part]:
+def use(request: Request, held: int, holdings: Holdings, percent: Decimal | None) -> list[Fact]:
     """What the team does with what it has: held, and what became of what it asked for before."""
-    asked, granted, rejected = (holdings[key] or 0 for key in ("asked", "granted", "rejected"))
+    asked, granted, rejected = holdings["asked"] or 0, holdings["granted"] or 0, holdings["rejected"] or 0
     return [
         {
             "label": "Holds",
@@ -168,7 +254,7 @@ def _held_words(request: Request, held: int, in_all: int) -> str:
     return f"{gpus(held, request.flavor.kind)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
 
 
-def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Part:
+def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Rivals:
     """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs.
 
     Where too few are free, from when there are enough, as far as ends are known.
@@ -184,7 +270,7 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
         .exclude(pk=request.pk)
         .select_related("team")
     )
-    rows = [
+    rows: list[Rival] = [
         {
             "team": r.team.name,
             "gpus": gpus(r.gpus),
@@ -236,9 +322,9 @@ def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:
     return "No end within 60 days makes it fit."
 
 
-def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[Part]:
+def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[StepLink]:
     """Who decides, in order: filled seats with their names, the open one, and the empty ones."""
-    rows = []
+    rows: list[StepLink] = []
     for step in steps:
         vote = next((d for d in decisions if d.step_id == step.pk and d.verdict in Decision.VOTES), None)
         label = step.words[:1].upper() + step.words[1:]
@@ -253,22 +339,23 @@ def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request
     return rows
 
 
-def less(judged: Judged | None, count: int, *, now: datetime) -> Part:
+def less(judged: Judged | None, count: int, *, now: datetime) -> Less:
     """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
     if judged is None or count < 2 or not judged.wanted.spec.counted:
         return {"count": max(count - 1, 1), "words": "", "possible": False}
-    said = {"possible": True, "unit": judged.wanted.offering.units(2)}
+    unit = judged.wanted.offering.units(2)
     nearest: Ask | None = judged.nearest
     if nearest is not None and nearest.count < count:
-        return said | {"count": nearest.count, "words": nearest_words(judged.ask, nearest, now=now)}
+        words = nearest_words(judged.ask, nearest, now=now)
+        return {"count": nearest.count, "words": words, "possible": True, "unit": unit}
     free = judged.standing.free_gpus
     if free is None:
-        return said | {"count": count - 1, "words": ""}
+        return {"count": count - 1, "words": "", "possible": True, "unit": unit}
     fits = min(free // max(judged.ask.gpus_each, 1), count - 1)
-    return said | {"count": max(fits, 1), "words": f"{free} are free now."}
+    return {"count": max(fits, 1), "words": f"{free} are free now.", "possible": True, "unit": unit}
 
 
-def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part:
+def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Beside:
     """The queue at the left, with the next and the previous of it."""
     numbers = [other.pk for other in queue]
     at = numbers.index(request.pk) if request.pk in numbers else -1
@@ -283,7 +370,7 @@ def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part
     }
 
 
-def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
+def _in_line(other: Request, shown: Request, *, now: datetime) -> InLine:
     return {
         "href": reverse("approval", args=[other.pk]),
         "current": other.pk == shown.pk,
@@ -314,7 +401,7 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
     return said
 
 
-def _holdings(request: Request) -> Part:
+def _holdings(request: Request) -> Holdings:
     """What the team holds, held and asked for before, in one query."""
     held = Allocation.objects.filter(team=OuterRef("pk"))
     live = Q(ended_at=None, begun_at__isnull=False)
@@ -353,11 +440,11 @@ def _judge(request: Request, count: int, *, now: datetime) -> Judged:
     )
 
 
-def _verdict(request: Request, judged: Judged | None) -> Part:
+def _verdict(request: Request, judged: Judged | None) -> Verdict:
     """The answer as it stands now; the stored one once nothing can be decided any more."""
     if judged is not None:
         stored = answer_of(judged.answer)
-        sentence = (
+        sentence: str = (
             stored["sentence"]
             if any(not rule["holds"] for rule in stored["rules"])
             else "Every rule holds now."

@@ -1,9 +1,9 @@
 """What an approver sees at a glance: what can be approved now, and four tiles: fits, money, use, who is hurt."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from approvals.decisions.actions import stops
 from approvals.models import Request
@@ -12,9 +12,37 @@ from approvals.requests.actions import Judged
 from approvals.states import State
 from policy.evaluation import evaluate
 from ui.amounts import moment, usd
+from ui.parts import Figure
 
-Part = dict[str, Any]
 LONG_REASON = 180
+
+
+class Rival(TypedDict):
+    """Another request that waits for the same GPUs."""
+
+    team: str
+    gpus: str
+    since: str
+    href: str
+
+
+class Rivals(TypedDict):
+    """Who is hurt: what is free afterwards, from when there is enough, and who else waits for it."""
+
+    after: int
+    words: str
+    fits: NotRequired[str]
+    rows: Sequence[Rival]
+    more: bool
+
+
+class Primary(TypedDict):
+    """The primary button: how many it approves, that these are less than asked, and why not all."""
+
+    count: int
+    label: str
+    less: bool
+    why: str
 
 
 def possible_now(judged: Judged) -> int:
@@ -39,7 +67,7 @@ def _is_possible(judged: Judged, count: int) -> bool:
     return not any(stops(rule) for rule in evaluate(asked, judged.standing, judged.policy).rules)
 
 
-def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping[str, Any]) -> Part:
+def primary(request: Request, judged: Judged | None, count: int, rivals: Rivals) -> Primary:
     """The primary button: approve all, as many as are possible now, or none, and then why and from when."""
     if judged is None:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
@@ -47,7 +75,7 @@ def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping
     if possible == count:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
     missing = next(rule for rule in judged.answer.rules if stops(rule))
-    why = str(rivals.get("fits") or "") if missing.code == "free" else ""
+    why = rivals.get("fits", "") if missing.code == "free" else ""
     why = why or f"{missing.text[:1].upper()}{missing.text[1:]}: {missing.limit}."
     return {
         "count": possible,
@@ -58,8 +86,8 @@ def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping
 
 
 def tiles(
-    request: Request, judged: Judged | None, held: int, rivals: Mapping[str, Any], now_possible: Part
-) -> list[Part]:
+    request: Request, judged: Judged | None, held: int, rivals: Rivals, now_possible: Primary
+) -> list[Figure]:
     """Fits, money, use and who is hurt, each with one number."""
     return [
         _fits(request, judged, rivals, now_possible),
@@ -69,7 +97,7 @@ def tiles(
     ]
 
 
-def _fits(request: Request, judged: Judged | None, rivals: Mapping[str, Any], now_possible: Part) -> Part:
+def _fits(request: Request, judged: Judged | None, rivals: Rivals, now_possible: Primary) -> Figure:
     if judged is None or request.flavor is None or judged.standing.free_gpus is None:
         return {
             "label": "Fits",
@@ -96,7 +124,7 @@ def _when(judged: Judged) -> str:
     return "It fits now." if starts <= now else f"It fits from {moment(starts, now)} on."
 
 
-def _money(request: Request, judged: Judged | None) -> Part:
+def _money(request: Request, judged: Judged | None) -> Figure:
     if judged is None:
         return {"label": "Money", "value": usd(request.usd), "unit": "in all", "note": "", "tone": ""}
     cost = judged.answer.usd
@@ -113,7 +141,7 @@ def _money(request: Request, judged: Judged | None) -> Part:
     }
 
 
-def _use(judged: Judged | None, held: int) -> Part:
+def _use(judged: Judged | None, held: int) -> Figure:
     percent = judged.use_percent if judged else None
     failing = judged is not None and any(r.code == "use" and not r.holds for r in judged.answer.rules)
     return {
@@ -125,7 +153,7 @@ def _use(judged: Judged | None, held: int) -> Part:
     }
 
 
-def _hurt(request: Request, rivals: Mapping[str, Any]) -> Part:
+def _hurt(request: Request, rivals: Rivals) -> Figure:
     waiting = len(rivals["rows"])
     return {
         "label": "Who is hurt",

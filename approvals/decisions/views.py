@@ -70,9 +70,12 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def policy(request: HttpRequest) -> HttpResponse:
     """The policy in force in plain words with its numbers."""
-    viewer, context = visitor(request), policy_context(timezone.now())
-    context["may_see_drafts"] = viewer.may(Permission.SEE_POLICY_DRAFTS)
-    context["empty_seats"] = empty_seats() if viewer.may(Permission.MANAGE_POLICY) else []
+    viewer = visitor(request)
+    context = {
+        **policy_context(timezone.now()),
+        "may_see_drafts": viewer.may(Permission.SEE_POLICY_DRAFTS),
+        "empty_seats": empty_seats() if viewer.may(Permission.MANAGE_POLICY) else [],
+    }
     return render(request, "approvals/policy.html", context)
 
 
@@ -102,10 +105,11 @@ def _screen(
     asked = _find(viewer, pk)
     waiting, in_all = listing.queue_beside(viewer, now)
     request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
-    context = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
+    screen = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
     seen = _seen(request, asked)
     opened = form.data.get("do", "") if form.is_bound else ""
-    context |= {
+    context = {
+        **screen,
         "seen": seen,
         "meanwhile": deciding.changed_since(asked, seen, now=now) if seen < asked.version else [],
         "form": form,

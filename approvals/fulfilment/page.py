@@ -1,8 +1,8 @@
 """Tasks as pages show them: who asked for what, since when, what to do, and what one can do about it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
@@ -14,8 +14,8 @@ from approvals.models import Request
 from manual.models import Task
 from provisioning.models import Isolation, Tenancy
 from ui.amounts import ago, moment
+from ui.parts import Columns, Fact, Row
 
-Part = dict[str, Any]
 TONES = {"open": "waiting", "taken": "moving", "done": "good", "failed": "bad", "dropped": "past"}
 APART_WORDS = {
     "open": "Own subscription asked for",
@@ -25,9 +25,57 @@ APART_WORDS = {
     "dropped": "Own subscription not needed",
 }
 TABS = {"open": "To be done", "mine": "Mine", "over": "Over"}
-COLUMNS = ["Task", "Team", "State", "Until", {"label": "Since", "kind": "end"}]
+COLUMNS: Columns = ["Task", "Team", "State", "Until", {"label": "Since", "kind": "end"}]
 MOST_SHOWN = 100
 MOST_ON_HOME = 5
+
+
+class TaskForms(TypedDict):
+    """What somebody can do about a task, and whom they can give it to."""
+
+    may: bool
+    may_take: bool
+    others: Sequence[User]
+
+
+class TaskPage(TaskForms):
+    """The page of a task."""
+
+    task: Task
+    title: str
+    tone: str
+    sentence: str
+    facts: Sequence[Fact]
+
+
+class RequestTask(TypedDict):
+    """A task on the page of the request that it is carried out for."""
+
+    task: Task
+    title: str
+    tone: str
+    sentence: str
+    may: bool
+    may_take: bool
+
+
+class Apart(TypedDict):
+    """How far setting a team apart is."""
+
+    tone: str
+    word: str
+    text: str
+    href: str
+
+
+class ToDo(TypedDict):
+    """A task on the home page of who can carry it out."""
+
+    title: str
+    href: str
+    since: datetime
+    team: str
+    mine: bool
 
 
 def rows_of(tab: str, user: User) -> QuerySet[Task]:
@@ -39,7 +87,7 @@ def rows_of(tab: str, user: User) -> QuerySet[Task]:
     return open_ones.filter(assignee=user) if tab == "mine" else open_ones
 
 
-def row(task: Task, *, now: datetime) -> Part:
+def row(task: Task, *, now: datetime) -> Row:
     """A line of the list."""
     who = task.assignee.name if task.assignee else "nobody yet"
     since = task.done_at if task.is_over and task.done_at else task.created_at
@@ -54,7 +102,7 @@ def row(task: Task, *, now: datetime) -> Part:
     }
 
 
-def context(task: Task, *, viewer: User) -> Part:
+def context(task: Task, *, viewer: User) -> TaskPage:
     """Everything that the page of a task needs."""
     return {
         "task": task,
@@ -62,22 +110,22 @@ def context(task: Task, *, viewer: User) -> Part:
         "tone": TONES[task.state],
         "sentence": task.instruction,
         "facts": [
-            *({"label": label, "text": text} for label, text in task.lines[1:]),
+            *(Fact(label=label, text=text) for label, text in task.lines[1:]),
             {
                 "label": "Asked by",
                 "person": {"name": task.wanted_by.name, "initials": task.wanted_by.initials},
             },
             _of(task),
             {"label": "Asked for since", "at": task.created_at},
-            *([{"label": "To be carried out by", "at": task.due_at}] if task.due_at else []),
-            *([{"label": "Taken", "at": task.taken_at}] if task.taken_at else []),
-            *([{"label": "Over", "at": task.done_at}] if task.done_at else []),
+            *([Fact(label="To be carried out by", at=task.due_at)] if task.due_at else []),
+            *([Fact(label="Taken", at=task.taken_at)] if task.taken_at else []),
+            *([Fact(label="Over", at=task.done_at)] if task.done_at else []),
         ],
         **forms_of(task, viewer=viewer),
     }
 
 
-def _of(task: Task) -> Part:
+def _of(task: Task) -> Fact:
     """Where it comes from, as a link."""
     number = task.request_number
     if number is None:
@@ -89,7 +137,7 @@ def _of(task: Task) -> Part:
     return {"label": "Request", "text": str(number), "href": reverse("request", args=[number])}
 
 
-def forms_of(task: Task, *, viewer: User) -> Part:
+def forms_of(task: Task, *, viewer: User) -> TaskForms:
     """What this person can do about a task, and whom they can give it to."""
     may = viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
     leads = (
@@ -102,7 +150,7 @@ def forms_of(task: Task, *, viewer: User) -> Part:
     }
 
 
-def of_request(tasks: Iterable[Task], *, viewer: User) -> list[Part]:
+def of_request(tasks: Iterable[Task], *, viewer: User) -> list[RequestTask]:
     """The tasks of a request as its page shows them, with what a platform lead can do."""
     may = viewer.may(Permission.DECIDE_AS_PLATFORM)
     return [
@@ -129,7 +177,7 @@ def lost(request: Request, tasks: Iterable[Task]) -> str:
     return f"{who} What it will not cost is free again."
 
 
-def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Part]:
+def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Apart]:
     """How the newest task to set a team apart stands, by tenancy; one query, and none where nobody is to be."""
     apart = [row.pk for row in tenancies if row.isolation == Isolation.SUBSCRIPTION]
     rows: Iterable[Task] = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk")
@@ -152,7 +200,7 @@ def _apart_text(task: Task) -> str:
     return f"{who} Until it is there, the team works on here."
 
 
-def to_do(user: User) -> list[Part]:
+def to_do(user: User) -> list[ToDo]:
     """The oldest unfinished tasks that are nobody's or this person's, for their home page."""
     rows = rows_of("open", user).filter(Q(assignee=None) | Q(assignee=user))
     return [

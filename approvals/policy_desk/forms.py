@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypedDict
 
 import yaml
 from django import forms
@@ -42,6 +42,14 @@ class LimitField(forms.Field):
         return text
 
 
+class Number(TypedDict):
+    """A field of the thresholds with its unit and what is in force now."""
+
+    bound: forms.BoundField
+    unit: str
+    help: str
+
+
 class PolicyForm(StrictForm):
     """A draft of the policy. `version` is the draft as the page showed it."""
 
@@ -71,9 +79,9 @@ class PolicyForm(StrictForm):
         for each in fields(Thresholds):
             self.fields[each.name] = _field(each.name)
 
-    def numbers(self, in_force: Policy) -> list[dict[str, Any]]:
+    def numbers(self, in_force: Policy) -> list[Number]:
         """The fields of the thresholds, each with its unit and what is in force now."""
-        shown = []
+        shown: list[Number] = []
         for name, label in words.THRESHOLDS.items():
             now = words.threshold(name, getattr(in_force.thresholds, name))
             said = f"In force: {now}. {label.help}".strip()

@@ -1,17 +1,19 @@
 """The policy in force as a page says it, with example asks judged by the same function as real ones."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
 
 from allocations.budgets import money
 from approvals.decisions.route_words import upper
 from approvals.judging.inputs import policy_in_force
 from policy.document import Policy, Route, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
+from policy.models import PolicyVersion
 from ui.amounts import gpus, usd
+from ui.parts import Columns, Fact, Row
 
-Part = dict[str, Any]
 EXAMPLES = [
     (1, 1, "dev"),
     (2, 7, "dev"),
@@ -24,7 +26,18 @@ EXAMPLES = [
 PRICE = Decimal("3.67")
 
 
-def context(now: datetime) -> Part:
+class LimitsPage(TypedDict):
+    """The policy in force with examples."""
+
+    version: PolicyVersion
+    rules: Sequence[Fact]
+    deciders: Sequence[Fact]
+    columns: Columns
+    rows: Sequence[Row]
+    price: str
+
+
+def context(now: datetime) -> LimitsPage:
     """Version, rules, who decides what, and examples."""
     version, policy = policy_in_force(now)
     return {
@@ -37,7 +50,7 @@ def context(now: datetime) -> Part:
     }
 
 
-def rules(numbers: Thresholds) -> list[Part]:
+def rules(numbers: Thresholds) -> list[Fact]:
     """What must hold for an ask to be automatic, each with its number."""
     most_hours, most_person = numbers.automatic_gpu_hours, numbers.window_gpus_person
     person = f", {gpus(most_person)} of a person" if most_person is not None else ""
@@ -81,7 +94,7 @@ def _kept(numbers: Thresholds) -> str:
     return f", and {numbers.keep_free_gpus} stay free" if numbers.keep_free_gpus else ""
 
 
-def deciders(policy: Policy) -> list[Part]:
+def deciders(policy: Policy) -> list[Fact]:
     """Who decides what, from the policy alone up to nobody."""
     lines = [("Every rule holds", "the policy, at once")]
     lines += [
@@ -106,7 +119,7 @@ def _reached(route: Route) -> str:
     return f"{said} ({', '.join(kinds)})" if kinds else said
 
 
-def example(count: int, days: int, environment: str, *, policy: Policy, now: datetime) -> Part:
+def example(count: int, days: int, environment: str, *, policy: Policy, now: datetime) -> Row:
     """One ask for A100 by a team with an untouched budget, judged."""
     until = now + timedelta(days=days)
     months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
@@ -14,14 +14,14 @@ from approvals.judging.inputs import policy_in_force
 from approvals.models import Request
 from approvals.policy_desk import limits_page as policy_page
 from approvals.policy_desk import simulator
-from approvals.policy_desk.forms import USUAL_DAYS, PolicyForm, SimulationForm
+from approvals.policy_desk.forms import USUAL_DAYS, Number, PolicyForm, SimulationForm
 from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Replay, Simulation
 from policy.boundless import boundless
 from policy.differences import Difference, differences
 from policy.models import PolicyDraft, PolicyVersion
 from ui.amounts import hours, moment, usd
+from ui.parts import Badge, BeforeAfter, Cell, Column, Columns, Fact, Figure, Row
 
-Part = dict[str, Any]
 MOST_CLOSED = 20
 WHAT_A_DRAFT_IS = (
     "A draft is where the policy is changed: it shows what differs and what it would have decided, "
@@ -31,7 +31,76 @@ WORDS = {AUTOMATIC: "Automatic", PEOPLE: "People decide", IMPOSSIBLE: "Not possi
 TONES = {AUTOMATIC: "good", PEOPLE: "waiting", IMPOSSIBLE: "bad"}
 
 
-def history(now: datetime) -> Part:
+class History(TypedDict):
+    """Every version of the policy."""
+
+    columns: Columns
+    rows: Sequence[Row]
+
+
+class VersionPage(TypedDict):
+    """The page of one version."""
+
+    version: PolicyVersion
+    before: PolicyVersion | None
+    state: tuple[str, str]
+    diff: Sequence[BeforeAfter]
+    rules: Sequence[Fact]
+    deciders: Sequence[Fact]
+    facts: Sequence[Fact]
+
+
+class Drafts(TypedDict):
+    """The drafts of the policy, open and closed."""
+
+    columns: Columns
+    open: Sequence[Row]
+    closed: Sequence[Row]
+    newest: PolicyVersion | None
+    what_a_draft_is: str
+
+
+class ReplayShown(TypedDict):
+    """What a draft would have decided of what was asked."""
+
+    days: int
+    asks: int
+    differs: int
+    cannot_know: str
+    figures: Sequence[Figure]
+    columns: Columns
+    matrix: Sequence[Row]
+    waiting: int
+    waiting_automatic: int
+    differing_columns: Columns
+    differing: Sequence[Row]
+
+
+class DraftPage(TypedDict):
+    """The page of one draft."""
+
+    draft: PolicyDraft
+    newest: PolicyVersion
+    is_open: bool
+    is_author: bool
+    form: PolicyForm | None
+    numbers: Sequence[Number]
+    diff: Sequence[BeforeAfter]
+    base_is_old: bool
+    scheduled: PolicyVersion | None
+    current: PolicyVersion
+    scheduled_words: str
+    may_write: bool
+    may_activate: bool
+    activate_label: str
+    warnings: Sequence[str]
+    asked: SimulationForm
+    replay: ReplayShown | None
+    rules: Sequence[Fact]
+    deciders: Sequence[Fact]
+
+
+def history(now: datetime) -> History:
     """Every version with who wrote and who activated it."""
     in_force, _ = policy_in_force(now)
     sooner = PolicyVersion.objects.filter(
@@ -51,7 +120,7 @@ def history(now: datetime) -> Part:
     }
 
 
-def version(found: PolicyVersion, *, now: datetime) -> Part:
+def version(found: PolicyVersion, *, now: datetime) -> VersionPage:
     """One version with what it changed of the one before."""
     policy = found.policy
     before = found.before
@@ -75,7 +144,7 @@ def version(found: PolicyVersion, *, now: datetime) -> Part:
     }
 
 
-def drafts(now: datetime) -> Part:
+def drafts(now: datetime) -> Drafts:
     """Drafts that are open, and the last ones that were closed."""
     rows = PolicyDraft.objects.select_related("base", "author", "became")
     closed = rows.filter(closed_at__isnull=False)[:MOST_CLOSED]
@@ -88,7 +157,9 @@ def drafts(now: datetime) -> Part:
     }
 
 
-def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: PolicyForm | None) -> Part:
+def draft(
+    found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: PolicyForm | None
+) -> DraftPage:
     """One draft with its differences, its form for its author, and the replay when days were asked for."""
     policy, (current, in_force) = found.policy, policy_in_force(now)
     newest = PolicyVersion.objects.order_by("-number")[0]
@@ -119,18 +190,18 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
         "activate_label": f"Put policy {newest.number + 1} in force",
         "warnings": simulator.warnings(policy, replayed.past if replayed else Replay()),
         "asked": asked,
-        "replay": replayed and shown_replay(replayed),
+        "replay": shown_replay(replayed) if replayed else None,
         "rules": policy_page.rules(policy.thresholds),
         "deciders": policy_page.deciders(policy),
     }
 
 
-def diff_rows(found: Sequence[Difference]) -> list[Part]:
+def diff_rows(found: Sequence[Difference]) -> list[BeforeAfter]:
     """Differences as rows of before and after."""
     return [{"label": each.place, "before": each.before, "after": each.after} for each in found]
 
 
-def shown_replay(found: Simulation) -> Part:
+def shown_replay(found: Simulation) -> ReplayShown:
     """A simulation as the page shows it: the stakes, the matrix, and the asks that differ."""
     past, waiting = found.past, found.waiting
     return {
@@ -143,7 +214,7 @@ def shown_replay(found: Simulation) -> Part:
             _stake("Goes to people", *past.moved(PEOPLE)),
             _stake("Becomes impossible", *past.moved(IMPOSSIBLE)),
         ],
-        "columns": ["Decided then", *({"label": WORDS[each], "kind": "number"} for each in WORDS)],
+        "columns": ["Decided then", *(Column(label=WORDS[each], kind="number") for each in WORDS)],
         "matrix": [
             {"cells": [WORDS[before], *(past.counts[before, after] for after in WORDS)]} for before in WORDS
         ],
@@ -160,7 +231,7 @@ def shown_replay(found: Simulation) -> Part:
     }
 
 
-def differing_rows(past: Replay) -> list[Part]:
+def differing_rows(past: Replay) -> list[Row]:
     """The newest asks that would have been answered otherwise, with their teams, in one query."""
     shown = past.differing[::-1]
     rows = Request.objects.filter(pk__in={each.request_id for each in shown}).select_related(
@@ -185,12 +256,12 @@ def differing_rows(past: Replay) -> list[Part]:
     ]
 
 
-def _stake(label: str, count: int, amount: Amount) -> Part:
+def _stake(label: str, count: int, amount: Amount) -> Figure:
     note = f"{usd(amount.usd)} · {hours(amount.gpu_hours)}" if count else ""
     return {"label": label, "value": count, "unit": "ask" if count == 1 else "asks", "note": note}
 
 
-def _version_row(each: Any, in_force: PolicyVersion) -> Part:
+def _version_row(each: Any, in_force: PolicyVersion) -> Row:
     tone, word = _state(each, in_force, never=each.never)
     wrote, activated = each.proposed_by, each.activated_by
     return {
@@ -205,13 +276,17 @@ def _version_row(each: Any, in_force: PolicyVersion) -> Part:
     }
 
 
-def _draft_row(each: PolicyDraft) -> Part:
-    state = {"tone": "waiting", "word": "Open"}
+def _draft_row(each: PolicyDraft) -> Row:
+    state: Badge = {"tone": "waiting", "word": "Open"}
     if each.became is not None:
         state = {"tone": "good", "word": f"Became {str(each.became).lower()}"}
     elif each.closed_at is not None:
         state = {"tone": "past", "word": "Thrown away"}
-    about = {"text": f"Draft {each.pk}", "sub": each.why, "href": reverse("policy-draft", args=[each.pk])}
+    about: Cell = {
+        "text": f"Draft {each.pk}",
+        "sub": each.why,
+        "href": reverse("policy-draft", args=[each.pk]),
+    }
     return {"cells": [about, each.author.name, str(each.base), state, each.updated_at]}
 
 

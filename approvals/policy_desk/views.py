@@ -1,7 +1,6 @@
 """The policy's history, its drafts, and taking it in and out as YAML."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -47,8 +46,10 @@ def version(request: HttpRequest, number: int) -> HttpResponse:
     found = get_object_or_404(
         PolicyVersion.objects.select_related("proposed_by", "activated_by"), number=number
     )
-    context = policy_shown.version(found, now=timezone.now())
-    context["may_draft"] = viewer.may(Permission.MANAGE_POLICY)
+    context = {
+        **policy_shown.version(found, now=timezone.now()),
+        "may_draft": viewer.may(Permission.MANAGE_POLICY),
+    }
     return render(request, "approvals/policy_version.html", context)
 
 
@@ -214,13 +215,13 @@ def _page(
     doing: VersionForm | ActivationForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    context: dict[str, Any] = policy_shown.draft(
+    shown = policy_shown.draft(
         found, viewer=visitor(request), now=timezone.now(), days=request.GET.get("days", ""), form=form
     )
     activation = (
         doing if isinstance(doing, ActivationForm) else ActivationForm(initial={"version": found.version})
     )
-    context |= {"doing": doing, "activation": activation}
+    context = {**shown, "doing": doing, "activation": activation}
     return render(request, "approvals/policy_draft.html", context, status=status)
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from django import forms
 from django.contrib import messages
@@ -23,10 +23,18 @@ from approvals.request_form import answer_panel
 from approvals.requests.actions import submit_within
 from approvals.requests.wanted import Wanted
 from approvals.states import State
+from ui.parts import Entry, Link
 from web.fields import INPUT, LONGEST_TEXT, MomentField, StrictForm
 from web.refusals import BadInput, Refused
 
-Part = dict[str, Any]
+
+class Gone(TypedDict):
+    """What stands there when nothing is held any more that could be kept."""
+
+    asked: Request
+    name: str
+    renewal: Request | None
+    open: Link
 
 
 class RenewForm(StrictForm):
@@ -102,7 +110,7 @@ def _found(request: HttpRequest, pk: int) -> tuple[Allocation | None, Request]:
     return renewing.held_under(asked, now=timezone.now()), asked
 
 
-def _gone(asked: Request) -> Part:
+def _gone(asked: Request) -> Gone:
     return {
         "asked": asked,
         "name": asked.given_name,
@@ -150,11 +158,12 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
 
 def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: int = 200) -> HttpResponse:
     now, waiting = timezone.now(), renewing.waiting_for(form.request.pk)
-    context = answer_panel.answer_context(form, person=visitor(request), now=now)
-    if context["answer"] and (hint := context["answer"]["verdict"]["hint"]):
+    said = answer_panel.answer_context(form, person=visitor(request), now=now)
+    if said["answer"] and (hint := said["answer"]["verdict"].get("hint")):
         # Its link begins another request.
-        context["answer"]["verdict"]["hint"] = {"text": hint["text"]}
-    context |= {
+        said["answer"]["verdict"]["hint"] = {"text": hint["text"]}
+    context = {
+        **said,
         "form": form,
         "held": held,
         "asked": form.request,
@@ -166,7 +175,7 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         "ask_label": "Keep them longer",
         "token": new_key(),
         "steps": [
-            {"phase": "future", "title": step.words, "at": step.at}
+            Entry(phase="future", title=step.words, at=step.at)
             for step in held.next_steps(now)
             if step.what != "reminder"
         ],
@@ -175,7 +184,7 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
     return render(request, "approvals/renew.html", context, status=status)
 
 
-def _quick(held: Allocation, days: int, *, said: datetime | None) -> Part:
+def _quick(held: Allocation, days: int, *, said: datetime | None) -> Link:
     """A choice of one click; `current` while the form says the same."""
     return {
         "label": "1 day more" if days == 1 else f"{days} days more",

@@ -2,18 +2,16 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from allocations import renewals as renewable
 from allocations.budgets import money
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
 from ui.amounts import gpus, moment, usd
+from ui.parts import BeforeAfter
 
-Part = dict[str, Any]
 
-
-def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[Part]:
+def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[BeforeAfter]:
     """Before → after of a renewal: the quota, which stays for what is held already, and the end."""
     held, own = judged.standing.held_gpus, min(judged.standing.own_gpus, wanted.gpus)
     product = wanted.flavor.kind if wanted.flavor is not None else "GPU"

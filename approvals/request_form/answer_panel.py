@@ -1,10 +1,10 @@
 """The answer beside a form: verdict, price, what would change, or what is still missing."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NotRequired, Protocol, TypedDict
 
 from accounts.models import User
 from approvals.judging.inputs import answer_of
@@ -27,10 +27,36 @@ from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome, duration
 from ui.amounts import moment, usd
+from ui.parts import BeforeAfter, Hint, Verdict
 from web.fields import INPUT
 from web.refusals import Refused
 
-Part = dict[str, Any]
+
+class Answer(TypedDict):
+    """The answer to an ask that makes sense: verdict, price, what would change, and what to press."""
+
+    verdict: Verdict
+    total: str
+    per_day: str
+    formula: str
+    changes: Sequence[BeforeAfter]
+    fits: Hint | None
+    extra: str
+    is_changing: bool
+    people: bool
+    seats: str
+    possible: bool
+    button: str
+    after: Sequence[str]
+    about: str
+    vacancy: NotRequired[str]
+
+
+class AnswerContext(TypedDict):
+    """The answer, or what the form still lacks."""
+
+    answer: Answer | None
+    lacks: Sequence[str]
 
 
 class Answerable(Protocol):
@@ -46,7 +72,7 @@ class Answerable(Protocol):
     fields: dict[str, Any]
 
 
-def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 0) -> Part:
+def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 0) -> AnswerContext:
     """The right-hand side: the answer when the form makes sense, else what it still lacks.
 
     `own` is the hold of the request that is being changed.
@@ -66,7 +92,7 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 
     return {"answer": said, "lacks": []}
 
 
-def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
+def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
@@ -118,7 +144,7 @@ def about(wanted: Wanted) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def _hint(wanted: Wanted, judged: Judged) -> Part | None:
+def _hint(wanted: Wanted, judged: Judged) -> Hint | None:
     nearest, hint = judged.nearest, hint_of(judged.remedies)
     if hint is None or nearest is None:
         return hint
@@ -133,7 +159,7 @@ def _hint(wanted: Wanted, judged: Judged) -> Part | None:
     return {**hint, "label": "Use that", "href": link}
 
 
-def _fits(wanted: Wanted, judged: Judged) -> Part | None:
+def _fits(wanted: Wanted, judged: Judged) -> Hint | None:
     """When all of it is free, with a link that books it from then; None where it is free, or nobody knows when."""
     at = judged.fits_from
     if at is None:

@@ -1,6 +1,5 @@
 """People and teams that cannot ask for something yet: what is missing, and the ask that works."""
 
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -10,12 +9,12 @@ from approvals.request_form.offers import Offers
 from catalogue.choices import clusters_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
+from ui.parts import Empty
 
-Part = dict[str, Any]
 NAMESPACE = OFFERINGS["namespace"]
 
 
-def on_no_cluster(team: Team) -> Part:
+def on_no_cluster(team: Team) -> Empty:
     """What a team without a namespace lacks, as title, text and what to press where one can be had."""
     title = f"{team.name} is on no cluster yet"
     text = "GPUs are granted to a namespace on a cluster, and the team has none."
@@ -34,7 +33,7 @@ def on_no_cluster(team: Team) -> Part:
     }
 
 
-def lacks(user: User, offers: Offers | None, *, slug: str) -> Part | None:
+def lacks(user: User, offers: Offers | None, *, slug: str) -> Empty | None:
     """What keeps the team of this short name, or the person's only ones, from asking; None when they can.
 
     `offers` are those of what takes GPUs of a cluster; None for what any team may ask for.
@@ -56,7 +55,7 @@ def lacks(user: User, offers: Offers | None, *, slug: str) -> Part | None:
     }
 
 
-def _in_no_team(offers: Offers | None) -> Part:
+def _in_no_team(offers: Offers | None) -> Empty:
     title = "You are in no team yet"
     if offers is None:
         return {

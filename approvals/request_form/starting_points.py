@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from django.urls import reverse
 
@@ -18,9 +18,9 @@ from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from policy.evaluation import duration
 from ui.amounts import ago, gpus, usd
+from ui.parts import Hint
 from web.fields import INPUT
 
-Part = dict[str, Any]
 RECENT = timedelta(days=90)
 MOST_RECENT = 100
 # Who needed GPUs for minutes last time seldom does again, and the end is easily overlooked.
@@ -28,7 +28,21 @@ LEAST_LENGTH = timedelta(days=1)
 MANY = 8
 
 
-def starting_points(user: User, offers: Offers, now: datetime, *, team: str = "") -> list[Part]:
+class Point(TypedDict):
+    """What the form can start from; `current` says that it stands as this would have it."""
+
+    title: str
+    text: str
+    figure: str
+    href: str
+    values: Mapping[str, str]
+    until: datetime
+    is_last: bool
+    waits: NotRequired[Hint]
+    current: NotRequired[bool]
+
+
+def starting_points(user: User, offers: Offers, now: datetime, *, team: str = "") -> list[Point]:
     """Cheapest but spot, most used, many, and as last time; for `team` (its slug) where the person may ask for it."""
     offers = offers.of_team(team)
     if not offers.flavors:
@@ -50,22 +64,21 @@ def starting_points(user: User, offers: Offers, now: datetime, *, team: str = ""
     return points
 
 
-def _is_much_the_same(point: Part, again: Part) -> bool:
+def _is_much_the_same(point: Point, again: Point) -> bool:
     """Whether two points are for as many of the same, and end on about the same day."""
-    ends = [point["values"] | {"until": ""}, again["values"] | {"until": ""}]
-    apart: timedelta = abs(point["until"] - again["until"])
+    ends = [{**each["values"], "until": ""} for each in (point, again)]
+    apart = abs(point["until"] - again["until"])
     return ends[0] == ends[1] and apart < LEAST_LENGTH
 
 
-def usual_of(points: Sequence[Part]) -> Mapping[str, str]:
+def usual_of(points: Sequence[Point]) -> Mapping[str, str]:
     """What the form starts with: as last time, unless that still waits, else the first point; nothing without any."""
     if not points:
         return {}
-    values: Mapping[str, str] = points[-1 if points[-1]["is_last"] else 0]["values"]
-    return values
+    return points[-1 if points[-1]["is_last"] else 0]["values"]
 
 
-def _as_last_time(offers: Offers, last: Request, now: datetime) -> Part:
+def _as_last_time(offers: Offers, last: Request, now: datetime) -> Point:
     """The person's last ask again, for a day at least; the form does not start with one that still waits."""
     length = max(last.until - last.created_at, LEAST_LENGTH)
     flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
@@ -109,7 +122,7 @@ def _point(
     now: datetime,
     team: str = "",
     purpose: str = "training",
-) -> Part:
+) -> Point:
     tenancy = offers.tenancy(team, flavor)
     assert tenancy is not None  # noqa: S101 - flavors are offered where somebody is
     spec = {"flavor": flavor.key, "gpus": str(count), "purpose": purpose}

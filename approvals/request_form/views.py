@@ -1,7 +1,8 @@
 """The page for asking for an offering, the answer while filling it in, and sending it."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -18,7 +19,7 @@ from approvals.request_form.form import RequestForm, starts
 from approvals.request_form.not_yet import lacks
 from approvals.request_form.offers import Offers
 from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
-from approvals.request_form.starting_points import starting_points, usual_of
+from approvals.request_form.starting_points import Point, starting_points, usual_of
 from approvals.requests.actions import submit_within
 from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, follows, setting_of
@@ -27,8 +28,15 @@ from catalogue.offerings import OFFERINGS
 from web.fields import INPUT, MomentField
 from web.refusals import BadInput, Refused
 
-Part = dict[str, Any]
 ROUTE = "page:request-new"
+
+
+class OfferingWords(TypedDict):
+    """The offering that is asked for, with what follows on a yes."""
+
+    offering: Offering
+    after: Sequence[str]
+    ask_label: str
 
 
 @never_cache
@@ -44,11 +52,11 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
     offers = Offers.of(user) if offering.on_cluster else None
     lacking = lacks(user, offers, slug=team)
     if lacking is not None:
-        context = _words(offering) | {"lacking": lacking}
+        context = {**_words(offering), "lacking": lacking}
         status = 422 if request.method == "POST" else 200
         return render(request, "approvals/request_new.html", context, status=status)
 
-    def points() -> list[Part]:
+    def points() -> list[Point]:
         # What was granted shows no form again, so that none are made for it.
         return starting_points(user, offers, now, team=team) if offers and offering.key == "gpus" else []
 
@@ -101,7 +109,7 @@ def _form(
 
 
 def _begun(
-    request: HttpRequest, offering: Offering, setting: OfferingSetting, points: list[Part]
+    request: HttpRequest, offering: Offering, setting: OfferingSetting, points: list[Point]
 ) -> RequestForm:
     """The form that nobody has sent yet, filled in from the link."""
     teams, link = visitor(request).teams, request.GET.dict()
@@ -150,7 +158,7 @@ def _begins(text: str, *, now: datetime) -> datetime:
     return max(now, later) if later is not None else now
 
 
-def _page(request: HttpRequest, form: RequestForm, points: list[Part], *, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, form: RequestForm, points: list[Point], *, status: int = 200) -> HttpResponse:
     chosen = {name: str(form.data.get(name, "")) for name in ("team", "flavor", "gpus", "until")}
     for point in points:
         point["current"] = chosen.items() <= point["values"].items()
@@ -158,13 +166,13 @@ def _page(request: HttpRequest, form: RequestForm, points: list[Part], *, status
     return render(request, "approvals/request_new.html", context, status=status)
 
 
-def _context(request: HttpRequest, form: RequestForm) -> Part:
+def _context(request: HttpRequest, form: RequestForm) -> dict[str, object]:
     answer = answer_panel.answer_context(form, person=visitor(request), now=timezone.now())
     answer["lacks"] = [*(f"{label}: still to be filled in" for label in form.unwritten), *answer["lacks"]]
-    return answer | _words(form.offering) | {"form": form, "dependent": form.dependent}
+    return {**answer, **_words(form.offering), "form": form, "dependent": form.dependent}
 
 
-def _words(offering: Offering) -> Part:
+def _words(offering: Offering) -> OfferingWords:
     return {
         "offering": offering,
         "after": follows(offering),

@@ -17,14 +17,14 @@ from approvals.requests.filters import QueueFilter, RequestFilter
 from approvals.requests.presenting import shown_name, state_of, state_word, titled
 from approvals.states import State
 from ui.amounts import ago, moment, usd
+from ui.parts import ChoosableRow, Columns, Row
 
-Part = dict[str, Any]
 LARGE = 8
 SIZES: Mapping[str, Q] = {"small": Q(gpus__lt=LARGE), "large": Q(gpus__gte=LARGE)}
 AGES: Mapping[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_IN_QUEUE = 50
 OF_ROW = ("team", "requester", "flavor__cluster")
-COLUMNS = [
+COLUMNS: Columns = [
     "Request",
     "Team",
     "State",
@@ -32,7 +32,7 @@ COLUMNS = [
     {"label": "In all", "kind": "number"},
     {"label": "Asked", "kind": "end"},
 ]
-QUEUE_COLUMNS = [
+QUEUE_COLUMNS: Columns = [
     "Request",
     "Team",
     "Where",
@@ -128,7 +128,7 @@ def waiting_teams(user: User, now: datetime) -> list[tuple[str, str]]:
     return list(Team.objects.filter(pk__in=waits).values_list("slug", "name")[:200])
 
 
-def row(request: Request, *, now: datetime) -> Part:
+def row(request: Request, *, now: datetime) -> Row:
     """A line of the list."""
     state = state_of(request, now=now)
     return {
@@ -161,7 +161,7 @@ def _price_of_now(request: Request, *, now: datetime) -> str:
     return f"as asked; {usd(prices.usd_now(request, now=now) or Decimal(0))} now"
 
 
-def queue_row(request: Request, *, now: datetime) -> Part:
+def queue_row(request: Request, *, now: datetime) -> Row:
     """A line of the queue."""
     return {
         "cells": [
@@ -182,10 +182,10 @@ def queue_row(request: Request, *, now: datetime) -> Part:
     }
 
 
-def choosable(request: Request, *, now: datetime) -> Part:
+def choosable(request: Request, *, now: datetime) -> ChoosableRow:
     """A line of the queue with what choosing it needs."""
-    cells = queue_row(request, now=now)["cells"]
-    return {"pk": request.pk, "name": f"{cells[0]['text']} for {request.team.name}", "cells": cells}
+    name = f"{titled(request)} for {request.team.name}"
+    return {"pk": request.pk, "name": name, "cells": queue_row(request, now=now)["cells"]}
 
 
 def waits_for(request: Request) -> str:

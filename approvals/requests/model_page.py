@@ -1,14 +1,23 @@
 """The model that was granted on a request, as its page shows it: where it is, who may call it, and how."""
 
-from typing import Any
+from typing import TypedDict
 
 from allocations.models import Allocation
 from capacity.openai.calling import WHO, example, network_words
+from ui.parts import Fact
 
-Part = dict[str, Any]
+
+class ModelShown(TypedDict):
+    """A model that was granted: where it is, what is wrong with it, who may call it, and how."""
+
+    rows: list[Fact]
+    message: str
+    who: str
+    network: str
+    example: str
 
 
-def of_allocation(allocation: Allocation | None) -> Part | None:
+def of_allocation(allocation: Allocation | None) -> ModelShown | None:
     """What the page says of a model that is granted; None for anything else. Reads what the row points at."""
     endpoint = allocation.endpoint if allocation is not None else None
     if endpoint is None:
@@ -17,7 +26,7 @@ def of_allocation(allocation: Allocation | None) -> Part | None:
     tokens = f"{endpoint.capacity:,} thousand a minute"
     if endpoint.held != endpoint.capacity and endpoint.held:
         tokens = f"{endpoint.held:,} thousand a minute now, soon {endpoint.capacity:,}"
-    rows: list[Part] = [
+    rows: list[Fact] = [
         {"label": "State", "tone": endpoint.state_of.tone, "word": endpoint.state_of.words},
         {"label": "Model", "text": f"{endpoint.model} {endpoint.version}".strip()},
         {"label": "Deployment", "copyable": endpoint.deployment},

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypedDict
 
 from django.conf import settings
 from django.db.models import (
@@ -26,18 +26,20 @@ from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
 from allocations.schedule import kept_by
 from approvals.conversation import page as talk
+from approvals.conversation.page import Remark
 from approvals.decisions import route_words
 from approvals.decisions.actions import may_decide
 from approvals.decisions.seats import holders
 from approvals.decisions.triage import in_the_past
 from approvals.fulfilment import page as task_page
 from approvals.fulfilment.actions import may_release
-from approvals.fulfilment.page import lost
+from approvals.fulfilment.page import RequestTask, lost
 from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests import model_page, prices, timeline
 from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
+from approvals.requests.model_page import ModelShown
 from approvals.requests.presenting import (
     SOON,
     asks,
@@ -57,12 +59,52 @@ from catalogue.offering import in_sentence
 from manual.models import Task
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, moment, usd
+from ui.parts import Badge, Entry, Fact, Figure, Verdict, Wait
 
-Part = dict[str, Any]
 PLURAL = ("gpus", "training")
 
 
-def context(request: Request, *, viewer: User, now: datetime) -> Part:
+class May(TypedDict):
+    """What somebody may do with a request as it stands."""
+
+    withdraw: bool
+    answer: bool
+    renew: bool
+    give_back: bool
+    cancel: bool
+    let_go: bool
+    again: bool
+    edit: bool
+    decide: bool
+
+
+class RequestPage(TypedDict):
+    """The page of a request."""
+
+    asked: Request
+    name: str
+    state: Badge
+    sentence: str
+    waiting: Wait | None
+    figures: Sequence[Figure]
+    verdict: Verdict
+    judged: Evaluation
+    timeline: Sequence[Entry]
+    facts: Sequence[Fact]
+    talk: Sequence[Remark]
+    held: Allocation | None
+    model: ModelShown | None
+    reservation: int | None
+    renewed: int | None
+    tasks: Sequence[RequestTask]
+    may: May
+    lost: str
+    again: str
+    offered: bool
+    curl: str
+
+
+def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     """Everything the page needs, of a request from `with_all()`."""
     state = state_of(request, now=now)
     tasks = list(Task.objects.of_request(request.pk).described())
@@ -229,7 +271,7 @@ def _soon(request: Request) -> str:
 
 def _waiting(
     request: Request, state: State, decisions: Sequence[Decision], *, viewer: User, now: datetime
-) -> Part | None:
+) -> Wait | None:
     """The line of what waits; None once it was decided."""
     waits = state is State.WAITING
     return waiting_line(request, request.current_steps, decisions, viewer=viewer, now=now) if waits else None
@@ -237,7 +279,7 @@ def _waiting(
 
 def waiting_line(
     request: Request, steps: Sequence[Step], decisions: Sequence[Decision], *, viewer: User, now: datetime
-) -> Part:
+) -> Wait:
     """What it waits for, since when, where in line, when probably, and what this person can do."""
     question = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None)
     if request.turn == Request.Turn.REQUESTER and question is not None:
@@ -280,7 +322,7 @@ def waiting_line(
     }
 
 
-def _cost_now(request: Request, *, now: datetime) -> Part:
+def _cost_now(request: Request, *, now: datetime) -> Figure:
     """The price of now, with the one that was asked at."""
     found = prices.usd_now(request, now=now) or Decimal(0)
     price = request.flavor.price_per_gpu_hour if request.flavor else Decimal(0)
@@ -291,7 +333,7 @@ def _cost_now(request: Request, *, now: datetime) -> Part:
 
 def figures(
     request: Request, state: State, allocations: Sequence[Allocation], *, now: datetime
-) -> list[Part]:
+) -> list[Figure]:
     """GPUs, money and time in large."""
     held = next((a for a in allocations if a.ended_at is None), None)
     given, flavor = request.approved_count, request.flavor
@@ -313,7 +355,7 @@ def figures(
     return [first, cost, _end(request, state, allocations, now)]
 
 
-def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime) -> Part:
+def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime) -> Figure:
     """What it has cost, what it will have cost, and that it costs nothing while nobody has made it."""
     so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
     if held is None:
@@ -329,11 +371,11 @@ def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: da
     return _figure("Cost so far", usd(so_far), "", then)
 
 
-def facts(request: Request, evaluation: Evaluation) -> list[Part]:
+def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
     """Who, where, for what, under which numbers."""
     tenancy = request.tenancy
     team = reverse("team", args=[request.team.slug])
-    rows: list[Part] = [
+    return [
         {"label": "Request", "copyable": str(request.pk)},
         {"label": "Asked by", "person": person(request.requester)},
         {"label": "Asked", "at": request.created_at},
@@ -342,15 +384,14 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         *_of_cluster(request),
         *_of_place(tenancy, team),
         *_of_spec(request),
-        *([{"label": "From", "at": request.starts_at}] if request.starts_at else []),
+        *([Fact(label="From", at=request.starts_at)] if request.starts_at else []),
         {"label": "Until", "at": request.until},
-        *([{"label": "Price", "text": request.formula}] if request.formula else []),
+        *([Fact(label="Price", text=request.formula)] if request.formula else []),
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]
-    return rows
 
 
-def _of_cluster(request: Request) -> list[Part]:
+def _of_cluster(request: Request) -> list[Fact]:
     if request.flavor is None:
         return [{"label": "Place", "text": request.place}] if request.place else []
     name = request.flavor.cluster.name
@@ -360,7 +401,7 @@ def _of_cluster(request: Request) -> list[Part]:
     ]
 
 
-def _of_spec(request: Request) -> list[Part]:
+def _of_spec(request: Request) -> list[Fact]:
     """What else was said, where the title and the place do not say it all."""
     if request.offering in ("gpus", "training"):
         return []
@@ -381,7 +422,7 @@ def _never_came(request: Request) -> bool:
     return request.allocation is not None and request.allocation.end_reason == Allocation.End.FAILED
 
 
-def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
+def _of_place(tenancy: Tenancy | None, team: str) -> list[Fact]:
     if tenancy is None:
         return []
     return [
@@ -407,7 +448,7 @@ def curl(request: Request) -> str:
     )
 
 
-def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
+def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> May:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
     releases = may_give_back(viewer, request.team_id)
@@ -427,7 +468,7 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
     }
 
 
-def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Part:
+def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Figure:
     held = next((a for a in allocations if a.ended_at is None), None)
     is_over = held is None and (state is State.ENDED or _never_came(request))
     end = held.until if held else _ended(request) if is_over else request.until
@@ -442,5 +483,5 @@ def _ended(request: Request) -> datetime:
     return min(request.until, ended or request.until)
 
 
-def _figure(label: str, value: str, unit: str, note: str) -> Part:
+def _figure(label: str, value: str, unit: str, note: str) -> Figure:
     return {"label": label, "value": value, "unit": unit, "note": note}

@@ -26,8 +26,8 @@ from policy.remedies import Remedy
 from policy.rules import Arrival
 from provisioning.models import Tenancy, TenancyQuerySet
 from ui.amounts import capitalized, gpus, moment, share, span, usd
+from ui.parts import BeforeAfter, Hint, Person, Rule, Verdict
 
-Part = dict[str, Any]
 FEWEST_SAMPLES = 5
 MOST_SAMPLES = 50
 SOON = {
@@ -52,7 +52,7 @@ def state_word(request: Request, state: State) -> str:
     return "In place" if state is State.ACTIVE and request.flavor_id is None else state.words
 
 
-def person(user: User, role: str = "") -> Part:
+def person(user: User, role: str = "") -> Person:
     """A person chip."""
     return {"name": user.name, "role": role, "initials": user.initials}
 
@@ -85,9 +85,9 @@ def lapse_words(request: Request) -> str:
     return "Nobody decided in time. Ask again, and say why it matters."
 
 
-def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = None) -> Part:
+def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Hint | None = None) -> Verdict:
     """The verdict strip of an answer as it is stored and as the API gives it."""
-    rules = [
+    rules: list[Rule] = [
         {
             "mark": _mark(rule),
             "text": capitalized(rule["text"]),
@@ -105,7 +105,7 @@ def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = 
     }
 
 
-def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Part | None:
+def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Hint | None:
     """What would make an ask automatic, in sentences; None where nothing has to."""
     said = [remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"] for remedy in remedies]
     return {"text": " ".join(said)} if said else None
@@ -156,10 +156,10 @@ def usual_words(wait: timedelta | None) -> str:
 
 def changes(
     *, flavor: Flavor | None, more: int, usd_per_hour: Decimal, held: int, per_day: Decimal
-) -> list[Part]:
+) -> list[BeforeAfter]:
     """Before → after of a grant: quota, share of the pool and the team's cost a day (`per_day` is what it is now)."""
     added = money.per_day(gpus=1, price=usd_per_hour)
-    cost = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
+    cost: BeforeAfter = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
     if flavor is None:
         return [cost]
     total = flavor.gpus_at_most
