@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from django.urls import reverse
 
 from provisioning.models import Tenancy
+from ui.parts import Link
 from workloads.answers import Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
@@ -32,6 +33,25 @@ WAITING = {
 }
 
 
+class WorkLine(TypedDict):
+    """A piece of work in a list: where it is, how it stands and why, and what can be done about it."""
+
+    name: str
+    href: str
+    kind: str
+    where: str
+    tone: str
+    word: str
+    gpus: str
+    since: datetime | None
+    what: str
+    more: str
+    busy: Busy | None
+    step: Link | None
+    target: str
+    detail: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lines:
     """What the lines of a page are made with, besides the work itself."""
@@ -44,7 +64,7 @@ class Lines:
     now: datetime
     busy: Callable[[Work], Busy | None]
 
-    def line(self, one: Work) -> dict[str, Any]:
+    def line(self, one: Work) -> WorkLine:
         """A piece of work as its line shows it."""
         tone, word = TONES[one.state]
         if one.state == State.WAITING:
@@ -77,7 +97,7 @@ class Lines:
             return ""
         return f"{one.cluster}/{one.key.namespace}/{one.key.kind}/{one.key.name}/{one.key.uid}"
 
-    def _step(self, one: Work) -> dict[str, Any] | None:
+    def _step(self, one: Work) -> Link | None:
         """The link of what can be done about it."""
         here = (one.cluster, one.key.namespace)
         found = (each for each in self.tenancies if (each.cluster.name, each.namespace) == here)

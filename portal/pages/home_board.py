@@ -1,6 +1,7 @@
 """What home shows: what needs the person, what waits and why, what is held and ends, and asking again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +27,7 @@ from offboarding.page import OpenDeparture, to_confirm
 from portal.pages.team_board import holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
-from workloads.notebook_pages.page import line_of, may
+from workloads.notebook_pages.page import Line, line_of, may
 
 Part = dict[str, Any]
 # What stands where there is nothing yet, by what can be done about it.
@@ -178,13 +179,13 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
     return list(found.values())
 
 
-def last_notebook(user: User, *, now: datetime) -> Part | None:
+def last_notebook(user: User, *, now: datetime) -> Line | None:
     """The notebook that somebody launched last in a team of theirs, with what can be done with it; None without one."""
     rows = NotebookServer.objects.of_member(user).filter(owner=user).described()
     found = rows.select_related("tenancy__cluster__hub").order_by("-launched_at", "-pk").first()
     if found is None:
         return None
-    return line_of(found, may(found, user, leads=()), now) | {"team": found.team.name}
+    return replace(line_of(found, may(found, user, leads=()), now), team=found.team.name)
 
 
 def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Part]]:

@@ -20,6 +20,7 @@ from notebooks.profiles.publishing import most_gpus
 from notebooks.profiles.spawning import refused_here
 from provisioning.models import Tenancy
 from ui.amounts import gpus
+from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
 from workloads.runs.pages.page import start_of
 from workloads.runs.planning.outlook import outlooks_of
@@ -82,10 +83,10 @@ class Card:
         return vscode_link(self.profile)
 
     @property
-    def verdict(self) -> dict[str, object]:
+    def verdict(self) -> Verdict:
         """The answer as a strip."""
         label = f"Ask for {gpus(self.answer.lacks)}"
-        hint = {"text": "The form is filled in.", "label": label, "href": self.answer.ask}
+        hint: Hint = {"text": "The form is filled in.", "label": label, "href": self.answer.ask}
         return {
             "tone": self.answer.outcome.tone,
             "sentence": self.answer.sentence,

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Case, When
@@ -21,11 +20,11 @@ from notebooks.servers import actions
 from notebooks.servers.ending import use_of
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
+from ui.parts import Entry, Fact, Figure, Link, Phase, Wait
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
 from workloads.runs.pages.page import KINDS
 from workloads.runs.pages.steps import ask_for, link_of
 
-Part = dict[str, Any]
 MOST_LIVE, MOST_STOPPED = 50, 10
 CENT = Decimal("0.01")
 STAYS = "What you saved on its volumes stays."
@@ -43,6 +42,54 @@ class May:
     keep: bool
     exempt: bool
     remove: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleNotice:
+    """That nobody uses a server, when it is stopped for it, and what to do."""
+
+    text: str
+    ends: datetime | None
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndNotice:
+    """That the GPUs of a server end, when, and how it goes on."""
+
+    at: datetime | None
+    why: str
+    action: Link | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A server in a list; `team` is said where the list has those of several."""
+
+    pk: int
+    title: str
+    href: str
+    sub: str
+    tone: str
+    word: str
+    who: str
+    gpus: str
+    since: datetime
+    cost: Decimal
+    idle_since: datetime | None
+    address: str
+    may: May
+    instead: Link | None
+    team: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """The servers of a team that run, of which there may be more, and one's own that do not."""
+
+    live: Sequence[Line]
+    has_more: bool
+    stopped: Sequence[Line]
 
 
 def may(server: NotebookServer, by: User, *, leads: Collection[int]) -> May:
@@ -94,7 +141,7 @@ def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
     return f"{_stopped_words(server)} It costs nothing now. {STAYS}"
 
 
-def instead_of(server: NotebookServer) -> Part:
+def instead_of(server: NotebookServer) -> Link:
     """Where to launch another notebook in place of one whose profile was retired: its successor's card, or all."""
     following = offered_instead(server.profile)
     place = f"{reverse('notebooks', args=[server.team.slug])}?{urlencode({'place': server.tenancy_id})}"
@@ -117,7 +164,7 @@ def next_step_of(server: NotebookServer, allowed: May) -> str:
     return "Start it again, and it comes with the same choices." if server.state == State.STOPPED else ""
 
 
-def waiting_of(one: ServerSeen, now: datetime) -> Part | None:
+def waiting_of(one: ServerSeen, now: datetime) -> Wait | None:
     """The lines about a start that waits, as a run has them; None while its pod is not there, or nothing waits."""
     why, server = one.why, one.server
     if why is None or why.code == "running":
@@ -140,7 +187,7 @@ def waiting_of(one: ServerSeen, now: datetime) -> Part | None:
     }
 
 
-def idle_notice_of(one: ServerSeen, now: datetime) -> Part | None:
+def idle_notice_of(one: ServerSeen, now: datetime) -> IdleNotice | None:
     """That a server is idle, with what that costs and what comes; None while nobody was told of it, or can tell it."""
     server, since = one.server, one.idle_since
     if not _is_warned(server) or since is None or one.idle_unknown_since is not None:
@@ -148,30 +195,30 @@ def idle_notice_of(one: ServerSeen, now: datetime) -> Part | None:
     spent = one.idle_usd(now)
     cost = f", which cost {usd(spent)}" if spent else ""
     ends = one.stops_when_idle
-    return {
-        "text": f"Nobody has used it for {span(now - since)}{cost}.",
-        "ends": ends,
-        "advice": "" if ends else "Stop it if you need it no more.",
-    }
+    return IdleNotice(
+        text=f"Nobody has used it for {span(now - since)}{cost}.",
+        ends=ends,
+        advice="" if ends else "Stop it if you need it no more.",
+    )
 
 
-def end_notice_of(one: ServerSeen, by: User, now: datetime) -> Part | None:
+def end_notice_of(one: ServerSeen, by: User, now: datetime) -> EndNotice | None:
     """That GPUs end soon that carry a server, and how it goes on; None before its owner was told so."""
     server, carried = one.server, one.uncarried
     if server.told_end is None or server.state not in (State.STARTING, State.READY):
         return None
     if carried is None and server.told_end <= now:
-        return {"at": None, "why": f"It is stopped once they have gone back. {STAYS}", "action": None}
+        return EndNotice(at=None, why=f"It is stopped once they have gone back. {STAYS}", action=None)
     is_coming = carried is not None and carried.at > now
     why = GO_BACK if is_coming else "Your team holds too few GPUs for it by now."
-    return {
-        "at": server.told_end,
-        "why": f"{why} {STAYS}",
-        "action": _how_it_goes_on(server, carried, now) if server.team_id in by.team_ids else None,
-    }
+    return EndNotice(
+        at=server.told_end,
+        why=f"{why} {STAYS}",
+        action=_how_it_goes_on(server, carried, now) if server.team_id in by.team_ids else None,
+    )
 
 
-def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: datetime) -> Part | None:
+def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: datetime) -> Link | None:
     """The link to keep the GPUs that end, or to ask for others where they have ended."""
     if carried is not None and carried.allocation is not None:
         return {"label": "Keep the GPUs longer", "href": reverse("renew", args=[carried.allocation])}
@@ -211,11 +258,11 @@ def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
     return f"The JupyterHub did not answer when the portal asked on {moment(hub.looked_at, now)}. {means}"
 
 
-def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
+def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
     """A server in numbers."""
     server = one.server
     product = server.flavor.kind if server.flavor else "GPU"
-    found: list[Part] = [
+    found: list[Figure] = [
         {"label": "GPUs", "value": str(server.gpus), "unit": product if server.gpus else ""},
         {
             "label": "Ran for",
@@ -241,7 +288,7 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
     return found
 
 
-def story_of(one: ServerSeen) -> list[Part]:
+def story_of(one: ServerSeen) -> list[Entry]:
     """What happened to a server, and what comes."""
     server, state = one.server, State(one.server.state)
     found = [_entry("past", "Launched", server.launched_at, who=server.owner.name)]
@@ -262,10 +309,10 @@ def story_of(one: ServerSeen) -> list[Part]:
     return found
 
 
-def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Part]:
+def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Fact]:
     """What a server was launched with."""
     server = one.server
-    rows: list[Part] = [
+    rows: list[Fact] = [
         {"label": "Profile", "text": one.document.title if one.document else server.profile.slug},
         {"label": "Launched by", "text": server.owner.name},
         {"label": "Team", "text": server.team.name, "href": reverse("team", args=[server.team.slug])},
@@ -296,38 +343,38 @@ def choices_of(one: ServerSeen) -> list[str]:
     return found
 
 
-def lists_of(team: Team, by: User, *, now: datetime) -> Part:
+def lists_of(team: Team, by: User, *, now: datetime) -> Lists:
     """The team's servers that run, own ones first, and one's own that do not; three queries."""
     rows = NotebookServer.objects.filter(team=team).described().select_related("tenancy__cluster__hub")
     own_first = Case(When(owner=by, then=0), default=1)
     live = list(rows.live().order_by(own_first, "-id")[: MOST_LIVE + 1])
     stopped = list(rows.filter(owner=by).exclude(state__in=sorted(LIVE))[:MOST_STOPPED])
     leads = actions.teams_led_by(by)
-    return {
-        "live": [line_of(one, may(one, by, leads=leads), now) for one in live[:MOST_LIVE]],
-        "has_more": len(live) > MOST_LIVE,
-        "stopped": [line_of(one, may(one, by, leads=leads), now) for one in stopped],
-    }
+    return Lists(
+        live=[line_of(one, may(one, by, leads=leads), now) for one in live[:MOST_LIVE]],
+        has_more=len(live) > MOST_LIVE,
+        stopped=[line_of(one, may(one, by, leads=leads), now) for one in stopped],
+    )
 
 
-def line_of(server: NotebookServer, allowed: May, now: datetime) -> Part:
+def line_of(server: NotebookServer, allowed: May, now: datetime) -> Line:
     """A server as a line of a list."""
-    return {
-        "pk": server.pk,
-        "title": server.title,
-        "href": reverse("notebook", args=[server.pk]),
-        "sub": f"{server.profile.slug} · {server.cluster.title}",
-        "tone": tone_of(server),
-        "word": word_of(server),
-        "who": server.owner.name,
-        "gpus": gpus(server.gpus, server.flavor.kind) if server.flavor else "none",
-        "since": server.ready_at or server.stopped_at or server.launched_at,
-        "cost": server.cost(now),
-        "idle_since": idle_of(server),
-        "address": address_of(server) if allowed.open else "",
-        "may": allowed,
-        "instead": instead_of(server) if allowed.replace else None,
-    }
+    return Line(
+        pk=server.pk,
+        title=server.title,
+        href=reverse("notebook", args=[server.pk]),
+        sub=f"{server.profile.slug} · {server.cluster.title}",
+        tone=tone_of(server),
+        word=word_of(server),
+        who=server.owner.name,
+        gpus=gpus(server.gpus, server.flavor.kind) if server.flavor else "none",
+        since=server.ready_at or server.stopped_at or server.launched_at,
+        cost=server.cost(now),
+        idle_since=idle_of(server),
+        address=address_of(server) if allowed.open else "",
+        may=allowed,
+        instead=instead_of(server) if allowed.replace else None,
+    )
 
 
 def _starting(one: ServerSeen) -> str:
@@ -362,5 +409,5 @@ def _is_warned(server: NotebookServer) -> bool:
     return server.state == State.READY and server.warned_at is not None
 
 
-def _entry(phase: str, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Part:
+def _entry(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
     return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}

@@ -1,7 +1,5 @@
 """The pages on which platform leads keep templates of runs."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.current_user import add_document_refusal, visitor_whom, with_refusal
 from accounts.models import User
+from ui.parts import Badge, Cell, Row
 from web.documents import uploaded
 from web.fields import StrictForm, YamlField, YamlFileForm
 from web.refusals import Refused
@@ -24,7 +23,6 @@ from workloads.template_desk.models import TemplateVersion
 from workloads.templates.library import TEMPLATES
 from workloads.templates.parameters import Parameter, Type
 
-Part = dict[str, Any]
 COLUMNS = ["Template", "Kept as", "Offered", "Last changed"]
 ASKS = ["Asks for", "Begins with", "Takes", "The program finds it in"]
 HISTORY = ["Version", "What", "By", "When", "Why"]
@@ -116,7 +114,7 @@ def templates_import(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "workloads/templates_import.html", {"form": FileForm()})
     form = FileForm(request.POST, text=uploaded(request.FILES.get("file")))
-    problems, status = list[Part](), 422
+    problems, status = list[dict[str, str]](), 422
     if form.is_valid():
         try:
             clean = form.cleaned_data
@@ -142,7 +140,7 @@ def _edit(
     request: HttpRequest, lead: User, form: TemplateForm, kept: Kept | None, looks_like: Kept
 ) -> HttpResponse:
     """The page of a template that is written; what cannot be taken is said at its place, and the text stays."""
-    status, problems = 200, list[Part]()
+    status, problems = 200, list[dict[str, str]]()
     if request.method == "POST":
         status = 422
         if form.is_valid():
@@ -173,7 +171,7 @@ def _edit(
     return with_refusal(render(request, "workloads/template.html", context, status=status), form)
 
 
-def _row(kept: Kept) -> Part:
+def _row(kept: Kept) -> Row:
     newest = kept.newest
     return {
         "cells": [
@@ -185,7 +183,7 @@ def _row(kept: Kept) -> Part:
     }
 
 
-def _offered_badge(kept: Kept) -> dict[str, str]:
+def _offered_badge(kept: Kept) -> Badge:
     if kept.template is not None:
         return {"tone": "good", "word": "Offered"}
     if kept.is_offered:
@@ -193,7 +191,7 @@ def _offered_badge(kept: Kept) -> dict[str, str]:
     return {"tone": "past", "word": "Taken back"}
 
 
-def _asked(one: Parameter) -> Part:
+def _asked(one: Parameter) -> Row:
     begins = shown(one.default) if one.default is not None else "–"
     if one.type is Type.FLAG:
         begins = "Yes" if one.default else "No"
@@ -207,19 +205,19 @@ def _asked(one: Parameter) -> Part:
     }
 
 
-def _taken(one: Parameter) -> str | Part:
+def _taken(one: Parameter) -> str | Cell:
     """What may be written there."""
     if one.type is Type.CHOICE:
         return _code(", ".join(one.choices))
     return f"{one.minimum:,} to {one.maximum:,}" if one.type is Type.COUNT else TAKES[one.type]
 
 
-def _code(text: str) -> Part:
+def _code(text: str) -> Cell:
     """A value as it is written, which breaks anywhere: the name of an image is longer than a phone is wide."""
     return {"html": format_html('<span class="copy__value">{}</span>', text)}
 
 
-def _past(kept: Kept, one: TemplateVersion) -> Part:
+def _past(kept: Kept, one: TemplateVersion) -> Row:
     href = f"{reverse('template', args=[kept.slug])}?version={one.number}"
     return {
         "cells": [

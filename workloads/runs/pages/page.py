@@ -1,6 +1,7 @@
 """What the pages about runs show: the answer beside the form, a run's figures and story, and its list."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
+from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Phase, Row, Verdict, Wait
 from workloads.answers import Explanation
 from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
@@ -18,13 +20,12 @@ from workloads.runs.planning.outlook import Outlook, outlook_of
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.pools import Pool
 from workloads.runs.planning.resuming import ResumePlan
-from workloads.runs.planning.spot import spot_of
+from workloads.runs.planning.spot import Spot, spot_of
 from workloads.runs.planning.words import level_words
 from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_words
 
-Part = dict[str, Any]
 TONES = {
     State.SUBMITTED: "moving",
     State.WAITING: "waiting",
@@ -48,14 +49,47 @@ IDLE_WORD = "Running, GPUs idle"
 KINDS = {Waiting.WAIT: "wait", Waiting.CHANGE: "change", Waiting.ESCALATE: "escalate", Waiting.NEVER: "never"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """Which kind of GPU has the memory that is needed, and where to ask for it."""
+
+    words: str
+    ask: Link | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAnswer:
+    """The answer beside the form of a run."""
+
+    verdict: Verdict
+    figures: Sequence[Figure]
+    spot: Spot | None
+    ask_for_spot: Link | None
+    memory: Memory | None
+    differences: Sequence[BeforeAfter] | None
+    yaml: str
+    name: str
+    is_possible: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusyShown:
+    """How busy a run's GPUs are, and since when they are idle."""
+
+    value: str
+    words: str
+    since: datetime | None
+    is_wasted: bool
+
+
 def yaml_of(manifests: Sequence[Any]) -> str:
     """The objects as people save and send them with kubectl."""
     return "---\n".join(as_yaml(one) for one in manifests)
 
 
-def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Part:
+def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> RunAnswer:
     """The answer beside the form: whether it can be sent, what it costs, and whether it would wait."""
-    figures = [
+    figures: list[Figure] = [
         {"label": "An hour", "value": usd(plan.usd_per_hour), "note": _gpus_words(plan)},
         {
             "label": "Until its time limit",
@@ -64,17 +98,21 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Pa
         },
     ]
     verdict = _refusal(plan, tenancy, flavor, now) if plan.problems else _outlook(plan, tenancy, flavor)
-    return {
-        "verdict": verdict,
-        "figures": figures if not plan.problems or plan.gpus else [],
-        "spot": spot_of(plan),
-        "ask_for_spot": _spot_link(plan, tenancy, now),
-        "memory": _memory_of(plan, tenancy, now),
-        "differences": [vars(one) for one in plan.differences] if isinstance(plan, ResumePlan) else None,
-        "yaml": yaml_of(plan.manifests),
-        "name": plan.name,
-        "is_possible": not plan.problems,
-    }
+    return RunAnswer(
+        verdict=verdict,
+        figures=figures if not plan.problems or plan.gpus else [],
+        spot=spot_of(plan),
+        ask_for_spot=_spot_link(plan, tenancy, now),
+        memory=_memory_of(plan, tenancy, now),
+        differences=[
+            {"label": one.label, "before": one.before, "after": one.after} for one in plan.differences
+        ]
+        if isinstance(plan, ResumePlan)
+        else None,
+        yaml=yaml_of(plan.manifests),
+        name=plan.name,
+        is_possible=not plan.problems,
+    )
 
 
 def run_tone(run: Run) -> str:
@@ -100,7 +138,7 @@ def sentence_of(seen: RunSeen) -> str:
     return seen.why.what
 
 
-def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Part | None:
+def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
     """The lines about a wait, with the button of its next step where there is one."""
     if why is None or run.is_over or why.code == "running":
         return None
@@ -122,7 +160,7 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Part | None:
     }
 
 
-def figures_of(run: Run, now: datetime) -> list[Part]:
+def figures_of(run: Run, now: datetime) -> list[Figure]:
     """A run in numbers."""
     product = run.flavor.kind if run.flavor else "GPU"
     limit = run.usd_at_limit
@@ -144,22 +182,22 @@ def figures_of(run: Run, now: datetime) -> list[Part]:
     ]
 
 
-def busy_of_page(run: Run, now: datetime) -> Part | None:
+def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
     """How busy the GPUs are that a run holds, with what to do about idle ones; None while it holds none."""
     found = run.busy(now)
     if found is None:
         return None
-    return {
-        "value": "–" if found.share is None else f"{found.share:.0%}",
-        "words": found.words,
-        "since": found.idle_since,
-        "is_wasted": found.is_wasted(now),
-    }
+    return BusyShown(
+        value="–" if found.share is None else f"{found.share:.0%}",
+        words=found.words,
+        since=found.idle_since,
+        is_wasted=found.is_wasted(now),
+    )
 
 
-def story_of(run: Run) -> list[Part]:
+def story_of(run: Run) -> list[Entry]:
     """What happened to a run, and what comes."""
-    found: list[Part] = [
+    found = [
         _entry("past", "Submitted", run.created_at, who=run.requester.name),
     ]
     if run.sent_at is not None:
@@ -178,10 +216,10 @@ def story_of(run: Run) -> list[Part]:
     return found
 
 
-def facts_of(run: Run) -> list[Part]:
+def facts_of(run: Run) -> list[Fact]:
     """What a run was submitted with."""
     asked, tenancy = run.submission, run.tenancy
-    rows: list[Part] = [
+    rows: list[Fact] = [
         {
             "label": "Template",
             "text": template_words(run.template, run.template_version),
@@ -225,7 +263,7 @@ def span_of(seconds: int | None) -> str:
     return span(timedelta(seconds=seconds or 0))
 
 
-def row_of(run: Run, now: datetime) -> Part:
+def row_of(run: Run, now: datetime) -> Row:
     """A run as a line of the list."""
     return {
         "cells": [
@@ -250,7 +288,7 @@ def _is_wasted(run: Run, now: datetime) -> bool:
     return found is not None and found.is_wasted(now)
 
 
-def _entry(phase: str, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Part:
+def _entry(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
     return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}
 
 
@@ -261,10 +299,10 @@ def _gpus_words(plan: Plan) -> str:
     return f"{gpus(plan.gpus, plan.pool.device)}{pods}"
 
 
-def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Part:
+def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdict:
     first, *others = plan.problems
     lacks = next((one.lacks for one in plan.problems if one.lacks), 0)
-    hint = None
+    hint: Hint | None = None
     if lacks and plan.pool is not None:
         row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=flavor)
         hint = {
@@ -281,7 +319,7 @@ def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Part:
     }
 
 
-def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
+def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Link | None:
     """The form for the same GPUs on spot, filled in; None for who has them, or where there are none."""
     pool = plan.pool
     if pool is None or pool.is_spot or not pool.other or plan.problems:
@@ -292,26 +330,26 @@ def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
     return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row.key, plan.gpus, tenancy, now)}
 
 
-def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
+def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Memory | None:
     """Which kind of GPU has the memory that the template needs, with a link to ask for one that is not held."""
     found = plan.recommended
     if found is None:
         return None
-    ask = None
+    ask: Link | None = None
     if not found.is_held:
         row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=found.flavor)
         count = max(plan.gpus, 1)
         ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row.key, count, tenancy, now)}
-    return {"words": found.words, "ask": ask}
+    return Memory(words=found.words, ask=ask)
 
 
-def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Part:
+def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Verdict:
     if plan.pool is None or not plan.gpus:
         return {"tone": "good", "sentence": "It can start at once", "detail": "It takes no GPU.", "rules": []}
     return start_of(plan.gpus, plan.pool, outlook_of(tenancy, flavor, plan.gpus))
 
 
-def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Part:
+def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Verdict:
     """Whether so many GPUs, which are possible here, start at once, if some can be borrowed, or after others.
 
     `taken_back` is what becomes of it when others take back what it borrowed.

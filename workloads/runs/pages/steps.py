@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -10,6 +9,7 @@ from django.urls import reverse
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
 from provisioning.models import Tenancy
+from ui.parts import Link
 from workloads.answers import Action, Explanation, Step
 
 # What a step may say of a run, under the names of the form's inputs.
@@ -24,7 +24,7 @@ def link_of(
     tenancies: Iterable[Tenancy],
     flavors: Collection[str],
     now: datetime,
-) -> dict[str, Any] | None:
+) -> Link | None:
     """The link of the next step for work in a tenancy; None where no page takes it.
 
     `run` is the number of the run that it is. `tenancies` come with team and cluster; `flavors` are the keys of those

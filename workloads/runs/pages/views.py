@@ -364,7 +364,7 @@ def _own_team(user: User, slug: str) -> Team:
     return team
 
 
-def _answer(chosen: _Chosen, form: RunForm) -> dict[str, Any] | None:
+def _answer(chosen: _Chosen, form: RunForm) -> page.RunAnswer | None:
     """The answer to a form that is clean enough for one; what the plan refuses is put at its fields."""
     if not form.is_valid() or chosen.tenancy is None:
         return None
@@ -414,10 +414,10 @@ def _submit(chosen: _Chosen, form: RunForm, user: User) -> str:
 def _download(request: HttpRequest, chosen: _Chosen, form: RunForm) -> HttpResponse:
     """The objects as a file, exactly those that submitting this form creates; the form where there are none."""
     answer = _answer(chosen, form)
-    if answer is None or not answer["is_possible"]:
+    if answer is None or not answer.is_possible:
         return with_refusal(_page(request, chosen, form, status=422), form)
-    headers = {"Content-Disposition": f'attachment; filename="{answer["name"]}.yaml"'}
-    return HttpResponse(answer["yaml"], content_type="application/yaml", headers=headers)
+    headers = {"Content-Disposition": f'attachment; filename="{answer.name}.yaml"'}
+    return HttpResponse(answer.yaml, content_type="application/yaml", headers=headers)
 
 
 def _key(form: RunForm) -> str:
