@@ -1,9 +1,9 @@
 """Pages about prices: Azure's list beside the fleet's own prices, and what one machine has cost."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -22,22 +22,22 @@ from capacity.prices.shipped import SHIPPED_ON, VM_GPUS, VM_PRICES
 from insights.prices.charting import Point, chart
 from insights.prices.gathering import Ours, kinds_by_price, our_history, per_gpu
 from ui.amounts import cents, dated, gpus
+from ui.parts import Cell, Column, Columns, Figure, Row
 from web.refusals import Refused
 
-Part = dict[str, Any]
 WAYS = {
     "on_demand": "On demand",
     "spot": "Spot",
     "one_year": "Reserved, 1 year",
     "three_years": "Reserved, 3 years",
 }
-PRICES = [
+PRICES: Columns = [
     "Machine",
-    *({"label": label, "kind": "number"} for label in WAYS.values()),
+    *(Column(label=label, kind="number") for label in WAYS.values()),
     "Our price per GPU-hour",
     "Holds since",
 ]
-SHIPPED = [
+SHIPPED: Columns = [
     "Machine",
     {"label": "GPUs", "kind": "number"},
     {"label": "On demand", "kind": "number"},
@@ -45,15 +45,27 @@ SHIPPED = [
 ]
 # So that a day is not broken in a narrow column.
 NARROW = "\N{NO-BREAK SPACE}"
-HISTORY = ["From", *({"label": label, "kind": "number"} for label in WAYS.values())]
-KINDS = [
+HISTORY: Columns = ["From", *(Column(label=label, kind="number") for label in WAYS.values())]
+KINDS: Columns = [
     "Kind of GPU",
     {"label": "Our price", "kind": "number"},
     {"label": "The list's", "kind": "number"},
     "Difference",
 ]
 
-OUR_HISTORY = ["From", "Kind of GPU", {"label": "USD per GPU-hour", "kind": "number"}, "Set by"]
+OUR_HISTORY: Columns = ["From", "Kind of GPU", {"label": "USD per GPU-hour", "kind": "number"}, "Set by"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionState:
+    """How the last reading of a region's prices went, and when it is read again where it failed."""
+
+    name: str
+    tone: str
+    word: str
+    at: datetime | None
+    message: str
+    again_at: datetime | None
 
 
 @require_safe
@@ -98,7 +110,7 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
         "price": row,
         "gpus": gpus(machine) if machine else "",
         "figures": [
-            {"label": label, "value": _usd(usd), "note": _each(usd, machine)}
+            Figure(label=label, value=_usd(usd), note=_each(usd, machine))
             for label, usd in zip(WAYS.values(), row.by_way.values(), strict=True)
         ],
         "doubt": _doubt(region, now) if region is not None else "",
@@ -150,7 +162,7 @@ def _by_region(
     return list(found.items())
 
 
-def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Part:
+def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Row:
     machine, notes = row.gpus, []
     if row.gpus:
         notes.append(gpus(row.gpus))
@@ -163,14 +175,14 @@ def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Part:
                 "href": reverse("price", args=[row.pk]),
                 "sub": " · ".join(notes),
             },
-            *({"text": _usd(usd), "sub": _each(usd, machine)} for usd in row.by_way.values()),
+            *(Cell(text=_usd(usd), sub=_each(usd, machine)) for usd in row.by_way.values()),
             _ours(kinds),
             "not told" if row.since is None else dated(row.since).replace(" ", NARROW),
         ]
     }
 
 
-def _ours(kinds: Sequence[Ours]) -> Part:
+def _ours(kinds: Sequence[Ours]) -> Cell:
     """Our prices of one machine's GPUs: the usual one kind in full, of several each."""
     if not kinds:
         return {"text": "–"}
@@ -180,7 +192,7 @@ def _ours(kinds: Sequence[Ours]) -> Part:
     return {"text": text, "sub": "; ".join(f"{one.flavor.kind}: {one.words}" for one in kinds)}
 
 
-def _kind(one: Ours) -> Part:
+def _kind(one: Ours) -> Row:
     flavor = one.flavor
     return {
         "cells": [
@@ -196,23 +208,22 @@ def _kind(one: Ours) -> Part:
     }
 
 
-def _shipped(size: str, usd: Decimal) -> Part:
+def _shipped(size: str, usd: Decimal) -> Row:
     return {"cells": [size, VM_GPUS[size], cents(usd), cents(usd / VM_GPUS[size])]}
 
 
-def _state(region: PriceRegion) -> Part:
-    """How the last reading of a region went."""
+def _state(region: PriceRegion) -> RegionState:
     tone, word = ("good", "Read") if region.read_at else ("waiting", "Not read yet")
     if region.failing_since:
         tone, word = "bad", "Cannot be read"
-    return {
-        "name": region.name,
-        "tone": tone,
-        "word": word,
-        "at": region.read_at,
-        "message": region.message,
-        "again_at": region.next_read_at if region.failing_since else None,
-    }
+    return RegionState(
+        name=region.name,
+        tone=tone,
+        word=word,
+        at=region.read_at,
+        message=region.message,
+        again_at=region.next_read_at if region.failing_since else None,
+    )
 
 
 def _doubt(region: PriceRegion, now: datetime) -> str:

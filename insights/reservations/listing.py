@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from textwrap import shorten
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -30,13 +30,13 @@ from insights.reservations.gathering import (
 )
 from insights.reservations.presenting import orphan_standing, place, standing
 from ui.amounts import usd
+from ui.parts import Cell, Columns, Row
 
-Part = dict[str, Any]
 PAGE_SIZE, MAX_TEAMS, MAX_ORPHANS, MAX_SENTENCE = 25, 200, 100, 100
 MAX_ID = 2**63 - 1
 # A number and its size stay in one line.
 NBSP = "\N{NO-BREAK SPACE}"
-COLUMNS = [
+COLUMNS: Columns = [
     "Reservation",
     "Team",
     "State",
@@ -45,14 +45,14 @@ COLUMNS = [
     {"label": "Idle so far", "kind": "number"},
     {"label": "Until", "kind": "end"},
 ]
-ORPHAN_COLUMNS = [
+ORPHAN_COLUMNS: Columns = [
     "In Azure",
     "What is wrong",
     {"label": "In use", "kind": "number"},
     {"label": "An hour", "kind": "number"},
     {"label": "Found", "kind": "end"},
 ]
-FOREIGN_COLUMNS = [
+FOREIGN_COLUMNS: Columns = [
     "Reservation",
     "Where",
     {"label": "In use", "kind": "number"},
@@ -67,6 +67,17 @@ class Page:
     rows: list[Reservation]
     newer: str
     older: str
+
+
+class Orphans(TypedDict):
+    """What is orphaned and what it costs an hour, and apart from it what other people reserved."""
+
+    orphan_columns: Columns
+    orphans: Sequence[Row]
+    orphans_usd: Decimal
+    foreign_columns: Columns
+    foreign: Sequence[Row]
+    more_orphans: bool
 
 
 def filtered(request: HttpRequest) -> tuple[ReservationFilter, QuerySet[Reservation]]:
@@ -103,7 +114,7 @@ def page_of(rows: QuerySet[Reservation], query: Mapping[str, str]) -> Page:
     return Page(shown, newer, _beside(query, "before", shown[-1:]) if more else "")
 
 
-def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Part]:
+def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Row]:
     """The rows of the list; two queries whatever their number."""
     days, until = days_of(rows), until_of(rows)
     return [
@@ -111,7 +122,7 @@ def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Part]:
     ]
 
 
-def orphans(prices: OrphanPrices, *, now: datetime) -> Part:
+def orphans(prices: OrphanPrices, *, now: datetime) -> Orphans:
     """What is orphaned, and other people's reservations apart; two queries."""
     ours = list(Orphan.objects.of_ours().order_by("kind", "pk")[: MAX_ORPHANS + 1])
     theirs = list(Orphan.objects.foreign().order_by("pk")[: MAX_ORPHANS + 1])
@@ -128,7 +139,7 @@ def orphans(prices: OrphanPrices, *, now: datetime) -> Part:
     }
 
 
-def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: datetime) -> Part:
+def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: datetime) -> Row:
     stands = standing(row, now)
     nodes = f", pool {pool_name(row.pk)} of {row.flavor.cluster.title}" if row.flavor else ""
     return {
@@ -154,9 +165,9 @@ def titled(row: Reservation) -> str:
     return f"{number}{NBSP}×{NBSP}{row.vm_size}" if number else row.vm_size
 
 
-def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Part:
+def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Row:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
-    what: Part = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
+    what: Cell = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
     if row.kind == OrphanKind.ORPHANED:
         what["href"] = reverse("orphan", args=[row.pk])
     elif row.reservation_id is not None:
@@ -172,7 +183,7 @@ def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Part:
     }
 
 
-def _foreign(row: Orphan, prices: OrphanPrices) -> Part:
+def _foreign(row: Orphan, prices: OrphanPrices) -> Row:
     cost = usd_per_hour(row, prices)
     return {
         "cells": [

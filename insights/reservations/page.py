@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
 
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
+from allocations import presenting as giving_back
 from allocations.budgets.money import cost_of
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
@@ -19,7 +20,7 @@ from capacity.reservations.advice import Advice, Deed
 from capacity.reservations.costs import Costs, DayCost
 from capacity.reservations.reconcile import Names
 from capacity.reservations.states import State
-from insights.reservations.charting import use_chart
+from insights.reservations.charting import UseChart, use_chart
 from insights.reservations.gathering import (
     Use,
     advice_of,
@@ -29,13 +30,13 @@ from insights.reservations.gathering import (
     summed,
     uses_of,
 )
-from insights.reservations.presenting import machines, place, standing
+from insights.reservations.presenting import Standing, machines, place, standing
 from ui.amounts import day, moment, share, usd
+from ui.parts import Cell, Columns, Fact, Figure, Link, Row
 
-Part = dict[str, Any]
 # A chart of more days than these shows nothing more.
 DAYS_SHOWN = 60
-DAY_COLUMNS = [
+DAY_COLUMNS: Columns = [
     "Day",
     {"label": "Reserved", "kind": "number"},
     {"label": "In use, on average", "kind": "number"},
@@ -43,13 +44,13 @@ DAY_COLUMNS = [
     {"label": "Cost", "kind": "number"},
     {"label": "Of it idle", "kind": "number"},
 ]
-GRANT_COLUMNS = [
+GRANT_COLUMNS: Columns = [
     "Grant",
     "State",
     {"label": "An hour", "kind": "number"},
     {"label": "Until", "kind": "end"},
 ]
-USE_COLUMNS = ["Team", {"label": "Pods", "kind": "number"}, {"label": "GPUs", "kind": "number"}]
+USE_COLUMNS: Columns = ["Team", {"label": "Pods", "kind": "number"}, {"label": "GPUs", "kind": "number"}]
 ADVICE_TONES = {Deed.WAIT: "past", Deed.KEEP: "good", Deed.RELEASE: "waiting", Deed.GROW: "waiting"}
 
 
@@ -60,6 +61,44 @@ class Rights:
     give_back: bool
     ask: bool
     retry: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """What is advised, and the button for who may do it."""
+
+    tone: str
+    sentence: str
+    button: Link | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect(giving_back.Effect):
+    """What giving machines back changes, and whether it ends the reservation and its nodes."""
+
+    is_last: bool
+    has_nodes: bool
+
+
+class ReservationPage(TypedDict):
+    """The page of one reservation."""
+
+    reservation: Reservation
+    title: str
+    standing: Standing
+    figures: Sequence[Figure]
+    may: Rights
+    suggested: Suggestion | None
+    chart: UseChart | None
+    day_columns: Columns
+    days: Sequence[Row]
+    grant_columns: Columns
+    grants: Sequence[Row]
+    use_columns: Columns
+    uses: Sequence[Row]
+    facts: Sequence[Fact]
+    names: Sequence[Fact]
+    more_href: str
 
 
 def rights(row: Reservation, by: User, grants: Sequence[Allocation]) -> Rights:
@@ -76,7 +115,7 @@ def _is_stuck(row: Reservation) -> bool:
     return row.parked_at is not None or (bool(row.message) and not row.is_true and row.operation is None)
 
 
-def context(row: Reservation, *, by: User, now: datetime) -> Part:
+def context(row: Reservation, *, by: User, now: datetime) -> ReservationPage:
     """Everything on the page of a reservation, which comes with its team and its flavor's cluster."""
     days = days_of([row])[row.pk]
     by_day, grants = costs_by_day(row, days, now), grants_of(row)
@@ -101,7 +140,7 @@ def context(row: Reservation, *, by: User, now: datetime) -> Part:
     }
 
 
-def figures(row: Reservation, costs: Costs) -> list[Part]:
+def figures(row: Reservation, costs: Costs) -> list[Figure]:
     """What is reserved, used and idle, and what that cost."""
     if row.state != State.RELEASED and not row.held and not costs.usd:
         return _figures_to_come(row)
@@ -138,7 +177,7 @@ def figures(row: Reservation, costs: Costs) -> list[Part]:
     ]
 
 
-def _figures_to_come(row: Reservation) -> list[Part]:
+def _figures_to_come(row: Reservation) -> list[Figure]:
     """Of what Azure does not hold yet nothing is used, and nothing has cost anything."""
     unit = "machine" if row.machines == 1 else "machines"
     return [
@@ -159,14 +198,14 @@ def _of_request(one: Allocation) -> str:
     return machines(one.count) if number is None else f"{machines(one.count)} of request {number}"
 
 
-def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) -> Part:
+def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) -> Effect:
     """What changes when so many machines of a grant go back now."""
     each = grant.usd_per_hour / grant.count
     freed = cost_of(usd_per_hour=each * count, start=now, end=grant.until)
     left = row.machines - count
     rest = grant.count - count
-    return {
-        "changes": [
+    return Effect(
+        changes=[
             {"label": "Machines reserved", "before": str(row.machines), "after": str(left)},
             {
                 "label": "Cost an hour",
@@ -174,28 +213,28 @@ def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) ->
                 "after": usd(left * row.usd_per_hour_each),
             },
         ],
-        "freed": usd(freed),
-        "until": moment(grant.until, now),
-        "rest": f"{machines(rest)} of this grant {'stays' if rest == 1 else 'stay'}" if rest else "",
-        "is_last": not left,
-        "has_nodes": row.flavor_id is not None,
-        "button": f"Give back {machines(count)}",
-    }
+        freed=usd(freed),
+        until=moment(grant.until, now),
+        rest=f"{machines(rest)} of this grant {'stays' if rest == 1 else 'stay'}" if rest else "",
+        is_last=not left,
+        has_nodes=row.flavor_id is not None,
+        button=f"Give back {machines(count)}",
+    )
 
 
 def _suggestion(
     row: Reservation, found: Advice | None, may: Rights, grants: Sequence[Allocation], *, now: datetime
-) -> Part | None:
+) -> Suggestion | None:
     if found is None:
         return None
-    button: Part = {}
+    button: Link | None = None
     if found.deed is Deed.RELEASE and may.give_back:
         href = f"{reverse('reservation-give-back', args=[row.pk])}?machines={found.machines}"
         button = {"label": f"Release {found.machines}", "href": href, "icon": "undo-2"}
     elif found.deed is Deed.GROW and may.ask:
         href = _more(row, grants, count=found.machines, now=now)
         button = {"label": f"Reserve {found.machines} more", "href": href, "icon": "plus"}
-    return {"tone": ADVICE_TONES[found.deed], "sentence": found.sentence, "button": button}
+    return Suggestion(tone=ADVICE_TONES[found.deed], sentence=found.sentence, button=button)
 
 
 def _more(row: Reservation, grants: Sequence[Allocation], *, count: int, now: datetime) -> str:
@@ -215,7 +254,7 @@ def _more(row: Reservation, grants: Sequence[Allocation], *, count: int, now: da
     return ask_link("reservation", team=row.team.slug, spec=spec, until=until)
 
 
-def _day(one: DayCost, now: datetime) -> Part:
+def _day(one: DayCost, now: datetime) -> Row:
     words = day(datetime.combine(one.day, time(), UTC), now)
     return {
         "cells": [
@@ -235,16 +274,14 @@ def _average(value: Decimal) -> str:
     return text.removesuffix(".0")
 
 
-def _grant(one: Allocation, now: datetime) -> Part:
+def _grant(one: Allocation, now: datetime) -> Row:
     request = one.hold.request_id
-    what: Part = {"text": machines(one.count), "sub": one.requester.name}
+    what: Cell = {"text": machines(one.count), "sub": one.requester.name}
     if request is not None:
-        what |= {
-            "text": f"{machines(one.count)}, request {request}",
-            "href": reverse("request", args=[request]),
-        }
+        what["text"] = f"{machines(one.count)}, request {request}"
+        what["href"] = reverse("request", args=[request])
     if one.ended_at is not None:
-        state: Part = {"tone": "past", "word": "Ended", "sub": f"{one.get_end_reason_display()}"}
+        state: Cell = {"tone": "past", "word": "Ended", "sub": f"{one.get_end_reason_display()}"}
     elif one.charged_from is None:
         state = {"tone": "moving", "word": "Not there yet", "sub": "costs nothing yet"}
     else:
@@ -252,16 +289,16 @@ def _grant(one: Allocation, now: datetime) -> Part:
     return {"cells": [what, state, usd(one.usd_per_hour), {"at": one.ended_at or one.until}]}
 
 
-def _use(one: Use) -> Part:
+def _use(one: Use) -> Row:
     if one.team is None:
         return {"cells": [{"text": "Others", "sub": "teams that you do not see"}, one.pods, one.gpus]}
-    who = {"text": one.team.name, "href": reverse("team", args=[one.team.slug]), "sub": one.namespace}
+    who: Cell = {"text": one.team.name, "href": reverse("team", args=[one.team.slug]), "sub": one.namespace}
     return {"cells": [who, one.pods, one.gpus]}
 
 
-def _facts(row: Reservation) -> list[Part]:
+def _facts(row: Reservation) -> list[Fact]:
     flavor = row.flavor
-    facts: list[Part] = [
+    facts: list[Fact] = [
         {"label": "Team", "text": row.team.name, "href": reverse("team", args=[row.team.slug])},
         {"label": "Size", "text": row.vm_size},
         {"label": "Where", "text": place(row)},
@@ -285,9 +322,9 @@ def _facts(row: Reservation) -> list[Part]:
     return facts
 
 
-def _names(row: Reservation) -> list[Part]:
+def _names(row: Reservation) -> list[Fact]:
     names = Names.of(row)
-    found = [
+    found: list[Fact] = [
         {"label": "Subscription", "copyable": row.subscription},
         {"label": "Resource group", "copyable": row.resource_group},
         {"label": "Reservation group", "copyable": names.group},

@@ -1,7 +1,5 @@
 """Pages of capacity reservations: the list, one of them, giving machines back, and what is orphaned."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -33,7 +31,7 @@ def reservations(request: HttpRequest) -> HttpResponse:
     user, now, ask = visitor(request), timezone.now(), reverse("request-new", args=["reservation"])
     form, rows = listing.filtered(request)
     found = listing.page_of(rows, request.GET.dict())
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "filter": form,
         "is_filtered": any(request.GET.get(name) for name in form.fields),
         "columns": listing.COLUMNS,
