@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
 
 from django.urls import reverse
 
 from fleet.models import Cluster, Flavor
+from ui.parts import Capacity
 
 HEALTH: Mapping[bool | None, tuple[str, str]] = {
     True: ("good", "Answers"),
@@ -31,7 +32,27 @@ BROKEN: Mapping[str, str] = {
 REFUSALS = ("401", "403", "unauthorized", "forbidden")
 
 
-def card(cluster: Cluster) -> dict[str, Any]:
+class Note(TypedDict):
+    """A few words in a tone."""
+
+    tone: str
+    text: str
+
+
+class Card(TypedDict):
+    """A cluster of the list."""
+
+    cluster: Cluster
+    href: str
+    tone: str
+    word: str
+    trouble: str
+    counts: list[Note]
+    delivery: str
+    bars: list[Capacity]
+
+
+def card(cluster: Cluster) -> Card:
     """A cluster of the list; `cluster` comes with its flavors prefetched."""
     tone, word = health(cluster)
     return {
@@ -46,10 +67,10 @@ def card(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def counts(cluster: Cluster) -> list[dict[str, str]]:
+def counts(cluster: Cluster) -> list[Note]:
     """What stands there in a few words, each with the tone of what it means; `cluster` comes counted."""
     here, wrong = (getattr(cluster, name) for name in ("teams_here", "tenancies_not_true"))
-    found = [
+    found: list[Note] = [
         {"tone": "", "text": f"{here} team{'' if here == 1 else 's'} here" if here else "No team is here yet"}
     ]
     if wrong:
@@ -79,7 +100,7 @@ def trouble(cluster: Cluster) -> str:
     return cluster.message if cluster.reachable is False else ""
 
 
-def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[str, Any]:
+def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capacity:
     """The capacity bar of a kind of GPU; `asked` is what waits for a decision, `busy` percent of what is held."""
     over = flavor.allocated - flavor.gpus_total
     notes = [f"${price(flavor)} per GPU-hour"]
