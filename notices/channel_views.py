@@ -1,7 +1,5 @@
 """Pages of channels, for platform leads: the list, one of them, a test, and removing it."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -94,7 +92,7 @@ def channel_remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _form(request: HttpRequest, form: ChannelForm, row: Channel | None, status: int) -> HttpResponse:
-    context: dict[str, Any] = {"form": form, "channel": row}
+    context: dict[str, object] = {"form": form, "channel": row}
     if row is not None:
         context["outcome"] = presenting.outcome(channel_actions.test_of(row), to=row.name)
     response = render(request, "notices/channel.html", context, status=status if form.errors else 200)

@@ -1,7 +1,8 @@
 """What pages say about channels and deliveries."""
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import NotRequired, TypedDict
 
 from django.urls import reverse
 
@@ -9,12 +10,52 @@ from accounts.models import User
 from accounts.roles import Permission
 from notices.kinds import NoticeKind, Pace
 from notices.models import Channel, Delivery
+from ui.parts import Badge, Link, Row
 
-Words = dict[str, Any]
+
+class Outcome(TypedDict):
+    """How a test went; `moving` while it is not decided."""
+
+    tone: str
+    sentence: str
+    detail: NotRequired[str]
+    at: NotRequired[datetime | None]
+    next_at: NotRequired[datetime | None]
+    moving: NotRequired[bool]
 
 
-def outcome(delivery: Delivery | None, *, to: str, is_stuck: bool = False) -> Words | None:
-    """How a test went: {tone, sentence, detail, at, moving}; None when there was none."""
+class PaceChoice(TypedDict):
+    """When a notice is sent, to choose."""
+
+    value: str
+    words: str
+    chosen: bool
+
+
+class KindChoices(TypedDict):
+    """A kind of notice with its choices."""
+
+    kind: str
+    words: str
+    choices: list[PaceChoice]
+
+
+class GivenUp(TypedDict):
+    """A message that could not be delivered, and why."""
+
+    pk: int
+    to: str
+    address: str
+    about: str
+    kind: str
+    link: str
+    way: str
+    why: str
+    at: datetime | None
+
+
+def outcome(delivery: Delivery | None, *, to: str, is_stuck: bool = False) -> Outcome | None:
+    """How a test went; None when there was none."""
     if delivery is None:
         return None
     if delivery.state == Delivery.State.SENT:
@@ -34,12 +75,12 @@ def outcome(delivery: Delivery | None, *, to: str, is_stuck: bool = False) -> Wo
     return {"tone": "moving", "sentence": "The test is on its way.", "moving": True}
 
 
-def settings_tabs(person: User, current: str) -> list[Words]:
+def settings_tabs(person: User, current: str) -> list[Link]:
     """The pages of settings that this person may use."""
     pages = [("Notices", "notice-settings")]
     if person.may(Permission.MANAGE_NOTICES):
         pages += [("Channels", "channels"), ("Not delivered", "deliveries")]
-    tabs: list[Words] = [
+    tabs: list[Link] = [
         {"label": label, "href": reverse(route), "current": route == current, "count": None}
         for label, route in pages
     ]
@@ -48,7 +89,7 @@ def settings_tabs(person: User, current: str) -> list[Words]:
     return tabs
 
 
-def choices(paces: Mapping[NoticeKind, Pace]) -> list[Words]:
+def choices(paces: Mapping[NoticeKind, Pace]) -> list[KindChoices]:
     """A row for each kind with the three choices, one of them chosen."""
     return [
         {
@@ -62,10 +103,10 @@ def choices(paces: Mapping[NoticeKind, Pace]) -> list[Words]:
     ]
 
 
-def channel_row(channel: Channel) -> Words:
+def channel_row(channel: Channel) -> Row:
     """A channel as the list shows it."""
     told = [NoticeKind(kind).channel_words for kind in channel.kinds]
-    state = {"tone": "good", "word": "On"} if channel.enabled else {"tone": "past", "word": "Off"}
+    state = Badge(tone="good", word="On") if channel.enabled else Badge(tone="past", word="Off")
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     return {
         "cells": [
@@ -77,7 +118,7 @@ def channel_row(channel: Channel) -> Words:
     }
 
 
-def given_up(delivery: Delivery) -> Words:
+def given_up(delivery: Delivery) -> GivenUp:
     """A message that could not be delivered."""
     notice, digest = delivery.notice, delivery.digest
     person = digest.person if digest else notice.person if notice else None

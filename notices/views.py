@@ -39,7 +39,7 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Saved. It holds from the next notice on.")
             return redirect("notice-settings")
     is_configured = mail_is_configured()
-    context: dict[str, Any] = {
+    context = {
         "form": form,
         "rows": presenting.choices(paces),
         "mail_is_configured": is_configured,
