@@ -1,6 +1,7 @@
 """The answers the wizard gets while somebody types: they change nothing, and the wizard works without them."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,10 +16,19 @@ from connectors.errors import ConnectorError
 from onboarding import journey
 from onboarding.actions import check_name_free, slug_for
 from onboarding.forms import StartForm
-from onboarding.groups import offers
+from onboarding.groups import Offer, offers
 from onboarding.presenting import answer_to
 from provisioning.desired.naming import namespace_of
 from web.refusals import Refused
+
+
+class FoundGroups(TypedDict):
+    """Groups to choose from; `away` says why there are none when the directory does not answer."""
+
+    text: str
+    chosen: str
+    offers: Sequence[Offer]
+    away: NotRequired[str]
 
 
 @require_safe
@@ -49,13 +59,12 @@ def preview(request: HttpRequest) -> HttpResponse:
     )
 
 
-def found_groups(user: User, *, text: str, chosen: str) -> dict[str, Any]:
+def found_groups(user: User, *, text: str, chosen: str) -> FoundGroups:
     """The list of groups for its template; says so when the directory does not answer."""
-    context = {"text": text, "chosen": chosen}
     try:
-        return context | {"offers": offers(user, text=text, graph=graph())}
+        return {"text": text, "chosen": chosen, "offers": offers(user, text=text, graph=graph())}
     except ConnectorError as error:
-        return context | {"offers": [], "away": error.message}
+        return {"text": text, "chosen": chosen, "offers": [], "away": error.message}
 
 
 def _said(field: str, value: str, request: HttpRequest) -> tuple[bool, str]:

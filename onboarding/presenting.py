@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from django.conf import settings
 
@@ -25,7 +25,7 @@ from fleet.presenting import health
 from onboarding.actions import Start
 from onboarding.forms import StartForm
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
-from onboarding.recommending import recommend
+from onboarding.recommending import Recommendation, recommend
 from policy.evaluation import Standing, evaluate
 from policy.rules import Arrival
 from provisioning.desired.manifests import tenancy_objects
@@ -33,6 +33,7 @@ from provisioning.desired.naming import namespace_of, slug_of
 from provisioning.desired.spec import TenancySpec, egress_from, services_from
 from provisioning.models import Tenancy
 from provisioning.words import plain
+from ui.parts import Choice, StepLink, Verdict
 from web.refusals import Refused
 
 MOST_PEOPLE = 12
@@ -64,10 +65,55 @@ class People:
         return self.count - len(self.first)
 
 
-def steps(draft: Draft, current: str) -> list[dict[str, str]]:
+class ClusterCard(Choice):
+    """A cluster to choose, with its health and its kinds of GPU."""
+
+    name: str
+    health: tuple[str, str]
+    kinds: Sequence[Flavor]
+
+
+class Planned(TypedDict):
+    """An object that will be created."""
+
+    kind: str
+    name: str
+    plain: str
+
+
+class StartAnswer(TypedDict):
+    """The answer to the first ask, that the form is incomplete, or that nothing is asked for."""
+
+    incomplete: NotRequired[bool]
+    nothing: NotRequired[bool]
+    verdict: NotRequired[Verdict]
+    until: NotRequired[datetime]
+    start: NotRequired[Start]
+    usd: NotRequired[Decimal]
+    usd_per_day: NotRequired[Decimal]
+    people_decide: NotRequired[bool]
+
+
+class Review(StartAnswer):
+    """Everything that sending a draft will do."""
+
+    values: Mapping[str, str]
+    slug: str
+    project: str
+    cluster: Cluster | None
+    people: People
+    send_label: str
+    environment: str
+    namespace: str
+    recommendation: Recommendation
+    objects: Sequence[Planned]
+    objects_note: str
+
+
+def steps(draft: Draft, current: str) -> list[StepLink]:
     """The wizard's steps; those that are done lead back to themselves."""
     order = list(STEPS)
-    rows = []
+    rows: list[StepLink] = []
     for step, label in STEPS.items():
         reachable = step in draft.done or order.index(step) <= order.index(draft.next_step)
         state = "now" if step == current else "done" if step in draft.done else "next"
@@ -77,12 +123,12 @@ def steps(draft: Draft, current: str) -> list[dict[str, str]]:
     return rows
 
 
-def environments() -> list[dict[str, str]]:
+def environments() -> list[Choice]:
     """The kinds of place as cards."""
     return [{"value": e.value, "title": str(e.label), "text": ENVIRONMENTS[e]} for e in Environment]
 
 
-def cluster_cards(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
+def cluster_cards(clusters: Sequence[Cluster]) -> list[ClusterCard]:
     """Clusters as cards with purpose, region, health, kinds, what is free and what it costs.
 
     `clusters` come with their flavors prefetched.
@@ -100,10 +146,10 @@ def cluster_cards(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
     ]
 
 
-def sizes(cluster: Cluster, *, now: datetime) -> list[dict[str, Any]]:
+def sizes(cluster: Cluster, *, now: datetime) -> list[Choice]:
     """Nothing, one and two of the cheapest kind, two of the dearest, and exactly; each with its whole cost."""
     kinds = list(Flavor.objects.offered_to(None).filter(cluster=cluster))
-    rows: list[dict[str, Any]] = [
+    rows: list[Choice] = [
         {
             "value": "none",
             "title": "No GPUs yet",
@@ -121,7 +167,7 @@ def sizes(cluster: Cluster, *, now: datetime) -> list[dict[str, Any]]:
     return rows
 
 
-def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
+def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> Choice:
     usd = money.cost(gpus=gpus, price=kind.price_per_gpu_hour, start=now, end=now + timedelta(days=days))
     length = "1 week" if days == 7 else f"{days} days"
     return {
@@ -165,7 +211,7 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
     )
 
 
-def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) -> list[dict[str, str]]:
+def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) -> list[Planned]:
     """The objects that sending the draft will create, with their names."""
     spec = TenancySpec(
         tenancy=0,
@@ -189,7 +235,7 @@ def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) 
     ]
 
 
-def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> dict[str, Any]:
+def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> StartAnswer:
     """The answer part for a start form as it stands: the policy's verdict, what changes, what to shorten."""
     if not form.is_valid():
         return {"incomplete": True}
@@ -220,13 +266,16 @@ def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool
     return not form.errors
 
 
-def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict[str, Any]:
+def review(draft: Draft, *, people: People, person: User, now: datetime) -> Review:
     """Everything that sending the draft will do, before it does."""
     values = draft.values
     team, project = slug_of(values["name"]), slug_of(values["project"])
     cluster = cluster_of(draft)
     form = StartForm(dict(values), cluster=cluster) if cluster else None
     objects = planned_objects(draft, cluster=cluster or Cluster(), team=team, project=project)
+    answer: StartAnswer = {"incomplete": True}
+    if form:
+        answer = _briefly(answer_to(form, draft, person=person, now=now))
     return {
         "values": values,
         "slug": team,
@@ -234,19 +283,19 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict
         "cluster": cluster,
         "people": people,
         "send_label": f"Bring {values['name']} on board",
-        "environment": Environment(values["environment"]).label,
+        "environment": str(Environment(values["environment"]).label),
         "namespace": namespace_of(team=team, project=project),
         "recommendation": recommend(values),
         "objects": objects,
         "objects_note": f"{len(objects)} objects, {SOON[arrival_on(cluster)]}",
-        **(_briefly(answer_to(form, draft, person=person, now=now)) if form else {"incomplete": True}),
+        **answer,
     }
 
 
-def _briefly(answer: dict[str, Any]) -> dict[str, Any]:
+def _briefly(answer: StartAnswer) -> StartAnswer:
     """The answer with the rules that decide only: the others were shown on the step before."""
     if "verdict" in answer:
-        rules = [rule for rule in answer["verdict"]["rules"] if rule["deciding"]]
+        rules = [rule for rule in answer["verdict"]["rules"] if rule.get("deciding")]
         answer["verdict"] = answer["verdict"] | {"rules": rules, "hint": None}
     return answer
 

@@ -1,21 +1,46 @@
 """How far a team's coming on board is: object by object, and against the promise of seconds."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypedDict
 
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.roles import Permission
+from approvals.models import Request
+from fleet.models import Cluster
 from onboarding.checklist import checklist
 from onboarding.images import access_of, checklist_item
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
+from ui.parts import Checklist
 
 PROMISE = timedelta(seconds=30)
 
 
-def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str, Any]:
+class Progress(TypedDict):
+    """How far a team's coming on board is; `took` are its seconds, empty until all is settled."""
+
+    onboarding: Onboarding
+    team: Team
+    tenancy: Tenancy
+    cluster: Cluster
+    checklist: Checklist
+    ready: int
+    total: int
+    settled: bool
+    took: str
+    since: timedelta
+    failed: bool
+    late: bool
+    retry: str
+    state: tuple[str, str]
+    first: Request | None
+    promise: int
+    late_words: str
+
+
+def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
     """Everything the progress page shows; `onboarding` comes with its team, tenancy, cluster and request."""
     tenancy, took = onboarding.tenancy, onboarding.seconds
     may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)

@@ -61,7 +61,7 @@ def _who(request: HttpRequest, draft: Draft) -> HttpResponse:
     if bound is not None and form.is_valid():
         return _keep(request, draft, "who", form.cleaned_data, group_name=form.group_name)
     chosen = str(form["entra_group"].value() or "")
-    extra = found_groups(user, text=text, chosen=chosen) | {"group_name": draft.group_name}
+    extra = {**found_groups(user, text=text, chosen=chosen), "group_name": draft.group_name}
     return _step(request, draft, "who", form, extra)
 
 
@@ -118,8 +118,12 @@ def _review(request: HttpRequest, draft: Draft) -> HttpResponse:
                 {"detail": f"The directory does not answer: {error.message}", "code": "directory"},
             )
     people = presenting.people_of(draft.values["entra_group"], graph())
-    context = presenting.review(draft, person=visitor(request), people=people, now=timezone.now())
-    context |= {"refused": refused, "draft": draft, "steps": presenting.steps(draft, "review")}
+    context = {
+        **presenting.review(draft, person=visitor(request), people=people, now=timezone.now()),
+        "refused": refused,
+        "draft": draft,
+        "steps": presenting.steps(draft, "review"),
+    }
     response = render(request, "onboarding/review.html", context, status=status)
     if refused:
         response.refusal = dict(refused)  # type: ignore[attr-defined]
