@@ -1,5 +1,6 @@
 """Home, health and the little things of the frame."""
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from django.db import DatabaseError, connection
@@ -22,14 +23,14 @@ A_YEAR = 365 * 24 * 3600
 def home(request: HttpRequest) -> HttpResponse:
     """What I hold, what waits and why, what needs me, and asking again."""
     user = visitor(request)
-    context = home_board.board(user, decides=decides(request, user), now=timezone.now())
-    if context["decides"]:
+    board = home_board.board(user, decides=decides(request, user), now=timezone.now())
+    if board["decides"]:
         # The frame shows the number too.
-        request.awaiting = context["decide"][0]["in_all"] if context["decide"] else 0  # type: ignore[attr-defined]
-    if not context["has_team"] and not context["decides"]:
-        # Whoever has no team sees which of their groups could become one.
-        context |= found_groups(user, text="", chosen="")
-    return render(request, "portal/home.html", context)
+        request.awaiting = board["decide"][0]["in_all"] if board["decide"] else 0  # type: ignore[attr-defined]
+    # Whoever has no team sees which of their groups could become one.
+    is_new = not board["has_team"] and not board["decides"]
+    groups: Mapping[str, object] = found_groups(user, text="", chosen="") if is_new else {}
+    return render(request, "portal/home.html", {**board, **groups})
 
 
 @require_safe

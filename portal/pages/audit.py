@@ -1,7 +1,7 @@
 """The audit log: what happened, who did it, and whether the chain holds."""
 
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import urlencode
 
 from django import forms
@@ -22,13 +22,14 @@ from audit.models import Event, EventQuerySet, RefusalCount, verify
 from portal.pages.audit_links import Subjects
 from portal.pages.audit_words import in_one_line
 from portal.pages.sentences import sentence
+from ui.parts import Cell, Columns, Row
 
 PAGE = 50
 LONGEST = 160
-COLUMNS = ["What", "About", "Team", "Details", {"label": "When", "kind": "end"}]
+COLUMNS: Columns = ["What", "About", "Team", "Details", {"label": "When", "kind": "end"}]
 COUNTED_FOR = timedelta(days=7)
 MAX_COUNTS = 50
-COUNT_COLUMNS = ["Day", "Who", "Why", {"label": "Calls", "kind": "number"}]
+COUNT_COLUMNS: Columns = ["Day", "Who", "Why", {"label": "Calls", "kind": "number"}]
 # What a refusal that touched no object was about, by the status of its answer.
 WHY = {
     400: "Could not be read",
@@ -142,12 +143,20 @@ def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpR
     return render(request, "portal/audit.html", context, status=status)
 
 
-def _refusals(*, now: datetime) -> dict[str, Any]:
+class Refusals(TypedDict):
+    """Calls that were refused and are no events, and how many there were."""
+
+    columns: Columns
+    rows: list[Row]
+    calls: int
+
+
+def _refusals(*, now: datetime) -> Refusals:
     """Calls of the last days that were refused and touched nothing, which are no events: newest day first."""
     since = now.astimezone(UTC).date() - COUNTED_FOR
     found = RefusalCount.objects.filter(day__gt=since)
     rows = list(found[:MAX_COUNTS])
-    lines = [
+    lines: list[Row] = [
         {
             "cells": [
                 f"{row.day:%a %d %b}",
@@ -203,14 +212,14 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
-def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> dict[str, Any]:
+def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:
     team, about = teams.get(event.team_id or 0), subjects.of(event)
     title, who = sentence(event)
     sub = " · ".join(part for part in (f"event {event.seq}", who) if part)
-    what = {"text": title, "sub": sub, "href": reverse("audit-event", args=[event.seq])}
-    where = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
-    moment = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
-    thing = {"text": about.text, "href": about.href}
+    what: Cell = {"text": title, "sub": sub, "href": reverse("audit-event", args=[event.seq])}
+    where: Cell = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
+    moment: Cell = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
+    thing: Cell = {"text": about.text, "href": about.href}
     return {"cells": [what, thing, where, {"text": _details(event, title)}, moment]}
 
 

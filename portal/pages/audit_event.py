@@ -1,6 +1,6 @@
 """One audit event, whole: what happened, who did it, what it was about, what changed, and its place in the chain."""
 
-from typing import Any
+from typing import TypedDict
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -15,8 +15,18 @@ from portal.pages import audit_words
 from portal.pages.audit import seen_by
 from portal.pages.audit_links import whole
 from portal.pages.sentences import sentence
+from ui.parts import Fact
 
 ACTORS = {"person": "A person", "policy": "The policy, by itself", "portal": "The portal, by itself"}
+
+
+class Chain(TypedDict):
+    """Whether an event's hash fits what it holds and its neighbours, with the numbers of those that one may open."""
+
+    holds: bool
+    words: str
+    before: int | None
+    after: int | None
 
 
 @require_safe
@@ -39,9 +49,9 @@ def event(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "portal/audit_event.html", context)
 
 
-def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[dict[str, Any]]:
+def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[Fact]:
     about, team = whole(event, by=user, teams=teams), teams.get(event.team_id or 0)
-    rows: list[dict[str, Any]] = [
+    rows: list[Fact] = [
         {"label": "When", "at": event.at},
         {"label": "Who", "text": event.actor_name},
         {"label": "As", "text": ACTORS.get(event.actor_kind, event.actor_kind)},
@@ -53,9 +63,9 @@ def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[dict[str, A
     return rows
 
 
-def _call(event: Event) -> list[dict[str, Any]]:
+def _call(event: Event) -> list[Fact]:
     """What is kept of where it came from; what the portal did by itself came from nowhere."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Fact] = []
     if event.actor_id:
         rows.append({"label": "Object ID in Entra ID", "copyable": event.actor_id})
     if event.request_id:
@@ -69,7 +79,7 @@ def _call(event: Event) -> list[dict[str, Any]]:
     return rows
 
 
-def _chain(event: Event, user: User) -> dict[str, Any]:
+def _chain(event: Event, user: User) -> Chain:
     """Its hash, checked now against what it holds and against its neighbours."""
     fits = chain.digest(seq=event.seq, body=event.body(), previous=event.previous) == event.hash
     near = {row.seq: row for row in Event.objects.filter(seq__in=(event.seq - 1, event.seq + 1))}

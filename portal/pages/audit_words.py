@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ui.parts import Fact
+
 FORM = "the form"
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
@@ -74,7 +76,7 @@ def changes(details: Mapping[str, Any]) -> list[Changed]:
     return found
 
 
-def others(details: Mapping[str, Any]) -> list[dict[str, Any]]:
+def others(details: Mapping[str, Any]) -> list[Fact]:
     """Facts of everything that is not a change, for the part `key_values`; moments are moments."""
     changed = _changed(details)
     said = {*changed, *(f"{key}_{BEFORE}" for key in changed), *INTERNAL}
@@ -98,7 +100,7 @@ def plain(value: Any) -> str:
     return f"{moment[1]} {moment[2]}" if moment else "" if value is None else str(value)
 
 
-def _fact(name: str, value: Any) -> dict[str, Any]:
+def _fact(name: str, value: Any) -> Fact:
     if isinstance(value, str) and MOMENT.match(value):
         try:
             return {"label": name, "at": datetime.fromisoformat(value)}

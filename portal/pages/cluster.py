@@ -1,6 +1,6 @@
 """One cluster: does it answer, what has it, who is on it."""
 
-from typing import Any
+from datetime import datetime
 
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -19,9 +19,10 @@ from portal.pages import drift_board
 from provisioning.git.commits import newest_of
 from provisioning.models import Tenancy
 from provisioning.words import state_words
+from ui.parts import Cell, Columns, Fact, Row
 
 MOST_TENANCIES = 100
-COLUMNS = [
+COLUMNS: Columns = [
     "Team",
     "Space",
     "State",
@@ -66,9 +67,9 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "fleet/cluster.html", context)
 
 
-def _line(row: Tenancy) -> dict[str, Any]:
+def _line(row: Tenancy) -> Row:
     tone, word = state_words(settled=row.is_settled, reason=row.ready["reason"])
-    team = {
+    team: Cell = {
         "text": row.team.name,
         "href": reverse("team", args=[row.team.slug]),
         "sub": row.get_environment_display(),
@@ -77,7 +78,7 @@ def _line(row: Tenancy) -> dict[str, Any]:
     return {"cells": [team, row.namespace, {"tone": tone, "word": word}, gpus, {"at": row.last_looked_at}]}
 
 
-def _facts(found: Cluster) -> list[dict[str, Any]]:
+def _facts(found: Cluster) -> list[Fact]:
     unknown = "not known yet" if found.is_observed else "not observed"
     return [
         {"label": "Name", "copyable": found.name},
@@ -85,7 +86,7 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
         {"label": "Region", "text": found.region},
         {"label": "Kubernetes", "text": found.version or unknown},
         {"label": "Release of Kueue", "text": found.kueue_version or unknown},
-        *({"label": part["part"], "text": part["words"]} for part in found.parts),
+        *(Fact(label=part["part"], text=part["words"]) for part in found.parts),
         {"label": "Namespaces", "text": _namespaces(found)},
         {"label": "Changed by others", "text": _drifted(found)},
         {
@@ -96,12 +97,13 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
         {"label": "Teams may borrow", "text": _borrowing(found)},
         {"label": "Pods go outside to", "text": _outside(found)},
         *_delivery(found),
-        {
-            "label": "Last contact",
-            **({"at": found.last_contact_at} if found.last_contact_at else {"text": "not yet"}),
-        },
-        {"label": "Looked at", **({"at": found.looked_at} if found.looked_at else {"text": "not yet"})},
+        _since("Last contact", found.last_contact_at),
+        _since("Looked at", found.looked_at),
     ]
+
+
+def _since(label: str, at: datetime | None) -> Fact:
+    return {"label": label, "at": at} if at else {"label": label, "text": "not yet"}
 
 
 def _borrowing(found: Cluster) -> str:
@@ -146,12 +148,12 @@ def _number_drifted(found: Cluster) -> int:
     return number
 
 
-def _delivery(found: Cluster) -> list[dict[str, Any]]:
+def _delivery(found: Cluster) -> list[Fact]:
     """How what is wanted gets there: for a repository its address, its branch and what was committed last."""
     if found.delivery != Cluster.Delivery.GIT:
         return [{"label": "Delivered by", "text": found.get_delivery_display()}]
     newest = newest_of(found)
-    last: list[dict[str, Any]] = [{"label": "Last commit", "text": "nothing yet"}]
+    last: list[Fact] = [{"label": "Last commit", "text": "nothing yet"}]
     if newest is not None:
         last = [{"label": "Last commit", "copyable": newest.short}, {"label": "Committed", "at": newest.at}]
     return [

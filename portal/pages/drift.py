@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -118,8 +117,8 @@ def _refused(request: HttpRequest, refusal: Refused) -> None:
 
 
 def _page(request: HttpRequest, row: Drift, form: IgnoreForm, *, status: int = 200) -> HttpResponse:
-    context: dict[str, Any] = drift_board.page(row, by=visitor(request), now=timezone.now())
-    return render(request, "portal/drift.html", context | {"form": form}, status=status)
+    shown = drift_board.page(row, by=visitor(request), now=timezone.now())
+    return render(request, "portal/drift.html", {**shown, "form": form}, status=status)
 
 
 def _find(user: User, pk: int) -> Drift:

@@ -1,7 +1,8 @@
 """What pages show of drift: the panel of a cluster, and one difference with what can be done about it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypedDict
 
 from django.urls import reverse
 
@@ -14,8 +15,8 @@ from provisioning.drift.actions import held_by
 from provisioning.drift.comparing import What
 from provisioning.models import Drift
 from provisioning.words import plain
+from ui.parts import Fact
 
-Part = dict[str, Any]
 MOST_OPEN, MOST_PAST = 50, 8
 LATELY = timedelta(days=7)
 STATES = {
@@ -26,7 +27,45 @@ STATES = {
 }
 
 
-def panel(cluster: Cluster, *, by: User, now: datetime) -> Part:
+class Line(TypedDict):
+    """A difference in a list: what happened, how it stands now, and what comes."""
+
+    row: Drift
+    sentence: str
+    tone: str
+    word: str
+    since: datetime
+    where: str
+    href: str
+    note: str
+    can_repair: bool
+
+
+class Panel(TypedDict):
+    """The drift of a cluster: what is open and what was dealt with lately."""
+
+    open: Sequence[Line]
+    more: bool
+    past: Sequence[Line]
+    may_act: bool
+    braked: bool
+
+
+class DriftPage(TypedDict):
+    """The page of one difference."""
+
+    drift: Drift
+    line: Line
+    cluster: Cluster
+    facts: Sequence[Fact]
+    may_act: bool
+    adopt_refusal: str
+    held: Sequence[tuple[str, str]]
+    is_resting: bool
+    events: Sequence[Event]
+
+
+def panel(cluster: Cluster, *, by: User, now: datetime) -> Panel:
     """The drift of a cluster that the person may see: open first, then what was dealt with lately."""
     rows = Drift.objects.visible_to(by).filter(tenancy__cluster=cluster).select_related("tenancy__team")
     past = rows.exclude(state=Drift.State.OPEN).filter(ended_at__gt=now - LATELY).order_by("-ended_at", "-id")
@@ -40,7 +79,7 @@ def panel(cluster: Cluster, *, by: User, now: datetime) -> Part:
     }
 
 
-def line(row: Drift, *, cluster: Cluster) -> Part:
+def line(row: Drift, *, cluster: Cluster) -> Line:
     """A row with its words: what happened, where it stands now, and what waits for whom."""
     tone, word = STATES[Drift.State(row.state)]
     if row.is_open and row.repair_asked_at:
@@ -74,7 +113,7 @@ def _note(row: Drift, cluster: Cluster) -> str:
     return "Nothing is written until a platform lead decides."
 
 
-def page(row: Drift, *, by: User, now: datetime) -> Part:
+def page(row: Drift, *, by: User, now: datetime) -> DriftPage:
     """One difference with its facts, its table, what can be done about it and why not, and what was done."""
     tenancy, cluster = row.tenancy, row.tenancy.cluster
     may_act = by.may(Permission.MANAGE_CLUSTERS)
@@ -96,9 +135,9 @@ def page(row: Drift, *, by: User, now: datetime) -> Part:
     }
 
 
-def _facts(row: Drift) -> list[Part]:
+def _facts(row: Drift) -> list[Fact]:
     said = plain(row.kind, row.name)
-    facts: list[Part] = [
+    facts: list[Fact] = [
         {"label": "Object", "text": f"{row.kind} {row.name}" + (f", {said}" if said else "")},
         {"label": "Namespace", "copyable": row.namespace or row.tenancy.namespace},
         {

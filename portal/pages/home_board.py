@@ -1,19 +1,19 @@
 """What home shows: what needs the person, what waits and why, what is held and ends, and asking again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import Case, Count, Exists, OuterRef, Q, When, Window
 from django.urls import reverse
 
-from accounts.models import Delegation, DirectoryBrake, User
+from accounts.models import Delegation, DirectoryBrake, Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from approvals.decisions.empty_seats import EmptySeat, empty_seats, vacant
 from approvals.decisions.routing import open_step
-from approvals.fulfilment.page import to_do
+from approvals.fulfilment.page import ToDo, to_do
 from approvals.models import Request
 from approvals.requests.links import again_link
 from approvals.requests.presenting import titled
@@ -24,12 +24,12 @@ from fleet.models import Cluster
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
-from portal.pages.team_board import holding
+from portal.pages.team_board import Holding, holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
+from ui.parts import Link, Wait
 from workloads.notebook_pages.page import Line, line_of, may
 
-Part = dict[str, Any]
 # What stands where there is nothing yet, by what can be done about it.
 EMPTY_WORDS = {
     "ask": (
@@ -49,7 +49,66 @@ MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
 MOST_OWN = 20
 
 
-def board(user: User, *, decides: bool, now: datetime) -> Part:
+class ToDecide(TypedDict):
+    """A request that waits for this person; `in_all` is how many do."""
+
+    href: str
+    title: str
+    by: str
+    since: datetime
+    price: str
+    in_all: int
+
+
+class Held(TypedDict):
+    """Something that a team of theirs holds."""
+
+    team: Team
+    line: Holding
+
+
+class Again(TypedDict):
+    """Something that was asked for, to be asked for again."""
+
+    title: str
+    figure: str
+    text: str
+    href: str
+
+
+class Broken(TypedDict):
+    """Something that does not work or has stopped, and where to look at it."""
+
+    what: str
+    why: str
+    href: str
+    since: datetime | None
+
+
+class Home(TypedDict):
+    """The home page."""
+
+    decide: Sequence[ToDecide]
+    decides: bool
+    tasks: Sequence[ToDo]
+    waiting: Sequence[Wait]
+    more_waiting: int
+    more_held: int
+    held: Sequence[Held]
+    notebook: Line | None
+    again: Sequence[Again]
+    leaving: Sequence[OpenDeparture]
+    broken: Sequence[Broken]
+    has_team: bool
+    sees_all: bool
+    live: str
+    ask: Link
+    look: Link
+    first: Link
+    empty_words: Mapping[str, str]
+
+
+def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
     leaving, brakes = stopped(user, now=now)
     own = asked_by(user)
@@ -104,7 +163,7 @@ def _in_all(rows: Sequence[Any]) -> int:
     return rows[0].in_all if rows else 0
 
 
-def to_decide(user: User, *, now: datetime) -> list[Part]:
+def to_decide(user: User, *, now: datetime) -> list[ToDecide]:
     """The oldest requests that wait for this person, with their age, and of how many they are."""
     rows = Request.objects.awaiting(user, now).select_related("team", "flavor__cluster", "requester")
     rows = rows.annotate(in_all=Window(Count("pk")))
@@ -121,7 +180,7 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
     ]
 
 
-def invitations(user: User, *, now: datetime) -> list[Part]:
+def invitations(user: User, *, now: datetime) -> list[Wait]:
     """Who asks this person to stand in, as waiting lines; no query where the session found nobody."""
     if not user.is_invited:
         return []
@@ -138,7 +197,7 @@ def invitations(user: User, *, now: datetime) -> list[Part]:
     ]
 
 
-def waiting(row: Request) -> Part:
+def waiting(row: Request) -> Wait:
     """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
     what = f"{titled(row)} for {row.team.name}"
     href = reverse("request", args=[row.pk])
@@ -161,9 +220,9 @@ def waiting(row: Request) -> Part:
     }
 
 
-def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
+def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
     """The last different asks, ready to be made again for as long."""
-    found: dict[tuple[str, int | None, int, int | None], Part] = {}
+    found: dict[tuple[str, int | None, int, int | None], Again] = {}
     for row in own:
         length = row.until - row.created_at
         key = (row.offering, row.flavor_id, row.gpus, row.tenancy_id)
@@ -188,7 +247,7 @@ def last_notebook(user: User, *, now: datetime) -> Line | None:
     return replace(line_of(found, may(found, user, leads=()), now), team=found.team.name)
 
 
-def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Part]]:
+def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Broken]]:
     """What waits for a platform lead alone: teams that leave, many ends, a directory that takes much, empty seats.
 
     One query if nothing does.
@@ -201,7 +260,7 @@ def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Par
     leaves, ends, directory, is_vacant = (
         User.objects.filter(pk=user.pk).values_list(leaving, *stops, seats).get()
     )
-    brakes = [
+    brakes: list[Broken] = [
         {
             "what": "The directory takes nothing from anybody",
             "why": row.reason,
@@ -224,7 +283,7 @@ def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Par
     return to_confirm(now=now) if leaves else [], brakes
 
 
-def seats_to_fill() -> list[Part]:
+def seats_to_fill() -> list[Broken]:
     """Seats in which nobody is known and that requests wait for; for platform leads, who can fill them."""
     return [
         {
@@ -246,7 +305,7 @@ def _waits_for_it(seat: EmptySeat) -> str:
     return f"{waits} {verb} for this seat. Give somebody its role or group in Entra ID, or change the policy"
 
 
-def broken(user: User) -> list[Part]:
+def broken(user: User) -> list[Broken]:
     """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
     # One that takes no teams and has none is nobody's trouble.
     clusters = Cluster.objects.filter(
@@ -261,19 +320,20 @@ def broken(user: User) -> list[Part]:
     was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
     places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
     failed = [row for row in places.select_related("team", "cluster")[:50] if row.has_failed]
-    lines = [_cluster_line(row) for row in clusters] + [
-        {
-            "what": f"{row.team.name} could not be set up on {row.cluster.title}",
-            "why": row.ready["message"],
-            "href": reverse("team", args=[row.team.slug]),
-            "since": datetime.fromisoformat(row.ready["since"]),
-        }
-        for row in failed
-    ]
+    lines = [*map(_cluster_line, clusters), *map(_place_line, failed)]
     return lines[:MOST_BROKEN]
 
 
-def _cluster_line(row: Cluster) -> Part:
+def _place_line(row: Tenancy) -> Broken:
+    return {
+        "what": f"{row.team.name} could not be set up on {row.cluster.title}",
+        "why": row.ready["message"],
+        "href": reverse("team", args=[row.team.slug]),
+        "since": datetime.fromisoformat(row.ready["since"]),
+    }
+
+
+def _cluster_line(row: Cluster) -> Broken:
     page = reverse("cluster", args=[row.name])
     if row.reachable is False:
         return {

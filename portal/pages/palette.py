@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,23 @@ from portal.guide import PAGES, address_of, page_of
 
 MOST = 5
 NUMBERED = re.compile(r"(?:request[- ]?|#)?(\d{1,12})", re.ASCII | re.IGNORECASE)
-Item = dict[str, str]
+
+
+class Item(TypedDict):
+    """Something that is found, with where it is."""
+
+    label: str
+    href: str
+    icon: str
+    sub: NotRequired[str]
+    key: NotRequired[str]
+
+
+class Group(TypedDict):
+    """What was found of one kind."""
+
+    group: str
+    items: list[Item]
 
 
 @require_safe
@@ -35,7 +51,7 @@ def palette(request: HttpRequest) -> HttpResponse:
     return render(request, "parts/palette_results.html" if is_part else "portal/palette.html", context)
 
 
-def found(user: User, q: str, *, decides: bool) -> Iterator[dict[str, Any]]:
+def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
     """Groups of what matches: teams, clusters and requests the person may see, then actions and pages."""
     if q:
         yield {"group": "Teams", "items": list(_teams(user, q))}
@@ -114,7 +130,12 @@ def _actions(user: User) -> Iterator[Item]:
 
 def _places(user: User, *, decides: bool) -> Iterator[Item]:
     for place in rail(user, "", decides=decides):
-        yield {"label": place["label"], "icon": place["icon"], "href": place["url"], "key": place["key"]}
+        yield {
+            "label": place["label"],
+            "icon": place["icon"],
+            "href": place["url"],
+            "key": place.get("key", ""),
+        }
     yield {"label": "Tokens", "icon": "key-round", "href": reverse("tokens")}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
@@ -18,23 +18,25 @@ from allocations.ends.actions import may_give_back
 from allocations.models import Allocation, Leftover
 from allocations.schedule import State
 from allocations.use import words as leftover_words
-from approvals.fulfilment.page import of_tenancies
+from allocations.use.words import LeftWork
+from approvals.fulfilment.page import Apart, of_tenancies
 from approvals.models import Request
 from approvals.request_form.not_yet import on_no_cluster
 from approvals.requests.presenting import shown_name, state_of, state_word
 from audit.events import Kind
 from audit.models import Event
+from capacity.models import RegistryAccess
 from catalogue.offerings import OFFERINGS
+from fleet.models import Cluster
 from offboarding.models import Departure
-from offboarding.page import open_of_team
+from offboarding.page import OpenDeparture, open_of_team
 from onboarding.checklist import checklist
 from onboarding.images import access_of
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy
-from ui.parts import Entry, in_time
+from ui.parts import Checklist, Columns, Empty, Entry, Person, Row, in_time
 
-Part = dict[str, Any]
 MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 6
 LOUD = {
     "tenancy.failed": "bad",
@@ -69,6 +71,58 @@ class Holding:
     reservation: int | None = None
 
 
+class Figures(TypedDict):
+    """What a team holds, what ends next, what it costs a day, and where its month leads."""
+
+    gpus: int
+    kinds: str
+    ends: datetime | None
+    ends_what: str
+    ends_tone: str
+    usd_per_day: Decimal
+    month: str
+    spent: Decimal
+    limit: Decimal
+    close: str
+    says: Sequence[str]
+
+
+class Place(TypedDict):
+    """Where a team works, with its objects and what stands in the way; `apart` is how far its own subscription is."""
+
+    drift_url: str
+    shares_url: str
+    tenancy: Tenancy
+    cluster: Cluster
+    checklist: Checklist
+    parked: str
+    retry: str
+    away: str
+    apart: Apart | None
+
+
+class Board(TypedDict):
+    """The page of a team."""
+
+    team: Team
+    figures: Figures
+    is_member: bool
+    lacking: Empty | None
+    may_change: bool
+    may_give_back: bool
+    holdings: Sequence[Holding]
+    departures: Sequence[OpenDeparture]
+    left: Sequence[LeftWork]
+    places: Sequence[Place]
+    images: RegistryAccess | None
+    people: Sequence[Person]
+    more_people: bool
+    ask_columns: Columns
+    asked: Sequence[Row]
+    story: Sequence[Entry]
+    live: str
+
+
 def find(slug: str, user: User) -> Team | None:
     """The team, if the person may see it; `leaves` says whether any of its leaving is asked for or under way."""
     leaves = Exists(Departure.objects.open().filter(team=OuterRef("pk")))
@@ -76,7 +130,7 @@ def find(slug: str, user: User) -> Team | None:
     return rows.annotate(leaves=leaves).filter(slug=slug).first()
 
 
-def board(team: Team, *, by: User, now: datetime) -> Part:
+def board(team: Team, *, by: User, now: datetime) -> Board:
     """The page's context; `team` comes from `find`."""
     month = Allocation.objects.of_month(now).filter(team=team)
     rows = list(month.described())
@@ -101,7 +155,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "holdings": [holding(row, now=now) for row in (*held, *booked)],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
-        "places": [place(row, by=by) | {"apart": apart.get(row.pk)} for row in tenancies],
+        "places": [place(row, by=by, apart=apart.get(row.pk)) for row in tenancies],
         "images": access_of(team),
         "people": [person(row) for row in people[:MOST_PEOPLE]],
         "more_people": len(people) > MOST_PEOPLE,
@@ -117,7 +171,7 @@ def _can_ask(tenancies: Sequence[Tenancy]) -> bool:
     return any(row.is_here and row.cluster.enabled for row in tenancies)
 
 
-def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> Part:
+def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> Figures:
     """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
     gpus = [row for row in held if row.flavor_id is not None]
@@ -175,7 +229,7 @@ def _request_page(number: int | None) -> str:
     return "" if number is None else reverse("request", args=[number])
 
 
-def place(row: Tenancy, *, by: User) -> Part:
+def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
     """A tenancy with its checklist; the retry button is for members and platform leads."""
     may_retry = row.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[row.pk]) if may_retry else ""
@@ -192,22 +246,22 @@ def place(row: Tenancy, *, by: User) -> Part:
         "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "",
         "retry": retry,
         "away": f"{row.cluster.title} does not answer: {row.cluster.message}" if away else "",
+        "apart": apart,
     }
 
 
-def person(row: Membership) -> Part:
+def person(row: Membership) -> Person:
     """A member as a chip."""
     role = row.get_part_display() if row.part == Membership.Part.LEAD else ""
     return {"name": row.user.name, "initials": row.user.initials, "role": role}
 
 
-def ask_line(row: Request, *, now: datetime) -> Part:
+def ask_line(row: Request, *, now: datetime) -> Row:
     """A request as cells of a table."""
     state = state_of(row, now=now)
-    name = {"text": shown_name(row), "href": reverse("request", args=[row.pk]), "sub": row.place}
     return {
         "cells": [
-            name,
+            {"text": shown_name(row), "href": reverse("request", args=[row.pk]), "sub": row.place},
             row.requester.name,
             {"tone": state.tone, "word": state_word(row, state)},
             row.created_at,

@@ -13,14 +13,18 @@ from accounts.current_user import visitor
 from accounts.models import Team
 from allocations.models import Allocation
 from portal.pages import team_board
+from ui.parts import Cell, Column, Columns, Row
 
 MOST_TEAMS = 200
 WHAT_A_TEAM_IS = (
     "A team is one Entra group with its own space and budget. Bring yours on board, "
     "or ask to be added to a group that has one."
 )
-NUMBER = {"kind": "number"}
-COLUMNS = ["Team", "Cost centre", *({"label": label} | NUMBER for label in ("People", "Clusters", "GPUs"))]
+COLUMNS: Columns = [
+    "Team",
+    "Cost centre",
+    *(Column(label=label, kind="number") for label in ("People", "Clusters", "GPUs")),
+]
 
 
 @require_safe
@@ -61,6 +65,6 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "portal/team.html", team_board.board(found, by=user, now=now))
 
 
-def _line(team: Any, gpus: int) -> dict[str, Any]:
-    name = {"text": team.name, "href": reverse("team", args=[team.slug]), "sub": team.entra_group_name}
+def _line(team: Any, gpus: int) -> Row:
+    name: Cell = {"text": team.name, "href": reverse("team", args=[team.slug]), "sub": team.entra_group_name}
     return {"cells": [name, team.cost_centre, team.people, team.clusters, gpus]}
