@@ -92,16 +92,29 @@ class Quota:
             return 0, " ".join(error.messages)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Increase:
+    """A request for more of a quota, how far it is, and what it gives."""
+
+    row: QuotaIncrease
+    tone: str
+    word: str
+    gives: str
+    sentence: str
+    asked: str
+    may_withdraw: bool
+
+
 def panel(
     meter: Meter, quota: Quota | None, user: User, now: datetime, *, form: IncreaseForm | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The context of the panel; `form` is one that was sent and not taken."""
     if quota is None:
         return {}
     rows = list(increases_of(meter)[:SHOWN])
     may_ask = user.may(Permission.MANAGE_CLUSTERS)
     sent = form.data if form is not None else None
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "quota": quota.row,
         "may_ask": may_ask,
         "is_connected": is_connected(),
@@ -115,15 +128,13 @@ def panel(
     return context
 
 
-def _increase(
-    row: QuotaIncrease, sizes: Sequence[MachineSize], may_ask: bool, now: datetime
-) -> dict[str, Any]:
-    return {
-        "row": row,
-        "tone": row.status.tone,
-        "word": row.status.words,
-        "gives": more_machines(sizes, before=row.limit_before, after=row.limit),
-        "sentence": sentence(told_of(row), now),
-        "asked": f"{row.asked_by.name} asked on {moment(row.asked_at, now)}",
-        "may_withdraw": may_ask and row.may_be_withdrawn,
-    }
+def _increase(row: QuotaIncrease, sizes: Sequence[MachineSize], may_ask: bool, now: datetime) -> Increase:
+    return Increase(
+        row=row,
+        tone=row.status.tone,
+        word=row.status.words,
+        gives=more_machines(sizes, before=row.limit_before, after=row.limit),
+        sentence=sentence(told_of(row), now),
+        asked=f"{row.asked_by.name} asked on {moment(row.asked_at, now)}",
+        may_withdraw=may_ask and row.may_be_withdrawn,
+    )

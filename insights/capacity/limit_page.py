@@ -1,6 +1,7 @@
 """The page of a limit: how much of it is used, what it was, when it is reached, and how Azure is asked for more."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,23 +12,40 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.current_user import add_refusal, sent, visitor, visitor_whom, with_refusal
 from capacity.chain.forecast import Forecast, Point, forecast, weekly
+from capacity.chain.stages import Stage
 from capacity.increases import actions
 from capacity.increases.actions import Ask
 from capacity.metering.keys import quota_key
 from capacity.models import Meter, QuotaIncrease
-from insights.capacity.charting import chart
+from insights.capacity.charting import Chart, chart
 from insights.capacity.expecting import expected_words
 from insights.capacity.increasing import IncreaseForm, Quota, panel
 from insights.capacity.readings import points_of
 from ui.amounts import day
+from ui.parts import Columns, Row
 from web.refusals import Refused
 
-WEEKS = [
+WEEKS: Columns = [
     "Week until",
     {"label": "Most used", "kind": "number"},
     {"label": "Of the limit", "kind": "number"},
 ]
-AHEAD = ["Day", {"label": "Expected", "kind": "number"}, "Four times of five between"]
+AHEAD: Columns = ["Day", {"label": "Expected", "kind": "number"}, "Four times of five between"]
+
+
+class LimitPage(TypedDict):
+    """A limit: how much of it is used, what it was and what is expected."""
+
+    meter: Meter
+    stage: Stage
+    expected: str
+    chart: Chart | None
+    begins: str
+    ends: str
+    columns: Columns
+    rows: Sequence[Row]
+    ahead_columns: Columns
+    ahead: Sequence[Row]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -43,7 +61,7 @@ def limit(request: HttpRequest, pk: int) -> HttpResponse:
         form, status = _ask(request, meter, quota)
         if form is None:
             return HttpResponseRedirect(reverse("limit", args=[pk]))
-    context = _context(meter, points, ahead) | panel(meter, quota, user, now, form=form)
+    context = {**_context(meter, points, ahead), **panel(meter, quota, user, now, form=form)}
     answer = render(request, "insights/limit.html", context, status=status)
     return answer if form is None else with_refusal(answer, form)
 
@@ -79,7 +97,7 @@ def _ask(request: HttpRequest, meter: Meter, quota: Quota | None) -> tuple[Incre
     return None, 302
 
 
-def _context(meter: Meter, points: list[Point], ahead: Forecast | None) -> dict[str, Any]:
+def _context(meter: Meter, points: list[Point], ahead: Forecast | None) -> LimitPage:
     now = timezone.now()
     drawn = chart(points, limit=meter.limit, forecast=ahead, now=now)
     return {

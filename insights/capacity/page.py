@@ -1,8 +1,8 @@
 """The page about capacity: each kind of GPU with its tightest link, the limits that come near, and Azure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -24,11 +24,12 @@ from capacity.subscriptions import actions as subscriptions
 from fleet.models import Cluster
 from insights.capacity.expecting import expected_words
 from insights.capacity.readings import points_of
-from insights.capacity.rights import shown_rights
+from insights.capacity.rights import Rights, shown_rights
 from insights.quota_chain.gathering import Kind, kinds_of
 from ui.amounts import ago, capitalized
+from ui.parts import Columns, Row
 
-KINDS = [
+KINDS: Columns = [
     "Kind of GPU",
     {"label": "Granted", "kind": "number"},
     {"label": "Can be had", "kind": "number"},
@@ -36,12 +37,24 @@ KINDS = [
     "Tightest link",
     {"label": "More can be granted", "kind": "number"},
 ]
-LIMITS = [
+LIMITS: Columns = [
     "Limit",
     {"label": "Used", "kind": "number"},
     "How near",
     "Expected",
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """How the last look at a subscription went, and what the portal may do there."""
+
+    id: str
+    tone: str
+    word: str
+    at: datetime | None
+    message: str
+    rights: Rights | None
 
 
 @require_safe
@@ -75,7 +88,7 @@ def check_subscription(request: HttpRequest, pk: str) -> HttpResponse:
     return redirect("capacity")
 
 
-def _kind(kind: Kind) -> dict[str, Any]:
+def _kind(kind: Kind) -> Row:
     flavor, facts = kind.flavor, kind.facts
     closest = tightest(kind.links(Question.GRANT))
     href = f"{reverse('quota-chain', args=[flavor.cluster.name])}?flavor={flavor.name}"
@@ -91,7 +104,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _limit(meter: Meter, points: Sequence[Point], now: datetime) -> dict[str, Any]:
+def _limit(meter: Meter, points: Sequence[Point], now: datetime) -> Row:
     ahead = forecast(points, limit=meter.limit, now=now)
     return {
         "cells": [
@@ -109,21 +122,17 @@ def _limit(meter: Meter, points: Sequence[Point], now: datetime) -> dict[str, An
     }
 
 
-def _azure(user: User) -> list[dict[str, Any]]:
+def _azure(user: User) -> list[Looked]:
     """How the last look at each subscription went, and for those who may see it what the portal may do there."""
     may_see = user.may(Permission.SEE_AUDIT)
     return [
-        {
-            "id": one.pk,
-            "tone": "waiting" if one.reachable is None else "good" if one.reachable else "bad",
-            "word": "Not read yet"
-            if one.reachable is None
-            else "Read"
-            if one.reachable
-            else "Does not answer",
-            "at": one.answered_at,
-            "message": "" if one.reachable else one.message,
-            "rights": shown_rights(one) if may_see else None,
-        }
+        Looked(
+            id=one.pk,
+            tone="waiting" if one.reachable is None else "good" if one.reachable else "bad",
+            word="Not read yet" if one.reachable is None else "Read" if one.reachable else "Does not answer",
+            at=one.answered_at,
+            message="" if one.reachable else one.message,
+            rights=shown_rights(one) if may_see else None,
+        )
         for one in Subscription.objects.all()
     ]

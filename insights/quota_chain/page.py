@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -23,14 +23,35 @@ from insights.quota_chain.asking import QuestionForm, spaces_of
 from insights.quota_chain.drawing import Bar, bars
 from insights.quota_chain.gathering import Chain, chain_of
 from ui.amounts import ago, gpus
+from ui.parts import Columns, Content, Hint, Row, Verdict
 
-COLUMNS = [
+COLUMNS: Columns = [
     "Link",
     {"label": "Limit", "kind": "number"},
     {"label": "Taken", "kind": "number"},
     {"label": "Lets through", "kind": "number"},
     "For this ask",
 ]
+
+
+class BarLine(TypedDict):
+    """A link of the chain as a bar, with how old it is."""
+
+    bar: Bar
+    label: str
+    age: str
+
+
+class ChainAnswer(TypedDict):
+    """What stops an ask, drawn and as a table, and what of it is not known."""
+
+    asked: str
+    verdict: Verdict
+    bars: Sequence[BarLine]
+    columns: Columns
+    rows: Sequence[Row]
+    doubts: Sequence[str]
+    is_connected: bool
 
 
 @require_safe
@@ -40,16 +61,16 @@ def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
     cluster = get_object_or_404(Cluster, name=name)
     known = Catalogue.of([cluster])
     flavors = known.flavors_of(cluster)
-    context: dict[str, Any] = {"cluster": cluster}
+    context: dict[str, object] = {"cluster": cluster}
     if flavors:
         form = QuestionForm(request.GET, flavors=flavors, spaces=spaces_of(cluster, user))
         context["form"] = form
         if form.is_valid():
-            context |= _answer(form, known, user, now)
+            context = {**context, **_answer(form, known, user, now)}
     return render(request, "insights/quota_chain.html", context)
 
 
-def _answer(form: QuestionForm, known: Catalogue, user: User, now: datetime) -> dict[str, Any]:
+def _answer(form: QuestionForm, known: Catalogue, user: User, now: datetime) -> ChainAnswer:
     more, question = form.cleaned_data["gpus"], form.chosen_question
     chain = chain_of(form.chosen_flavor, form.chosen_tenancy, known, now=now)
     drawn = bars(chain.links(question), more)
@@ -64,10 +85,10 @@ def _answer(form: QuestionForm, known: Catalogue, user: User, now: datetime) -> 
     }
 
 
-def _strip(chain: Chain, form: QuestionForm, user: User) -> dict[str, Any]:
+def _strip(chain: Chain, form: QuestionForm, user: User) -> Verdict:
     more, question = form.cleaned_data["gpus"], form.chosen_question
     answer = chain.answer(more, question)
-    strip: dict[str, Any] = {
+    strip: Verdict = {
         "tone": "good" if answer.fits else "bad",
         "sentence": answer.sentence,
         "detail": " ".join(filter(None, (answer.then, answer.advice))),
@@ -91,7 +112,7 @@ def _asked_for(chain: Chain) -> dict[str, str]:
     return asked if place is None else asked | {"team": place.team.slug, "namespace": place.namespace}
 
 
-def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> dict[str, str]:
+def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> Hint:
     """Where more of a quota is asked for, with the limit that the ask needs filled in."""
     meter = chain.meters.get(layer)
     page = reverse("capacity") if meter is None else reverse("limit", args=[meter])
@@ -102,11 +123,11 @@ def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> dict[str,
     return {"text": needed, "label": "Ask Azure for more", "href": f"{page}?limit={limit}#more"}
 
 
-def _line(bar: Bar, now: datetime) -> dict[str, Any]:
+def _line(bar: Bar, now: datetime) -> BarLine:
     return {"bar": bar, "label": bar.link.layer.words, "age": age(bar.link, now)}
 
 
-def _cells(bar: Bar) -> Sequence[Any]:
+def _cells(bar: Bar) -> Sequence[Content]:
     link = bar.link
     room = "no limit" if link.room is None else link.room
     return [
