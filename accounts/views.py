@@ -1,7 +1,6 @@
 """Signing in with Entra ID, and out again by POST."""
 
 from functools import partial
-from typing import Any
 
 import structlog
 from django.conf import settings
@@ -130,7 +129,7 @@ def _refused(
     # Who is nobody leaves no event: anybody could fill the audit log, and hold its one lock.
     if who is not None:
         refuse(actor=Actor("person", who.oid, who.name), reason=message, where="sign-in", code=code)
-    context: dict[str, Any] = {
+    context = {
         "status": status,
         "title": "You are not signed in",
         "detail": message,

@@ -1,7 +1,7 @@
 """The page of cost centres: which are confirmed, by whom, and which wait for it."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +22,18 @@ from accounts.roles import Permission
 from web.refusals import BadInput, Refused
 
 MAX_SHOWN = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A cost centre in the list, with what the reader may do with it."""
+
+    row: CostCentre
+    tone: str
+    word: str
+    verb: str
+    href: str
+    may: bool
 
 
 @never_cache
@@ -102,14 +114,14 @@ def _owner(address: str) -> User | None:
     return found
 
 
-def _row(row: CostCentre, user: User) -> dict[str, Any]:
+def _row(row: CostCentre, user: User) -> Line:
     mine, is_confirmed = row.owner_id == user.pk, row.confirmed_at is not None
     there = "cost-centre-withdraw" if is_confirmed else "cost-centre-confirm"
-    return {
-        "row": row,
-        "tone": "good" if is_confirmed else "waiting",
-        "word": "Confirmed" if is_confirmed else "Not confirmed",
-        "verb": "Take back" if is_confirmed else "Confirm",
-        "href": reverse(there, args=[row.code]),
-        "may": mine or user.may(Permission.MANAGE_COST_CENTRES),
-    }
+    return Line(
+        row=row,
+        tone="good" if is_confirmed else "waiting",
+        word="Confirmed" if is_confirmed else "Not confirmed",
+        verb="Take back" if is_confirmed else "Confirm",
+        href=reverse(there, args=[row.code]),
+        may=mine or user.may(Permission.MANAGE_COST_CENTRES),
+    )

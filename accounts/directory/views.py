@@ -64,7 +64,7 @@ def _moment(text: str) -> Any:
     return found
 
 
-def _context() -> dict[str, Any]:
+def _context() -> dict[str, object]:
     doubts = Doubt.objects.select_related("user")
     losses = AccessLoss.objects.select_related("user", "restored_by")
     return {

@@ -1,7 +1,5 @@
 """Personal tokens: the list, a new one whose secret is shown once, and revoking."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -25,7 +23,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         secret = _create(form, user)
         status = 201 if secret else 422
-    context: dict[str, Any] = {"form": TokenForm() if secret else form, "secret": secret, **_lists(user)}
+    context = {"form": TokenForm() if secret else form, "secret": secret, **_lists(user)}
     response = render(request, "accounts/tokens.html", context, status=status)
     if status == 422:
         response.refusal = {"detail": "The token was not created.", "fields": dict(form.errors)}  # type: ignore[attr-defined]
@@ -52,7 +50,7 @@ def _create(form: TokenForm, user: User) -> str:
         return ""
 
 
-def _lists(user: User) -> dict[str, Any]:
+def _lists(user: User) -> dict[str, object]:
     now = timezone.now()
     rows = list(user.tokens.all()[:100])
     live = [
