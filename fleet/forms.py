@@ -1,6 +1,8 @@
 """What a platform lead says about a cluster and about a kind of GPU; every rule is the action's."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -16,12 +18,6 @@ if TYPE_CHECKING:
 else:
     # Only the type stubs know that a model form is of a model.
     _ClusterForm = _FlavorForm = forms.ModelForm
-
-if TYPE_CHECKING:
-    ClusterBase = forms.ModelForm[Cluster]
-    FlavorBase = forms.ModelForm[Flavor]
-else:
-    ClusterBase = FlavorBase = forms.ModelForm
 
 KEPT = (
     "outside_by_name",
@@ -75,6 +71,15 @@ SECTIONS = (
     ("How teams sign in", ("api_server", "kubelogin_server_id", "dashboards_url", "certificate_authority")),
     ("What pods may reach", ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress")),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Fields of a form about one thing; those of several lines are `long`."""
+
+    title: str
+    fields: Sequence[forms.BoundField]
+    long: Sequence[forms.BoundField]
 
 
 class ClusterForm(_ClusterForm):
@@ -204,14 +209,14 @@ class ClusterForm(_ClusterForm):
             self.fields[name].required = False
         say_all_teams(self.fields["dedicated_to"])
 
-    def sections(self) -> list[dict[str, Any]]:
+    def sections(self) -> list[Section]:
         """The fields by what they are about; those of several lines stand below the others, and are wide."""
         return [
-            {
-                "title": title,
-                "fields": [self[name] for name in names if name in self.fields and name not in LONG],
-                "long": [self[name] for name in names if name in LONG],
-            }
+            Section(
+                title=title,
+                fields=[self[name] for name in names if name in self.fields and name not in LONG],
+                long=[self[name] for name in names if name in LONG],
+            )
             for title, names in SECTIONS
         ]
 

@@ -1,7 +1,6 @@
 """Pages of the fleet: the clusters, and adding or changing one."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -136,7 +135,7 @@ def _answer(
         else:
             messages.success(request, "Saved. A worker looks at the cluster within a minute.")
             return redirect("cluster", done.name)
-    context: dict[str, Any] = {
+    context = {
         "form": form,
         "title": title,
         "button_label": button,

@@ -306,5 +306,5 @@ def test_every_field_of_a_cluster_stands_in_one_section() -> None:
     form = ClusterForm()
     named = [name for _, names in SECTIONS for name in names]
     assert sorted(named) == sorted(form.fields)
-    shown = [bound.name for part in form.sections() for bound in [*part["fields"], *part["long"]]]
+    shown = [bound.name for part in form.sections() for bound in [*part.fields, *part.long]]
     assert sorted(shown) == sorted(form.fields)
