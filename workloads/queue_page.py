@@ -1,7 +1,8 @@
 """The page of a cluster's queues."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -9,15 +10,39 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
+from accounts.models import Team
 from fleet.models import Cluster
 from fleet.names import profile_of
 from ui.amounts import gpus, jobs, moment, span
 from workloads.queue_board import Others, TeamLine, queues_of_cluster
-from workloads.queueing import Holder
+from workloads.queueing import Holder, QueueLine, Waiter
 from workloads.reasons.words import gpu_words
 
 # The oldest of a line and the first to stop are what people look for; the API gives all.
 MOST_JOBS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobLine:
+    """A job that runs or waits, with its GPUs in words."""
+
+    job: Holder | Waiter
+    gpus: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """The line of a team: what it holds, and who runs and who waits in it."""
+
+    team: Team
+    namespace: str
+    line: QueueLine
+    holds: Sequence[str]
+    oldest: str
+    stops: str
+    running: Sequence[JobLine]
+    waiting: Sequence[JobLine]
+    more: int
 
 
 @require_safe
@@ -45,35 +70,35 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "workloads/queue.html", context)
 
 
-def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: Any) -> dict[str, Any]:
+def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: datetime) -> Block:
     line = one.line
     stops = sum(each.may_be_stopped for each in line.running)
-    return {
-        "team": one.team,
-        "namespace": one.namespace,
-        "line": line,
-        "holds": [
+    return Block(
+        team=one.team,
+        namespace=one.namespace,
+        line=line,
+        holds=[
             f"{titles.get(share.flavor, share.flavor)}: "
             f"{share.held if share.flavor in sliced else gpus(share.held)} running, {share.guaranteed} guaranteed"
             + (f", {share.borrowed} borrowed" if share.borrowed else "")
             for share in line.shares
         ],
-        "oldest": f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
-        "stops": f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
-        "running": [{"job": each, "gpus": _gpus(each, titles)} for each in line.running[:MOST_JOBS]],
-        "waiting": [
-            {"job": each, "gpus": gpu_words(each.gpus, each.slices) or "none"}
+        oldest=f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
+        stops=f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
+        running=[JobLine(job=each, gpus=_gpus(each, titles)) for each in line.running[:MOST_JOBS]],
+        waiting=[
+            JobLine(job=each, gpus=gpu_words(each.gpus, each.slices) or "none")
             for each in line.waiting[:MOST_JOBS]
         ],
-        "more": max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
-    }
+        more=max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
+    )
 
 
 def _gpus(one: Holder, titles: dict[str, str]) -> str:
     return ", ".join(gpus(count, titles.get(flavor, flavor)) for flavor, count in sorted(one.gpus.items()))
 
 
-def _others(found: Others, now: Any, *, has_slices: bool) -> str:
+def _others(found: Others, now: datetime, *, has_slices: bool) -> str:
     if not found.queues:
         return ""
 

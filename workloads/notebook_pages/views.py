@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -267,7 +266,17 @@ def _page(
     return render(request, "workloads/notebooks.html", context, status=status)
 
 
-def _card(card: Card, hub: Hub | None, sent_form: LaunchForm | None) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class CardShown:
+    """A profile's card with its form, and how long its server lives."""
+
+    card: Card
+    form: LaunchForm | None
+    idle: str
+    limit: str
+
+
+def _card(card: Card, hub: Hub | None, sent_form: LaunchForm | None) -> CardShown:
     """A profile's card with its form, None where nothing can be launched; the form that was refused stays filled in."""
     document = card.profile.document
     if sent_form is not None and sent_form.document.slug == document.slug:
@@ -276,9 +285,9 @@ def _card(card: Card, hub: Hub | None, sent_form: LaunchForm | None) -> dict[str
         form = LaunchForm(document)
     else:
         form = None
-    return {
-        "card": card,
-        "form": form,
-        "idle": idle_words(document, Reclaim(hub.reclaim)) if hub is not None else "",
-        "limit": limit_words(document),
-    }
+    return CardShown(
+        card=card,
+        form=form,
+        idle=idle_words(document, Reclaim(hub.reclaim)) if hub is not None else "",
+        limit=limit_words(document),
+    )

@@ -316,7 +316,7 @@ class _Chosen:
         return starts(self.template, self.place, given)
 
     @property
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         """What both pages show around the form."""
         place = self.place
         return {
