@@ -1,7 +1,5 @@
 """Many ends at once: what is due, and the two answers of a platform lead."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -52,7 +50,7 @@ def held_back(request: HttpRequest) -> HttpResponse:
     return render(request, "allocations/held_back.html", _context(refusal), status=status)
 
 
-def _context(refusal: str) -> dict[str, Any]:
+def _context(refusal: str) -> dict[str, object]:
     brake = Brake.objects.open().first()
     due = Allocation.objects.over(brake.clock) if brake else Allocation.objects.none()
     rows = due.described().order_by("kept_until")[:MOST_SHOWN]

@@ -1,7 +1,5 @@
 """The page on which platform leads set a team's share of a cluster and its distance to others."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -61,6 +59,6 @@ def shares(request: HttpRequest, pk: int) -> HttpResponse:
             else:
                 messages.success(request, f"Saved. {tenancy.team.name}’s queue follows within seconds.")
                 return redirect("team", tenancy.team.slug)
-    context: dict[str, Any] = {"form": form, "tenancy": tenancy}
+    context: dict[str, object] = {"form": form, "tenancy": tenancy}
     response = render(request, "approvals/shares.html", context, status=status)
     return with_refusal(response, form) if form.errors else response

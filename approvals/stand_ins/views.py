@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.contrib import messages
 from django.db.models import Q
@@ -42,7 +41,7 @@ def stand_in(request: HttpRequest) -> HttpResponse:
             except Refused as refusal:
                 status = add_refusal(form, refusal)
     rows = Delegation.objects.open(now).select_related("giver", "to").order_by("starts_at", "pk")
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "form": form,
         "decides": lending.may_lend(user, now=now),
         "given": [*rows.filter(giver=user), *_declined(user, now=now)],
