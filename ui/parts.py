@@ -94,7 +94,7 @@ class Column(TypedDict):
 class Cell(TypedDict, total=False):
     """What stands in a table: a text or link, a moment, money, or a badge, and a smaller line below it."""
 
-    text: object
+    text: str
     sub: str
     href: str
     tone: str
@@ -119,7 +119,7 @@ class Row(TypedDict):
 class ChoosableRow(Row):
     """A line with a box that sends its `pk`."""
 
-    pk: int
+    pk: int | str
     name: str
 
 

@@ -1,7 +1,5 @@
 """The forms and the frame of /styleguide, the same on every day it is looked at."""
 
-from typing import Any
-
 from django import forms
 
 from portal.gallery.samples import ANSWERS, BADGES_AND_FIGURES, LISTS, NOW, STORIES
@@ -35,7 +33,7 @@ class SampleFilter(forms.Form):
     kind = forms.ChoiceField(label="GPU", required=False, choices=[("", "any"), ("a100", "A100 80 GB")])
 
 
-def samples() -> dict[str, Any]:
+def samples() -> dict[str, object]:
     """Context of templates/gallery.html, without the frame's own keys."""
     refused = SampleForm(
         {"kind": "a100", "gpus": "0", "purpose": "training", "preset": "a100"}, auto_id="again_%s"
@@ -54,7 +52,7 @@ def samples() -> dict[str, Any]:
     }
 
 
-def frame(approvals: int = 3) -> dict[str, Any]:
+def frame(approvals: int = 3) -> dict[str, object]:
     """What the frame needs from a page, as a platform lead would see it."""
     rail = [
         ("Home", "house", "g h", 0),

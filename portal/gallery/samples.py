@@ -1,14 +1,78 @@
 """What the gallery shows: made-up values for every part, pinned to one moment."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TypedDict
+
+from ui.parts import (
+    BeforeAfter,
+    Capacity,
+    Checklist,
+    Choice,
+    ChoosableRow,
+    Columns,
+    DocumentChange,
+    Entry,
+    Event,
+    Fact,
+    Link,
+    Person,
+    Rule,
+    StepLink,
+    Verdict,
+    Wait,
+)
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
-def _rules(gpus: int) -> list[Mapping[str, Any]]:
+class BadgesAndFigures(TypedDict):
+    """Small words and large numbers."""
+
+    states: list[tuple[str, str]]
+    events: list[Event]
+    pool: Capacity
+    full_pool: Capacity
+    days: list[int]
+    ada: Person
+    marcus: Person
+    cost: Decimal
+
+
+class Answers(TypedDict):
+    """Verdicts, changes and waits."""
+
+    automatic: Verdict
+    people: Verdict
+    never: Verdict
+    changes: list[BeforeAfter]
+    wait: Wait
+    change: Wait
+    escalate: Wait
+
+
+class Stories(TypedDict):
+    """A timeline, and checklists at work and done."""
+
+    entries: list[Entry]
+    busy: Checklist
+    calm: Checklist
+
+
+class Lists(TypedDict):
+    """Tables, facts, and links between views."""
+
+    columns: Columns
+    rows: list[ChoosableRow]
+    facts: list[Fact]
+    diff: list[DocumentChange]
+    tab_items: list[Link]
+    segment_items: list[Link]
+    step_items: list[StepLink]
+    options: list[Choice]
+
+
+def _rules(gpus: int) -> list[Rule]:
     return [
         {"mark": "ok", "text": "Budget left", "number": "$8,100 of $12,000"},
         {
@@ -22,7 +86,7 @@ def _rules(gpus: int) -> list[Mapping[str, Any]]:
     ]
 
 
-BADGES_AND_FIGURES: dict[str, Any] = {
+BADGES_AND_FIGURES: BadgesAndFigures = {
     "states": [
         ("waiting", "Waiting for approval"),
         ("moving", "Setting up"),
@@ -57,7 +121,7 @@ BADGES_AND_FIGURES: dict[str, Any] = {
     "cost": Decimal("1233.12"),
 }
 
-ANSWERS: dict[str, Any] = {
+ANSWERS: Answers = {
     "automatic": {
         "tone": "good",
         "sentence": "Automatic. Yours in about 5 seconds.",
@@ -105,7 +169,7 @@ ANSWERS: dict[str, Any] = {
     },
 }
 
-STORIES: dict[str, Any] = {
+STORIES: Stories = {
     "entries": [
         {
             "phase": "past",
@@ -188,7 +252,7 @@ REQUESTS = [
     ("request-12", "Chloe Lindqvist", 1, "dev-eastus", ("ending", "Ending soon"), "4.20", 1),
 ]
 
-LISTS: dict[str, Any] = {
+LISTS: Lists = {
     "columns": [
         "Request",
         "By",
@@ -206,7 +270,7 @@ LISTS: dict[str, Any] = {
                 who,
                 gpus,
                 {"tone": state[0], "word": state[1]},
-                {"money": cost, "period": "in all"},
+                {"money": Decimal(cost), "period": "in all"},
                 NOW + timedelta(days=days),
             ],
         }
@@ -217,7 +281,7 @@ LISTS: dict[str, Any] = {
         {"label": "Asked by", "person": {"name": "Ada Okafor", "role": "Data scientist"}},
         {"label": "Cluster", "text": "training-eastus", "href": "#cluster"},
         {"label": "Ends", "at": NOW + timedelta(days=7)},
-        {"label": "Cost", "money": "176.16", "period": "a day", "formula": "2 × $3.67 × 24 h"},
+        {"label": "Cost", "money": Decimal("176.16"), "period": "a day", "formula": "2 × $3.67 × 24 h"},
     ],
     "diff": [
         {"path": "spec.resourceGroups[0].nominalQuota", "before": "2", "after": "4"},
