@@ -22,8 +22,7 @@ from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
 from ui.parts import Entry, Fact, Figure, Link, Phase, Wait
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
-from workloads.runs.pages.page import KINDS
-from workloads.runs.pages.steps import ask_for, link_of
+from workloads.runs.pages.steps import ask_for, wait_of
 
 MOST_LIVE, MOST_STOPPED = 50, 10
 CENT = Decimal("0.01")
@@ -169,22 +168,7 @@ def waiting_of(one: ServerSeen, now: datetime) -> Wait | None:
     why, server = one.why, one.server
     if why is None or why.code == "running":
         return None
-    return {
-        "kind": KINDS[why.outlook],
-        "what": why.what,
-        "since": why.since,
-        "place": why.line,
-        "expected": why.when,
-        "advice": why.do,
-        "action": link_of(
-            why,
-            server.tenancy,
-            run=None,
-            tenancies=[server.tenancy],
-            flavors=[server.flavor.key] if server.flavor else [],
-            now=now,
-        ),
-    }
+    return wait_of(why, server.tenancy, run=None, flavor=server.flavor, now=now)
 
 
 def idle_notice_of(one: ServerSeen, now: datetime) -> IdleNotice | None:

@@ -13,9 +13,8 @@ from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
 from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Phase, Row, Verdict, Wait
 from workloads.answers import Explanation
-from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
-from workloads.runs.pages.steps import ask_for, link_of
+from workloads.runs.pages.steps import ask_for, wait_of
 from workloads.runs.planning.outlook import Outlook, outlook_of
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.pools import Pool
@@ -46,7 +45,6 @@ ENDS = {
     State.GONE: "Somebody deleted it on the cluster.",
 }
 IDLE_WORD = "Running, GPUs idle"
-KINDS = {Waiting.WAIT: "wait", Waiting.CHANGE: "change", Waiting.ESCALATE: "escalate", Waiting.NEVER: "never"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,22 +140,7 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
     """The lines about a wait, with the button of its next step where there is one."""
     if why is None or run.is_over or why.code == "running":
         return None
-    return {
-        "kind": KINDS[why.outlook],
-        "what": why.what,
-        "since": why.since,
-        "place": why.line,
-        "expected": why.when,
-        "advice": why.do,
-        "action": link_of(
-            why,
-            run.tenancy,
-            run=run.pk,
-            tenancies=[run.tenancy],
-            flavors=[run.flavor.key] if run.flavor else [],
-            now=now,
-        ),
-    }
+    return wait_of(why, run.tenancy, run=run.pk, flavor=run.flavor, now=now)
 
 
 def figures_of(run: Run, now: datetime) -> list[Figure]:

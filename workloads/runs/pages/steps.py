@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
+from fleet.models import Flavor
 from provisioning.models import Tenancy
-from ui.parts import Link
+from ui.parts import Link, Wait
 from workloads.answers import Action, Explanation, Step
 
 # What a step may say of a run, under the names of the form's inputs.
@@ -40,6 +41,22 @@ def link_of(
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
     return {"label": step.label, "href": href} if href else None
+
+
+def wait_of(
+    why: Explanation, tenancy: Tenancy, *, run: int | None, flavor: Flavor | None, now: datetime
+) -> Wait:
+    """The lines about work of a tenancy that waits, with the link of its next step; `flavor` is what it waits for."""
+    flavors = [flavor.key] if flavor is not None else []
+    return {
+        "kind": why.outlook.value,
+        "what": why.what,
+        "since": why.since,
+        "place": why.line,
+        "expected": why.when,
+        "advice": why.do,
+        "action": link_of(why, tenancy, run=run, tenancies=[tenancy], flavors=flavors, now=now),
+    }
 
 
 def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]) -> str:
