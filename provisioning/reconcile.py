@@ -123,7 +123,9 @@ def reconcile(tenancy_id: int, *, now: Callable[[], datetime], only_due: bool = 
 
 def _run(run: Pass) -> None:
     if not run.tenancy.generation or run.tenancy.stage == Stage.GONE:
-        run.lease.release(requeue_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
+        # Something may be wanted by now, and whoever was told of it found the lease taken.
+        ended = run.now()
+        run.lease.finish(requeue_at=ended + AGAIN_WHEN_TRUE, now=ended, attempts=0)
         return
     failpoints.reach("provision.write", of=run.tenancy.pk)
     desired = tenancy_objects(run.tenancy.desired)

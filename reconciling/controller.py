@@ -31,7 +31,10 @@ MAX_UNFINISHED = 5
 
 
 class RequeueAfter(Exception):
-    """Nothing is wrong with the row: it is only worked on later, as if it had not been tried."""
+    """Nothing is wrong with the row: it is only worked on later, as if it had not been tried.
+
+    What is wanted of it anew by then is worked on at once.
+    """
 
     def __init__(self, wait: timedelta) -> None:
         super().__init__(wait)
@@ -117,7 +120,8 @@ class Controller(Generic[M]):
                 logger.warning("lease lost")
                 lease.acknowledge()
             except RequeueAfter as later:
-                lease.release(requeue_at=now() + later.wait, attempts=0)
+                ended = now()
+                lease.finish(requeue_at=ended + later.wait, now=ended, attempts=0)
             except ConnectorError as error:
                 fail(error)
             except OperationalError:

@@ -1,6 +1,6 @@
 """A tenancy becomes true, stays true, and what stands in the way is said."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -411,6 +411,24 @@ def test_nothing_wanted_yet_is_nothing_done(place: Place) -> None:
     row = place.row
     assert (row.lease_until, row.conditions, row.ready["status"]) == (None, [], "Unknown")
     assert place.kubernetes.cluster.requests == {}
+
+
+def test_what_is_first_wanted_while_a_worker_sees_that_nothing_is_does_not_wait_for_a_minute(
+    place: Place,
+) -> None:
+    row = Tenancy.objects.filter(pk=place.tenancy.pk)
+    row.update(generation=0)
+    looks = 0
+
+    def now() -> datetime:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            row.update(generation=1)
+        return place.time
+
+    assert reconcile.reconcile(place.tenancy.pk, now=now) == 0
+    assert (place.row.requeue_at, place.row.lease_until) == (place.time, None)
 
 
 def test_a_bug_of_ours_is_said_too(place: Place, caplog: pytest.LogCaptureFixture) -> None:

@@ -87,10 +87,12 @@ def test_whose_lease_was_taken_over_finishes_nothing(row: Tenancy) -> None:
     assert after.unfinished == 0, "it was only slow, and nothing ended it"
 
 
-def attempt(row: Tenancy, error: BaseException | None) -> list[ConnectorError]:
+def attempt(
+    row: Tenancy, error: BaseException | None, *, lease: Lease[Tenancy] | None = None
+) -> list[ConnectorError]:
     """A try that ends like this; what it was said to have failed of."""
-    lease, failures = taken(row), list[ConnectorError]()
-    with CONTROLLER.work(lease, now=lambda: NOW + SECOND, fail=failures.append):
+    failures = list[ConnectorError]()
+    with CONTROLLER.work(lease or taken(row), now=lambda: NOW + SECOND, fail=failures.append):
         if error is not None:
             raise error
     return failures
@@ -114,6 +116,18 @@ def test_who_comes_later_is_tried_then_as_if_it_had_not_been(row: Tenancy) -> No
     assert attempt(row, RequeueAfter(7 * SECOND)) == []
     found = Tenancy.objects.get()
     assert (found.requeue_at, found.attempts) == (NOW + 8 * SECOND, 0)
+    assert (found.lease_until, found.unfinished) == GIVEN_BACK
+
+
+def test_what_is_wanted_anew_during_a_try_that_is_put_off_is_tried_at_once(row: Tenancy) -> None:
+    lease = taken(row)
+    told: list[int] = []
+    lease.enqueue_on_commit = told.append
+    Tenancy.objects.update(generation=F("generation") + 1)
+
+    assert attempt(row, RequeueAfter(MINUTE), lease=lease) == []
+    found = Tenancy.objects.get()
+    assert (found.requeue_at, found.attempts, told) == (NOW + SECOND, 0, [row.pk])
     assert (found.lease_until, found.unfinished) == GIVEN_BACK
 
 
