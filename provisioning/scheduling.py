@@ -7,9 +7,14 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from fleet.models import Cluster
+from provisioning import throttle
 from provisioning.models import Tenancy
 
-MAX_ENQUEUED = 200
+# A sweep fills the queue up to this many messages. More would be mostly about what has a message already, and delay
+# whatever changes meanwhile: each is a task, though the tenancy is true by then.
+MAX_WAITING = 50
+# However much else waits: nothing that is due waits for ever.
+MIN_ENQUEUED = 10
 
 
 def next_due(after: int, *, now: datetime) -> int | None:
@@ -19,15 +24,16 @@ def next_due(after: int, *, now: datetime) -> int | None:
     return _by_themselves(due).order_by("requeue_at").values_list("pk", flat=True).first()
 
 
-def in_turns(*, now: datetime) -> Sequence[int]:
+def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
     """Tenancies to enqueue, clusters taking turns, each with twice what it may be worked on at once.
 
-    A cluster with ten thousand that are due comes no more often than one with three.
+    A cluster with ten thousand that are due comes no more often than one with three. The more messages wait already,
+    the fewer are added: who is left out is found by a later sweep, or by whoever ends a pass on its cluster.
     """
     turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("requeue_at").asc())
     due = _by_themselves(Tenancy.objects.due(now)).annotate(turn=turn)
-    rows = due.filter(turn__lte=F("cluster__most_at_once") * 2).order_by("turn", "requeue_at")
-    return list(rows.values_list("pk", flat=True)[:MAX_ENQUEUED])
+    rows = due.filter(turn__lte=throttle.MAX_CONCURRENT * 2).order_by("turn", "requeue_at")
+    return list(rows.values_list("pk", flat=True)[: max(MAX_WAITING - waiting, MIN_ENQUEUED)])
 
 
 def clusters_to_sweep(*, now: datetime) -> Sequence[int]:

@@ -8,6 +8,7 @@ from provisioning import reconcile, scheduling
 from provisioning.clusters import observe as look
 from provisioning.drift import cluster_sweep
 from provisioning.enqueue import enqueue
+from reconciling.enqueue import waiting
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")
@@ -26,7 +27,7 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 def sweep() -> None:
     """Enqueue what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
     now = clock.now()
-    for tenancy_id in scheduling.in_turns(now=now):
+    for tenancy_id in scheduling.in_turns(now=now, waiting=waiting()):
         enqueue(tenancy_id)
     for cluster_id in scheduling.clusters_to_sweep(now=now):
         sweep_cluster.apply_async(args=[cluster_id], expires=60)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Case, F, IntegerField, Q, Value, When
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
@@ -30,6 +31,14 @@ def max_concurrent(cluster: Cluster) -> int:
     """
     is_away = cluster.reachable is False or of(cluster).open_until is not None
     return 1 if is_away else cluster.most_at_once
+
+
+# The same of each tenancy's cluster, in a query of tenancies.
+MAX_CONCURRENT = Case(
+    When(Q(cluster__reachable=False) | Q(cluster__throttle__open_until__isnull=False), then=Value(1)),
+    default=F("cluster__most_at_once"),
+    output_field=IntegerField(),
+)
 
 
 def reserve(cluster: Cluster, writes: int, *, on_boarding: bool, now: datetime) -> timedelta | None:

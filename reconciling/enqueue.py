@@ -12,6 +12,17 @@ from reconciling import failpoints
 logger = logging.getLogger(__name__)
 
 
+def waiting() -> int:
+    """How many messages wait for a worker; 0 where the broker does not answer."""
+    try:
+        with current_app.pool.acquire(block=True) as broker, broker.channel() as channel:
+            found = channel.queue_declare(current_app.conf.task_default_queue, passive=True)
+            return int(found.message_count)
+    except Exception:
+        # Whatever the broker's client raises. To Redis an empty queue is none, which is raised, too.
+        return 0
+
+
 class Queue:
     """The messages for one task; `subject` names the rows whose ids they carry.
 

@@ -256,6 +256,26 @@ def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
     assert turns[4:] == [crowd[2].pk, crowd[3].pk], "twice what may be worked on at once"
 
 
+@pytest.mark.parametrize("trouble", ["unreachable", "left alone"])
+def test_of_a_cluster_that_does_not_answer_no_more_are_enqueued_than_find_a_place(trouble: str) -> None:
+    here = cluster(most_at_once=8)
+    crowd = wanted(here, 4)
+    if trouble == "unreachable":
+        Cluster.objects.update(reachable=False)
+    else:
+        breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
+    assert scheduling.in_turns(now=NOW) == [crowd[0].pk, crowd[1].pk]
+
+
+def test_a_sweep_adds_little_to_a_queue_that_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "MAX_WAITING", 4)
+    monkeypatch.setattr(scheduling, "MIN_ENQUEUED", 1)
+    crowd = [tenancy.pk for tenancy in wanted(cluster(most_at_once=8), 6)]
+    assert scheduling.in_turns(now=NOW) == crowd[:4]
+    assert scheduling.in_turns(now=NOW, waiting=2) == crowd[:2]
+    assert scheduling.in_turns(now=NOW, waiting=1_000) == crowd[:1], "nothing waits for ever"
+
+
 def test_what_has_converged_is_swept_with_its_cluster_and_not_enqueued() -> None:
     here, there = cluster(), cluster()
     [settled, changed], [other] = wanted(here, 2), wanted(there, 1)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from celery import Celery
 from django.conf import settings
 from django.db import transaction
 from redis import Redis
 
+from reconciling import enqueue
 from reconciling.enqueue import Queue
 
 TASK = "tests.nobody_takes_this"
@@ -52,3 +54,16 @@ def test_of_what_was_not_committed_nobody_is_told(queue: Queue, broker: Redis) -
         raise ZeroDivisionError
 
     assert published(queue, broker) == []
+
+
+def test_messages_that_wait_are_counted(queue: Queue, broker: Redis) -> None:
+    assert enqueue.waiting() == 0
+    queue.enqueue(1)
+    queue.enqueue(2)
+    assert enqueue.waiting() == 2
+
+
+def test_of_a_broker_that_is_away_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Celery("away", broker="redis://127.0.0.1:9/0", set_as_current=False)
+    monkeypatch.setattr(enqueue, "current_app", away)
+    assert enqueue.waiting() == 0
