@@ -107,10 +107,10 @@ class Portal:
             started.wait_ready()
         return started
 
-    def clock(self) -> Process:
+    def clock(self, application: str = "portal.celery") -> Process:
         """Start the clock as production does, in a process of its own."""
         schedule = ["--schedule", str(self.folder / f"beat-{len(self.running)}"), "--pidfile", ""]
-        command = ["celery", "-A", "portal.celery", "beat", "-l", "INFO", *schedule]
+        command = ["celery", "-A", application, "beat", "-l", "INFO", *schedule]
         return self.start("clock", command, {})
 
     def web(self, *, workers: int = 2, failpoint: str = "") -> Process:
