@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import socket
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,8 @@ from gunicorn.workers import gasgi
 
 # Connections of one process whose request has not come yet; one more, and the oldest of them is closed.
 MAX_HALF_OPEN = 200
+# Connections that the kernel keeps for the server until a process takes them, as gunicorn has it.
+BACKLOG = 2048
 
 
 class BoundedProtocol(ASGIProtocol):
@@ -64,11 +67,32 @@ class BoundedProtocol(ASGIProtocol):
         self._request_ready.set()
 
 
+class FairLoop(asyncio.SelectorEventLoop):
+    """A loop that takes one connection at a time, so that the server's other processes get theirs.
+
+    asyncio's own takes as many as a hundred at once: of thirty clients who come together, one process would have every
+    one, for as long as their connections stay open, and the others nothing to do.
+    """
+
+    async def create_server(  # type: ignore[override]
+        self, *args: Any, sock: socket.socket, **options: Any
+    ) -> asyncio.Server:
+        """A server on this socket."""
+        server = await super().create_server(*args, sock=sock, **options, backlog=1)
+        # With it, asyncio has told the kernel to keep no more than one that waits.
+        sock.listen(BACKLOG)
+        return server
+
+
 class BoundedWorker(gasgi.ASGIWorker):
-    """gunicorn's worker with connections of the kind above."""
+    """gunicorn's worker with a loop and connections of the kind above."""
 
     def init_process(self) -> None:
         """Begin to serve."""
         # The worker names its protocol's class in the middle of a long function, and offers no other way to choose it.
         gasgi.ASGIProtocol = BoundedProtocol
         super().init_process()
+
+    def _setup_event_loop(self) -> None:
+        self.loop = FairLoop()
+        asyncio.set_event_loop(self.loop)
