@@ -31,7 +31,7 @@ from policy.document import Thresholds
 from tests import factories
 from tests.services.environment import POSTGRES_USER
 
-CLIENTS, EACH, PAIRS = 32, 10, 5
+CLIENTS, EACH, PAIRS = 32, 4, 5
 LEAST, MOST_AT_WORST = 0.2, 100
 # Of ten asks nine are paid for, so that the last ones find the budget spent.
 PAID = 0.9
@@ -107,7 +107,7 @@ class Caller:
 
 
 def measure(on: rig.Rig) -> Measured:
-    """Ten asks of each client in each of five turns."""
+    """Four asks of each client in each of five turns."""
     return measured(on, clients=CLIENTS, each=EACH, pairs=PAIRS)
 
 
