@@ -1,6 +1,6 @@
 """How tenancies are worked on: one worker for each, so many of a cluster at once."""
 
-from provisioning import parking, throttle
+from provisioning import left_out, parking, throttle
 from provisioning.enqueue import queue
 from provisioning.models import Tenancy, TenancyQuerySet
 from reconciling.controller import Controller
@@ -16,6 +16,6 @@ def _limit(tenancy: Tenancy) -> int:
 
 
 CONTROLLER: Controller[Tenancy] = Controller(
-    rows=_rows, queue=queue, park=parking.park, slots=Slots("cluster", _limit)
+    rows=_rows, queue=queue, park=parking.park, slots=Slots("cluster", _limit, left_out.note)
 )
 acquire = CONTROLLER.acquire

@@ -36,6 +36,11 @@ def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
     return list(rows.values_list("pk", flat=True)[: max(MAX_WAITING - waiting, MIN_ENQUEUED)])
 
 
+def are_all(enqueued: Sequence[int], *, now: datetime) -> bool:
+    """Whether nothing is due but these."""
+    return not _by_themselves(Tenancy.objects.due(now)).exclude(pk__in=enqueued).exists()
+
+
 def clusters_to_sweep(*, now: datetime) -> Sequence[int]:
     """Clusters with converged tenancies that are due, which nobody sweeps and nobody leaves alone."""
     due = Tenancy.objects.due(now).converged().filter(cluster=OuterRef("pk"))

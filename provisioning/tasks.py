@@ -4,7 +4,7 @@ from celery import shared_task
 
 from audit import clock
 from fleet.models import Cluster
-from provisioning import reconcile, scheduling
+from provisioning import left_out, reconcile, scheduling
 from provisioning.clusters import observe as look
 from provisioning.drift import cluster_sweep
 from provisioning.enqueue import enqueue
@@ -17,9 +17,10 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 
     Whatever found no slot is worked on when one is free again, not when the next sweep happens to look.
     """
-    if reconcile.reconcile(tenancy_id, now=clock.now, only_due=True) is not None:
+    if reconcile.reconcile(tenancy_id, now=clock.now, only_due=True) is not None and left_out.is_noted():
         following = scheduling.next_due(tenancy_id, now=clock.now())
         if following is not None:
+            left_out.note()
             enqueue(following)
 
 
@@ -27,7 +28,10 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 def sweep() -> None:
     """Enqueue what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
     now = clock.now()
-    for tenancy_id in scheduling.in_turns(now=now, waiting=waiting()):
+    due = scheduling.in_turns(now=now, waiting=waiting())
+    if due and not scheduling.are_all(due, now=now):
+        left_out.note()
+    for tenancy_id in due:
         enqueue(tenancy_id)
     for cluster_id in scheduling.clusters_to_sweep(now=now):
         sweep_cluster.apply_async(args=[cluster_id], expires=60)

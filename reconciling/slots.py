@@ -17,16 +17,23 @@ M = TypeVar("M", bound=Model)
 class Slots(Generic[M]):
     """The slots of each target: `target` is the foreign key to it, `limit` how many a row's target has now.
 
-    The model has a field `slot`, which is unique among the rows of a target.
+    The model has a field `slot`, which is unique among the rows of a target. `left_out` is told when a row finds none.
     """
 
     target: str
     limit: Callable[[M], int]
+    left_out: Callable[[], None]
 
     def free(self, row: M, *, now: datetime) -> int | None:
         """A slot that the row may try to take; None when its target has none left."""
         same = {self.target: getattr(row, f"{self.target}_id")}
-        return free_slot(type(row)._default_manager.filter(**same), limit=self.limit(row), now=now)
+        rows, limit = type(row)._default_manager.filter(**same), self.limit(row)
+        found = free_slot(rows, limit=limit, now=now)
+        if found is None:
+            self.left_out()
+            # Who let go of its slot a moment before saw nobody left out.
+            found = free_slot(rows, limit=limit, now=now)
+        return found
 
 
 def free_slot(rows: QuerySet[Any], *, limit: int, now: datetime) -> int | None:
