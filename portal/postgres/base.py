@@ -9,9 +9,9 @@ from psycopg.adapt import AdaptersMap
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import ConnectionPool
 
+from portal.postgres.prepared import keep_prepared
+
 TRIES = 3
-# Of the statements that a connection runs often; the rarest makes room for the next.
-MOST_PREPARED = 150
 
 
 class UtcLoader(TimestamptzLoader):
@@ -49,7 +49,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """A connection that has just answered; raises OperationalError when none is to be had."""
         for _ in range(TRIES):
             connection = super().get_new_connection(conn_params)
-            connection.prepared_max = MOST_PREPARED
+            keep_prepared(connection)
             pool = self.pool
             if pool is None or _answers(connection):
                 return connection
