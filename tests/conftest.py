@@ -19,6 +19,7 @@ from pytest_django import DjangoDbBlocker
 from redis import Redis as Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from portal.postgres import prepared
 from tests.services import pristine
 from tests.services.postgres import Postgres
 from tests.services.redis import Redis
@@ -99,13 +100,20 @@ def django_db_setup(
     """The migrated test database, on servers that run by then."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         pristine.remember()
+        options = connection.settings_dict["OPTIONS"]
         # What the machine takes for sixty-four threads says nothing of the code; who measures it says how long.
-        connection.settings_dict["OPTIONS"]["pool"]["timeout"] = 120
+        options["pool"]["timeout"] = 120
+        # All tests run the same few thousand statements, most of them once in a test, and planning one takes PostgreSQL
+        # longer than anything else about it: each is planned once in a process.
+        options["prepare_threshold"] = 1
+        options["options"] += " -c plan_cache_mode=force_generic_plan"
+        patch.setattr(prepared, "MOST_PREPARED", 2_000)
         pooled: Any = connection
         pooled.close()
         pooled.close_pool()
         patch.setattr(TransactionTestCase, "_fixture_teardown", pristine.restore)
         yield
+        pristine.let_go()
         # A thread of a server that has just been stopped may still be giving its connection back, and a pool that is
         # open connects anew what is ended.
         pooled.close()
