@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 from psycopg import Error, OperationalError
 from psycopg.adapt import AdaptersMap
 from psycopg.types.datetime import TimestamptzLoader
@@ -30,12 +30,20 @@ class UtcLoader(TimestamptzLoader):
         return super().load(data).astimezone(UTC)
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    """Those of PostgreSQL, with compilers of our own."""
+
+    compiler_module = "portal.postgres.compiler"
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """PostgreSQL. A connection that has died in the pool is replaced together with all that died with it.
 
     The pool's own check sleeps for one second, then two, then four at each dead connection that it meets: after a
     restart of the server, a quiet process with some of them would answer nobody for ten seconds.
     """
+
+    ops_class = DatabaseOperations
 
     def get_connection_params(self) -> dict[str, Any]:
         """Django's own, with the loader of times where the connection is in UTC."""
