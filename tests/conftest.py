@@ -3,11 +3,9 @@
 import gc
 import os
 from collections.abc import Generator, Iterator
-from functools import cache
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.template.base import Template
 from django.template.context import Context
@@ -16,13 +14,12 @@ from django.test.utils import _TestState, instrumented_test_render  # type: igno
 from django.utils.safestring import SafeString
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
-from redis import Redis as Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.postgres import prepared
 from tests.services import pristine
 from tests.services.postgres import Postgres
-from tests.services.redis import Redis
+from tests.services.redis import Redis, of_settings
 from web import counters
 
 # How long an example takes says something of the machine, and nothing of the code. The same code is tried with the same
@@ -125,12 +122,6 @@ def django_db_setup(
             )
 
 
-@cache
-def _redis_clients() -> list[Client]:
-    addresses = (settings.CACHES["default"]["LOCATION"], settings.CELERY["broker_url"])
-    return [Client.from_url(address) for address in addresses]
-
-
 @pytest.fixture(autouse=True)
 def _empty_redis(request: pytest.FixtureRequest) -> None:
     from workloads import kept_boards  # its models want Django to be set up
@@ -138,7 +129,7 @@ def _empty_redis(request: pytest.FixtureRequest) -> None:
     # Rate limits and queued tasks live there: one test's must not reach the next.
     if {"db", "transactional_db", "redis"} & set(request.fixturenames):
         request.getfixturevalue("redis")
-        for client in _redis_clients():
+        for client in of_settings():
             client.flushdb()
         # A test before this one may have taken the cache away, which is then left alone for a while.
         counters.breaker.open_until = 0.0

@@ -26,7 +26,7 @@ def remembered(make: Callable[[], T]) -> Callable[[], T]:
             return make()
         if not kept:
             first = make()
-            kept.append(("; ".join(_statements()), copy.deepcopy(first)))
+            kept.append((written(), copy.deepcopy(first)))
             return first
         statements, known = kept[0]
         with connection.cursor() as cursor:
@@ -45,12 +45,16 @@ def _nothing_was_written() -> bool:
         return bool(cursor.fetchone() == (True,))
 
 
-def _statements() -> Iterator[str]:
-    """What makes a migrated database hold what this one does.
+def written() -> str:
+    """The statements that make a migrated database hold what this one does.
 
     The rows are inserted as any are: while a session plays a replica, past all triggers, it would be quicker, but the
     change of roles and back makes PostgreSQL plan anew whatever the connection has prepared.
     """
+    return "; ".join(_statements())
+
+
+def _statements() -> Iterator[str]:
     with connection.cursor() as cursor:
         of_migrations = set(pristine.tables(cursor, "pristine"))
         for table in pristine.tables(cursor, "public"):

@@ -1,5 +1,8 @@
 """A Redis of the tests' own, in memory only."""
 
+from functools import cache
+
+from django.conf import settings
 from redis import Redis as Client
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -50,3 +53,10 @@ class Redis(Server):
             socket_timeout=timeout,
             socket_connect_timeout=5,
         )
+
+
+@cache
+def of_settings() -> "list[Client]":
+    """Clients of the process's cache and of its queue."""
+    addresses = (settings.CACHES["default"]["LOCATION"], settings.CELERY["broker_url"])
+    return [Client.from_url(address) for address in addresses]

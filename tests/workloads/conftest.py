@@ -1,6 +1,8 @@
 """A cluster on which a team works, and a watcher that copies what is there."""
 
+import copy
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import Team, User
@@ -19,7 +22,9 @@ from provisioning.delivery import client_for
 from provisioning.models import Tenancy
 from tests import factories
 from tests.provisioning.kubernetes import Kubernetes, served
+from tests.remembered import written
 from tests.services.process import wait_until
+from tests.services.redis import of_settings
 from workloads.models import ClusterObject, Feed, Run
 from workloads.runs import following, sending
 from workloads.runs.shown import pods_of
@@ -98,7 +103,57 @@ def watched(
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
     monkeypatch.setattr(watcher, "SECONDS", 1)
     monkeypatch.setattr(watcher, "LOOK_ROUND", 0.1)
-    cluster = factories.cluster("training", kubeconfig=kubernetes.kubeconfig(tmp_path))
+    kubeconfig = kubernetes.kubeconfig(tmp_path)
+    kept = _kept.get(kubernetes.port)
+    if kept is None or time.monotonic() > kept.until:
+        watched = make(kubernetes, kubeconfig)
+        _kept[kubernetes.port] = Kept.of(watched)
+    else:
+        watched = kept.again(kubernetes)
+    yield watched
+    client_for(watched.cluster).close()
+
+
+@dataclass
+class Kept:
+    """A team's namespace on a cluster as it was when it had been made, for the tests that follow."""
+
+    rows: dict[str, Any]
+    on_cluster: dict[str, Any]
+    in_database: str
+    in_redis: list[dict[Any, Any]]
+    # What was seen so long ago is soon to be looked at anew.
+    until: float
+
+    @classmethod
+    def of(cls, watched: Watched) -> "Kept":
+        """What there is now."""
+        rows = {name: getattr(watched, name) for name in ("cluster", "team", "ada", "tenancy")}
+        return cls(
+            copy.deepcopy(rows),
+            watched.kubernetes.cluster.snapshot(),
+            written(),
+            [{key: client.dump(key) for key in client.scan_iter()} for client in of_settings()],
+            time.monotonic() + 30,
+        )
+
+    def again(self, kubernetes: Kubernetes) -> Watched:
+        """Put it back: what stands on the cluster, the rows, and what their commit has left in cache and queue."""
+        kubernetes.cluster.restore(self.on_cluster)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(self.in_database)
+        for client, left in zip(of_settings(), self.in_redis, strict=True):
+            for key, value in left.items():
+                client.restore(key, 0, value)
+        return Watched(kubernetes, **copy.deepcopy(self.rows))
+
+
+_kept: dict[int, Kept] = {}
+
+
+def make(kubernetes: Kubernetes, kubeconfig: str) -> Watched:
+    """The team, its people, its GPUs, and everything of it on the cluster."""
+    cluster = factories.cluster("training", kubeconfig=kubeconfig)
     a100 = factories.flavor(
         cluster,
         "a100",
@@ -113,8 +168,7 @@ def watched(
     assert look_at(cluster.pk, now=timezone.now)
     tenancy.refresh_from_db()
     reconcile.reconcile(tenancy.pk, now=timezone.now)
-    yield Watched(kubernetes, cluster, team, ada, tenancy)
-    client_for(cluster).close()
+    return Watched(kubernetes, cluster, team, ada, tenancy)
 
 
 @contextmanager
