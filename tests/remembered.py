@@ -37,12 +37,12 @@ def remembered(make: Callable[[], T]) -> Callable[[], T]:
 
 
 def _nothing_was_written() -> bool:
-    """Whether this is a test's transaction, on PostgreSQL, and nothing was written in it."""
+    """Whether this is a test's transaction, on PostgreSQL, and nothing was written in it or all of it taken back."""
     if connection.vendor != "postgresql" or not connection.in_atomic_block:
         return False
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id_if_assigned() IS NULL")
-        return bool(cursor.fetchone() == (True,))
+        return bool(cursor.fetchone() == (True,)) or pristine.is_restored()
 
 
 def written() -> str:

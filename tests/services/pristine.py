@@ -13,25 +13,42 @@ PUT_BACK = """
 DELETE FROM public."{table}" AS held WHERE held::text NOT IN (SELECT made::text FROM pristine."{table}" AS made);
 INSERT INTO public."{table}" TABLE pristine."{table}" EXCEPT TABLE public."{table}";
 """
+DIFFERS = """
+EXISTS (TABLE public."{table}" EXCEPT TABLE pristine."{table}") OR
+EXISTS (TABLE pristine."{table}" EXCEPT TABLE public."{table}")
+"""
 
 
 def remember() -> None:
     """Copy the rows that the migrations made, such as the first policy, into a schema of their own."""
     with connection.cursor() as cursor:
         cursor.execute("DROP SCHEMA IF EXISTS pristine CASCADE; CREATE SCHEMA pristine")
-        statements = []
+        statements, differs = [], []
         for table in tables(cursor, "public"):
             cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')
             if cursor.fetchone() == (True,):
                 cursor.execute(f'CREATE TABLE pristine."{table}" AS TABLE public."{table}"')
                 statements.append(PUT_BACK.format(table=table))
+                differs.append(DIFFERS.format(table=table))
             else:
                 statements.append(f'DELETE FROM public."{table}";')
+                differs.append(f'EXISTS (SELECT FROM public."{table}")')
         # A function has its statements planned once: there are a hundred, and each finds hardly anything to do.
-        body = "".join(statements)
-        cursor.execute(
-            f"CREATE FUNCTION pristine.restore() RETURNS void LANGUAGE plpgsql AS $$ BEGIN {body} END $$"
-        )
+        functions = {
+            "restore() RETURNS void": "".join(statements),
+            "is_restored() RETURNS boolean": f"RETURN NOT ({' OR '.join(differs)});",
+        }
+        for name, body in functions.items():
+            cursor.execute(
+                f"CREATE FUNCTION pristine.{name} LANGUAGE plpgsql AS $$ BEGIN {body} END $$",
+            )
+
+
+def is_restored() -> bool:
+    """Whether every table holds what the migrations left, as after a part that was taken back."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pristine.is_restored()")
+        return bool(cursor.fetchone() == (True,))
 
 
 def restore(*_: Any) -> None:

@@ -41,3 +41,16 @@ def test_the_cache_is_empty_when_a_test_begins(round: int) -> None:
 def test_the_queue_is_empty_when_a_test_begins(round: int) -> None:
     with Client.from_url(settings.CELERY["broker_url"]) as broker:
         assert broker.lpush("celery", "task") == 1
+
+
+@pytest.mark.django_db
+def test_what_is_taken_back_counts_as_never_written() -> None:
+    assert pristine.is_restored()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("INSERT INTO django_session VALUES ('key', 'data', now())")
+        assert not pristine.is_restored()
+        cursor.execute("DELETE FROM django_session")
+        cursor.execute("UPDATE auth_permission SET name = 'Other'")
+        assert not pristine.is_restored()
+        transaction.set_rollback(True)
+    assert pristine.is_restored()
