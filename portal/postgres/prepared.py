@@ -34,6 +34,8 @@ def keep_prepared(connection: "Connection[Any]") -> None:
     if isinstance(connection._prepared, Kept):
         return
     kept = Kept()
+    # What the pool has run on it so far counts: a name is not given twice.
+    vars(kept).update(vars(connection._prepared))
     kept.prepare_threshold = connection.prepare_threshold
     kept.prepared_max = MOST_PREPARED
     connection._prepared = kept
