@@ -33,6 +33,17 @@ class SQLCompiler(DjangosCompiler):
         table = self.quote_cache.get(node.alias) or self.quote_name_unless_alias(node.alias)
         return f"{table}.{_quoted(node.target.column)}", []
 
+    def get_converters(self, expressions: Any) -> dict[int, Any]:
+        """What makes a value of Python of a column's, by place; a field is not compared with itself for it."""
+        found = {}
+        for place, one in enumerate(expressions):
+            if type(one) is not Col:
+                return super().get_converters(expressions)
+            of = one.target if one.target is one.output_field else one
+            if converters := of.get_db_converters(self.connection):
+                found[place] = (converters, one)
+        return found
+
     def _order_by_pairs(self) -> Any:
         """What to order by.
 

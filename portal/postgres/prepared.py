@@ -36,6 +36,5 @@ def keep_prepared(connection: "Connection[Any]") -> None:
     kept = Kept()
     # What the pool has run on it so far counts: a name is not given twice.
     vars(kept).update(vars(connection._prepared))
-    kept.prepare_threshold = connection.prepare_threshold
     kept.prepared_max = MOST_PREPARED
     connection._prepared = kept

@@ -54,6 +54,16 @@ def test_the_statement_is_the_one_that_django_would_send(order: Callable[[], Row
     assert compiled(SQLCompiler, order()) == compiled(DjangosCompiler, order())
 
 
+@pytest.mark.parametrize(
+    "rows", [Request.objects.select_related("tenancy__team"), Cluster.objects.annotate(of=Count("flavors"))]
+)
+def test_values_are_converted_as_django_would(rows: Rows) -> None:
+    made = SQLCompiler(rows.query.clone(), connection, "default")
+    made.as_sql()
+    columns = [expression for expression, _, _ in made.select or ()]
+    assert made.get_converters(columns) == DjangosCompiler.get_converters(made, columns) != {}
+
+
 def test_rows_in_the_order_of_plain_fields_hash_no_column(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Col) -> int:
         raise AssertionError(f"{self} is hashed")
