@@ -25,6 +25,7 @@ def remembered(make: Callable[[], T]) -> Callable[[], T]:
         if not _nothing_was_written():
             return make()
         if not kept:
+            assert pristine.is_restored(), "a test before this one has left rows in the database"
             first = make()
             kept.append((written(), copy.deepcopy(first)))
             return first

@@ -15,6 +15,8 @@ def _confirmed(request: pytest.FixtureRequest) -> None:
     """The cost centres that teams of these tests name are confirmed."""
     uses_database = request.node.get_closest_marker("django_db") is not None
     if uses_database or {"db", "transactional_db"} & set(request.fixturenames):
+        # Before the test's transaction begins, they would stay for every test that follows.
+        request.getfixturevalue("db")
         for code in ("CC-1", "CC-9", "CC-4711"):
             factories.cost_centre(code)
 
