@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.db.backends.postgresql.compiler import SQLCompiler as DjangosCompiler
 from django.db.models import Count, Exists, F, OuterRef, QuerySet
@@ -52,6 +53,15 @@ def compiled(by: type[DjangosCompiler], rows: Rows) -> tuple[str, Any]:
 )
 def test_the_statement_is_the_one_that_django_would_send(order: Callable[[], Rows]) -> None:
     assert compiled(SQLCompiler, order()) == compiled(DjangosCompiler, order())
+
+
+def test_of_every_table_too() -> None:
+    for model in apps.get_models():
+        related = [
+            field.name for field in model._meta.concrete_fields if field.many_to_one or field.one_to_one
+        ]
+        for rows in (model._default_manager.all(), model._default_manager.select_related(*related)):
+            assert compiled(SQLCompiler, rows) == compiled(DjangosCompiler, rows)
 
 
 @pytest.mark.parametrize(
