@@ -31,6 +31,18 @@ def test_committed_rows_are_gone_in_the_next_test(round: int) -> None:
 
 
 @ROUNDS
+@pytest.mark.django_db(transaction=True)
+def test_that_is_so_after_every_connection_was_ended(round: int) -> None:
+    assert rows("public") == rows("pristine")
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO django_session VALUES ('key', 'data', now())")
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@ROUNDS
 @pytest.mark.django_db
 def test_the_cache_is_empty_when_a_test_begins(round: int) -> None:
     assert cache.add("seen", True)
