@@ -10,7 +10,7 @@ from allocations.changes import refresh
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.log import record
-from fleet import apart
+from fleet import dedicated_nodes
 from fleet.models import Cluster
 from provisioning.desired.isolation import flavors_for
 from provisioning.desired.priorities import PRIORITIES
@@ -111,7 +111,9 @@ def _check_there_is(tenancy: Tenancy) -> None:
             field="isolation",
         )
     fleet = list(cluster.flavors.all())
-    mixed = next((one for one in fleet if one.dedicated_to_id == team.pk and apart.lacking(one, fleet)), None)
+    mixed = next(
+        (one for one in fleet if one.dedicated_to_id == team.pk and dedicated_nodes.lacking(one, fleet)), None
+    )
     if mixed is not None:
         raise Conflict(
             f"Others' jobs may run on the nodes of {mixed.name}: give it a taint and a label of its own first.",

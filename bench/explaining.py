@@ -15,9 +15,9 @@ from bench import rig
 from bench.results import Better, Goal, Measured
 from tests.workloads.known import objects
 from workloads.explaining import UNKNOWN
+from workloads.grouping import pieces_of
 from workloads.listing import Around, Work, queue_seen, work_of
 from workloads.observed import Cluster, Nodes, Queue
-from workloads.pieces import pieces_of
 from workloads.queueing import by_queue
 from workloads.reading.queues import team_queue_of
 from workloads.reading.values import part, text

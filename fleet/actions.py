@@ -19,7 +19,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
-from fleet import apart, repositories
+from fleet import dedicated_nodes, repositories
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
@@ -643,10 +643,10 @@ def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
 def _check_apart(flavor: Flavor) -> None:
     """Refuse nodes of one's own that others' work may run on, and to lead others' work to such nodes."""
     fleet = list(flavor.cluster.flavors.all())
-    lacks = apart.lacking(flavor, fleet) if flavor.dedicated_to_id is not None else ""
+    lacks = dedicated_nodes.lacking(flavor, fleet) if flavor.dedicated_to_id is not None else ""
     if lacks:
         raise BadInput(LACKS[lacks], code="not_apart", field=lacks)
-    taken = apart.taken_by(flavor, fleet)
+    taken = dedicated_nodes.taken_by(flavor, fleet)
     if taken is not None:
         own, lacks = taken
         raise BadInput(TAKES[lacks].format(own=own.name), code="not_apart", field=lacks)

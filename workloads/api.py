@@ -14,8 +14,8 @@ from accounts.current_user import visible_team
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from web.strict import StrictSerializer, Text
-from workloads.answers import Action, Outlook
 from workloads.board import work_of_team
+from workloads.explanations import Action, Outlook
 from workloads.gpu_use.serializers import BusySerializer
 from workloads.listing import State
 from workloads.stopping import Target, stop_work

@@ -11,12 +11,12 @@ from datetime import datetime
 from accounts.models import Team, User
 from accounts.roles import Permission
 from provisioning.models import Tenancy
+from workloads.freshness import Seen
 from workloads.gathering import explained, known_of
 from workloads.gpu_use.busy import Busy
 from workloads.gpu_use.work import Measured, busy_of_work, measured_in
 from workloads.kept_boards import kept
 from workloads.listing import State, Work
-from workloads.seen import Seen
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from workloads.answers import Answer, Explanation, Outlook
 from workloads.estimating import Estimate, History
+from workloads.explanations import Answer, Explanation, Outlook
 from workloads.observed import Facts
 from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, waiting
 from workloads.reasons.clock import Clock

@@ -16,11 +16,12 @@ from fleet.models import Flavor
 from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
+from workloads.freshness import Seen, seen_in
+from workloads.grouping import pieces_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
 from workloads.models import ClusterObject, Feed, Run
 from workloads.observed import Allocation as Held
 from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer
-from workloads.pieces import pieces_of
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
 from workloads.reading.pods import OVER, event_of, nodes_of
@@ -28,7 +29,6 @@ from workloads.reading.queues import quota_holders_of, team_queue_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
-from workloads.seen import Seen, seen_in
 from workloads.watching.scopes import EVERYBODY
 
 Objects = Mapping[str, Sequence[Object]]

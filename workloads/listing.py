@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from workloads.answers import Explanation
 from workloads.explaining import explain, explain_pods
+from workloads.explanations import Explanation
+from workloads.grouping import Piece
 from workloads.observed import (
     Ahead,
     Event,
@@ -23,7 +24,6 @@ from workloads.observed import (
     TeamQueue,
     Workload,
 )
-from workloads.pieces import Piece
 from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text

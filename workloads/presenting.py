@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from provisioning.models import Tenancy
 from ui.parts import Link
-from workloads.answers import Outlook
+from workloads.explanations import Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
 from workloads.reasons.words import gpu_words

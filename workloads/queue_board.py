@@ -10,13 +10,13 @@ from accounts.roles import Permission
 from fleet.models import Cluster, Flavor
 from fleet.names import profile_of
 from provisioning.models import Tenancy
+from workloads.freshness import Seen, seen_of
 from workloads.models import ClusterObject
 from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_of
 from workloads.reading.pods import nodes_of
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import read_once
-from workloads.seen import Seen, seen_of
 
 KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node")
 

@@ -20,10 +20,10 @@ from ui.amounts import moment
 from ui.words import isolate
 from web.refusals import NoRight, Refused
 from workloads.board import work_of_team
+from workloads.freshness import Seen
 from workloads.listing import OVER, State
 from workloads.presenting import Lines
 from workloads.runs import actions
-from workloads.seen import Seen
 from workloads.stopping import Target, stop_work
 
 LINES = 50

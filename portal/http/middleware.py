@@ -20,7 +20,7 @@ from accounts import sessions
 from accounts.models import User
 from audit.log import count_refusal, refuse
 from portal.http import kept_forms
-from portal.http.losses import GONE
+from portal.http.database_errors import GONE
 from web import counters as counting
 from web.addresses import address_of
 

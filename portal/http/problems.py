@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.current_user import STATUS
 from accounts.models import User
 from connectors.errors import ConnectorError, PermanentError
-from portal.http import kept_forms, losses
+from portal.http import database_errors, kept_forms
 from web.filtering import BadQuery
 from web.parsing import BodyTooLarge
 from web.refusals import Refused, Sort
@@ -60,8 +60,8 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
         return _respond(request, 502, "outside_system_refused", error.message, [])
     if isinstance(error, ConnectorError):
         return _respond(request, 503, "outside_system_away", error.message, [], {"Retry-After": "10"})
-    if isinstance(error, losses.FAILURES):
-        return _lost(request, losses.meaning(error))
+    if isinstance(error, database_errors.FAILURES):
+        return _lost(request, database_errors.meaning(error))
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, RequestDataTooBig):
@@ -73,7 +73,7 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     return _from_drf(request, error)
 
 
-def _lost(request: Any, loss: losses.Loss) -> Response:
+def _lost(request: Any, loss: database_errors.Loss) -> Response:
     response = _respond(request, 503, loss.code, loss.detail, [], {"Retry-After": str(loss.retry_after)})
     response.loss = loss  # type: ignore[attr-defined]
     return response
@@ -191,11 +191,11 @@ def failed_page(request: HttpRequest) -> HttpResponse:
 
     It stands inside the frame, which asks the database, unless that is what failed or the frame fails as well.
     """
-    loss = losses.at_hand()
+    loss = database_errors.at_hand()
     if loss is None:
         if request.path.startswith("/api/"):
             return _failed_call(request)
-        if losses.is_of_the_database():
+        if database_errors.is_of_the_database():
             return server_error(request)
         try:
             return render(request, "errors/500.html", status=500)

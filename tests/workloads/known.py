@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from workloads.answers import Explanation
 from workloads.explaining import explain
+from workloads.explanations import Explanation
 from workloads.observed import Cluster, Condition, Facts, JobKey, PodSet, Workload
 from workloads.reading.work import workload_of
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.workloads.known import BEFORE, NOW, waiting, why
-from workloads.answers import Action, Outlook
+from workloads.explanations import Action, Outlook
 from workloads.observed import (
     Allocation,
     Approval,

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workloads.known import NOW, OWN, recorded, workload
-from workloads.answers import Action, Explanation, Outlook
 from workloads.estimating import Wait, history_of
 from workloads.explaining import explain, later
+from workloads.explanations import Action, Explanation, Outlook
 from workloads.observed import (
     Ahead,
     Approval,

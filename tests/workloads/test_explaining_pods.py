@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.workloads.known import BEFORE, NOW, OWN, admitted, condition, waiting, why, workload
-from workloads.answers import Action, Explanation, Outlook
+from workloads.explanations import Action, Explanation, Outlook
 from workloads.observed import Cluster, Condition, Elsewhere, Event, Job, Node, Nodes, Pod, Waiting
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook

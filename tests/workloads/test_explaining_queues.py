@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.workloads.known import BEFORE, NOW, OWN, condition, waiting, why, workload
-from workloads.answers import Action, Outlook
 from workloads.estimating import Wait, history_of
+from workloads.explanations import Action, Outlook
 from workloads.observed import (
     Ahead,
     Approval,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.workloads.known import objects
 from tests.workloads.test_explaining_recordings import FILES
-from workloads.pieces import pieces_of
+from workloads.grouping import pieces_of
 from workloads.reading.pods import event_of, pod_of
 from workloads.reading.queues import queue_of, team_queue_of
 from workloads.reading.work import job_of, workload_of

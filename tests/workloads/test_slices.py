@@ -16,9 +16,9 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.known import BEFORE, admitted, waiting, why, workload
 from tests.workloads.test_runs_page import client, page
 from workloads.board import work_of_team
+from workloads.grouping import pieces_of
 from workloads.listing import Work
 from workloads.observed import Condition, Elsewhere, Node, Nodes, Pod, PodSet
-from workloads.pieces import pieces_of
 from workloads.reading.pods import nodes_of, pod_of
 from workloads.reading.work import workload_of
 from workloads.reasons.words import gpu_words

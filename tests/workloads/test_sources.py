@@ -14,8 +14,8 @@ from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.known import BEFORE, NOW, admitted, condition, why, workload
 from tests.workloads.test_runs import ASKED, look_after, submit, until
 from tests.workloads.test_runs_page import client, page
-from workloads.answers import Action, Outlook
 from workloads.explaining import explain_pods
+from workloads.explanations import Action, Outlook
 from workloads.observed import Cluster, Facts, Pod
 from workloads.reading.pods import pod_of
 from workloads.reasons.sources import unfetched

@@ -13,11 +13,11 @@ from notebooks.profiles.document import Document
 from notebooks.profiles.idle import Reclaim, idle_since, stops_at, unknown_since
 from notebooks.servers.ending import documents_of, limit_of, threshold_of, use_of
 from notebooks.servers.states import State
-from workloads.answers import Explanation
 from workloads.board import work_of_team
+from workloads.explanations import Explanation
+from workloads.freshness import Seen
 from workloads.models import ClusterObject
 from workloads.reading.values import Object, part
-from workloads.seen import Seen
 
 # What KubeSpawner writes on the pod of a server.
 SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
 from workloads.reasons.clock import Clock
 from workloads.reasons.sources import never_fetched

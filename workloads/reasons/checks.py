@@ -1,6 +1,6 @@
 """Quota is reserved, and admission checks have not all agreed. Pure."""
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Check, Facts
 from workloads.reasons.clock import Clock
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Event, Pod, Waiting
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from fleet.names import profile_of, slice_words
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Facts
 from workloads.reasons.messages import Cause, Kind
 from workloads.reasons.words import pods, use_elsewhere

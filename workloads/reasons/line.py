@@ -1,8 +1,8 @@
 """Where in line, and when: the two answers that every explanation has, also when nobody can know. Pure."""
 
 from ui.amounts import span
-from workloads.answers import Answer, Outlook
 from workloads.estimating import MIN_SAMPLES, Estimate
+from workloads.explanations import Answer, Outlook
 from workloads.observed import Facts
 from workloads.reasons.clock import Clock
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from fleet.names import profile_of
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Event, Facts, Pod, by_profile
 from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock

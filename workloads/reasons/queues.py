@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from datetime import datetime
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Ahead, Condition, Facts, Queue, Workload
 from workloads.reasons.clock import Clock
 from workloads.reasons.words import display_name

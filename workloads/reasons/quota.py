@@ -1,6 +1,6 @@
 """What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Allocation, Facts, Quota
 from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock

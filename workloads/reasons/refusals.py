@@ -5,7 +5,7 @@ The job's own status stays empty then; only its events of reason FailedCreate te
 
 from collections.abc import Sequence
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Event, Facts
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN

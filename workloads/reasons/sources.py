@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Pod
 
 # The last line of what fetches a run's source (workloads.templates.pods.FETCH).

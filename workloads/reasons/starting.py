@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Pod, Workload
 from workloads.reasons.clock import Clock
 from workloads.reasons.containers import not_running

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
 from workloads.reasons.clock import Clock
 from workloads.reasons.words import display_name

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from workloads.answers import Action, Answer, Outlook, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Workload, by_profile
 from workloads.reasons import queues, stops
 from workloads.reasons.clock import Clock

@@ -5,7 +5,7 @@ import re
 from fleet.names import profile_of, slice_words
 from provisioning.desired.quantities import counted
 from ui.amounts import gpus
-from workloads.answers import Action, Step
+from workloads.explanations import Action, Step
 from workloads.observed import Elsewhere, Facts, JobKey, Slices, by_profile
 from workloads.reading.values import is_gpu
 

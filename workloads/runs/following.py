@@ -14,10 +14,10 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import ref_of
 from provisioning.delivery import client_for
 from workloads import listing
+from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Nodes
-from workloads.pieces import Piece, pieces_of
 from workloads.reading.pods import OVER
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import workload_of

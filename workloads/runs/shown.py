@@ -7,14 +7,14 @@ from datetime import datetime
 from accounts.models import User
 from provisioning.delivery import client_for
 from web.refusals import Conflict
-from workloads.answers import Explanation
 from workloads.board import work_of_team
+from workloads.explanations import Explanation
+from workloads.freshness import Seen
 from workloads.models import ClusterObject
 from workloads.reading.pods import pod_of
 from workloads.reading.values import Object, items, moment, part, text, whole
 from workloads.runs.logs.reading import GONE, Source
 from workloads.runs.models import Run
-from workloads.seen import Seen
 from workloads.templates.pods import RUN_LABEL
 
 # Where a pod of an indexed job (alone, or a JobSet's only one) and of a LeaderWorkerSet says which one it is.

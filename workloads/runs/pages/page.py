@@ -12,7 +12,7 @@ from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
 from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Phase, Row, Verdict, Wait
-from workloads.answers import Explanation
+from workloads.explanations import Explanation
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import ask_for, wait_of
 from workloads.runs.planning.outlook import Outlook, outlook_of

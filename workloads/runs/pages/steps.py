@@ -11,7 +11,7 @@ from approvals.requests.links import ask_link
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from ui.parts import Link, Wait
-from workloads.answers import Action, Explanation, Step
+from workloads.explanations import Action, Explanation, Step
 
 # What a step may say of a run, under the names of the form's inputs.
 FILLED_IN = ("flavor", "gpus", "nodes")
