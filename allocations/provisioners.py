@@ -32,6 +32,7 @@ from notebooks.servers.states import StopReason
 from provisioning.actions import create_tenancy
 from provisioning.desired.spec import Volume
 from provisioning.desired.volumes import claim_name
+from provisioning.git.repository import INDEX, claim_file
 from provisioning.models import Tenancy
 from web.refusals import Conflict, Refused
 
@@ -307,7 +308,13 @@ def _where_it_stands(allocation: Allocation) -> tuple[Fact, ...]:
     if tenancy is None or allocation.offering not in WITH_DATA:
         return ()
     if allocation.offering == VOLUME:
-        return (("Claim to delete", f"{claim_name(allocation.spec['name'])} in {tenancy.namespace}"),)
+        claim = claim_name(allocation.spec["name"])
+        on_cluster = ("Claim to delete", f"{claim} in {tenancy.namespace}")
+        if tenancy.cluster.is_written_to:
+            return (on_cluster,)
+        # Or the repository would have it made anew.
+        file = claim_file(tenancy.cluster.name, tenancy.namespace, claim)
+        return (("File to delete first", f"{file}, with its line in {INDEX} beside it"), on_cluster)
     return (("Leaves by", f"“Leave a cluster” on the page of {tenancy.team.name}: {tenancy.namespace}"),)
 
 

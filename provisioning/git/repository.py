@@ -102,6 +102,12 @@ def file_name(manifest: Mapping[str, Any]) -> str:
     return f"{_segment(str(manifest['kind']).lower())}-{_segment(str(manifest['metadata']['name']))}.json"
 
 
+def claim_file(cluster: str, namespace: str, claim: str) -> str:
+    """Where the claim of a tenancy's volume lies; it stays there when the volume's time is over."""
+    name = file_name({"kind": "PersistentVolumeClaim", "metadata": {"name": claim}})
+    return f"{tenancy_folder(cluster, namespace)}/{name}"
+
+
 def index(resources: Iterable[str], *, note: str = "") -> bytes:
     """A kustomization of these files and folders."""
     lines = [

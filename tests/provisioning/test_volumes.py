@@ -9,6 +9,7 @@ from approvals.fulfilment import actions as fulfilment
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
+from fleet.models import Cluster
 from manual.models import Task
 from provisioning.desired.manifests import Manifest, tenancy_objects
 from provisioning.desired.spec import SpecRefused, TenancySpec, Volume
@@ -147,6 +148,19 @@ def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_
     assert claim["spec"]["resources"]["requests"]["storage"] == "100Gi"
     quota = ready.kubernetes.get(("v1", "ResourceQuota"), "team-quota", ready.tenancy.namespace) or {}
     assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
+
+
+def test_where_the_cluster_follows_git_the_file_goes_before_the_claim(ready: Place) -> None:
+    asked = ask(ready)
+    ready.later(seconds=1)
+    ready.reconcile()
+    Cluster.objects.filter(pk=ready.tenancy.cluster_id).update(delivery="git", git_url="/fleet.git")
+    ends.sweep(asked.until)
+    namespace = ready.tenancy.namespace
+    file = f"clusters/training/tenancies/{namespace}/persistentvolumeclaim-volume-corpus.json"
+    first, then = [line for line in Task.objects.get().lines if "to delete" in line[0]]
+    assert first == ("File to delete first", f"{file}, with its line in kustomization.yaml beside it")
+    assert then == ("Claim to delete", f"volume-corpus in {namespace}")
 
 
 def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) -> None:
