@@ -90,12 +90,13 @@ def _held(team: Team) -> tuple[Mapping[int, list[str]], Mapping[int, int]]:
     products: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     others: dict[int, list[str]] = defaultdict(list)
     live = Allocation.objects.live().filter(team=team, tenancy__isnull=False).exclude(offering="namespace")
-    rows = live.order_by("starts_at", "pk").values_list("tenancy", "flavor__product", "gpus", "title")
-    for tenancy, product, count, title in rows:
-        if product:  # of a pool's GPUs
-            products[tenancy][product] += count
+    for row in live.select_related("flavor").order_by("starts_at", "pk"):
+        if row.tenancy_id is None:
+            continue
+        if row.flavor is not None:
+            products[row.tenancy_id][row.flavor.kind] += row.gpus
         else:
-            others[tenancy].append(title)
+            others[row.tenancy_id].append(row.title)
     words = {
         pk: [f"{count} × {product}" for product, count in sorted(products[pk].items())] + others[pk]
         for pk in {*products, *others}

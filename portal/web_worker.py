@@ -77,11 +77,14 @@ class FairLoop(asyncio.SelectorEventLoop):
     async def create_server(  # type: ignore[override]
         self, *args: Any, sock: socket.socket, **options: Any
     ) -> asyncio.Server:
-        """A server on this socket."""
-        server = await super().create_server(*args, sock=sock, **options, backlog=1)
-        # With it, asyncio has told the kernel to keep no more than one that waits.
-        sock.listen(BACKLOG)
-        return server
+        """A server on this socket; asyncio's own would have the kernel keep no more than a hundred that wait."""
+        return await super().create_server(*args, sock=sock, **options, backlog=BACKLOG)
+
+    def _accept_connection(
+        self, protocol: Any, sock: socket.socket, tls: Any, server: Any, _backlog: int, *more: Any
+    ) -> None:
+        # As many as it takes at once.
+        super()._accept_connection(protocol, sock, tls, server, 1, *more)  # type: ignore[misc]
 
 
 class BoundedWorker(gasgi.ASGIWorker):

@@ -10,10 +10,9 @@ from fleet.models import Cluster
 from provisioning import throttle
 from provisioning.models import Tenancy
 
-# A sweep fills the queue up to this many messages. More would be mostly about what has a message already, and delay
-# whatever changes meanwhile: each is a task, though the tenancy is true by then.
+# A sweep fills the queue up to this many messages, and adds a few where it is full. More would be mostly about what has
+# a message already, and delay whatever changes meanwhile: each is a task, though the tenancy is true by then.
 MAX_WAITING = 50
-# However much else waits: nothing that is due waits for ever.
 MIN_ENQUEUED = 10
 
 
@@ -28,12 +27,15 @@ def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
     """Tenancies to enqueue, clusters taking turns, each with twice what it may be worked on at once.
 
     A cluster with ten thousand that are due comes no more often than one with three. The more messages wait already,
-    the fewer are added: who is left out is found by a later sweep, or by whoever ends a pass on its cluster.
+    the fewer are added, but one of each cluster in any case: who is left out is found by whoever ends a pass on its
+    cluster, or by a later sweep.
     """
     turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("requeue_at").asc())
     due = _by_themselves(Tenancy.objects.due(now)).annotate(turn=turn)
     rows = due.filter(turn__lte=throttle.MAX_CONCURRENT * 2).order_by("turn", "requeue_at")
-    return list(rows.values_list("pk", flat=True)[: max(MAX_WAITING - waiting, MIN_ENQUEUED)])
+    room = max(MAX_WAITING - waiting, MIN_ENQUEUED)
+    found = enumerate(rows.values_list("pk", "turn"))
+    return [pk for place, (pk, turn) in found if turn == 1 or place < room]
 
 
 def are_all(enqueued: Sequence[int], *, now: datetime) -> bool:

@@ -42,5 +42,5 @@ templates = _completer(
 places = _completer(lambda portal: [(words.place_name(one), one["team"]["name"]) for one in _places(portal)])
 teams = _completer(lambda portal: [(one["slug"], one["name"]) for one in portal.get("me/")["teams"]])
 flavors = _completer(
-    lambda portal: [(each["flavor"], each["product"]) for one in _places(portal) for each in one["flavors"]]
+    lambda portal: [(each["flavor"], each["device"]) for one in _places(portal) for each in one["flavors"]]
 )

@@ -101,7 +101,7 @@ def pool(found: Mapping[str, Any]) -> str:
     spot = ", spot" if found["is_spot"] else ""
     price = f"{float(found['usd_per_gpu_hour']):.2f} USD an hour{spot}"
     amount = f"{found['gpus']}{borrowed} × {found['flavor']}"
-    return f"{amount} ({found['product']}, {found['per_node']} on a node, {price})"
+    return f"{amount} ({found['device']}, {found['per_node']} on a node, {price})"
 
 
 def why(run: Mapping[str, Any]) -> str:

@@ -99,6 +99,9 @@ class Controller(Generic[M]):
                     **slot,
                 ):
                     return Lease(row, row.lease_no, now, self.released, self.queue.enqueue_on_commit, ticks)
+        if self.slots:
+            # Others were faster, each time: it waits as one that found no slot.
+            self.slots.left_out()
         return None
 
     @contextmanager

@@ -5,8 +5,8 @@ A migration that was changed after it was applied is not applied again: the data
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 NOTE, DATABASE = "migrations.json", "portal.sqlite3"
@@ -18,15 +18,11 @@ def note_migrations(data: Path, migrations: Iterable[Path]) -> None:
 
 
 def put_aside(data: Path, migrations: Iterable[Path]) -> Path | None:
-    """Move the data away that this version cannot read, and say where it is now; None where it can stay.
-
-    What was put aside before is replaced.
-    """
+    """Move the data away that this version cannot read, and say where it is now; None where it can stay."""
     if not (data / DATABASE).exists() or _goes_with(data / NOTE, _digests(migrations)):
         return None
-    aside = data.with_name(f"{data.name}-earlier")
-    shutil.rmtree(aside, ignore_errors=True)
-    return data.rename(aside)
+    names = (data.with_name(f"{data.name}-{number}") for number in count(1))
+    return data.rename(next(name for name in names if not name.exists()))
 
 
 def _goes_with(note: Path, now: dict[str, str]) -> bool:

@@ -50,17 +50,17 @@ def test_data_that_this_version_cannot_read_is_put_aside_and_kept(
     else:
         (data / "migrations.json").write_text("{")
     aside = put_aside(data, migrations)
-    assert aside == data.with_name("demo-earlier")
+    assert aside == data.with_name("demo-1")
     assert not data.exists()
     assert (aside / "portal.sqlite3").read_text() == "Ada's team"
 
 
-def test_what_was_put_aside_earlier_is_replaced(data: Path, migrations: list[Path]) -> None:
-    (data.with_name("demo-earlier") / "logs").mkdir(parents=True)
+def test_what_was_put_aside_before_stays(data: Path, migrations: list[Path]) -> None:
+    earlier = data.with_name("demo-1")
+    earlier.mkdir()
     (data / "migrations.json").unlink()
-    aside = put_aside(data, migrations)
-    assert aside is not None
-    assert not (aside / "logs").exists()
+    assert put_aside(data, migrations) == data.with_name("demo-2")
+    assert earlier.exists()
 
 
 def test_the_first_demo_has_nothing_to_put_aside(tmp_path: Path, migrations: list[Path]) -> None:

@@ -4,12 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db.backends.postgresql import base, operations
+from django.db.utils import DatabaseErrorWrapper
+from django.utils.functional import cached_property
 from psycopg import Error, OperationalError
 from psycopg.adapt import AdaptersMap
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import ConnectionPool
 
-from portal.postgres.prepared import keep_prepared
+from portal.postgres.prepared import forget_prepared, is_stale, keep_prepared
 
 TRIES = 3
 
@@ -36,6 +38,20 @@ class DatabaseOperations(operations.DatabaseOperations):
     compiler_module = "portal.postgres.compiler"
 
 
+class DatabaseErrors(DatabaseErrorWrapper):
+    """Django's own; where tables have changed under a connection, it prepares its statements anew after one failure."""
+
+    def __init__(self, database: Any) -> None:
+        super().__init__(database)
+        self._database = database
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Raise what psycopg raised as Django's error."""
+        if is_stale(kind) and self._database.connection is not None:
+            forget_prepared(self._database.connection)
+        super().__exit__(kind, error, traceback)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """PostgreSQL. A connection that has died in the pool is replaced together with all that died with it.
 
@@ -44,6 +60,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     ops_class = DatabaseOperations
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrors:
+        """What every call of psycopg stands in."""
+        return DatabaseErrors(self)
 
     def get_connection_params(self) -> dict[str, Any]:
         """Django's own, with the loader of times where the connection is in UTC."""

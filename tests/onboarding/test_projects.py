@@ -39,6 +39,8 @@ def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(client: 
     now = timezone.now()
     Onboarding.objects.create(team=scene.team, tenancy=scene.tenancy, by=scene.priya, submitted_at=now - DAY)
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=now)
+    slices = factories.flavor(scene.flavor.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb")
+    factories.request(scene.ada, scene.tenancy, slices, gpus=1, now=now)
     assert ask_for(scene, "street-scenes").state == "approved"
     waits = ask_for(scene, "street-scenes", "production")
     assert waits.state == "waiting"
@@ -47,7 +49,7 @@ def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(client: 
     for words in (
         "street-scenes",
         'asked for by <span dir="auto">Priya Raman</span>',
-        "2 × A100",
+        "2 × A100, 1 × A100 1g.10gb slice",
         "nothing now",
         scene.tenancy.namespace,
         f'href="/requests/{waits.pk}/"',
@@ -59,7 +61,7 @@ def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(client: 
     body = Caller(scene.ada).get("teams/vision/projects/").json()
     assert body["waiting"] == [waits.pk]
     main, second = body["results"]
-    assert (main["slug"], main["gpus"], main["asked_by"]) == ("main", 2, "Priya Raman")
+    assert (main["slug"], main["gpus"], main["asked_by"]) == ("main", 3, "Priya Raman")
     assert (second["slug"], second["asked_by"], second["namespaces"][0]["holds"]) == (
         "street-scenes",
         "Ada Okafor",

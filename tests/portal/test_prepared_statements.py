@@ -1,9 +1,10 @@
 """A connection has what it runs often prepared, so that PostgreSQL need not plan it each time."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
-from django.db import connection, transaction
+from django.db import NotSupportedError, connection, transaction
 from psycopg import Connection
 
 from accounts.models import Team
@@ -86,3 +87,29 @@ def test_nothing_that_was_prepared_outlives_a_change_of_tables() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE accounts_team ALTER COLUMN name SET STATISTICS 50")
     assert prepared(OFTEN) == 0
+
+
+@pytest.mark.parametrize("in_transaction", [True, False])
+@pytest.mark.django_db(transaction=True)
+def test_one_statement_fails_and_no_more_where_another_process_changed_the_table(
+    in_transaction: bool,
+) -> None:
+    def names() -> None:
+        with transaction.atomic() if in_transaction else nullcontext(), connection.cursor() as cursor:
+            cursor.execute("SELECT name FROM of_this_test WHERE name <> %s", ["x"])
+
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("CREATE TABLE of_this_test (name varchar(10))")
+            for _ in range(PREPARED_FROM + 2):
+                names()
+            cursor.execute("ALTER TABLE of_this_test ALTER COLUMN name TYPE varchar(100)")
+        with pytest.raises(NotSupportedError, match="cached plan"):
+            names()
+        for _ in range(PREPARED_FROM + 2):
+            names()
+    finally:
+        with other.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS of_this_test")
+        other.close()

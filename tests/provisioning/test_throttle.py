@@ -319,3 +319,8 @@ def test_who_ends_a_pass_enqueues_what_waited_longest_on_the_same_cluster() -> N
     assert scheduling.next_due(done.pk, now=NOW) == later.pk
     settle(later)
     assert scheduling.next_due(done.pk, now=NOW) is None
+
+
+def test_each_cluster_has_its_turn_however_many_messages_wait() -> None:
+    longest = [wanted(cluster(), 3)[0].pk for _ in range(scheduling.MIN_ENQUEUED + 2)]
+    assert sorted(scheduling.in_turns(now=NOW, waiting=1_000)) == sorted(longest)

@@ -17,6 +17,7 @@ TEAM = {"slug": "vision", "name": "Vision"}
 POOL = {
     "flavor": "a100",
     "product": "A100",
+    "device": "A100",
     "gpus": 2,
     "borrow": 0,
     "per_node": 8,

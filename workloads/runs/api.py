@@ -227,7 +227,8 @@ def place_line(tenancy: Tenancy, place: Place) -> dict[str, Any]:
         "namespace": tenancy.namespace,
         "follows_git": not tenancy.cluster.is_written_to,
         "flavors": [
-            {"flavor": name, "is_slice": pool.is_slice, **vars(pool)} for name, pool in place.pools.items()
+            {"flavor": name, "is_slice": pool.is_slice, "device": pool.device, **vars(pool)}
+            for name, pool in place.pools.items()
         ],
         "priorities": place.priorities,
         "volumes": [*claims_of(tenancy)],

@@ -335,6 +335,7 @@ class HeldGpusSerializer(serializers.Serializer[Any]):
 
     flavor = serializers.CharField()
     product = serializers.CharField()
+    device = serializers.CharField(help_text="What one of them is called: A100, or A100 1g.10gb slice.")
     gpus = serializers.IntegerField()
     borrow = serializers.IntegerField(help_text="So many more while other teams leave theirs idle.")
     per_node = serializers.IntegerField()
