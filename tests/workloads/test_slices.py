@@ -231,7 +231,7 @@ def test_what_the_team_holds_of_them_is_called_slices(cut: Watched) -> None:
     ada = client(cut.ada)
     team = page(ada.get(f"/teams/{cut.team.slug}/")).words
     assert "2 × A100 1g.10gb slice" in team
-    assert "2 A100 · 2 A100 1g.10gb slice" in team
+    assert "Held 4 GPUs 2 A100 + 2 A100 1g.10gb slice" in team
     assert "2 × A100 1g.10gb slice" in page(ada.get("/requests/")).words
-    [row] = [one for one in Caller(cut.ada).get("requests/").json()["results"] if "slice" in one["title"]]
-    assert row["title"] == "2 × A100 1g.10gb slice"
+    rows = Caller(cut.ada).get("allocations/").json()["results"]
+    assert {row["what"] for row in rows} == {"2 × A100", "2 × A100 1g.10gb slice"}
