@@ -50,7 +50,7 @@ def _promises_what_can_be_had() -> Iterator[Finding]:
         if flavor.cluster.is_observed and flavor.gpus_total != flavor.gpus_obtainable:
             yield Finding(
                 "I1",
-                f"flavor {flavor.cluster.name}/{flavor.name}",
+                f"flavor {flavor.key}",
                 f"{flavor.gpus_total} GPUs are offered, {flavor.gpus_obtainable} can be had.",
                 "It is counted again at the next look, which takes half a minute; tell the developers if it is not.",
             )

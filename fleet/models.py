@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
 from fleet import growth
-from fleet.names import product_words, profile_of
+from fleet.names import flavor_key, product_words, profile_of
 from ui.amounts import dated
 from web.rows import Row
 
@@ -340,7 +340,7 @@ class Flavor(Row):
     @property
     def key(self) -> str:
         """As forms, links and the API name it: "training-eastus/a100"."""
-        return f"{self.cluster.name}/{self.name}"
+        return flavor_key(self.cluster.name, self.name)
 
     @property
     def price_words(self) -> str:

@@ -36,6 +36,11 @@ def product_words(product: str, resource: str) -> str:
     return slice_words(profile, product) if profile else product
 
 
+def flavor_key(cluster: str, name: str) -> str:
+    """A kind of GPU as forms, links and the API name it: "training-eastus/a100"."""
+    return f"{cluster}/{name}"
+
+
 def fits(pattern: re.Pattern[str], text: object, *, longest: int = 63) -> bool:
     """Whether something is a text of this form."""
     return isinstance(text, str) and len(text) <= longest and bool(pattern.fullmatch(text))

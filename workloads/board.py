@@ -10,6 +10,7 @@ from datetime import datetime
 
 from accounts.models import Team, User
 from accounts.roles import Permission
+from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from workloads.freshness import Seen
 from workloads.gathering import explained, known_of
@@ -56,7 +57,7 @@ def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
     return TeamWork(
         team=team,
         tenancies=known.tenancies,
-        flavors={f"{known.seen[one.cluster].cluster.name}/{one.name}" for one in known.flavors},
+        flavors={flavor_key(known.seen[one.cluster].cluster.name, one.name) for one in known.flavors},
         clusters=list(known.seen.values()),
         states=board.head.states,
         work=board.work(now),

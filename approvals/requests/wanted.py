@@ -68,9 +68,7 @@ class Wanted:
         namespace: str = "",
     ) -> "Wanted":
         """GPUs of a kind for a team where it is; `gpus` may be a number that `check_sense` refuses."""
-        spec = GpuSpec.model_construct(
-            flavor=f"{flavor.cluster.name}/{flavor.name}", gpus=gpus, purpose=purpose
-        )
+        spec = GpuSpec.model_construct(flavor=flavor.key, gpus=gpus, purpose=purpose)
         return priced(
             team=tenancy.team,
             offering=OFFERINGS[offering],

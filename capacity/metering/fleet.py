@@ -17,7 +17,7 @@ def note_fleet(*, now: datetime) -> None:
 
 def _granted(flavor: Flavor) -> Level:
     return Level(
-        key=f"granted:{flavor.cluster.name}/{flavor.name}",
+        key=f"granted:{flavor.key}",
         title=f"{flavor.kind} granted on {flavor.cluster.title}",
         unit="GPUs",
         limit=flavor.gpus_total,

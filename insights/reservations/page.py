@@ -240,7 +240,7 @@ def _suggestion(
 def _more(row: Reservation, grants: Sequence[Allocation], *, count: int, now: datetime) -> str:
     """The form for so many more of the same, until the last of what is held ends."""
     live = [one.until for one in grants if one.ended_at is None and one.until > now]
-    nodes_for = f"{row.flavor.cluster.name}/{row.flavor.name}" if row.flavor else ""
+    nodes_for = row.flavor.key if row.flavor else ""
     spec = {
         "region": row.region,
         "vm_size": row.vm_size,

@@ -9,6 +9,7 @@ from django.urls import reverse
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
 from fleet.models import Flavor
+from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from ui.parts import Link, Wait
 from workloads.explanations import Action, Explanation, Step
@@ -36,7 +37,7 @@ def link_of(
         return None
     href = ""
     if step.action in (Action.REQUEST_GPUS, Action.RENEW):
-        flavor = f"{tenancy.cluster.name}/{step.data.get('flavor')}"
+        flavor = flavor_key(tenancy.cluster.name, str(step.data.get("flavor")))
         href = ask_for(flavor, int(step.data["gpus"]), tenancy, now) if flavor in flavors else ""
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
