@@ -180,6 +180,11 @@ class Entry(TypedDict):
     evidence: NotRequired[Link]
 
 
+def entry_of(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
+    """An entry without reason and evidence."""
+    return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}
+
+
 def in_time(entries: Iterable[Entry]) -> list[Entry]:
     """Entries in order of time; each has a moment."""
     return sorted(entries, key=lambda entry: cast(datetime, entry["at"]))

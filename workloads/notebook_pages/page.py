@@ -20,7 +20,7 @@ from notebooks.servers import actions
 from notebooks.servers.ending import use_of
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
-from ui.parts import Entry, Fact, Figure, Link, Phase, Wait
+from ui.parts import Entry, Fact, Figure, Link, Wait, entry_of
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
 from workloads.runs.pages.steps import ask_for, wait_of
 
@@ -275,12 +275,12 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
 def story_of(one: ServerSeen) -> list[Entry]:
     """What happened to a server, and what comes."""
     server, state = one.server, State(one.server.state)
-    found = [_entry("past", "Launched", server.launched_at, who=server.owner.name)]
+    found = [entry_of("past", "Launched", server.launched_at, who=server.owner.name)]
     if server.ready_at is not None:
-        found.append(_entry("past", "Came up", server.ready_at))
+        found.append(entry_of("past", "Came up", server.ready_at))
     if not state.is_live:
-        return [*found, _entry("past", state.words, server.stopped_at, tone=state.tone)]
-    found.append(_entry("now", word_of(server), None, tone=tone_of(server)))
+        return [*found, entry_of("past", state.words, server.stopped_at, tone=state.tone)]
+    found.append(entry_of("now", word_of(server), None, tone=tone_of(server)))
     comes = [
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
@@ -289,7 +289,7 @@ def story_of(one: ServerSeen) -> list[Entry]:
             f"Stopped: the {server.flavor.device} that carry it go back" if server.flavor else "",
         ),
     ]
-    found += [_entry("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]
+    found += [entry_of("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]
     return found
 
 
@@ -391,7 +391,3 @@ def _stopped_words(server: NotebookServer) -> str:
 
 def _is_warned(server: NotebookServer) -> bool:
     return server.state == State.READY and server.warned_at is not None
-
-
-def _entry(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
-    return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}

@@ -11,7 +11,7 @@ from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
-from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Phase, Row, Verdict, Wait
+from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Row, Verdict, Wait, entry_of
 from workloads.explanations import Explanation
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import ask_for, wait_of
@@ -181,20 +181,22 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
 def story_of(run: Run) -> list[Entry]:
     """What happened to a run, and what comes."""
     found = [
-        _entry("past", "Submitted", run.created_at, who=run.requester.name),
+        entry_of("past", "Submitted", run.created_at, who=run.requester.name),
     ]
     if run.sent_at is not None:
-        found.append(_entry("past", "Created on the cluster", run.sent_at))
+        found.append(entry_of("past", "Created on the cluster", run.sent_at))
     if run.started_at is not None:
-        found.append(_entry("past", "Started to run", run.started_at))
+        found.append(entry_of("past", "Started to run", run.started_at))
     if run.stop_asked_at is not None and run.stop_asked_by is not None:
-        found.append(_entry("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
+        found.append(entry_of("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
     if run.is_over:
-        return [*found, _entry("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
-    found.append(_entry("now", run.word, None, tone=run_tone(run)))
+        return [*found, entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
+    found.append(entry_of("now", run.word, None, tone=run_tone(run)))
     if run.limit_seconds and run.running_since is not None:
         found.append(
-            _entry("future", f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began", None)
+            entry_of(
+                "future", f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began", None
+            )
         )
     return found
 
@@ -269,10 +271,6 @@ def row_of(run: Run, now: datetime) -> Row:
 def _is_wasted(run: Run, now: datetime) -> bool:
     found = run.busy(now)
     return found is not None and found.is_wasted(now)
-
-
-def _entry(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
-    return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}
 
 
 def _gpus_words(plan: Plan) -> str:
