@@ -1,17 +1,20 @@
 """Gathering the other asks of a team and of a person that count when the route of the next one is chosen."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 from operator import attrgetter
+from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from approvals.models import Request, Step
 from approvals.requests.wanted import Wanted, environment_of
 from approvals.states import State
+from catalogue.offerings import OFFERINGS
 from policy.document import MANAGERS
 from policy.route_size import Earlier
 
@@ -21,6 +24,46 @@ CENT = Decimal("0.01")
 KIND = attrgetter(
     "granted", "of_team", "of_person", "seats", "offering", "environment", "flavor", "tier"
 )  # what asks must have in common to be added up
+
+
+class Asked(NamedTuple):
+    """What is read of an earlier ask, in the order of COLUMNS: whole requests take four times as long."""
+
+    request_id: int
+    state: str
+    team_id: int
+    requester_id: int
+    created_at: datetime
+    decided_at: datetime | None
+    offering: str
+    spec: Mapping[str, Any]
+    flavor: str | None
+    tier: str
+    environment: str | None
+    units: int
+    gpus: int
+    usd: Decimal
+    approved_count: int | None
+    held_gpus: int | None
+    ended_at: datetime | None
+    goes_on: bool
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether it was approved, and does not wait."""
+        return self.state == State.APPROVED
+
+    @property
+    def is_held(self) -> bool:
+        """Whether what was granted has not ended."""
+        return self.held_gpus is not None and self.ended_at is None
+
+
+COLUMNS = (
+    *("pk", "state", "team_id", "requester_id", "created_at", "decided_at", "offering", "spec"),
+    *("flavor__name", "team__tier", "tenancy__environment", "count", "gpus", "usd", "approved_count"),
+    *("allocation__gpus", "allocation__ended_at", "goes_on"),
+)
 
 
 def gather(
@@ -37,7 +80,9 @@ def gather(
     if wanted.renews is not None:
         rows = rows.exclude(pk=wanted.renews)
     # Of what was granted at one moment, what was asked first stands first.
-    found = [_earlier(row, wanted, person, since=since) for row in list(rows[:MAX_REQUESTS])[::-1]]
+    asked = [Asked(*row) for row in rows.values_list(*COLUMNS)[:MAX_REQUESTS]][::-1]
+    seats = _seats(asked)
+    found = [_earlier(row, seats[row.request_id], wanted, person, since=since) for row in asked]
     counted = sorted((each for each in found if each.gpus or each.usd), key=attrgetter("last"))
     return tuple(_added(list(run)) for _, run in groupby(counted, key=KIND))
 
@@ -45,63 +90,63 @@ def gather(
 def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> QuerySet[Request]:
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
     theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)
+    renewed = Request.objects.filter(renews=OuterRef("pk"), state=State.APPROVED)
     return (
         Request.objects.filter(theirs, Q(state=State.WAITING) | granted)
-        .annotate(
-            goes_on=Exists(Request.objects.filter(renews=OuterRef("pk"), state=State.APPROVED)),
-        )
-        .select_related("team", "tenancy", "flavor", "allocation")
-        .prefetch_related(Prefetch("steps", Step.objects.order_by("position")))
+        .annotate(goes_on=Exists(renewed))
         .order_by("-created_at", "-pk")
     )
 
 
-def _earlier(row: Request, wanted: Wanted, person: User, *, since: datetime) -> Earlier:
+def _earlier(row: Asked, seats: tuple[str, ...], wanted: Wanted, person: User, *, since: datetime) -> Earlier:
     at = row.decided_at or row.created_at
-    units = _units(row, since=since)
+    units = _counted(row, since=since)
     return Earlier(
         first=at,
         last=at,
-        gpus=units * row.gpus // row.count,
-        usd=(row.usd * units / row.count).quantize(CENT),
-        granted=row.state == State.APPROVED,
+        gpus=units * row.gpus // row.units,
+        usd=(row.usd * units / row.units).quantize(CENT),
+        granted=row.is_granted,
         of_team=row.team_id == wanted.team.pk,
         of_person=row.requester_id == person.pk,
-        seats=_seats(row),
+        seats=seats,
         offering=row.offering,
         environment=_environment(row),
-        flavor=row.flavor.name if row.flavor is not None else "",
-        tier=row.team.tier,
+        flavor=row.flavor or "",
+        tier=row.tier,
     )
 
 
-def _environment(row: Request) -> str:
+def _environment(row: Asked) -> str:
+    offering = OFFERINGS[row.offering]
     # A spec is read only where it has to be: a team may have asked often.
-    if row.tenancy is not None and not row.of.judged_as:
-        return row.tenancy.environment
-    return environment_of(row.of, row.asked, row.tenancy)
+    if row.environment is not None and not offering.judged_as:
+        return row.environment
+    return environment_of(offering, offering.spec.model_validate(row.spec), None)
 
 
-def _units(row: Request, *, since: datetime) -> int:
+def _counted(row: Asked, *, since: datetime) -> int:
     """How many units of a request count: all that waits or was granted lately, and of the rest what is held."""
-    if row.state == State.WAITING:
-        return row.count
+    if not row.is_granted:
+        return row.units
     granted, is_recent = row.approved_count or 0, row.decided_at is not None and row.decided_at >= since
-    held = row.allocation.gpus if row.allocation is not None and row.allocation.ended_at is None else 0
-    if row.flavor_id is None:
-        is_over = row.allocation is None or row.allocation.ended_at is not None
-        return granted if is_recent or not is_over else 0
-    if is_recent and not getattr(row, "goes_on", False):
+    if row.flavor is None:
+        return granted if is_recent or row.is_held else 0
+    if is_recent and not row.goes_on:
         return granted
-    return min(granted, -(-held * row.count // row.gpus))
+    held = (row.held_gpus or 0) if row.is_held else 0
+    return min(granted, -(-held * row.units // row.gpus))
 
 
-def _seats(row: Request) -> tuple[str, ...]:
-    """The steps that approved a request, or are to decide it, as a policy names them."""
-    steps = row.current_steps
-    if row.state == State.APPROVED:
-        steps = [step for step in steps if step.done_at is not None]
-    return tuple(sorted(MANAGERS if step.seat.startswith("person:") else step.seat for step in steps))
+def _seats(rows: Iterable[Asked]) -> Mapping[int, tuple[str, ...]]:
+    """By request the steps that approved it, or are to decide it, as a policy names them."""
+    granted = {row.request_id: row.is_granted for row in rows}
+    steps = Step.objects.filter(request__in=granted, version=F("request__content_version"), dropped_at=None)
+    found = defaultdict[int, list[str]](list)
+    for request_id, seat, done_at in steps.order_by().values_list("request_id", "seat", "done_at"):
+        if done_at is not None or not granted[request_id]:
+            found[request_id].append(MANAGERS if seat.startswith("person:") else seat)
+    return defaultdict(tuple, {request_id: tuple(sorted(seats)) for request_id, seats in found.items()})
 
 
 def _added(run: Sequence[Earlier]) -> Earlier:

@@ -58,10 +58,13 @@ def _read(document: str) -> Policy:
     return policy_from(json.loads(document))
 
 
-def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0) -> Standing:
+def gather(
+    wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0, is_routed: bool = True
+) -> Standing:
     """What the team holds and may spend, what is free and what was asked lately; writes nothing.
 
-    `own` is the hold of the request being judged: what it has set aside already counts as left.
+    `own` is the hold of the request being judged: what it has set aside already counts as left. Unless `is_routed`,
+    nobody wants to know which people decide, and the earlier asks, which count for that alone, are not read.
     """
     since = now - timedelta(days=_limits(wanted, policy).window_days)
     months = sorted(
@@ -93,7 +96,9 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         use_samples=seen.samples,
         own_gpus=own_gpus,
         unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
-        earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
+        earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own)
+        if is_routed
+        else (),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )
 

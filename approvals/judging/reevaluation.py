@@ -10,7 +10,7 @@ from django.db import transaction
 from approvals import notices as telling
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.inputs import policy_in_force
-from approvals.judging.waiting_line import MAX_READ, hopeful, waiting
+from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import Judged, check, grant, judge, locked, save_evaluation
@@ -22,7 +22,7 @@ from audit.log import record
 from policy.evaluation import Outcome
 from web.refusals import Refused
 
-# How many requests are locked and judged in full by one sweep; with more, the sweeps take turns.
+# How many requests are judged by one sweep; with more, the sweeps take turns.
 MAX_JUDGED = 50
 SWEEP_SECONDS = 5
 
@@ -30,12 +30,13 @@ SWEEP_SECONDS = 5
 def due(now: datetime) -> list[int]:
     """The requests that the policy may approve by now, oldest first."""
     _, policy = policy_in_force(now)
-    found = [row.pk for row in hopeful(waiting()[:MAX_READ], policy, now=now)]
-    if len(found) <= MAX_JUDGED:
-        return found
-    # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
-    start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
-    return (found[start:] + found[:start])[:MAX_JUDGED]
+    found = list(hopeful(waiting()[:MAX_READ], policy, now=now))
+    if len(found) > MAX_JUDGED:
+        # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
+        start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
+        found = (found[start:] + found[:start])[:MAX_JUDGED]
+    # Most are refused again: whoever asks meanwhile need not wait until that is known.
+    return [row.pk for row in found if approves(row, asked_for(row), policy, now=now)]
 
 
 def sweep(now: datetime) -> list[int]:

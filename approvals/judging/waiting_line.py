@@ -18,7 +18,7 @@ from approvals.models import Evaluation, Request
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from policy.document import Policy
-from policy.evaluation import Ask, Outcome, Standing, evaluate, is_automatic
+from policy.evaluation import Ask, Standing, is_automatic
 from web.refusals import Refused
 
 # How many of those that wait are read at once, and how many of them are judged in full.
@@ -82,8 +82,9 @@ def _months(start: datetime, end: datetime) -> list[date]:
 def behind_others(
     standing: Standing, wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0
 ) -> Standing:
-    """What is left for an ask beside the older ones for the same GPUs that the policy would approve by now.
+    """What is left for an automatic ask beside the older ones for the same GPUs that the policy would approve by now.
 
+    Where there is room for all that it may approve, nothing is taken off: which of them it would is not looked at.
     `own` is the hold of an ask that waits itself: only those that were made before it are older.
     """
     if wanted.flavor is None or wanted.renews is not None:
@@ -92,25 +93,35 @@ def behind_others(
     if own:
         mine = Request.objects.get(hold=own)
         rows = rows.filter(Q(created_at__lt=mine.created_at) | Q(created_at=mine.created_at, pk__lt=mine.pk))
-    ahead: list[Request] = []
     read = list(rows[:MAX_READ])
     for row in read:
         # The locked row of the flavor is the one that is true.
         row.flavor = wanted.flavor
-    for row in list(hopeful(read, policy, now=now))[:MAX_AHEAD]:
-        if _is_automatic(row, ahead, policy=policy, now=now):
+    may_go_first = list(hopeful(read, policy, now=now))[:MAX_AHEAD]
+    # What is ahead only ever leaves less. Judging each in full takes ten queries, while the budget is locked.
+    worst = _beside(standing, may_go_first, team=wanted.team.pk, person=person.pk)
+    if is_automatic(wanted.ask(), worst, policy):
+        return standing
+    ahead: list[Request] = []
+    for row in may_go_first:
+        if approves(row, row.count, policy, beside=ahead, now=now):
             ahead.append(row)
     return _beside(standing, ahead, team=wanted.team.pk, person=person.pk)
 
 
-def _is_automatic(row: Request, ahead: list[Request], *, policy: Policy, now: datetime) -> bool:
+def approves(
+    row: Request, count: int, policy: Policy, *, beside: Iterable[Request] = (), now: datetime
+) -> bool:
+    """Whether the policy would approve so many units of what waits, beside others; locks nothing."""
     try:
-        wanted = wanted_of(row)
-        standing = gather(wanted, person=row.requester, policy=policy, now=now, own=row.hold_id)
+        wanted = wanted_of(row, count)
+        standing = gather(
+            wanted, person=row.requester, policy=policy, now=now, own=row.hold_id, is_routed=False
+        )
     except Refused:
         return False
-    beside = _beside(standing, ahead, team=row.team_id, person=row.requester_id)
-    return evaluate(wanted.ask(), beside, policy).outcome is Outcome.AUTOMATIC
+    standing = _beside(standing, beside, team=row.team_id, person=row.requester_id)
+    return is_automatic(wanted.ask(), standing, policy)
 
 
 def _beside(standing: Standing, ahead: Iterable[Request], *, team: int, person: int) -> Standing:

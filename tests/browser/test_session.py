@@ -59,7 +59,7 @@ def type_and_leave(page: Page) -> None:
 
 def tells_why(response: Response) -> bool:
     """Whether it answers a preview in which the reason stood: the page may have asked for others before."""
-    return "/requests/preview" in response.url and WHY.split()[0] in (response.request.post_data or "")
+    return "/requests/preview" in response.url and "detector" in (response.request.post_data or "")
 
 
 WAYS = [deleted, expired, signed_out]
