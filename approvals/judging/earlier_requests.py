@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     gpus: int
     usd: Decimal
     approved_count: int | None
-    held_gpus: int | None
+    allocated_gpus: int | None
     ended_at: datetime | None
     goes_on: bool
 
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     @property
     def is_held(self) -> bool:
         """Whether what was granted has not ended."""
-        return self.held_gpus is not None and self.ended_at is None
+        return self.allocated_gpus is not None and self.ended_at is None
 
 
 COLUMNS = (
@@ -100,12 +100,12 @@ def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> Qu
 
 def _earlier(row: Asked, seats: tuple[str, ...], wanted: Wanted, person: User, *, since: datetime) -> Earlier:
     at = row.decided_at or row.created_at
-    units = _counted(row, since=since)
+    counts = _counted(row, since=since)
     return Earlier(
         first=at,
         last=at,
-        gpus=units * row.gpus // row.units,
-        usd=(row.usd * units / row.units).quantize(CENT),
+        gpus=counts * row.gpus // row.units,
+        usd=(row.usd * counts / row.units).quantize(CENT),
         granted=row.is_granted,
         of_team=row.team_id == wanted.team.pk,
         of_person=row.requester_id == person.pk,
@@ -134,14 +134,16 @@ def _counted(row: Asked, *, since: datetime) -> int:
         return granted if is_recent or row.is_held else 0
     if is_recent and not row.goes_on:
         return granted
-    held = (row.held_gpus or 0) if row.is_held else 0
+    held = (row.allocated_gpus or 0) if row.is_held else 0
     return min(granted, -(-held * row.units // row.gpus))
 
 
 def _seats(rows: Iterable[Asked]) -> Mapping[int, tuple[str, ...]]:
     """By request the steps that approved it, or are to decide it, as a policy names them."""
     granted = {row.request_id: row.is_granted for row in rows}
-    steps = Step.objects.filter(request__in=granted, version=F("request__content_version"), dropped_at=None)
+    steps = Step.objects.filter(
+        request__in=list(granted), version=F("request__content_version"), dropped_at=None
+    )
     found = defaultdict[int, list[str]](list)
     for request_id, seat, done_at in steps.order_by().values_list("request_id", "seat", "done_at"):
         if done_at is not None or not granted[request_id]:

@@ -3,6 +3,7 @@
 A sweep, oldest first: what the policy approves by now is granted, and nothing else changes. Votes that were cast stay.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from django.db import transaction
@@ -27,16 +28,19 @@ MAX_JUDGED = 50
 SWEEP_SECONDS = 5
 
 
-def due(now: datetime) -> list[int]:
-    """The requests that the policy may approve by now, oldest first."""
+def due(now: datetime) -> Iterator[int]:
+    """The requests that the policy would approve by now, oldest first, each judged when it is asked for."""
     _, policy = policy_in_force(now)
-    found = list(hopeful(waiting()[:MAX_READ], policy, now=now))
+    rows = waiting().prefetch_related("decisions")[:MAX_READ]
+    found = list(hopeful(rows, policy, now=now))
     if len(found) > MAX_JUDGED:
         # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
         start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
         found = (found[start:] + found[:start])[:MAX_JUDGED]
     # Most are refused again: whoever asks meanwhile need not wait until that is known.
-    return [row.pk for row in found if approves(row, asked_for(row), policy, now=now)]
+    for row in found:
+        if approves(row, asked_for(row), policy, now=now):
+            yield row.pk
 
 
 def sweep(now: datetime) -> list[int]:

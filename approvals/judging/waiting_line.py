@@ -1,6 +1,7 @@
 """The line of asks that wait: an older one that the policy would approve by now is not overtaken by a new one.
 
-What those before an ask need counts as not free any more, and as granted to their team and their person.
+Where there is not room for all of them, what those before an ask need counts as not free any more, and as granted to
+their team and their person.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,13 +49,18 @@ def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterat
     """
     for row in rows:
         ask, standing = _hoped_for(row, now=now)
-        if row.until > now and is_automatic(ask, standing, policy):
+        # Nothing is granted to who left: they keep nobody waiting.
+        if row.until > now and row.requester.is_active and is_automatic(ask, standing, policy):
             yield row
 
 
 def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
     ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
     months = _months(now, row.until)
+    pool = pool_of(row.flavor)
+    if ask.begins(now) > now:
+        # What is free by then, the levels say; here it is enough that there can be as many.
+        pool = {**pool, "free_gpus": pool["total_gpus"], "ready_gpus": None, "cordoned_gpus": 0}
     hoped = replace(
         standing,
         now=now,
@@ -66,7 +72,7 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         budget=dict.fromkeys(months, PLENTY),
         booked_gpus=0,
         levels=(),
-        **pool_of(row.flavor),
+        **pool,
     )
     return replace(ask, tier=row.team.tier, decided_by_people=False), hoped
 
@@ -84,7 +90,7 @@ def behind_others(
 ) -> Standing:
     """What is left for an automatic ask beside the older ones for the same GPUs that the policy would approve by now.
 
-    Where there is room for all that it may approve, nothing is taken off: which of them it would is not looked at.
+    Where there is room for them, too, nothing is taken off; no more of them are judged in full than that needs.
     `own` is the hold of an ask that waits itself: only those that were made before it are older.
     """
     if wanted.flavor is None or wanted.renews is not None:
@@ -98,15 +104,19 @@ def behind_others(
         # The locked row of the flavor is the one that is true.
         row.flavor = wanted.flavor
     may_go_first = list(hopeful(read, policy, now=now))[:MAX_AHEAD]
-    # What is ahead only ever leaves less. Judging each in full takes ten queries, while the budget is locked.
-    worst = _beside(standing, may_go_first, team=wanted.team.pk, person=person.pk)
-    if is_automatic(wanted.ask(), worst, policy):
-        return standing
     ahead: list[Request] = []
-    for row in may_go_first:
+
+    def beside(others: Iterable[Request]) -> Standing:
+        return _beside(standing, others, team=wanted.team.pk, person=person.pk)
+
+    for number, row in enumerate(may_go_first):
+        # What is ahead only ever leaves less. Judging one in full takes eight queries, while the budget is locked.
+        if is_automatic(wanted.ask(), beside([*ahead, *may_go_first[number:]]), policy):
+            return standing
         if approves(row, row.count, policy, beside=ahead, now=now):
             ahead.append(row)
-    return _beside(standing, ahead, team=wanted.team.pk, person=person.pk)
+    left = beside(ahead)
+    return standing if is_automatic(wanted.ask(), left, policy) else left
 
 
 def approves(

@@ -17,6 +17,7 @@ from allocations.ends import actions as ends
 from allocations.models import Allocation, Budget
 from allocations.schedule import State as Allocated
 from approvals.fulfilment import actions as fulfilment
+from approvals.judging import reevaluation
 from approvals.models import Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.presenting import state_of
@@ -28,6 +29,7 @@ from fleet.models import Flavor
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
+from tests.approvals.policies import in_force
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene, scene
 from web.fields import INPUT
@@ -138,6 +140,16 @@ def test_a_booking_finds_free_what_ends_before_it(here: Scene) -> None:
     assert full.fits_from >= NOW + 3 * DAY
     fits = judge(wanted(here, 2, starts=full.fits_from), person=here.ada, now=NOW)
     assert all(one.holds for one in fits.answer.rules if one.code == "free")
+
+
+def test_one_that_waits_in_a_pool_that_is_full_until_then_is_granted_once_the_policy_allows_it(
+    here: Scene,
+) -> None:
+    grant(here, 8, until=NOW + 3 * DAY)
+    asked = submit(wanted(here, 4), by=here.ada, now=NOW)
+    assert asked.state == State.WAITING
+    in_force(here, automatic_gpus=4)
+    assert reevaluation.sweep(NOW + HOUR) == [asked.pk]
 
 
 def test_days_are_counted_from_when_it_begins(here: Scene) -> None:

@@ -138,6 +138,28 @@ def test_where_there_is_enough_for_both_nobody_waits_for_the_other(scene: Scene)
     assert judging_again.sweep(NOW + HOUR) == [older.pk]
 
 
+def test_what_somebody_asked_who_left_keeps_nobody_waiting(scene: Scene) -> None:
+    older = in_another_team(scene, 3)
+    in_force(scene, automatic_gpus=3)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=20)
+    type(scene.ada).objects.filter(pk=older.requester_id).update(is_active=False)
+    assert state_of(scene.ask(3, now=NOW + MINUTE)) == State.APPROVED
+
+
+def test_of_those_ahead_no_more_are_judged_than_it_takes(scene: Scene) -> None:
+    several_in_another_team(scene, *[3] * 6)  # of which the window lets one be granted
+    factories.policy(Thresholds(automatic_gpus=3, window_gpus_team=3), now=NOW)
+    queries: list[int] = []
+    for free in (6, 6, 12):
+        Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24 - free)
+        with CaptureQueriesContext(connection) as seen:
+            shown = preview_of(scene.wanted(3), by=scene.ada, now=NOW + MINUTE)
+        assert shown["answer"]["outcome"] == "automatic"
+        queries.append(len(seen))
+    # Among six only the last one judged leaves room for the ask; among twelve there is room for two that were not.
+    assert queries[1] * 4 >= queries[2] * 5
+
+
 def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(scene: Scene) -> None:
     queries: list[int] = []
     for waiting in (1, 1, 6):
@@ -218,7 +240,8 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     monkeypatch.setattr(judging_again, "MAX_JUDGED", 2)
     seen: set[int] = set()
     for number in range(5):
-        found = judging_again.due(NOW + HOUR + number * timedelta(seconds=judging_again.SWEEP_SECONDS))
+        moment = NOW + HOUR + number * timedelta(seconds=judging_again.SWEEP_SECONDS)
+        found = list(judging_again.due(moment))
         assert len(found) == 2
         seen.update(found)
     assert len(seen) == 5
