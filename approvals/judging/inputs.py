@@ -115,8 +115,11 @@ class PoolStanding(TypedDict):
     held_back_by: str
 
 
-def pool_of(flavor: Flavor | None) -> PoolStanding:
-    """What can be had of a kind of GPU: free, ready of them, cordoned, and how long growing takes."""
+def pool_of(flavor: Flavor | None, *, is_later: bool = False) -> PoolStanding:
+    """What can be had of a kind of GPU: free, ready of them, cordoned, and how long growing takes.
+
+    Which nodes will stand when something begins later nobody knows: then none counts as ready, or as cordoned.
+    """
     if flavor is None:
         return PoolStanding(
             free_gpus=None,
@@ -130,8 +133,8 @@ def pool_of(flavor: Flavor | None) -> PoolStanding:
     return {
         "free_gpus": flavor.free,
         "total_gpus": flavor.gpus_at_most,
-        "ready_gpus": flavor.free_and_ready if flavor.can_grow_to else None,
-        "cordoned_gpus": flavor.gpus_cordoned,
+        "ready_gpus": flavor.free_and_ready if flavor.can_grow_to and not is_later else None,
+        "cordoned_gpus": 0 if is_later else flavor.gpus_cordoned,
         "growing_minutes": flavor.growing_minutes,
         "held_back_gpus": flavor.gpus_at_most - flavor.gpus_total - flavor.gpus_cordoned,
         "held_back_by": flavor.azure_limit if flavor.is_kept_small else "",
@@ -148,9 +151,9 @@ class PoolInTime(PoolStanding):
 
 def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> PoolInTime:
     """What can be had of a kind of GPU as long as an ask lasts; one query more only where something is booked."""
-    flavor, pool = wanted.flavor, pool_of(wanted.flavor)
     begins = now if wanted.starts is None else max(now, wanted.starts)
     is_later = begins > now
+    flavor, pool = wanted.flavor, pool_of(wanted.flavor, is_later=is_later)
     if flavor is None or not (is_later or has_bookings):
         return {**pool, "booked_gpus": 0, "booked_from": None, "levels": ()}
     known = levels_of(flavor, now=now, but=wanted.renewed_hold)
@@ -159,9 +162,6 @@ def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> P
     # Nodes that went away do not end what goes on.
     missing = max(0, flavor.allocated - flavor.gpus_total) if wanted.renews is not None else 0
     first_taken = next((one.at for one in known if begins < one.at < ends and one.free < at_first), None)
-    if is_later:
-        # Which nodes will stand then nobody knows.
-        pool = {**pool, "ready_gpus": None, "cordoned_gpus": 0}
     return {
         **pool,
         "free_gpus": free + missing,

@@ -57,10 +57,11 @@ def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterat
 def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
     ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
     months = _months(now, row.until)
-    pool = pool_of(row.flavor)
-    if ask.begins(now) > now:
+    is_later = ask.begins(now) > now
+    pool = pool_of(row.flavor, is_later=is_later)
+    if is_later:
         # What is free by then, the levels say; here it is enough that there can be as many.
-        pool = {**pool, "free_gpus": pool["total_gpus"], "ready_gpus": None, "cordoned_gpus": 0}
+        pool["free_gpus"] = pool["total_gpus"]
     hoped = replace(
         standing,
         now=now,
@@ -104,19 +105,19 @@ def behind_others(
         # The locked row of the flavor is the one that is true.
         row.flavor = wanted.flavor
     may_go_first = list(hopeful(read, policy, now=now))[:MAX_AHEAD]
-    ahead: list[Request] = []
+    ask, ahead = wanted.ask(), list[Request]()
 
     def beside(others: Iterable[Request]) -> Standing:
         return _beside(standing, others, team=wanted.team.pk, person=person.pk)
 
     for number, row in enumerate(may_go_first):
-        # What is ahead only ever leaves less. Judging one in full takes eight queries, while the budget is locked.
-        if is_automatic(wanted.ask(), beside([*ahead, *may_go_first[number:]]), policy):
+        # What is ahead only ever leaves less. Judging one takes six queries or more, while the budget is locked.
+        if is_automatic(ask, beside([*ahead, *may_go_first[number:]]), policy):
             return standing
         if approves(row, row.count, policy, beside=ahead, now=now):
             ahead.append(row)
     left = beside(ahead)
-    return standing if is_automatic(wanted.ask(), left, policy) else left
+    return standing if is_automatic(ask, left, policy) else left
 
 
 def approves(
