@@ -1,6 +1,7 @@
 """A part of an open page that cannot be fetched anew any more stays as it is, and the page says so."""
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Route, expect
 
 from accounts.models import Membership
@@ -46,3 +47,25 @@ def test_once_it_comes_again_nothing_is_said_any_more(open_page: Open, scene: Sc
     page.evaluate(HTMX_REFRESH)
     expect(page.locator("[data-status]")).to_be_empty()
     expect(page.locator("main")).to_contain_text(HELD)
+
+
+def test_a_part_that_renews_itself_well_takes_nothing_back_that_is_said_of_another(
+    open_page: Open, scene: Scene
+) -> None:
+    request = scene.ask(20)
+    page = open_page(scene.priya, f"/requests/{request.pk}/")
+    own = f"**/requests/{request.pk}/"
+
+    def refuse(route: Route) -> None:
+        route.fulfill(status=404, content_type="text/html", body="<title>No</title><main>No</main>")
+
+    page.route(own, refuse)
+    page.evaluate(HTMX_REFRESH)
+    expect(page.locator("[data-status]")).to_contain_text(GONE)
+    for _ in range(2):  # the second begins once the first is in the page
+        with page.expect_response(f"**{reverse('rail')}"):
+            page.evaluate("htmx.trigger(document.querySelector('#rail'), 'refresh')")
+    expect(page.locator("[data-status]")).to_contain_text(GONE)
+    page.unroute(own)
+    page.evaluate(HTMX_REFRESH)
+    expect(page.locator("[data-status]")).to_be_empty()
