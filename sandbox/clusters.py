@@ -26,7 +26,13 @@ def build(
 ) -> Cluster:
     """Return a cluster, as it was left when there is a state; people's groups follow the directory."""
     cluster = Cluster(
-        spec.name, nodes=list(_nodes(spec)), pools=_pools(spec), state=state, ca=ca, cilium=spec.cilium
+        spec.name,
+        nodes=list(_nodes(spec)),
+        pools=_pools(spec),
+        state=state,
+        ca=ca,
+        cilium=spec.cilium,
+        queueing=spec.queueing,
     )
 
     def admit() -> None:

@@ -65,6 +65,8 @@ class ClusterSpec:
     node_groups: tuple[NodeGroup, ...]
     # Whether its network is Cilium, with policies by DNS name.
     cilium: bool = False
+    # Whose its queues are: "kueue" or "volcano".
+    queueing: str = "kueue"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from sandbox.azure.state import Resource
 from sandbox.clusters import AGENT_POOL, Taint, node_pool, prefix_of
 from sandbox.kubernetes import Cluster, NodePool
 from sandbox.kubernetes.autoscaling import ZONE
+from sandbox.kubernetes.binding import NODE
 from sandbox.kubernetes.clock import timestamp
-from sandbox.kubernetes.nodes import NODE
 from sandbox.kubernetes.seeds import node
 from sandbox.world import GIB, ClusterSpec, NodeGroup
 

@@ -15,13 +15,14 @@ from sandbox.kubernetes import (
     scopes,
     status,
     validation,
+    volcano_webhook,
 )
 from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.defaults import apply_defaults
 from sandbox.kubernetes.defaults_pods import DEFAULT_ACCOUNT, admit_pod, qos_class
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, builtin
+from sandbox.kubernetes.kinds import KUEUE, RBAC_GROUP, VOLCANO, Kind, builtin
 from sandbox.kubernetes.ownership import Writer
 from sandbox.kubernetes.policies import Attempt, Policies
 from sandbox.kubernetes.quantities import add
@@ -40,7 +41,8 @@ _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 class Admission:
     """The admission chain of one store, in the order of the API server."""
 
-    def __init__(self, store: Store, authorizer: Authorizer) -> None:
+    def __init__(self, store: Store, authorizer: Authorizer, queueing: str = KUEUE) -> None:
+        self._has_volcano = queueing == VOLCANO
         self._store = store
         self._authorizer = authorizer
         self._policies = Policies(store)
@@ -70,6 +72,8 @@ class Admission:
 
     def mutated(self, kind: Kind, obj: dict[str, Any], target: Target) -> dict[str, Any]:
         """A new object after the mutating webhooks."""
+        if self._has_volcano:
+            return volcano_webhook.born(self._store, kind, obj, target.namespace)
         if kind.kind == "Pod":
             return pod_webhook.born(obj, target.namespace)
         if kind.kind not in job_webhook.QUEUED:
@@ -130,15 +134,39 @@ class Admission:
     def _ranges(self, obj: Obj) -> list[dict[str, Any]]:
         return [dict(item) for item in self._store.objects(_LIMIT_RANGES, obj["metadata"]["namespace"])]
 
-    def validated(self, kind: Kind, obj: dict[str, Any], live: Obj | None) -> None:
-        """Refuse what is invalid (422) or what a webhook denies (403)."""
+    def validated(self, kind: Kind, obj: dict[str, Any], live: Obj | None, subresource: str = "") -> None:
+        """Refuse what is invalid (422) or what a webhook denies (403, or 400 where it gives no code)."""
         check_update = validation.check_update
         refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
-        if refusal is None and kind.kind in job_webhook.QUEUED:
+        refusal = refusal or (
+            self._denied_by_volcano(kind, obj, live, subresource)
+            if self._has_volcano
+            else self._denied_by_kueue(kind, obj, live)
+        )
+        if refusal:
+            raise refusal
+
+    def _denied_by_kueue(self, kind: Kind, obj: dict[str, Any], live: Obj | None) -> Refusal | None:
+        refusal: Refusal | None = None
+        if kind.kind in job_webhook.QUEUED:
             refusal = job_webhook.change_refusal(obj, live) if live else job_webhook.birth_refusal(obj)
         if refusal is None and kind.kind == "JobSet" and self.knows_jobset:
             change, birth = jobset_webhook.change_refusal, jobset_webhook.birth_refusal
             refusal = change(obj, dict(live)) if live else birth(obj)
+        return refusal
+
+    def _denied_by_volcano(
+        self, kind: Kind, obj: dict[str, Any], live: Obj | None, subresource: str
+    ) -> Refusal | None:
+        if subresource:
+            return None
+        if live:
+            return volcano_webhook.change_refusal(self._store, kind, obj, dict(live))
+        return volcano_webhook.birth_refusal(self._store, kind, obj)
+
+    def check_end(self, kind: Kind, live: Obj) -> None:
+        """Refuse the deletion of what a webhook keeps (400)."""
+        refusal = volcano_webhook.end_refusal(self._store, kind, live) if self._has_volcano else None
         if refusal:
             raise refusal
 

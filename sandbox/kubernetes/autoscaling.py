@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sandbox.kubernetes.binding import NODE
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, is_over
-from sandbox.kubernetes.nodes import NODE
 from sandbox.kubernetes.placing import Object, place
 from sandbox.kubernetes.seeds import NodeSpec, node
 from sandbox.kubernetes.store import Change, Store

@@ -17,7 +17,18 @@ from sandbox.kubernetes.controllers import Controllers
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.faults import Faults
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import CILIUM_GROUP, JOBSET_GROUP, KINDS, Kind, by_kind
+from sandbox.kubernetes.kinds import (
+    CILIUM_GROUP,
+    JOBSET_GROUP,
+    KINDS,
+    KUEUE,
+    KUEUE_GROUP,
+    OPTIONAL_GROUPS,
+    VOLCANO,
+    VOLCANO_GROUPS,
+    Kind,
+    by_kind,
+)
 from sandbox.kubernetes.logs import Logs
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
@@ -28,13 +39,14 @@ from sandbox.kubernetes.writes import Writes
 
 
 class Cluster:
-    """A Kubernetes API server with Kueue, in memory; serve ``.app`` with any ASGI server.
+    """A Kubernetes API server with Kueue or Volcano, in memory; serve ``.app`` with any ASGI server.
 
     ``pools`` are the nodes that its autoscaler adds and takes away.
 
     ``tokens`` maps bearer tokens to identities (group ``system:masters`` may do everything, and may use
     ``/sandbox/…``); ``state`` is what ``snapshot()`` once returned and replaces the seeds. With ``cilium`` its network
-    is Cilium, whose policies it serves.
+    is Cilium, whose policies it serves. ``queueing`` says whose its queues are, "kueue" or "volcano"; a cluster with
+    Volcano has neither Kueue nor JobSet.
     """
 
     def __init__(
@@ -47,11 +59,14 @@ class Cluster:
         state: Mapping[str, Any] | None = None,
         ca: str = "",
         cilium: bool = False,
+        queueing: str = KUEUE,
     ) -> None:
+        if queueing not in {KUEUE, VOLCANO}:
+            raise ValueError(f"{queueing}: a cluster's queues are {KUEUE}'s or {VOLCANO}'s")
         self.name = name
+        self.queueing = queueing
         self.has_cilium = cilium
-        self.has_visibility = True
-        self.has_jobset = True
+        self.has_visibility = self.has_jobset = queueing == KUEUE
         self.has_prometheus = True
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
@@ -64,10 +79,12 @@ class Cluster:
         self.initializing: set[Kind] = set()
         self.store: Store = Store()
         self.authorizer = Authorizer(self.store)
-        self.admission = admission = Admission(self.store, self.authorizer)
+        self.admission = admission = Admission(self.store, self.authorizer, queueing)
         self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store, admission)
-        self.controllers: Controllers = Controllers(self.store, self.deletes, admission, ca, pools)
+        self.controllers: Controllers = Controllers(
+            self.store, self.deletes, admission, ca, pools, queueing=queueing
+        )
         self.logs = Logs(self.store, self.controllers.spans)
         if state is None:
             self._seed(tuple(nodes))
@@ -81,7 +98,7 @@ class Cluster:
 
     def _seed(self, nodes: tuple[NodeSpec, ...]) -> None:
         now = timestamp()
-        for obj in seeds(nodes, now):
+        for obj in seeds(nodes, now, self.queueing):
             kind = by_kind(obj["apiVersion"], obj["kind"])
             if kind:
                 metadata = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now}
@@ -107,11 +124,12 @@ class Cluster:
     def groups(self) -> frozenset[str]:
         """The groups that it serves because somebody installed them."""
         installed = {CILIUM_GROUP: self.has_cilium, JOBSET_GROUP: self.has_jobset}
-        return frozenset(group for group, is_there in installed.items() if is_there)
+        queues = VOLCANO_GROUPS if self.queueing == VOLCANO else {KUEUE_GROUP}
+        return frozenset(group for group, is_there in installed.items() if is_there) | queues
 
     def serves(self, kind: Kind | None) -> bool:
-        """Whether it knows this kind: those of Cilium and JobSet are there once they are installed."""
-        return kind is not None and (kind.group not in {CILIUM_GROUP, JOBSET_GROUP} - self.groups)
+        """Whether it knows this kind: those of other projects are there once they are installed."""
+        return kind is not None and kind.group not in OPTIONAL_GROUPS - self.groups
 
     def leave_jobsets_alone(self) -> None:
         """Have JobSet's definition without its controller and webhook: only Kueue looks after JobSets then."""

@@ -15,7 +15,7 @@ from sandbox.kubernetes.executing import Executions
 from sandbox.kubernetes.interrupting import Interruptions
 from sandbox.kubernetes.jobs import Jobs
 from sandbox.kubernetes.jobsets import JobSets
-from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
+from sandbox.kubernetes.kinds import KINDS, KUEUE, KUEUE_GROUP, VOLCANO, Kind, builtin, by_kind
 from sandbox.kubernetes.kueue_jobs import QueuedJobs
 from sandbox.kubernetes.kueue_plain_pods import QueuedPods
 from sandbox.kubernetes.nodes import Nodes
@@ -27,6 +27,7 @@ from sandbox.kubernetes.statuses import write_new
 from sandbox.kubernetes.store import Change, Obj, Store
 from sandbox.kubernetes.terminating import Terminator
 from sandbox.kubernetes.ungating import Ungater
+from sandbox.kubernetes.volcano import Volcano
 
 MANAGER = "kube-controller-manager"
 TERMINATION_DELAY = 0.05
@@ -35,6 +36,7 @@ _OWNERS = frozenset(
     {
         *(("Job", "batch/v1"), ("Pod", "v1"), ("ConfigMap", "v1")),
         *(("JobSet", "jobset.x-k8s.io/v1alpha2"), ("Workload", "kueue.x-k8s.io/v1beta2")),
+        ("Job", "batch.volcano.sh/v1alpha1"),
     }
 )
 _CA_NOTE = (
@@ -57,7 +59,14 @@ class Controllers:
     """All controllers of one store; ``settle()`` runs those that are due."""
 
     def __init__(
-        self, store: Store, deletes: Deletes, admission: Admission, ca: str, pools: Sequence[NodePool] = ()
+        self,
+        store: Store,
+        deletes: Deletes,
+        admission: Admission,
+        ca: str,
+        pools: Sequence[NodePool] = (),
+        *,
+        queueing: str = KUEUE,
     ) -> None:
         self.now: Callable[[], float] = time.time
         self._store = store
@@ -78,8 +87,15 @@ class Controllers:
         self._queued_pods = QueuedPods(store, self._unqueue, self._remove_pod)
         self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
         self._executions = Executions(store, self._time)
+        self._volcano = Volcano(store, admission, self._time, self._remove, self._remove_with_all)
+        self._has_volcano = queueing == VOLCANO
+        queues = (
+            (self._volcano,)
+            if self._has_volcano
+            else (self._queued, self._queued_pods, self._scheduler, self._ungater)
+        )
         self._runners = (
-            *(self.jobsets, self._jobs, self._queued, self._queued_pods, self._scheduler, self._ungater),
+            *(self.jobsets, self._jobs, *queues),
             *(self._nodes, self.autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
@@ -107,7 +123,7 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        owners = (self._jobs, self.jobsets, self.interruptions, self._executions)
+        owners = (self._jobs, self.jobsets, self.interruptions, self._executions, self._volcano)
         dues = [self._nodes.next_due, self.next_node_due, *(one.next_due for one in owners)]
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
@@ -137,6 +153,7 @@ class Controllers:
         self.autoscaler.resume()
         self._scheduler.wake()
         self._executions.resume()
+        self._volcano.resume()
 
     def _react(self, change: Change) -> None:
         obj = change.after.obj
@@ -154,9 +171,12 @@ class Controllers:
             self._executions.react(change)
         elif change.resource in (("", "nodes"), ("", "pods")):
             self._scheduler.react(change)
-        self._ungater.react(change)
-        self._queued.react(change)
-        self._queued_pods.react(change)
+        if self._has_volcano:
+            self._volcano.react(change)
+        else:
+            self._ungater.react(change)
+            self._queued.react(change)
+            self._queued_pods.react(change)
         self.jobsets.react(change)
         self._jobs.react(change)
         self._nodes.react(change)
@@ -299,6 +319,13 @@ class Controllers:
         entry = self._store.entry(POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
         if entry is not None:
             self._deletes.remove(POD, entry)
+
+    def _remove(self, kind: Kind, obj: Obj) -> None:
+        """Delete an object; what it owns follows."""
+        metadata = obj["metadata"]
+        entry = self._store.entry(kind, metadata.get("namespace", ""), metadata["name"])
+        if entry is not None:
+            self._deletes.remove(kind, entry, "Background")
 
     def _remove_with_all(self, kind: Kind, obj: Obj) -> None:
         """Delete an object, which goes once all that it owns has gone."""

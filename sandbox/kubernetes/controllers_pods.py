@@ -12,8 +12,13 @@ ENDED = frozenset({"Succeeded", "Failed"})
 def owner_of(pod: Obj) -> str:
     """The name of the Job that a pod belongs to; empty for any other pod."""
     owners = pod["metadata"].get("ownerReferences") or ()
-    found = (one["name"] for one in owners if one.get("controller") and one.get("kind") == "Job")
+    found = (one["name"] for one in owners if one.get("controller") and is_batch_job(one))
     return str(next(found, ""))
+
+
+def is_batch_job(reference: Obj) -> bool:
+    """Whether an owner is a Job of Kubernetes, and not Volcano's."""
+    return reference.get("kind") == "Job" and str(reference.get("apiVersion")).startswith("batch/")
 
 
 def pods_of(store: Store, job: Obj) -> list[Obj]:

@@ -27,10 +27,10 @@ def apply_defaults(kind: Kind, obj: dict[str, Any], *, uid: str = "") -> dict[st
         result["metadata"] = {
             name: value for name, value in result["metadata"].items() if value not in ({}, [])
         }
-    if kind.kind == "Job":
+    if kind.own_name == "Job":
         default_job(result, uid)
-    elif kind.kind in DEFAULTS:
-        DEFAULTS[kind.kind](result)
+    elif kind.own_name in DEFAULTS:
+        DEFAULTS[kind.own_name](result)
     return result
 
 
@@ -208,6 +208,27 @@ def _jobset(obj: dict[str, Any]) -> None:
         _fill(replicated, {"groupName": "default", "replicas": 1})
 
 
+def _volcano_job(obj: dict[str, Any]) -> None:
+    spec = obj.setdefault("spec", {})
+    _fill(spec, {"maxRetry": 3, "queue": "default"})
+    _network_topology(spec)
+
+
+def _queue(obj: dict[str, Any]) -> None:
+    _fill(obj.setdefault("spec", {}), {"dequeueStrategy": "traverse", "weight": 1})
+
+
+def _pod_group(obj: dict[str, Any]) -> None:
+    spec = obj.setdefault("spec", {})
+    _fill(spec, {"queue": "default"})
+    _network_topology(spec)
+
+
+def _network_topology(spec: dict[str, Any]) -> None:
+    if isinstance(spec.get("networkTopology"), dict):
+        _fill(spec["networkTopology"], {"mode": "hard"})
+
+
 def _admission_policy(obj: dict[str, Any]) -> None:
     spec = obj.setdefault("spec", {})
     _fill(spec, {"failurePolicy": "Fail"})
@@ -249,6 +270,9 @@ DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "ResourceFlavor": _resource_flavor,
     "Workload": _workload,
     "JobSet": _jobset,
+    "VolcanoJob": _volcano_job,
+    "Queue": _queue,
+    "PodGroup": _pod_group,
     "ValidatingAdmissionPolicy": _admission_policy,
     "ValidatingAdmissionPolicyBinding": _admission_binding,
 }

@@ -70,7 +70,7 @@ class Deletes:
         call.check_options("DeleteOptions")
         options = Options.of(call)
         headers: dict[str, str] = {}
-        if kind.kind == "Job" and not options.propagation:
+        if kind.own_name == "Job" and not options.propagation:
             headers = {"warning": _JOB_WARNING}
         try:
             return self._delete(call, kind, target, options, headers)
@@ -87,6 +87,7 @@ class Deletes:
         if live is None:
             raise status.not_found(kind, target.name)
         _check_preconditions(kind, live.obj, options)
+        self.admission.check_end(kind, live.obj)
         self.admission.judged(Attempt(kind, "DELETE", call.who, None, live.obj, dry_run=call.dry_run))
         entry, gone = self.remove(kind, live, options.propagation, dry_run=call.dry_run)
         if gone and kind.kind not in _ANSWERED_WITH_OBJECT:
@@ -122,6 +123,7 @@ class Deletes:
         ]
         version = {"resourceVersion": str(self.store.version)}
         for _, entry in rows:
+            self.admission.check_end(kind, entry.obj)
             self.admission.judged(Attempt(kind, "DELETE", call.who, None, entry.obj, dry_run=call.dry_run))
         for _, entry in rows:
             self.remove(kind, entry, options.propagation, dry_run=call.dry_run)
@@ -130,7 +132,7 @@ class Deletes:
 
 def _finalizers(kind: Kind, metadata: Mapping[str, Any], propagation: str) -> list[str]:
     finalizers = list(metadata.get("finalizers") or ())
-    if kind.kind == "Job" and not propagation:
+    if kind.own_name == "Job" and not propagation:
         propagation = "Orphan"
     extra = _FINALIZERS.get(propagation)
     if extra and extra not in finalizers and kind.kind != "Namespace":

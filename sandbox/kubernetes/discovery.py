@@ -1,19 +1,18 @@
 """What the server says it serves: versions, groups and resource lists, as a real server listed them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from sandbox.kubernetes import openapi, visibility
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
-from sandbox.kubernetes.kinds import CILIUM_GROUP, JOBSET_GROUP, KINDS, Kind
+from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, OPTIONAL_GROUPS, Kind
 from sandbox.kubernetes.seeds import DATA
 from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_CUSTOM = frozenset({"kueue.x-k8s.io", CILIUM_GROUP, JOBSET_GROUP})
 
 
 @cache
@@ -24,22 +23,50 @@ def _data() -> Mapping[str, Any]:
 
 @cache
 def _with_groups(groups: frozenset[str]) -> Mapping[str, Any]:
-    """The same where definitions of other projects are installed: more groups, each with one kind."""
-    data = _data()
-    for kind in KINDS:
-        if kind.group in groups:
-            data = _with_kind(data, kind)
+    """The same where definitions of other projects are installed, or Kueue's are not: more or fewer groups."""
+    data = _data() if KUEUE_GROUP in groups else _without(_data(), KUEUE_GROUP)
+    for group in dict.fromkeys(kind.group for kind in KINDS):
+        if group in groups - {KUEUE_GROUP}:
+            data = _with_kinds(data, [kind for kind in KINDS if kind.group == group])
     return data
 
 
-def _with_kind(data: Mapping[str, Any], kind: Kind) -> Mapping[str, Any]:
-    version = {"groupVersion": kind.api_version, "version": kind.version}
-    group = {"name": kind.group, "versions": [version], "preferredVersion": version}
+def _without(data: Mapping[str, Any], group: str) -> Mapping[str, Any]:
+    listed = data["aggregated"]["/apis"]
+    items = [one for one in listed["items"] if one["metadata"]["name"] != group]
+    groups = [one for one in data["apis"]["groups"] if one["name"] != group]
+    return {
+        **data,
+        "apis": {**data["apis"], "groups": groups},
+        "aggregated": {**data["aggregated"], "/apis": {**listed, "items": items}},
+        "resources": {
+            path: one for path, one in data["resources"].items() if not path.startswith(f"/apis/{group}/")
+        },
+    }
+
+
+def _with_kinds(data: Mapping[str, Any], kinds: Sequence[Kind]) -> Mapping[str, Any]:
+    """The same with one group more, whose kinds have one version."""
+    first = kinds[0]
+    version = {"groupVersion": first.api_version, "version": first.version}
+    group = {"name": first.group, "versions": [version], "preferredVersion": version}
+    resources = [_listed(kind) for kind in kinds]
+    served = {"version": first.version, "resources": resources, "freshness": "Current"}
+    item = {"metadata": {"name": first.group, "creationTimestamp": None}, "versions": [served]}
+    listed = data["aggregated"]["/apis"]
+    return {
+        **data,
+        "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
+        "aggregated": {**data["aggregated"], "/apis": {**listed, "items": [*listed["items"], item]}},
+    }
+
+
+def _listed(kind: Kind) -> Mapping[str, Any]:
     whole = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    resource = {
+    return {
         "resource": kind.plural,
         "responseKind": whole,
-        "scope": "Namespaced",
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
         "shortNames": list(kind.short_names),
@@ -48,14 +75,6 @@ def _with_kind(data: Mapping[str, Any], kind: Kind) -> Mapping[str, Any]:
             {"subresource": part, "responseKind": whole, "verbs": ["get", "patch", "update"]}
             for part in kind.subresources
         ],
-    }
-    served = {"version": kind.version, "resources": [resource], "freshness": "Current"}
-    item = {"metadata": {"name": kind.group, "creationTimestamp": None}, "versions": [served]}
-    listed = data["aggregated"]["/apis"]
-    return {
-        **data,
-        "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
-        "aggregated": {**data["aggregated"], "/apis": {**listed, "items": [*listed["items"], item]}},
     }
 
 
@@ -161,7 +180,9 @@ def is_builtin_group(parts: list[str]) -> bool:
         return len(parts) > 1 and parts[1] == "v1" and len(parts) > 2
     if parts[0] != "apis" or len(parts) < 3:
         return False
-    return parts[1] not in _CUSTOM and any(group["name"] == parts[1] for group in _data()["apis"]["groups"])
+    return parts[1] not in OPTIONAL_GROUPS and any(
+        group["name"] == parts[1] for group in _data()["apis"]["groups"]
+    )
 
 
 def unknown_resource(path: str) -> Answer:

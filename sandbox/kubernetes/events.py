@@ -12,6 +12,9 @@ from sandbox.kubernetes.store import Obj, Store
 
 EVENT = builtin("v1", "Event")
 COUNTED, KUBELET = "kube-controller-manager", "kubelet"
+# Volcano's programs count their events as well.
+VOLCANO_SCHEDULER, VOLCANO_CONTROLLERS = "vc-scheduler", "vc-controller-manager"
+COUNTING = frozenset({COUNTED, KUBELET, VOLCANO_SCHEDULER, VOLCANO_CONTROLLERS})
 
 
 def tell(
@@ -32,7 +35,7 @@ def tell(
     if place is None or "deletionTimestamp" in place["metadata"]:
         return
     body = _body(about, reason, message, warning=warning)
-    if manager not in {COUNTED, KUBELET}:
+    if manager not in COUNTING:
         stated = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         body |= {
             "source": {},

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from sandbox.kubernetes.binding import NODE
 from sandbox.kubernetes.calls import Answer, Call, json_answer
 from sandbox.kubernetes.causes import items
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, is_over
 from sandbox.kubernetes.events import tell
-from sandbox.kubernetes.nodes import NODE
 from sandbox.kubernetes.status import bad_request
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Obj, Store

@@ -11,7 +11,17 @@ NAMESPACE_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch"
 KUEUE_GROUP = "kueue.x-k8s.io"
 CILIUM_GROUP = "cilium.io"
 JOBSET_GROUP = "jobset.x-k8s.io"
+# Volcano's: jobs, queues and groups of pods, and what queues are told.
+VOLCANO_BATCH, VOLCANO_SCHEDULING, VOLCANO_BUS = (
+    *("batch.volcano.sh", "scheduling.volcano.sh"),
+    "bus.volcano.sh",
+)
+VOLCANO_GROUPS = frozenset({VOLCANO_BATCH, VOLCANO_SCHEDULING, VOLCANO_BUS})
 RBAC_GROUP = "rbac.authorization.k8s.io"
+# Which project's queues a cluster has.
+KUEUE, VOLCANO = "kueue", "volcano"
+# The groups that are served where somebody installed them.
+OPTIONAL_GROUPS = frozenset({KUEUE_GROUP, CILIUM_GROUP, JOBSET_GROUP, *VOLCANO_GROUPS})
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,18 @@ class Kind:
     subresources: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     builtin: bool = True
+    # What it is called here, where another group has a kind of the same name.
+    alias: str = ""
 
     @property
     def api_version(self) -> str:
         """The value of an object's apiVersion: ``v1`` or ``group/version``."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def own_name(self) -> str:
+        """The name that no other kind has."""
+        return self.alias or self.kind
 
     @property
     def qualified_plural(self) -> str:
@@ -86,6 +103,22 @@ def _kueue(
     sub = ("status",) if status else ()
     return Kind(
         KUEUE_GROUP, "v1beta2", kind, plural, kind.lower(), namespaced, short, CUSTOM_VERBS, sub, (), False
+    )
+
+
+def _volcano(
+    group: str,
+    version: str,
+    kind: str,
+    short: tuple[str, ...] = (),
+    *,
+    namespaced: bool = True,
+    status: bool = True,
+    alias: str = "",
+) -> Kind:
+    plural, sub = f"{kind.lower()}s", ("status",) if status else ()
+    return Kind(
+        group, version, kind, plural, kind.lower(), namespaced, short, CUSTOM_VERBS, sub, (), False, alias
     )
 
 
@@ -166,6 +199,11 @@ KINDS: tuple[Kind, ...] = (
         (),
         False,
     ),
+    # Served by clusters whose queues are Volcano's.
+    _volcano(VOLCANO_BATCH, "v1alpha1", "Job", ("vcjob", "vj"), alias="VolcanoJob"),
+    _volcano(VOLCANO_SCHEDULING, "v1beta1", "Queue", ("q", "queue-v1beta1"), namespaced=False),
+    _volcano(VOLCANO_SCHEDULING, "v1beta1", "PodGroup", ("pg", "podgroup-v1beta1"), status=False),
+    _volcano(VOLCANO_BUS, "v1alpha1", "Command", status=False),
     _kueue("AdmissionCheck", "admissionchecks", ("ac",)),
     _kueue("ClusterQueue", "clusterqueues", ("cq",)),
     _kueue("Cohort", "cohorts", ("co",)),

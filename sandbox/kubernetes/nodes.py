@@ -1,7 +1,7 @@
 """Scheduler and node agent: pods find a node, start a moment later and run as long as they say.
 
-Of pods without a controller only notebook servers, those in a queue and those with an annotation of the sandbox are
-looked after.
+Of pods without a controller only notebook servers, those in a queue, those of another scheduler and those with an
+annotation of the sandbox are looked after.
 How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
 them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
 """
@@ -12,11 +12,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from sandbox.kubernetes.causes import items, part
-from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.binding import NODE, bind, turn_away
 from sandbox.kubernetes.controllers_pods import POD, is_over, phase_of
-from sandbox.kubernetes.events import KUBELET, tell
-from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.events import KUBELET
 from sandbox.kubernetes.kubelet import BACK_OFF_SECONDS, Kubelet, is_notebook
 from sandbox.kubernetes.placing import place
 from sandbox.kubernetes.pod_webhook import is_managed
@@ -25,13 +23,12 @@ from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 from sandbox.kubernetes.ungating import is_gated
 
-NODE = builtin("v1", "Node")
 SCHEDULER = "kube-scheduler"
 START_SECONDS = 0.05
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SLEEP = re.compile(r"\bsleep\s+([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd]?)\b", re.ASCII)
-# A pod learns from its node where it is.
-TOPOLOGY = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+# Pods that name another scheduler are not given a node here.
+OURS = frozenset({None, "default-scheduler"})
 Status = dict[str, Any]
 
 
@@ -94,12 +91,12 @@ class Nodes:
 
     def _retry(self) -> None:
         for pod in self._store.objects(POD):
-            if _is_run(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
+            if _is_run(pod) and _is_ours(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
                 self._waiting[pod["metadata"]["namespace"], pod["metadata"]["name"]] = None
 
     def _look(self, key: Key, before: Obj | None, pod: Obj) -> None:
         if not pod["spec"].get("nodeName"):
-            if not is_gated(pod) and (before is None or is_gated(before)):
+            if _is_ours(pod) and not is_gated(pod) and (before is None or is_gated(before)):
                 self._waiting[key] = None
         elif before is None or before["spec"].get("nodeName") is None or phase_of(before) != phase_of(pod):
             seconds = _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
@@ -123,39 +120,10 @@ class Nodes:
     def _bind(self, pod: Obj) -> None:
         nodes = [dict(one) for one in self._store.objects(NODE)]
         name, why = place(dict(pod), nodes, (dict(one) for one in self._store.objects(POD)))
-        condition: dict[str, Any] = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
-        condition["lastTransitionTime"] = timestamp()
-        if not name:
-            condition |= {
-                "observedGeneration": 1,
-                "status": "False",
-                "reason": "Unschedulable",
-                "message": why,
-            }
-            if _said(pod) != why:
-                write_status(self._store, POD, pod, {**pod["status"], "conditions": [condition]}, SCHEDULER)
-                tell(
-                    self._store,
-                    pod,
-                    "FailedScheduling",
-                    why,
-                    by="default-scheduler",
-                    manager=SCHEDULER,
-                    warning=True,
-                )
-            return
-        # A binding is no change of the pod's own making: its generation stays.
-        status = {**pod["status"], "conditions": [condition]}
-        metadata = pod["metadata"]
-        where = {
-            key: value for key, value in _labels(self._store.get(NODE, "", name)).items() if key in TOPOLOGY
-        }
-        if where:
-            metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **where}}
-        bound = {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": name}, "status": status}
-        self._store.put(POD, bound)
-        said = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {name}"
-        tell(self._store, bound, "Scheduled", said, by="default-scheduler", manager=SCHEDULER)
+        if name:
+            bind(self._store, pod, name, by="default-scheduler", manager=SCHEDULER)
+        else:
+            turn_away(self._store, pod, why, by="default-scheduler", manager=SCHEDULER)
 
     def _step(self, pod: Obj, due: float) -> None:
         status = dict(pod["status"])
@@ -171,24 +139,20 @@ class Nodes:
 
 
 def _is_run(pod: Obj) -> bool:
-    """Whether the sandbox schedules and runs a pod: of controllers, notebooks, in a queue, and those that say how."""
+    """Whether the sandbox runs a pod: of a controller or other scheduler, a notebook, in a queue, or that says how."""
     metadata = pod["metadata"]
     owned = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
     return (
         owned
         or is_notebook(pod)
         or is_managed(pod)
+        or not _is_ours(pod)
         or any(name.startswith("test/") for name in metadata.get("annotations") or ())
     )
 
 
-def _labels(node: Obj | None) -> dict[str, str]:
-    return part(part(dict(node or {}), "metadata"), "labels")
-
-
-def _said(pod: Obj) -> str:
-    conditions = items(part(dict(pod), "status"), "conditions")
-    return next((str(one.get("message") or "") for one in conditions if one["type"] == "PodScheduled"), "")
+def _is_ours(pod: Obj) -> bool:
+    return pod["spec"].get("schedulerName") in OURS
 
 
 def _number(pod: Obj, name: str) -> float | None:

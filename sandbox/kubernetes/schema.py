@@ -5,12 +5,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.kubernetes import schema_cilium, schema_core, schema_jobset, schema_kueue, schema_pods
+from sandbox.kubernetes import (
+    schema_cilium,
+    schema_core,
+    schema_jobset,
+    schema_kueue,
+    schema_pods,
+    schema_volcano,
+)
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.schema_language import Definitions, Schema
 
 DEFINITIONS = Definitions(
-    schema_core.TABLE, schema_pods.TABLE, schema_kueue.TABLE, schema_jobset.TABLE, schema_cilium.TABLE
+    *(schema_core.TABLE, schema_pods.TABLE, schema_kueue.TABLE),
+    *(schema_jobset.TABLE, schema_cilium.TABLE, schema_volcano.TABLE),
 )
 NOT_DECLARED = "field not declared in schema"
 UNTYPED_SCALARS = frozenset({"quantity", "int-or-string"})
@@ -29,7 +37,7 @@ class FieldError:
 
 def schema_for(kind: Kind) -> Schema:
     """The schema of a whole object of this kind."""
-    return DEFINITIONS.get(kind.kind)
+    return DEFINITIONS.get(kind.own_name)
 
 
 def list_type(schema: Schema) -> str:

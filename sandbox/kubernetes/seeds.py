@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.kubernetes.kinds import RBAC_GROUP
+from sandbox.kubernetes.kinds import RBAC_GROUP, VOLCANO
+from sandbox.kubernetes.seeds_volcano import volcano
 
 DATA = Path(__file__).parent / "data"
-SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "kueue-system")
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 KUEUE_RELEASE = "v0.19.2"
 _SETTINGS = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -44,9 +45,9 @@ class NodeSpec:
     taints: tuple[tuple[str, str, str], ...] = ()
 
 
-def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
+def seeds(nodes: tuple[NodeSpec, ...], now: str, queueing: str) -> Iterator[dict[str, Any]]:
     """Every object of a new cluster, without uid; namespaces come before what is in them."""
-    for name in SYSTEM_NAMESPACES:
+    for name in (*SYSTEM_NAMESPACES, f"{queueing}-system"):
         yield _namespace(name)
     roles = json.loads((DATA / "roles.json").read_text())
     for name, rules in roles.items():
@@ -58,8 +59,7 @@ def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
             "subjects": [_group(g) for g in groups],
         }
     yield from _system_priorities()
-    yield _kueue()
-    yield _kueue_settings()
+    yield from volcano() if queueing == VOLCANO else (_kueue(), _kueue_settings())
     for spec in nodes:
         yield node(spec, now)
 

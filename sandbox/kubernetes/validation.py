@@ -12,9 +12,10 @@ from sandbox.kubernetes import (
     validation_objects,
     validation_pods,
     validation_rbac,
+    validation_volcano,
 )
 from sandbox.kubernetes.causes import Cause, forbidden_field, invalid_value, part, required, too_long
-from sandbox.kubernetes.kinds import KUEUE_GROUP, RBAC_GROUP, Kind
+from sandbox.kubernetes.kinds import KUEUE_GROUP, RBAC_GROUP, VOLCANO_GROUPS, Kind
 from sandbox.kubernetes.names import (
     dns_label,
     dns_subdomain,
@@ -52,6 +53,9 @@ CHECKS: Mapping[str, Check] = {
     "Pod": validation_pods.validate_pod,
     "Job": validation_pods.validate_job,
     "JobSet": validation_jobset.validate,
+    "VolcanoJob": validation_volcano.validate_job,
+    "Queue": validation_volcano.validate_queue,
+    "PodGroup": validation_volcano.validate_group,
 }
 UPDATE_CHECKS: Mapping[str, UpdateCheck] = {
     "PersistentVolumeClaim": validation_objects.validate_claim_update,
@@ -72,6 +76,8 @@ def check_quantities(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
     try:
         _read_quantities(schema_for(kind), obj)
     except QuantityError as error:
+        if kind.group in VOLCANO_GROUPS:
+            return kueue_rules.denied(f"mutate{kind.singular}.volcano.sh", str(error), 400)
         if not kind.builtin:
             return kueue_rules.bad_quantity(kind, str(error))
         meta = part(obj, "metadata")
@@ -102,14 +108,14 @@ def create_causes(kind: Kind, obj: dict[str, Any]) -> list[Cause]:
     found = metadata_causes(kind, part(obj, "metadata"))
     if kind.group == KUEUE_GROUP:
         return found + kueue_rules.schema_causes(kind, obj)
-    check = CHECKS.get(kind.kind)
+    check = CHECKS.get(kind.own_name)
     return found + (check(obj) if check else [])
 
 
 def update_causes(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
     """Everything wrong with storing the new object in place of the old, after defaulting."""
     found = metadata_update_causes(part(new, "metadata"), part(old, "metadata"))
-    check = UPDATE_CHECKS.get(kind.kind)
+    check = UPDATE_CHECKS.get(kind.own_name)
     if kind.group == KUEUE_GROUP:
         return [*found, *create_causes(kind, new), *kueue_rules.update_causes(kind, new, old)]
     fixed = check(new, old) if check else []
@@ -139,7 +145,7 @@ def metadata_causes(kind: Kind, meta: dict[str, Any]) -> list[Cause]:
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
     else:
-        rule = path_segment if kind.group == RBAC_GROUP else NAME_RULES.get(kind.kind, dns_subdomain)
+        rule = path_segment if kind.group == RBAC_GROUP else NAME_RULES.get(kind.own_name, dns_subdomain)
         found += [invalid_value("metadata.name", name, text) for text in rule(name)]
     for key, value in part(meta, "labels").items():
         found += [invalid_value("metadata.labels", key, text) for text in label_key(key)]

@@ -170,7 +170,7 @@ class Writes:
             metadata["namespace"] = target.namespace
         else:
             metadata.pop("namespace", None)
-        if kind.kind in _COUNTED or not kind.builtin:
+        if kind.own_name in _COUNTED or not kind.builtin:
             metadata["generation"] = 1
         obj = self.admission.limited(kind, {**obj, "metadata": metadata})
         self.admission.check_rights(kind, obj, call.who)
@@ -227,8 +227,8 @@ class Writes:
         if _same(live.obj, obj):
             return object_answer(kind, live, 200, headers)
         self.admission.check_rights(kind, obj, call.who)
-        self.admission.validated(kind, obj, live.obj)
         part = call.target.subresource if call.target else ""
+        self.admission.validated(kind, obj, live.obj, part)
         self.admission.judged(Attempt(kind, "UPDATE", call.who, obj, live.obj, part, dry_run=call.dry_run))
         self.admission.charged(kind, obj, live.obj, dry_run=call.dry_run)
         return object_answer(kind, self._keep(call, kind, obj, live), 200, headers)
@@ -268,7 +268,7 @@ def denial(user: str, what: Any) -> str:
 def _written(kind: Kind, stored: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """What of a stored object its writer wrote: the defaults of decoding count, later additions do not."""
     written = {**stored, "metadata": body.get("metadata") or {}}
-    if kind.kind == "Job":
+    if kind.own_name == "Job":
         template = {**stored["spec"]["template"], "metadata": body["spec"]["template"].get("metadata") or {}}
         written["spec"] = {k: v for k, v in stored["spec"].items() if k != "selector"} | {
             "template": template
