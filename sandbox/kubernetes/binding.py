@@ -31,7 +31,9 @@ def bind(store: Store, pod: Obj, node: str, *, by: str, manager: str) -> None:
     tell(store, bound, "Scheduled", said, by=by, manager=manager)
 
 
-def turn_away(store: Store, pod: Obj, why: str, *, by: str, manager: str) -> None:
+def turn_away(
+    store: Store, pod: Obj, why: str, *, by: str, manager: str, reason: str = "Unschedulable"
+) -> None:
     """Say why a pod has no node; what is said already is not said again."""
     if _said(pod) == why:
         return
@@ -41,7 +43,7 @@ def turn_away(store: Store, pod: Obj, why: str, *, by: str, manager: str) -> Non
         "lastProbeTime": None,
         "lastTransitionTime": timestamp(),
         "observedGeneration": 1,
-        "reason": "Unschedulable",
+        "reason": reason,
         "message": why,
     }
     write_status(store, POD, pod, {**pod["status"], "conditions": [condition]}, manager)

@@ -15,6 +15,10 @@ from sandbox.kubernetes.store import Obj, Store
 DENIED, BACK_OFF_SECONDS = "pull-denied", 5.0
 NO_REF = "no-such-ref"
 DIGEST = "a" * 64
+# As a container ends that is killed.
+KILLED = 137
+TOO_LONG = "DeadlineExceeded"
+DEADLINE = "Pod was active on the node longer than the specified deadline"
 PULL_FAILED, BACKING_OFF = "ErrImagePull", "ImagePullBackOff"
 _ACCESS = (
     "pull access denied, repository does not exist or may require authorization: "
@@ -65,6 +69,12 @@ class Kubelet:
     def end(status: Status, code: int) -> None:
         """End the containers with a code, in place."""
         _end(status, code)
+
+    def stop(self, status: Status, pod: Obj) -> None:
+        """End a pod that ran for longer than it may, in place; its containers are killed."""
+        _end(status, KILLED)
+        status |= {"reason": TOO_LONG, "message": DEADLINE}
+        self._tell(pod, TOO_LONG, DEADLINE)
 
     def kill(self, pod: Obj) -> None:
         """Say that the containers of a pod that goes are stopped."""

@@ -133,7 +133,10 @@ class Nodes:
             elif self._kubelet.backs_off(status):
                 self._plan(pod, due + BACK_OFF_SECONDS)
         elif phase_of(pod) == "Running":
-            self._kubelet.end(status, int(_number(pod, "test/exit-code") or 0))
+            if _is_too_long(pod):
+                self._kubelet.stop(status, pod)
+            else:
+                self._kubelet.end(status, int(_number(pod, "test/exit-code") or 0))
             self._spans.end(pod, due)
         write_status(self._store, POD, pod, status, KUBELET)
 
@@ -170,6 +173,17 @@ def _before_start(pod: Obj) -> float:
 
 def _run_for(pod: Obj) -> float | None:
     """Seconds that a pod runs; None is until it is deleted."""
+    wanted, most = _wants_to_run(pod), pod["spec"].get("activeDeadlineSeconds")
+    return wanted if most is None else float(most) if wanted is None else min(wanted, float(most))
+
+
+def _is_too_long(pod: Obj) -> bool:
+    """Whether a pod would run for longer than it may."""
+    wanted, most = _wants_to_run(pod), pod["spec"].get("activeDeadlineSeconds")
+    return most is not None and (wanted is None or wanted > float(most))
+
+
+def _wants_to_run(pod: Obj) -> float | None:
     said = _number(pod, "test/run-for")
     if said is not None:
         return said

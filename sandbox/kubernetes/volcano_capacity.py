@@ -50,6 +50,7 @@ class Share:
     # Nothing above these, nothing at all of what is not there.
     limit: Amounts
     deserved: Amounts
+    priority: int = 0
     allocated: Amounts = field(default_factory=dict)
     # What its groups that may have pods are to have at the least, and do not have yet.
     inqueue: Amounts = field(default_factory=dict)
@@ -84,9 +85,19 @@ class Share:
             if amount and name in self.deserved
         )
 
-    def is_over(self) -> bool:
-        """Whether the queue holds more than it deserves; what it deserves nothing of is not looked at."""
-        return any(self.allocated.get(name, 0) > amount for name, amount in self.deserved.items())
+    def is_over(self, request: Amounts) -> bool:
+        """Whether the queue holds more than it deserves of what a pod asks for; its deserts say of what."""
+        return any(
+            self.allocated.get(name, 0) > self.deserved[name]
+            for name, amount in request.items()
+            if amount and name in self.deserved
+        )
+
+    @property
+    def fraction(self) -> float:
+        """How much of what it deserves the queue holds, by the resource of which it holds the most."""
+        held = ((self.allocated.get(name, 0), amount) for name, amount in self.deserved.items())
+        return max((mine / amount if amount else float(mine > 0) for mine, amount in held), default=0.0)
 
     def take(self, request: Amounts, times: int = 1) -> None:
         """Count a pod in, or with -1 out."""
@@ -106,7 +117,9 @@ def share_of(queue: Mapping[str, Any], there: Amounts, guaranteed: Amounts) -> S
         is_open=part(queue, "status").get("state") == "Open",
         reclaimable=spec.get("reclaimable") is not False,
         limit=limit,
-        deserved=amounts_of(part(spec, "deserved")),
+        # A processor and memory that nobody names are deserved by nobody.
+        deserved={"cpu": 0, "memory": 0, **amounts_of(part(spec, "deserved"))},
+        priority=int(spec.get("priority") or 0),
     )
 
 

@@ -21,7 +21,7 @@ READY = frozenset({BOUND, RUNNING, SUCCEEDED})
 HOLDING = frozenset({BOUND, RUNNING})
 ENDED = frozenset({SUCCEEDED, FAILED})
 INQUEUE, UNKNOWN, COMPLETED = "Inqueue", "Unknown", "Completed"
-UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+SCHEDULABLE, UNSCHEDULABLE, SCHEDULED = "Schedulable", "Unschedulable", "Scheduled"
 NOT_ENOUGH = "NotEnoughResources"
 IS_READY = "tasks in gang are ready to be scheduled"
 NOT_READY, GROUP_READY = "pod group is not ready", "pod group is ready"
@@ -123,22 +123,21 @@ class Gang:
         said = f"{number}/{len(self.pods)} tasks in gang unschedulable: {word}, {all_}"
         waiting = self.of({PENDING})
         if waiting:
-            found = Counter(
-                "Schedulable" if _name(pod) in self.possible else UNSCHEDULABLE for pod in waiting
-            )
+            found = Counter(SCHEDULABLE if _name(pod) in self.possible else UNSCHEDULABLE for pod in waiting)
             said += f"; {PENDING}: {_histogram(found)}"
         if self.misfits:
             name, why = next(iter(self.misfits.items()))
             said += f". Origin reason is {name}: {why}"
         return said
 
-    def pod_message(self, pod: Obj) -> str:
-        """Why a pod has no node; empty while nobody tried to find one."""
+    def pod_reason(self, pod: Obj) -> tuple[str, str]:
+        """Reason and message of why a pod has no node; empty ones while nobody tried to find one."""
         name, metadata = _name(pod), pod["metadata"]
         if node := self.possible.get(name):
             where = f"{metadata['namespace']}/{name}"
-            return f"Pod {where} can possibly be assigned to {node}, once minAvailable is satisfied"
-        return self.misfits.get(name, "")
+            said = f"Pod {where} can possibly be assigned to {node}, once minAvailable is satisfied"
+            return SCHEDULABLE, said
+        return UNSCHEDULABLE, self.misfits.get(name, "")
 
 
 def status_of(pod: Obj) -> str:

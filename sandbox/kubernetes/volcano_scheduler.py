@@ -2,8 +2,8 @@
 
 After pkg/scheduler of volcano-sh/volcano 1.15: actions/{enqueue,allocate,reclaim}, plugins/{capacity,gang,priority},
 framework/{session.go,job_updater.go} and cache/cache.go, with the actions and plugins of `seeds_volcano.CONFIGURATION`.
-One look at a cluster follows another until nothing changes, and what was said before is not said again. Queues take
-their turns by name, and what reclaim evicts makes room for the whole of a group.
+One look at a cluster follows another until nothing changes, and what was said before is not said again. What reclaim
+evicts makes room for the whole of a group.
 """
 
 import uuid
@@ -106,8 +106,10 @@ class VolcanoScheduler:
             self._write(gang, self._status(gang))
             self._tell(gang)
             for pod in gang.of({PENDING}):
-                if why := gang.pod_message(pod):
-                    turn_away(self._store, pod, why, by=SCHEDULER, manager=VOLCANO_SCHEDULER)
+                reason, why = gang.pod_reason(pod)
+                if why:
+                    by, manager = SCHEDULER, VOLCANO_SCHEDULER
+                    turn_away(self._store, pod, why, by=by, manager=manager, reason=reason)
         for queue in list(self._store.objects(QUEUE)):
             status = {**part(dict(queue), "status"), "allocated": session.allocated(queue)}
             write_status(self._store, QUEUE, queue, status, VOLCANO_SCHEDULER)
@@ -216,9 +218,13 @@ class Session:
         return self._shares.get(gang.queue)
 
     def _in_order(self) -> Iterator[tuple[Share, Gang]]:
-        for name in sorted(self._shares):
-            mine = [gang for gang in self.gangs if gang.queue == name]
-            yield from ((self._shares[name], gang) for gang in sorted(mine, key=lambda one: one.order))
+        """Each group with its queue: the queue that holds the least of what it deserves has the next turn."""
+        waiting = {name: [gang for gang in self.gangs if gang.queue == name] for name in self._shares}
+        for gangs in waiting.values():
+            gangs.sort(key=lambda one: one.order, reverse=True)
+        while waiting := {name: gangs for name, gangs in waiting.items() if gangs}:
+            share = min((self._shares[name] for name in waiting), key=_turn)
+            yield share, waiting[share.name].pop()
 
     def enqueue(self) -> Iterator[tuple[Gang, str]]:
         """Let groups have pods for which their queue has room; the others are returned with what is lacking."""
@@ -292,7 +298,7 @@ class Session:
                 if any(one is victim for _, one in victims):
                     continue
                 theirs = self._shares[victim_gang.queue]
-                if not theirs.is_over():
+                if not theirs.is_over(request):
                     continue
                 theirs.take(request_of(dict(victim)), -1)
                 undo.append((theirs, request_of(dict(victim)), 1))
@@ -335,6 +341,10 @@ class Session:
         like = {"memory": BINARY}
         found = {word: written(held.get(word, 0), like.get(word, "1")) for word in ("cpu", "memory")}
         return found | {word: written(amount, like.get(word, "1")) for word, amount in held.items() if amount}
+
+
+def _turn(share: Share) -> tuple[int, float, str]:
+    return -share.priority, share.fraction, share.name
 
 
 def _members(store: Store) -> dict[tuple[str, str], list[Obj]]:
