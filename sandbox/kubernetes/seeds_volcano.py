@@ -26,7 +26,6 @@ tiers:
     enablePreemptable: false
   - name: conformance
 - plugins:
-  - name: overcommit
   - name: drf
     enablePreemptable: false
   - name: predicates
