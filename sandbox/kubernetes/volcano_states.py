@@ -86,8 +86,8 @@ def after_running(job: Obj, status: Status) -> str:
 
 
 def _is_short(task: dict[str, Any], status: Status) -> bool:
-    counted = part(part(status, "taskStatusCount"), str(task["name"]))
-    return bool(counted) and int(part(counted, "phase").get("Succeeded", 0)) < int(task["minAvailable"])
+    counted, least = part(part(status, "taskStatusCount"), str(task["name"])), task.get("minAvailable")
+    return bool(counted) and least is not None and int(part(counted, "phase").get("Succeeded", 0)) < least
 
 
 def after_restarting(job: Obj, status: Status) -> str:

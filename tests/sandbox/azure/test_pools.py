@@ -10,7 +10,7 @@ from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.containerservice import ContainerServiceClient
 
 from sandbox.azure_world import CLUSTER_IDENTITY_ID
-from sandbox.kubernetes.nodes import NODE
+from sandbox.kubernetes.binding import NODE
 from tests.sandbox.azure.running import GROUP, HERE, INSIDE, Running
 
 CLUSTER = "training-eastus"

@@ -17,7 +17,7 @@ def world() -> VolcanoWorld:
     return world
 
 
-def pod(world: VolcanoWorld, name: str, gpus: int = 1, **annotations: str) -> Any:
+def pod(world: VolcanoWorld, name: str, annotations: dict[str, str], gpus: int = 1) -> Any:
     container = {"name": "main", "image": "train:1", "resources": {"limits": {GPU: str(gpus)}}}
     spec = {"schedulerName": "volcano", "restartPolicy": "Never", "containers": [container]}
     metadata = {"name": name, "annotations": annotations}
@@ -25,7 +25,7 @@ def pod(world: VolcanoWorld, name: str, gpus: int = 1, **annotations: str) -> An
 
 
 def test_a_pod_gets_a_group_of_its_own_and_a_node(world: VolcanoWorld) -> None:
-    made = pod(world, "p", **{QUEUE_NAME: TEAM, "test/run-for": "5"})
+    made = pod(world, "p", {QUEUE_NAME: TEAM, "test/run-for": "5"})
     group = world.groups()[0]
     assert group["metadata"]["name"] == f"podgroup-{made['metadata']['uid']}"
     assert (group["spec"]["minMember"], group["spec"]["queue"]) == (1, TEAM)
@@ -40,16 +40,16 @@ def test_a_pod_gets_a_group_of_its_own_and_a_node(world: VolcanoWorld) -> None:
 
 
 def test_a_pod_without_an_annotation_is_in_the_queue_of_its_namespace(world: VolcanoWorld) -> None:
-    pod(world, "first")
+    pod(world, "first", {})
     note = {"metadata": {"annotations": {QUEUE_NAME: TEAM}}}
     world.send("PATCH", f"/api/v1/namespaces/{TEAM}", note)
-    pod(world, "second")
+    pod(world, "second", {})
     assert sorted(group["spec"]["queue"] for group in world.groups()) == ["default", TEAM]
 
 
 def test_a_pod_waits_while_its_queue_is_full(world: VolcanoWorld) -> None:
-    pod(world, "first", 3, **{QUEUE_NAME: TEAM})
-    pod(world, "second", 3, **{QUEUE_NAME: TEAM})
+    pod(world, "first", {QUEUE_NAME: TEAM}, 3)
+    pod(world, "second", {QUEUE_NAME: TEAM}, 3)
     world.pass_time()
     assert world.phases() == {"first": "Running", "second": "Pending"}
 
@@ -75,11 +75,11 @@ def test_a_pod_may_bring_a_group_that_is_there(world: VolcanoWorld) -> None:
     spec = {"minMember": 2, "queue": TEAM}
     body = {"apiVersion": SCHEDULING, "kind": "PodGroup", "metadata": {"name": "pair"}, "spec": spec}
     world.send("POST", f"/apis/{SCHEDULING}/namespaces/{TEAM}/podgroups", body)
-    pod(world, "first", **{GROUP_NAME: "pair"})
+    pod(world, "first", {GROUP_NAME: "pair"})
     world.pass_time()
     assert world.phases() == {"first": "Pending"}
 
-    pod(world, "second", **{GROUP_NAME: "pair"})
+    pod(world, "second", {GROUP_NAME: "pair"})
     world.pass_time()
 
     assert set(world.phases().values()) == {"Running"}

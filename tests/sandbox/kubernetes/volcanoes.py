@@ -121,7 +121,7 @@ class VolcanoWorld:
 
     def events(self, kind: str, namespace: str = TEAM) -> list[tuple[str, str, str]]:
         """Type, reason and message of what was told of objects of a kind."""
-        found = self.send("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
+        found: list[Any] = self.send("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
         return [
             (one["type"], one["reason"], one["message"])
             for one in found
