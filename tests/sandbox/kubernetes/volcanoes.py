@@ -107,7 +107,7 @@ class VolcanoWorld:
     def said(self, job: str, word: str = "Unschedulable", namespace: str = TEAM) -> tuple[str, str]:
         """Reason and message of a condition of a job's group."""
         conditions = self.group(job, namespace)["status"].get("conditions", [])
-        found = next((one for one in conditions if one["type"] == word), {})
+        found: dict[str, str] = next((one for one in conditions if one["type"] == word), {})
         return found.get("reason", ""), found.get("message", "")
 
     def pods(self, namespace: str = TEAM) -> list[Any]:
