@@ -1,6 +1,7 @@
-"""An offline Kubernetes API server with Kueue's objects: one ``Cluster`` per cluster, served over TLS.
+"""An offline Kubernetes API server with Kueue's objects or Volcano's: one ``Cluster`` per cluster, served over TLS.
 
     cluster = Cluster("dev", nodes=[NodeSpec("gpu-0", gpus=8)], tokens={"secret": Identity("ada", ("group-id",))})
+    Cluster("batch", queueing="volcano")  # its queues are Volcano's, and it has neither Kueue nor JobSet
     cluster.app                      # the ASGI application: `sandbox.serving` serves it over TLS
     cluster.dirty                    # something changed since the last snapshot() or restore()
     state = cluster.snapshot()       # JSON data; Cluster(..., state=state) or cluster.restore(state) brings it back

@@ -100,7 +100,7 @@ def answer(call: Call, groups: frozenset[str], *, has_visibility: bool) -> Answe
     """The answer to a path that names no object; raises 404 and 405 as the API server does."""
     path = call.path.rstrip("/") or "/"
     served = _with_visibility(groups) if has_visibility else _with_groups(groups)
-    body = _document(call, path, served)
+    body = _document(call, path, served, groups)
     if body is None:
         return _missing(path)
     if call.method not in {"GET", "HEAD"}:
@@ -108,11 +108,11 @@ def answer(call: Call, groups: frozenset[str], *, has_visibility: bool) -> Answe
     return body
 
 
-def _document(call: Call, path: str, data: Mapping[str, Any]) -> Answer | None:
+def _document(call: Call, path: str, data: Mapping[str, Any], installed: frozenset[str]) -> Answer | None:
     if path in _HEALTH:
         return text_answer(200, "ok")
     if path.startswith("/openapi/"):
-        return openapi.document(path, call.headers.get("accept", ""))
+        return openapi.document(path, call.headers.get("accept", ""), installed)
     if path == "/version":
         return json_answer(200, data["version"])
     if path in {"/api", "/apis"}:

@@ -236,3 +236,24 @@ def test_a_cluster_of_a_world_may_be_volcanos(tmp_path: Path) -> None:
     made = {(one["kind"], one["metadata"]["name"]) for one in cluster.snapshot()["objects"]}
     assert {("Queue", "default"), ("Node", "aks-a100-eastus-vmss000000")} <= made
     assert ("Namespace", "kueue-system") not in made
+
+
+def test_a_client_learns_which_fields_a_job_has(world: VolcanoWorld) -> None:
+    address = world.send("GET", "/openapi/v3")["paths"][f"apis/{BATCH}"]["serverRelativeURL"]
+    found = world.send("GET", address.partition("?")[0])["components"]["schemas"]
+    job = found["sh.volcano.batch.v1alpha1.Job"]
+    assert job["x-kubernetes-group-version-kind"] == [
+        {"group": "batch.volcano.sh", "kind": "Job", "version": "v1alpha1"}
+    ]
+    topology = job["properties"]["spec"]["properties"]["networkTopology"]["properties"]
+    assert topology["highestTierName"] == {"type": "string"}
+    assert job["properties"]["spec"]["properties"]["tasks"]["type"] == "array"
+
+
+def test_a_cluster_shows_the_schemas_of_its_own_queues(world: VolcanoWorld) -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    theirs = send(cluster, "GET", "/openapi/v3").json()["paths"]
+    ours = world.send("GET", "/openapi/v3")["paths"]
+    volcano, kueue = f"apis/{SCHEDULING}", "apis/kueue.x-k8s.io/v1beta2"
+    assert (volcano in ours, kueue in ours) == (True, False)
+    assert (volcano in theirs, kueue in theirs) == (False, True)
