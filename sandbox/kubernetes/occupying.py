@@ -7,22 +7,29 @@ from typing import Any
 
 from sandbox.kubernetes.calls import Answer, Call, json_answer
 from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.kinds import KUEUE, VOLCANO
 from sandbox.kubernetes.queueing import LOCAL_QUEUE, WORKLOAD
 from sandbox.kubernetes.status import bad_request
 from sandbox.kubernetes.store import Store
+from sandbox.kubernetes.volcano_occupying import occupy_queue
 
 GPU = "nvidia.com/gpu"
 SHAPE = "give {namespace, flavor, gpus}: names as text, gpus 0 or more; and, if you like, name and priority"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?")
 
 
-def occupy(store: Store, call: Call) -> Answer:
+def occupy(store: Store, call: Call, queueing: str = KUEUE) -> Answer:
     """Answer ``POST /sandbox/workloads {namespace, flavor, gpus}``: so many of a flavor are in use there from now on.
 
     It replaces what was said before for the same namespace and flavor, or under the same `name`; 0 ends it.
-    `priority` is the workload's, 0 unless it is given. 400 for what has no LocalQueue.
+    `priority` is the workload's, 0 unless it is given. 400 for what has no LocalQueue. Where queues are Volcano's,
+    which know neither flavors nor such priorities, a job is made of it, in the queue that is called as the namespace.
     """
     namespace, flavor, gpus, name, priority = _read(call)
+    if queueing == VOLCANO:
+        if not occupy_queue(store, namespace, name, gpus):
+            raise bad_request(f"{namespace} has no Queue")
+        return json_answer(200, {"namespace": namespace, "flavor": flavor, "gpus": gpus})
     queue = next(store.objects(LOCAL_QUEUE, namespace), None)
     if queue is None:
         raise bad_request(f"{namespace} has no LocalQueue")

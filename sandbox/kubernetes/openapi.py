@@ -27,7 +27,10 @@ PATCHES = (
     "application/apply-patch+yaml",
 )
 PROTOBUF = "proto-openapi.spec.v2"
-_ANY_SCALAR: dict[str, Any] = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+_ANY_SCALAR: dict[str, Any] = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+}
 _SCALARS: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
     "time": {"type": "string", "format": "date-time"},

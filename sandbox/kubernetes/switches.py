@@ -41,7 +41,7 @@ def _clear_faults(cluster: "Cluster", _call: Call) -> Answer:
 
 
 def _occupy(cluster: "Cluster", call: Call) -> Answer:
-    return occupy(cluster.store, call)
+    return occupy(cluster.store, call, cluster.queueing)
 
 
 def _interrupt(cluster: "Cluster", call: Call) -> Answer:

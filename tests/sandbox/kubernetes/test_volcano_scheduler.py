@@ -285,24 +285,28 @@ def test_queues_say_what_they_hold_and_the_root_what_all_do(world: VolcanoWorld)
     assert world.get_queue("root")["status"]["allocated"] == both
 
 
-def test_what_a_queue_deserves_is_taken_back(world: VolcanoWorld) -> None:
-    world.queue("lender", gpus=16, deserved=8)
-    world.send("PATCH", f"/apis/{SCHEDULING}/queues/{TEAM}", {"spec": {"deserved": {GPU: "8"}}})
-    world.job("guest", workers=2, gpus=8, policies=RESTART)
+@pytest.mark.parametrize(("guest", "lender"), [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("policies", [[], RESTART], ids=["stays short", "starts anew"])
+def test_what_a_queue_deserves_is_taken_back(guest: str, lender: str, policies: list[Any]) -> None:
+    world = VolcanoWorld()
+    for name in (guest, lender):
+        world.queue(name, gpus=16, deserved=8)
+    world.job("guest", workers=2, gpus=8, namespace=guest, policies=policies)
     world.pass_time()
-    assert set(world.phases().values()) == {"Running"}
+    assert set(world.phases(guest).values()) == {"Running"}
 
-    world.job("mine", workers=2, gpus=4, namespace="lender")
+    world.job("mine", workers=2, gpus=4, namespace=lender)
     world.pass_time()
 
-    assert set(world.phases("lender").values()) == {"Running"}
-    assert world.group("guest")["status"]["phase"] == "Inqueue"
-    assert world.get_job("guest")["status"]["retryCount"] == 1
-    assert ("Normal", "Evict", "reclaim") in world.events("PodGroup")
-    assert ("Normal", "Evict", "Pod is evicted, because of reclaim") in world.events("Pod")
-    world.send("DELETE", f"{world.jobs('lender')}/mine")
+    assert set(world.phases(lender).values()) == {"Running"}
+    assert world.get_queue(guest)["status"]["allocated"].get(GPU, "0") == ("0" if policies else "8")
+    assert ("Normal", "Evict", "reclaim") in world.events("PodGroup", guest)
+    assert ("Normal", "Evict", "Pod is evicted, because of reclaim") in world.events("Pod", guest)
+    world.send("DELETE", f"{world.jobs(lender)}/mine")
     world.pass_time()
-    assert set(world.phases().values()) == {"Running"}
+    world.pass_time()
+    assert set(world.phases(guest).values()) == {"Running"}
+    assert world.get_job("guest", guest)["status"].get("retryCount", 0) == len(policies)
 
 
 def test_nothing_is_taken_back_that_a_queue_deserves(world: VolcanoWorld) -> None:
