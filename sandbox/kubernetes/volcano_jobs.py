@@ -17,7 +17,7 @@ from sandbox.kubernetes.controllers_pods import POD, phase_of
 from sandbox.kubernetes.creating import create
 from sandbox.kubernetes.events import VOLCANO_CONTROLLERS, tell
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import VOLCANO_BATCH, Kind, builtin
+from sandbox.kubernetes.kinds import VOLCANO_BATCH, VOLCANO_SCHEDULING, Kind, builtin
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.statuses import write_object, write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
@@ -101,6 +101,8 @@ class VolcanoJobs:
                 self._requests.append(self._of_pod(change, owner))
             case ("", "resourcequotas" | "limitranges"):
                 self._requests += [Request(key) for key in self._blocked if key[0] == change.key[0]]
+            case (group, "queues") if group == VOLCANO_SCHEDULING:
+                self._requests += map(Request, self._blocked)
 
     def ask(self, key: Key, action: str) -> None:
         """Do something to a job that somebody asks for."""

@@ -275,7 +275,11 @@ class Session:
         return placed
 
     def reclaim(self) -> list[tuple[Gang, Obj]]:
-        """The pods that go, each with its group, so that groups run whose queues hold less than they deserve."""
+        """The pods that go, each with its group, so that groups run whose queues hold less than they deserve.
+
+        The gang plugin gives up none that its group needs, and so leaves the choice to the capacity plugin in the tier
+        below (Reclaimable in framework/session_plugins.go).
+        """
         evicted: list[tuple[Gang, Obj]] = []
         for share, gang in self._in_order():
             starves = gang.phase == INQUEUE and gang.is_whole() and not gang.is_ready()

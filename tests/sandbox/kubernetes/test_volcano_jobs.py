@@ -278,6 +278,73 @@ def test_pods_that_are_refused_are_told_of_and_made_once_there_is_room(world: Vo
     assert world.phase("train") == "Running"
 
 
+def test_a_job_that_starts_anew_in_a_closed_queue_waits_until_it_is_open(world: VolcanoWorld) -> None:
+    world.job("train", policies=RESTART)
+    world.pass_time()
+    world.command("Queue", TEAM, "CloseQueue")
+
+    world.send("DELETE", f"/api/v1/namespaces/{TEAM}/pods/train-worker-0")
+
+    assert (world.phase("train"), world.pods(), world.groups()) == ("Pending", [], [])
+    told = [message for _, reason, message in world.events("Job") if reason == "PodGroupError"]
+    assert told[0].startswith("Failed to create PodGroup, err: ")
+    assert "can only submit PodGroup to queue with state `Open`" in told[0]
+    world.command("Queue", TEAM, "OpenQueue")
+    world.pass_time()
+    assert world.phase("train") == "Running"
+
+
+def test_what_a_plugin_cannot_make_is_told_of(world: VolcanoWorld) -> None:
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"services": "0"}}}
+    world.send("POST", f"/api/v1/namespaces/{TEAM}/resourcequotas", quota)
+
+    world.job("train", plugins={"svc": []})
+
+    told = [message for _, reason, message in world.events("Job") if reason == "PluginError"]
+    assert told[0].startswith("Execute plugin when job add failed, err: ")
+    assert world.groups() == []
+
+
+def test_so_many_pods_may_be_enough(world: VolcanoWorld) -> None:
+    body = world.job_body("train", 1, 1, seconds=5, minSuccess=1)
+    body["spec"]["tasks"].append(world.job_body("x", 1, 1)["spec"]["tasks"][0] | {"name": "server"})
+    world.send("POST", world.jobs(), body)
+    world.pass_time()
+
+    world.pass_time(6)
+
+    assert world.phase("train") == "Completed"
+    assert set(world.phases()) == {"train-worker-0"}
+
+
+def test_too_few_good_ends_are_a_failure(world: VolcanoWorld) -> None:
+    body = world.job_body("train", 1, 1, seconds=5)
+    bad = world.job_body("x", 1, 1, seconds=5, code=1)["spec"]["tasks"][0] | {
+        "name": "bad",
+        "minAvailable": 0,
+    }
+    body["spec"]["tasks"].append(bad)
+    world.send("POST", world.jobs(), body)
+    world.send(
+        "POST",
+        world.jobs(),
+        {**body, "metadata": {"name": "strict"}, "spec": {**body["spec"], "minSuccess": 2}},
+    )
+    world.pass_time()
+    world.pass_time(6)
+    assert (world.phase("train"), world.phase("strict")) == ("Completed", "Failed")
+
+
+def test_a_job_without_replicas_goes_on(world: VolcanoWorld) -> None:
+    world.job("train", workers=1, gpus=1)
+    world.pass_time()
+    task = world.get_job("train")["spec"]["tasks"][0]
+    none = {"minAvailable": 0, "tasks": [task | {"replicas": 0, "minAvailable": 0}]}
+    world.send("PATCH", f"{world.jobs()}/train", {"spec": none})
+    world.pass_time()
+    assert (world.phase("train"), world.pods()) == ("Running", [])
+
+
 def test_a_pod_is_ended_that_runs_for_longer_than_it_may(world: VolcanoWorld) -> None:
     world.job("train", workers=1, pod={"activeDeadlineSeconds": 10})
     world.pass_time()
