@@ -20,12 +20,9 @@ ROOT = "/openapi/v3"
 VERSION_2 = "/openapi/v2"
 INFO = {"title": "Kubernetes", "version": "v1.36.2"}
 QUERIES = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
-PATCHES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-)
+PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+# Only builtin kinds know how their lists are merged by it.
+STRATEGIC = "application/strategic-merge-patch+json"
 PROTOBUF = "proto-openapi.spec.v2"
 _ANY_SCALAR: dict[str, Any] = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -134,8 +131,9 @@ def _operation(kind: Kind, verb: str, version: int) -> dict[str, Any]:
         "x-kubernetes-action": verb,
         "x-kubernetes-group-version-kind": {"group": kind.group, "kind": kind.kind, "version": kind.version},
     }
+    patches = (*PATCHES, STRATEGIC) if kind.builtin else PATCHES
     if verb == "patch" and version == 3:
-        found["requestBody"] = {"content": {media: {"schema": {"type": "object"}} for media in PATCHES}}
+        found["requestBody"] = {"content": {media: {"schema": {"type": "object"}} for media in patches}}
     elif verb == "patch":
-        found["consumes"] = list(PATCHES)
+        found["consumes"] = list(patches)
     return found

@@ -56,6 +56,16 @@ def test_kubectl_learns_that_the_server_checks_fields_itself(kubectl: Kubectl, g
     assert ["fieldValidation" in [each["name"] for each in one["parameters"]] for one in of_kind] == [True]
 
 
+@pytest.mark.parametrize(
+    ("group", "is_merged"), [("apis/batch/v1", True), ("apis/kueue.x-k8s.io/v1beta2", False)]
+)
+def test_only_builtin_kinds_are_patched_strategically(kubectl: Kubectl, group: str, is_merged: bool) -> None:
+    document = kubectl.send("GET", f"/openapi/v3/{group}").json()
+    patches = [item["patch"] for item in document["paths"].values() if "patch" in item]
+    strategic = "application/strategic-merge-patch+json"
+    assert {strategic in one["requestBody"]["content"] for one in patches} == {is_merged}
+
+
 def test_the_old_document_is_there_in_json_and_refused_in_protobuf(kubectl: Kubectl) -> None:
     found = kubectl.send("GET", "/openapi/v2").json()
     assert found["swagger"] == "2.0"
