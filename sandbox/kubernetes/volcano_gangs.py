@@ -24,6 +24,7 @@ INQUEUE, UNKNOWN, COMPLETED = "Inqueue", "Unknown", "Completed"
 SCHEDULABLE, UNSCHEDULABLE, SCHEDULED = "Schedulable", "Unschedulable", "Scheduled"
 NOT_ENOUGH = "NotEnoughResources"
 IS_READY = "tasks in gang are ready to be scheduled"
+ALL_UNAVAILABLE = "all nodes are unavailable"
 NOT_READY, GROUP_READY = "pod group is not ready", "pod group is ready"
 
 
@@ -131,13 +132,13 @@ class Gang:
         return said
 
     def pod_reason(self, pod: Obj) -> tuple[str, str]:
-        """Reason and message of why a pod has no node; empty ones while nobody tried to find one."""
+        """Reason and message of why a pod has no node, also where nobody tried to find one."""
         name, metadata = _name(pod), pod["metadata"]
         if node := self.possible.get(name):
             where = f"{metadata['namespace']}/{name}"
             said = f"Pod {where} can possibly be assigned to {node}, once minAvailable is satisfied"
             return SCHEDULABLE, said
-        return UNSCHEDULABLE, self.misfits.get(name, "")
+        return UNSCHEDULABLE, self.misfits.get(name, ALL_UNAVAILABLE)
 
 
 def status_of(pod: Obj) -> str:

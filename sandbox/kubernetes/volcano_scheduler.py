@@ -106,9 +106,9 @@ class VolcanoScheduler:
             self._write(gang, self._status(gang))
             self._tell(gang)
             for pod in gang.of({PENDING}):
-                reason, why = gang.pod_reason(pod)
-                if why:
+                if not is_gated(pod):
                     by, manager = SCHEDULER, VOLCANO_SCHEDULER
+                    reason, why = gang.pod_reason(pod)
                     turn_away(self._store, pod, why, by=by, manager=manager, reason=reason)
         for queue in list(self._store.objects(QUEUE)):
             status = {**part(dict(queue), "status"), "allocated": session.allocated(queue)}

@@ -50,6 +50,8 @@ def test_a_group_that_does_not_fit_gets_no_node_at_all() -> None:
     pods = [pod for pod in world.pods() if pod["metadata"]["name"].startswith("gang")]
     assert [pod["spec"].get("nodeName") for pod in pods] == [None, None]
     why = f"0/4 nodes are unavailable: 4 Insufficient {GPU}."
+    untried = ("Unschedulable", "all nodes are unavailable")
+    assert [scheduled(pod) for pod in pods] == [("Unschedulable", why), untried]
     counts = "2 Pending, 2 minAvailable; Pending: 2 Unschedulable"
     said = f"pod group is not ready, {counts}. Origin reason is gang-worker-0: {why}"
     assert world.group("gang")["status"]["phase"] == "Inqueue"
