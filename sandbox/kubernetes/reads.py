@@ -46,7 +46,7 @@ def selector_of(call: Call, kind: Kind) -> Callable[[Obj], bool] | None:
     if not labels and not fields:
         return None
     match_labels = selectors.parse_labels(labels)
-    match_fields = selectors.parse_fields(fields, kind.plural)
+    match_fields = selectors.parse_fields(fields, kind.qualified_plural)
     return lambda obj: match_labels(obj["metadata"].get("labels") or {}) and match_fields(obj)
 
 

@@ -97,7 +97,7 @@ _EXTRA_FIELDS = {
     ),
     "namespaces": ("status.phase",),
     "secrets": ("type",),
-    "jobs": ("status.successful",),
+    "jobs.batch": ("status.successful",),
     "nodes": ("spec.unschedulable",),
 }
 

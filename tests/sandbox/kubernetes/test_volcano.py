@@ -257,3 +257,14 @@ def test_a_cluster_shows_the_schemas_of_its_own_queues(world: VolcanoWorld) -> N
     volcano, kueue = f"apis/{SCHEDULING}", "apis/kueue.x-k8s.io/v1beta2"
     assert (volcano in ours, kueue in ours) == (True, False)
     assert (volcano in theirs, kueue in theirs) == (False, True)
+
+
+def test_jobs_are_chosen_by_their_own_fields_alone(world: VolcanoWorld) -> None:
+    world.job("a", 1, 1, queue="default")
+    query = {"fieldSelector": "metadata.name=a"}
+    found = call(world.cluster.app, "GET", world.jobs(), query, HEADERS, b"").json()
+    assert [one["metadata"]["name"] for one in found["items"]] == ["a"]
+    query = {"fieldSelector": "status.successful=1"}
+    assert call(world.cluster.app, "GET", world.jobs(), query, HEADERS, b"").status == 400
+    path = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
+    assert call(world.cluster.app, "GET", path, query, HEADERS, b"").status == 200
