@@ -56,18 +56,27 @@ def group_spec(job: Obj, priorities: Mapping[str, int]) -> Object:
 
 
 def _least_resources(job: Obj, priorities: Mapping[str, int]) -> Object:
-    """What the pods ask for that have to run at the least, those of the highest priority first."""
+    """What the pods ask for that have to run at the least, those of the highest priority first.
+
+    What every task needs comes before what only fills up (CalcFirstCountResources and CalcPGMinResources in
+    job_controller_util.go).
+    """
 
     def priority(task: Object) -> int:
         return -priorities.get(str(_pod_spec(task).get("priorityClassName")), 0)
 
-    left, total = int(job["spec"].get("minAvailable", 0)), dict[str, str]()
-    for task in sorted(tasks_of(job), key=priority):
-        count = min(left, int(task.get("replicas", 0)))
-        left -= count
-        for name, amount in quota_usage(_pod_spec(task)).items():
-            for _ in range(count):
-                total[name] = add(total.get(name), amount)
+    tasks, wanted = sorted(tasks_of(job), key=priority), int(job["spec"].get("minAvailable", 0))
+    counts = [int(one.get("replicas", 0)) for one in tasks]
+    least = [least_of(one) for one in tasks]
+    spare = [replicas - own for replicas, own in zip(counts, least, strict=True)]
+    total = dict[str, str]()
+    for turn in [counts] if wanted < sum(least) else [least, spare]:
+        for task, most in zip(tasks, turn, strict=True):
+            count = min(wanted, most)
+            wanted -= count
+            for name, amount in quota_usage(_pod_spec(task)).items():
+                for _ in range(count):
+                    total[name] = add(total.get(name), amount)
     return total
 
 
@@ -173,11 +182,19 @@ def host_files(job: Obj) -> dict[str, str]:
     """What stands in the ConfigMap of the svc plugin: the names of all pods of each task."""
     found: dict[str, str] = {}
     for task in tasks_of(job):
-        hosts = [f"{name}.{job['metadata']['name']}" for name in pod_names(job, task)]
-        found[f"{task['name']}.host"] = "\n".join(hosts)
+        pod = _pod_spec(task)
+        names = [pod["hostname"]] if pod.get("hostname") else pod_names(job, task)
+        hosts = [f"{name}.{pod.get('subdomain') or job['metadata']['name']}" for name in names]
+        found[f"{str(task['name']).replace('-', '_')}.host"] = "\n".join(hosts)
         found[f"VC_{_shouted(task)}_HOSTS"] = ",".join(hosts)
         found[f"VC_{_shouted(task)}_NUM"] = str(len(hosts))
     return found
+
+
+def svc_says(job: Obj, flag: str) -> bool:
+    """Whether a flag of the svc plugin is set (addFlags in svc.go)."""
+    said = part(dict(job["spec"]), "plugins").get("svc") or []
+    return any(one.lstrip("-") in (flag, f"{flag}=true") for one in said)
 
 
 def selector_of(job: Obj) -> dict[str, str]:
@@ -189,12 +206,9 @@ def selector_of(job: Obj) -> dict[str, str]:
 def service_spec(job: Obj) -> Object:
     """The Service without an address of its own that gives pods their names."""
     port = {"name": "placeholder-volcano", "port": 1, "protocol": "TCP", "targetPort": 1}
-    return {
-        "clusterIP": "None",
-        "ports": [port],
-        "publishNotReadyAddresses": True,
-        "selector": selector_of(job),
-    }
+    spec = {"clusterIP": "None", "ports": [port], "selector": selector_of(job)}
+    early = svc_says(job, "publish-not-ready-addresses")
+    return {**spec, "publishNotReadyAddresses": True} if early else spec
 
 
 def network_spec(job: Obj) -> Object:

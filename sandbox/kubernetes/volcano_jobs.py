@@ -32,6 +32,7 @@ from sandbox.kubernetes.volcano_children import (
     pod_names,
     pod_of,
     service_spec,
+    svc_says,
 )
 from sandbox.kubernetes.volcano_job_rules import least_of
 from sandbox.kubernetes.volcano_states import (
@@ -279,11 +280,13 @@ class VolcanoJobs:
             status["controlledResources"] = {f"plugin-{name}": name for name in plugins}
         if "svc" in plugins:
             name = job["metadata"]["name"]
-            for kind, called, body in (
+            made: list[tuple[Kind, str, dict[str, Any]]] = [
                 (CONFIG_MAP, f"{name}-svc", {"data": host_files(job)}),
                 (SERVICE, name, {"spec": service_spec(job)}),
-                (NETWORK, name, {"spec": network_spec(job)}),
-            ):
+            ]
+            if not svc_says(job, "disable-network-policy"):
+                made.append((NETWORK, name, {"spec": network_spec(job)}))
+            for kind, called, body in made:
                 if self._store.get(kind, job["metadata"]["namespace"], called) is None:
                     head = {"name": called, "namespace": job["metadata"]["namespace"]}
                     self._create(kind, {**head, "ownerReferences": [owned_by(job)]}, body)

@@ -82,7 +82,8 @@ def test_a_pod_knows_its_job_its_group_and_its_number(world: VolcanoWorld) -> No
 def test_the_svc_plugin_gives_pods_names_until_the_job_ends(world: VolcanoWorld) -> None:
     world.job("train", seconds=5, plugins={"svc": []})
     service = world.send("GET", f"/api/v1/namespaces/{TEAM}/services/train")
-    assert (service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]) == ("None", True)
+    assert service["spec"]["clusterIP"] == "None"
+    assert "publishNotReadyAddresses" not in service["spec"]
     hosts = world.send("GET", f"/api/v1/namespaces/{TEAM}/configmaps/train-svc")["data"]
     assert hosts["VC_WORKER_HOSTS"] == "train-worker-0.train,train-worker-1.train"
     assert hosts["VC_WORKER_NUM"] == "2"
@@ -97,6 +98,28 @@ def test_the_svc_plugin_gives_pods_names_until_the_job_ends(world: VolcanoWorld)
     assert (
         world.ask("GET", f"/apis/networking.k8s.io/v1/namespaces/{TEAM}/networkpolicies/train").status == 404
     )
+
+
+def test_the_svc_plugin_takes_flags(world: VolcanoWorld) -> None:
+    flags = ["--publish-not-ready-addresses", "--disable-network-policy=true"]
+    world.job("train", plugins={"svc": flags}, task={"name": "my-task"})
+    service = world.send("GET", f"/api/v1/namespaces/{TEAM}/services/train")
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    policies = f"/apis/networking.k8s.io/v1/namespaces/{TEAM}/networkpolicies"
+    assert world.ask("GET", f"{policies}/train").status == 404
+    hosts = world.send("GET", f"/api/v1/namespaces/{TEAM}/configmaps/train-svc")["data"]
+    assert hosts["my_task.host"] == "train-my-task-0.train\ntrain-my-task-1.train"
+
+
+def test_a_group_needs_what_each_task_needs_before_what_only_fills_up(world: VolcanoWorld) -> None:
+    body = world.job_body("train", workers=3, gpus=1)
+    worker = body["spec"]["tasks"][0]
+    container = {**worker["template"]["spec"]["containers"][0], "resources": {"limits": {GPU: "4"}}}
+    leader = {"name": "leader", "replicas": 1, "minAvailable": 1}
+    leader["template"] = {"spec": {**worker["template"]["spec"], "containers": [container]}}
+    body["spec"] |= {"minAvailable": 3, "tasks": [{**worker, "minAvailable": 1}, leader]}
+    world.send("POST", world.jobs(), body)
+    assert world.group("train")["spec"]["minResources"][GPU] == "6"
 
 
 def test_no_pod_is_made_before_the_group_may_have_any(world: VolcanoWorld) -> None:
