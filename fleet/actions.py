@@ -19,7 +19,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
-from fleet import dedicated_nodes, repositories
+from fleet import dedicated_nodes, queueing, repositories
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
@@ -54,6 +54,7 @@ CLUSTER_FIELDS = frozenset(
         "prometheus",
         "certificate_authority",
         "azure_id",
+        "queueing",
         *repositories.FIELDS,
     }
 )
@@ -145,6 +146,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     actor = _manages_clusters(by)
     cluster = Cluster(name=name, borrow_percent=DEFAULT_BORROW_PERCENT)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
+    queueing.check_new(cluster)
     _check_kubeconfig(cluster)
     repositories.check_repository(cluster)
     _check_authority(cluster)
@@ -158,13 +160,18 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
 
 @transaction.atomic
 def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Cluster:
-    """Change a cluster, never its name: namespaces and queues carry it. Raises NoRight or BadInput."""
+    """Change a cluster, never its name or whose queues it has: namespaces carry them.
+
+    Raises NoRight, BadInput or Conflict naming the field.
+    """
     actor = _manages_clusters(by)
     cluster = _locked(cluster_id)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
+    queueing.check_fixed(changed)
     if {"kubeconfig", "context"} & changed.keys():
         _check_kubeconfig(cluster)
     if repositories.FIELDS & changed.keys():
+        queueing.check_delivery(cluster)
         repositories.check_repository(cluster)
     if "certificate_authority" in changed:
         _check_authority(cluster)
@@ -207,6 +214,7 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     flavor = Flavor(cluster=_locked(cluster.pk), name=name)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    queueing.check_resource(flavor)
     _check_apart(flavor)
     _check_told(flavor, changed)
     _check_pool(flavor, changed)
@@ -247,6 +255,7 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
     _check_told(flavor, changed)
     _check_pool(flavor, changed)
     if {"resource", "dedicated_to"} & changed.keys():
+        queueing.check_resource(flavor)
         _check_free_to_change(flavor, changed)
     if changed:
         if "gpus_total" in changed:

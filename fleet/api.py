@@ -122,7 +122,9 @@ class PartSerializer(serializers.Serializer[Any]):
     """A part of a cluster that has to work."""
 
     name = serializers.CharField(
-        source="part", help_text="API server, Kueue, Webhooks, Kueue's settings, Ways out by name or Nodes."
+        source="part",
+        help_text="API server, Kueue or Volcano, Webhooks, Kueue's or Volcano's settings, Volcano's guards, "
+        "Ways out by name, or Nodes.",
     )
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
     words = serializers.CharField()
@@ -135,6 +137,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     title = serializers.CharField()
     region = serializers.CharField()
     purpose = serializers.ChoiceField(choices=Cluster.Purpose.choices)
+    queueing = serializers.ChoiceField(
+        choices=Cluster.Queueing.choices, help_text="Whose queues its jobs wait in."
+    )
     delivery = serializers.ChoiceField(choices=Cluster.Delivery.choices)
     git_url = serializers.CharField()
     git_branch = serializers.CharField()
@@ -145,7 +150,8 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     parts = PartSerializer(many=True, help_text="What was seen of each part at the last look.")
     message = serializers.CharField()
     version = serializers.CharField()
-    kueue_version = serializers.CharField(help_text="Empty until a worker has looked.")
+    kueue_version = serializers.CharField(help_text="Empty until a worker has looked, and with Volcano.")
+    volcano_version = serializers.CharField(help_text="Empty until a worker has looked, and with Kueue.")
     last_contact_at = serializers.DateTimeField(allow_null=True)
     looked_at = serializers.DateTimeField(allow_null=True)
     cohort = serializers.CharField()
@@ -250,6 +256,11 @@ class ClusterChangeSerializer(StrictSerializer):
     title = Text(max_length=80)
     region = Text(max_length=40)
     purpose = Choice(choices=Cluster.Purpose.choices)
+    queueing = Choice(
+        choices=Cluster.Queueing.choices,
+        required=False,
+        help_text="Whose queues its jobs wait in, Kueue's unless it says otherwise; it stays as it was registered.",
+    )
     kubeconfig = Text(
         max_length=200,
         required=False,

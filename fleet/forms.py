@@ -23,6 +23,7 @@ KEPT = (
     "outside_by_name",
     "kubelogin_server_id",
     "on_drift",
+    "queueing",
     "delivery",
     "git_branch",
     "git_way",
@@ -58,7 +59,7 @@ class LabelsField(forms.CharField):
 # Fields of several lines.
 LONG = frozenset({"shared_services", "egress", "certificate_authority", "run_variables"})
 SECTIONS = (
-    ("What it is", ("name", "title", "region", "purpose", "dedicated_to", "enabled")),
+    ("What it is", ("name", "title", "region", "purpose", "queueing", "dedicated_to", "enabled")),
     (
         "How the portal reaches it",
         ("kubeconfig", "context", "azure_id", "writes_per_second", "most_at_once", "on_drift"),
@@ -114,6 +115,7 @@ class ClusterForm(_ClusterForm):
             "title",
             "region",
             "purpose",
+            "queueing",
             "kubeconfig",
             "context",
             "azure_id",
@@ -150,6 +152,7 @@ class ClusterForm(_ClusterForm):
             "certificate_authority": "Its certificate authority",
             "kubeconfig": "Kubeconfig file",
             "cohort": "Cohort",
+            "queueing": "Whose queues it has",
             "borrow_percent": "May borrow, percent of its own",
             "enabled": "Takes teams and requests",
             "title": "Name for people",
@@ -174,6 +177,8 @@ class ClusterForm(_ClusterForm):
         }
         help_texts = {
             "name": NAME_HELP,
+            "queueing": "What lets jobs in there; it stays for ever. With Volcano each kind of GPU has a resource of "
+            "its own, nothing is delivered by Git, and there are no notebooks.",
             "enabled": "Without it nobody new comes and nobody asks for more; who is there stays, and is looked after.",
             "writes_per_second": "All workers together; a new team may be ahead by ten seconds. 20 spares other users.",
             "most_at_once": "More are faster; a cluster that does not answer never has more than one.",
@@ -184,7 +189,7 @@ class ClusterForm(_ClusterForm):
             "context": "Empty for the file’s current context.",
             "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
             "Empty for a cluster that is not in Azure.",
-            "cohort": "Teams of one cohort lend each other idle GPUs.",
+            "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano all teams do.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
             "outside_by_name": "Cilium’s DNS proxy enforces them; each look finds out whether it is there. On AKS it "
@@ -202,11 +207,12 @@ class ClusterForm(_ClusterForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance.pk:
-            del self.fields["name"]
+            del self.fields["name"], self.fields["queueing"]
         else:
             self.initial["borrow_percent"] = DEFAULT_BORROW_PERCENT
         for name in KEPT:
-            self.fields[name].required = False
+            if name in self.fields:
+                self.fields[name].required = False
         say_all_teams(self.fields["dedicated_to"])
 
     def sections(self) -> list[Section]:

@@ -67,6 +67,10 @@ class Cluster(Row):
         APPLY = "apply", "Server-side apply"
         GIT = "git", "A Git repository that Flux or Argo CD follows"
 
+    class Queueing(models.TextChoices):
+        KUEUE = "kueue", "Kueue"
+        VOLCANO = "volcano", "Volcano"
+
     class OnDrift(models.TextChoices):
         REPAIR = "repair", "Put it right at once"
         ASK = "ask", "Ask a platform lead"
@@ -85,6 +89,10 @@ class Cluster(Row):
     region = models.CharField(max_length=40)
     purpose = models.CharField(max_length=20, choices=Purpose.choices)
     delivery = models.CharField(max_length=10, choices=Delivery.choices, default=Delivery.APPLY)
+    # Whose queues its jobs wait in: chosen when it is registered, and fixed.
+    queueing = models.CharField(
+        max_length=10, choices=Queueing.choices, default=Queueing.KUEUE, db_default="kueue"
+    )
     kubeconfig = models.CharField(max_length=200, blank=True)
     context = models.CharField(max_length=100, blank=True)
     cohort = models.CharField(max_length=60, default="quartermaster")
@@ -139,6 +147,7 @@ class Cluster(Row):
     message = models.CharField(max_length=600, blank=True)
     version = models.CharField(max_length=40, blank=True)
     kueue_version = models.CharField(max_length=40, blank=True, default="", db_default="")
+    volcano_version = models.CharField(max_length=40, blank=True, default="", db_default="")
     last_contact_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
 
@@ -168,6 +177,10 @@ class Cluster(Row):
                 condition=Q(capacity_doubt="", doubted_looks=0)
                 | (~Q(capacity_doubt="") & Q(doubted_looks__gte=1)),
                 name="a_doubted_list_of_nodes_has_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(queueing="kueue") | Q(queueing="volcano", delivery="apply"),
+                name="a_cluster_with_volcano_is_written_to_directly",
             ),
             models.CheckConstraint(condition=Q(name__regex=SLUG), name="a_cluster_name_is_a_dns_label"),
             models.CheckConstraint(
@@ -202,6 +215,16 @@ class Cluster(Row):
         return self.delivery == self.Delivery.APPLY
 
     @property
+    def has_volcano(self) -> bool:
+        """Whether its queues are Volcano's."""
+        return self.queueing == self.Queueing.VOLCANO
+
+    @property
+    def queue_version(self) -> str:
+        """The release of what keeps its queues; empty until a worker has looked."""
+        return self.volcano_version if self.has_volcano else self.kueue_version
+
+    @property
     def is_observed(self) -> bool:
         """Whether the portal can look at the cluster itself, not at its repository alone."""
         return self.is_written_to or bool(self.kubeconfig)
@@ -215,7 +238,7 @@ class Cluster(Row):
 
     @property
     def broken_parts(self) -> list[dict[str, str]]:
-        """The parts that did not work at the last look: API server, Kueue, its webhooks, nodes."""
+        """The parts that did not work at the last look: API server, Kueue or Volcano, its webhooks, nodes."""
         return [part for part in self.parts if part["state"] == "bad"]
 
     @property
@@ -244,6 +267,8 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
 
 class Flavor(Row):
     """A kind of GPU capacity on a cluster: Kueue's ResourceFlavor with a product, a size and a price.
+
+    Volcano counts resources and knows no flavors: on a cluster with it no two have the same resource.
 
     `allocated` is moved only by conditional update, so that two grants can never take the same GPU.
     """

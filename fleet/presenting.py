@@ -26,9 +26,14 @@ UNSEEN: Mapping[bool, tuple[str, str]] = {
 BROKEN: Mapping[str, str] = {
     "API server": "Does not answer",
     "Kueue": "Kueue is down",
+    "Volcano": "Volcano is down",
+    "Volcano's settings": "Volcano is set up otherwise",
+    "Volcano's guards": "Not guarded",
     "Webhooks": "Webhooks are down",
+    "Ways out by name": "Names stay shut",
     "Nodes": "No node is ready",
 }
+QUEUES = ("Kueue", "Volcano")
 REFUSALS = ("401", "403", "unauthorized", "forbidden")
 
 
@@ -80,7 +85,7 @@ def counts(cluster: Cluster) -> list[Note]:
 
 def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, or takes no teams."""
-    if cluster.reachable is False and "Kueue" in cluster.message.partition(":")[0]:
+    if cluster.reachable is False and any(name in cluster.message.partition(":")[0] for name in QUEUES):
         return "bad", "Cannot be used"
     if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
         return "bad", "Refuses us"

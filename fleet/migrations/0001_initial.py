@@ -47,6 +47,15 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
+                (
+                    "queueing",
+                    models.CharField(
+                        choices=[("kueue", "Kueue"), ("volcano", "Volcano")],
+                        db_default="kueue",
+                        default="kueue",
+                        max_length=10,
+                    ),
+                ),
                 ("kubeconfig", models.CharField(blank=True, max_length=200)),
                 ("context", models.CharField(blank=True, max_length=100)),
                 ("cohort", models.CharField(default="quartermaster", max_length=60)),
@@ -114,6 +123,7 @@ class Migration(migrations.Migration):
                 ("message", models.CharField(blank=True, max_length=600)),
                 ("version", models.CharField(blank=True, max_length=40)),
                 ("kueue_version", models.CharField(blank=True, db_default="", default="", max_length=40)),
+                ("volcano_version", models.CharField(blank=True, db_default="", default="", max_length=40)),
                 ("last_contact_at", models.DateTimeField(null=True)),
                 ("looked_at", models.DateTimeField(null=True)),
                 ("identity", models.CharField(blank=True, db_default="", default="", max_length=64)),
@@ -155,6 +165,14 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_doubted_list_of_nodes_has_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("queueing", "kueue"),
+                            models.Q(("delivery", "apply"), ("queueing", "volcano")),
+                            _connector="OR",
+                        ),
+                        name="a_cluster_with_volcano_is_written_to_directly",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),

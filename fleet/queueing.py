@@ -1,0 +1,52 @@
+"""What follows from whose queues a cluster has: Kueue's, or Volcano's, which know neither flavors nor Git here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fleet.models import Cluster, Flavor
+from web.refusals import BadInput, Conflict
+
+# What the portal does not do yet with a cluster whose queues are Volcano's; empty once it does everything.
+NOT_YET = "The portal does not look after clusters with Volcano yet."
+
+
+def check_new(cluster: Cluster) -> None:
+    """Refuse queues that the portal cannot keep; raises BadInput naming the field."""
+    if cluster.has_volcano and NOT_YET:
+        raise BadInput(NOT_YET, code="not_possible", field="queueing")
+    check_delivery(cluster)
+
+
+def check_fixed(changed: Mapping[str, Any]) -> None:
+    """Refuse other queues than at the registration: namespaces, quotas and runs are made for those of one kind."""
+    if "queueing" in changed:
+        raise Conflict(
+            "Whose queues a cluster has is chosen when it is registered. Register it anew, under another name, once "
+            "no team is on it.",
+            code="queueing_fixed",
+            field="queueing",
+        )
+
+
+def check_delivery(cluster: Cluster) -> None:
+    """Refuse delivery by Git where the queues are Volcano's."""
+    if cluster.has_volcano and cluster.delivery == Cluster.Delivery.GIT:
+        raise BadInput(
+            "The portal writes to a cluster with Volcano directly: it delivers Kueue's objects alone through Git.",
+            code="not_by_git",
+            field="delivery",
+        )
+
+
+def check_resource(flavor: Flavor) -> None:
+    """Refuse a second kind of GPU of one resource where the queues are Volcano's, which count by resource alone."""
+    if not flavor.cluster.has_volcano:
+        return
+    other = flavor.cluster.flavors.exclude(pk=flavor.pk).filter(resource=flavor.resource).first()
+    if other is not None:
+        raise Conflict(
+            f"Volcano’s queues count {flavor.resource} and cannot tell {other.name} from another kind of it. On a "
+            "cluster with Volcano each kind of GPU has a resource of its own.",
+            code="resource_taken",
+            field="resource",
+        )
