@@ -141,10 +141,11 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     """Add a cluster; a worker looks at it within a minute. Raises NoRight, BadInput or Conflict naming the field.
 
     `values` may hold what CLUSTER_FIELDS names; `kubeconfig` is the plain name of a file in the configured folder.
-    Teams may borrow as much again as they hold, unless it says otherwise.
+    Teams may borrow as much again as they hold, unless it says otherwise or its queues are Volcano's.
     """
     actor = _manages_clusters(by)
-    cluster = Cluster(name=name, borrow_percent=DEFAULT_BORROW_PERCENT)
+    lends = values.get("queueing") != Cluster.Queueing.VOLCANO
+    cluster = Cluster(name=name, borrow_percent=DEFAULT_BORROW_PERCENT if lends else 0)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     queueing.check_new(cluster)
     _check_kubeconfig(cluster)
@@ -176,6 +177,7 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     if "certificate_authority" in changed:
         _check_authority(cluster)
     _check_around(cluster)
+    queueing.check_borrowing(cluster)
     if "run_variables" in changed:
         _check_variables(cluster)
     _check_names(cluster, changed)

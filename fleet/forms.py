@@ -178,7 +178,7 @@ class ClusterForm(_ClusterForm):
         help_texts = {
             "name": NAME_HELP,
             "queueing": "What lets jobs in there; it stays for ever. With Volcano each kind of GPU has a resource of "
-            "its own, nothing is delivered by Git, and there are no notebooks.",
+            "its own, teams borrow nothing, nothing is delivered by Git, and there are no notebooks.",
             "enabled": "Without it nobody new comes and nobody asks for more; who is there stays, and is looked after.",
             "writes_per_second": "All workers together; a new team may be ahead by ten seconds. 20 spares other users.",
             "most_at_once": "More are faster; a cluster that does not answer never has more than one.",
@@ -189,7 +189,7 @@ class ClusterForm(_ClusterForm):
             "context": "Empty for the file’s current context.",
             "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
             "Empty for a cluster that is not in Azure.",
-            "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano all teams do.",
+            "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano nobody does.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
             "outside_by_name": "Cilium’s DNS proxy enforces them; each look finds out whether it is there. On AKS it "

@@ -182,6 +182,9 @@ class Cluster(Row):
                 condition=Q(queueing="kueue") | Q(queueing="volcano", delivery="apply"),
                 name="a_cluster_with_volcano_is_written_to_directly",
             ),
+            models.CheckConstraint(
+                condition=Q(queueing="kueue") | Q(borrow_percent=0), name="nothing_is_borrowed_with_volcano"
+            ),
             models.CheckConstraint(condition=Q(name__regex=SLUG), name="a_cluster_name_is_a_dns_label"),
             models.CheckConstraint(
                 condition=Q(borrow_percent__lte=100), name="borrowing_is_at_most_as_much_again"

@@ -1,4 +1,4 @@
-"""What follows from whose queues a cluster has: Kueue's, or Volcano's, which know neither flavors nor Git here."""
+"""What follows from whose queues a cluster has: with Volcano's no flavors share a resource, and nothing is lent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +15,7 @@ def check_new(cluster: Cluster) -> None:
     if cluster.has_volcano and NOT_YET:
         raise BadInput(NOT_YET, code="not_possible", field="queueing")
     check_delivery(cluster)
+    check_borrowing(cluster)
 
 
 def check_fixed(changed: Mapping[str, Any]) -> None:
@@ -35,6 +36,20 @@ def check_delivery(cluster: Cluster) -> None:
             "The portal writes to a cluster with Volcano directly: it delivers Kueue's objects alone through Git.",
             code="not_by_git",
             field="delivery",
+        )
+
+
+def check_borrowing(cluster: Cluster) -> None:
+    """Refuse borrowing where the queues are Volcano's: what is lent would not come back when its team wants it.
+
+    Volcano's reclaim leaves out pods that may not preempt, which are all of the portal's priorities.
+    """
+    if cluster.has_volcano and cluster.borrow_percent:
+        raise BadInput(
+            "With Volcano teams borrow nothing: it takes nothing back for pods that may not preempt others, and no "
+            "team's pod may. Say 0.",
+            code="out_of_range",
+            field="borrow_percent",
         )
 
 

@@ -289,6 +289,9 @@ NAMED: Mapping[str, Attack] = {
     "a_cluster_with_volcano_is_written_to_directly": lambda w: Cluster.objects.update(
         queueing="volcano", delivery="git"
     ),
+    "nothing_is_borrowed_with_volcano": lambda w: Cluster.objects.update(
+        queueing="volcano", borrow_percent=10
+    ),
     "a_doubted_list_of_nodes_has_a_reason": lambda w: Cluster.objects.update(doubted_looks=1),
     "a_cluster_may_be_written_to": lambda w: Cluster.objects.update(writes_per_second=0),
     "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(

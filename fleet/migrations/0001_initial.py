@@ -175,6 +175,10 @@ class Migration(migrations.Migration):
                         name="a_cluster_with_volcano_is_written_to_directly",
                     ),
                     models.CheckConstraint(
+                        condition=models.Q(("queueing", "kueue"), ("borrow_percent", 0), _connector="OR"),
+                        name="nothing_is_borrowed_with_volcano",
+                    ),
+                    models.CheckConstraint(
                         condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
                         name="a_cluster_name_is_a_dns_label",
                     ),

@@ -74,6 +74,13 @@ def test_nothing_is_delivered_to_volcano_through_git(volcano: Cluster) -> None:
     assert Cluster.objects.get().delivery == "apply"
 
 
+def test_nothing_is_borrowed_with_volcano(volcano: Cluster) -> None:
+    lead = factories.person("Priya", Role.PLATFORM_LEAD)
+    with pytest.raises(BadInput) as refused:
+        change_cluster(volcano.pk, values={"borrow_percent": 10}, by=lead)
+    assert (refused.value.field, Cluster.objects.get().borrow_percent) == ("borrow_percent", 0)
+
+
 def test_no_two_kinds_of_gpu_share_a_resource_on_volcano(priya: Caller, volcano: Cluster) -> None:
     assert priya.post("flavors/", flavor(on="gang", name="a100")).status_code == 201
     refused = priya.post("flavors/", flavor(on="gang", name="h100"))
