@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.desired.priorities import DEFAULT_PRIORITY
-from provisioning.desired.spec import GPU, FlavorQuota, TenancySpec, Volume
+from provisioning.desired.spec import GPU, KUEUE, FlavorQuota, TenancySpec, Volume
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class Place:
     by_name: bool = False
     dashboards: bool = True
     highest_priority: str = DEFAULT_PRIORITY
+    queueing: str = KUEUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,7 @@ def desired(
         by_name=place.by_name,
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
+        queueing=place.queueing,
         flavors=flavors,
         volumes=_in_order(volumes),
         ended_volumes=_in_order(ended_volumes),

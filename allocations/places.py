@@ -33,6 +33,7 @@ def place_of(tenancy: Tenancy) -> Place:
         by_name=cluster.may_have_policies_by_name,
         dashboards=cluster.dashboards,
         highest_priority=tenancy.highest_priority,
+        queueing=cluster.queueing,
     )
 
 

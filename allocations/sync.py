@@ -25,6 +25,7 @@ AROUND = (
     "by_name",
     "dashboards",
     "highest_priority",
+    "queueing",
 )
 
 

@@ -73,6 +73,8 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     ("kubeflow.org/v1", "PyTorchJob"): ("pytorchjobs", True),
     ("trainer.kubeflow.org/v1alpha1", "TrainJob"): ("trainjobs", True),
     ("batch.volcano.sh/v1alpha1", "Job"): ("jobs", True),
+    ("scheduling.volcano.sh/v1beta1", "Queue"): ("queues", False),
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): ("podgroups", True),
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): ("leaderworkersets", True),
     ("apps/v1", "Deployment"): ("deployments", True),
     (_KUEUE, "ClusterQueue"): ("clusterqueues", False),

@@ -228,6 +228,7 @@ def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) 
         services=services_from(cluster.shared_services),
         egress=egress_from(cluster.egress),
         dashboards=cluster.dashboards,
+        queueing=cluster.queueing,
     )
     return [
         {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}

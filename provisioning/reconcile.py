@@ -13,8 +13,8 @@ from secrets import SystemRandom
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import throttle, writing
-from provisioning.clusters import identity, kueue
+from provisioning import draining, throttle, writing
+from provisioning.clusters import identity, queueing
 from provisioning.controller import CONTROLLER
 from provisioning.delivery import client_for
 from provisioning.desired import gitops as keepers
@@ -22,13 +22,13 @@ from provisioning.desired.manifests import NAMED, Manifest, sometimes, tenancy_o
 from provisioning.desired.objects import selector
 from provisioning.desired.plan import Key, Step, Verb, plan
 from provisioning.desired.spec import TenancySpec
-from provisioning.desired.usage import gpus_used
+from provisioning.desired.usage import QUEUES, used_of
 from provisioning.drift import reconcile as drifting
 from provisioning.drift.reconcile import Drifts
 from provisioning.git import pull_requests as git_delivery
 from provisioning.models import Tenancy
 from provisioning.removing import Removal, note_gone
-from provisioning.stages import Stage
+from provisioning.stages import Stage, Stop
 from provisioning.status import Seen, write_status
 from reconciling import failpoints
 from reconciling.backoff import Backoff
@@ -149,7 +149,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         )
         throttle.answered(cluster, now=run.now())
         return
-    kueue.check(cluster.kueue_version)
+    queueing.check(cluster)
     client = client_for(cluster)
     if not run.tenancy.stands:
         identity.confirm(cluster, client)
@@ -164,6 +164,8 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
     run.pay(steps)
     for step in steps:
         run.step(client, step)
+    if spec.has_volcano and spec.stop == Stop.DRAIN:
+        run.writes += draining.stop_all(client, spec.namespace, check=lambda: run.lease.check(now=run.now()))
     write_status(
         run.tenancy,
         run.lease,
@@ -172,7 +174,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         writes=run.writes,
         now=run.now(),
         requeue_at=run.now() + AGAIN_WHEN_TRUE,
-        used=_used(live),
+        used=_used(live, spec),
         drifts=run.drifts,
     )
     throttle.answered(cluster, now=run.now())
@@ -190,10 +192,10 @@ def _remove(run: Pass, client: Client) -> None:
     throttle.answered(run.tenancy.cluster, now=run.now())
 
 
-def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
+def _used(live: Mapping[Key, Manifest], spec: TenancySpec) -> dict[str, int] | None:
     """What the tenancy's queue says is in use; None before there is one."""
-    queue = next((found for key, found in live.items() if key.kind == "ClusterQueue"), None)
-    return None if queue is None else gpus_used(queue)
+    queue = next((found for key, found in live.items() if key.kind in QUEUES), None)
+    return None if queue is None else used_of(queue, spec)
 
 
 def _as_shown(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:

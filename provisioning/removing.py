@@ -20,6 +20,7 @@ from provisioning.desired.manifests import KUEUE, NAMED, Manifest, tenancy_objec
 from provisioning.desired.objects import owner, selector
 from provisioning.desired.plan import Key, Step, Verb, is_ours
 from provisioning.desired.spec import TenancySpec
+from provisioning.desired.volcano import QUEUE
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from reconciling import failpoints
@@ -47,7 +48,7 @@ class Removal:
     def run(self) -> int:
         """Delete what is left and return the writes; raises TemporaryError while something is on its way out."""
         left = self._left()
-        going = [live for live in left if not live["metadata"].get("deletionTimestamp")]
+        going = [live for live in self._first(left) if not live["metadata"].get("deletionTimestamp")]
         self.pay([Step(Verb.DELETE, Key.of(live), None) for live in going])
         for live in going:
             self._delete(live)
@@ -55,6 +56,11 @@ class Removal:
         if remaining:
             raise TemporaryError(still_there(remaining), retry_after=AGAIN)
         return self.writes
+
+    def _first(self, left: Sequence[Manifest]) -> Sequence[Manifest]:
+        """What may go now: with Volcano the namespace before the queue, which stays while pods of it have nodes."""
+        spaces = [live for live in left if live["kind"] == "Namespace"]
+        return spaces if spaces and self.tenancy.desired.has_volcano else left
 
     def _left(self) -> list[Manifest]:
         """What of ours still stands, in the order in which it goes; raises PermanentError for a foreign namespace."""
@@ -84,6 +90,9 @@ class Removal:
         try:
             self.client.delete(key.ref, key.name, key.namespace or None, uid=live["metadata"].get("uid", ""))
         except PermanentError as error:
+            if error.code == "denied" and key.ref == QUEUE:
+                # Volcano still counts pods in it that have just gone.
+                raise TemporaryError(error.message, retry_after=AGAIN) from error
             # Somebody has made it anew in between: the next pass looks at what it is now.
             if error.code != "conflict":
                 raise
@@ -93,7 +102,9 @@ class Removal:
 
 def places(spec: TenancySpec) -> list[tuple[tuple[str, str], str | None]]:
     """Kinds, and where to look for them, of what does not go with the namespace; the line before the queue."""
-    found: list[tuple[tuple[str, str], str | None]] = [((KUEUE, "LocalQueue"), spec.namespace)]
+    found: list[tuple[tuple[str, str], str | None]] = []
+    if not spec.has_volcano:
+        found.append(((KUEUE, "LocalQueue"), spec.namespace))
     for manifest in tenancy_objects(spec):
         namespace = manifest["metadata"].get("namespace")
         place = ((manifest["apiVersion"], manifest["kind"]), namespace)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from provisioning.desired import volcano
+
 Manifest = dict[str, Any]
 
 
@@ -28,7 +30,7 @@ class Stage(StrEnum):
 
 
 class Stop(StrEnum):
-    """What a queue does: Kueue's `stopPolicy`."""
+    """What a queue does, as Kueue's `stopPolicy` calls it; with Volcano its queue is one of nothing."""
 
     NONE = "None"
     HOLD = "Hold"
@@ -53,18 +55,25 @@ NEXT: Mapping[Stage, frozenset[Stage]] = {
 STANDS = frozenset({Stage.HERE, Stage.LEAVING, Stage.RETAINED})
 
 
-def as_left(objects: Sequence[Manifest], *, stop: str, access: bool) -> list[Manifest]:
+def as_left(
+    objects: Sequence[Manifest], *, stop: str, access: bool, keeps_binding: str = ""
+) -> list[Manifest]:
     """The objects with the queue stopped and, without access, bindings of nobody and quotas of nothing.
 
+    `keeps_binding` names one that stays as it is: the portal's own, where it has to stop itself what runs.
     Claims that stand are kept, as they are never pruned; a missing one is not wanted, as the quota would refuse it.
     Everything else stays as it is. A binding stays with nobody in it: taken out of a Git repository, it would stay on
     a cluster where nothing is pruned.
     """
     kept = [one for one in objects if access or one["kind"] != "PersistentVolumeClaim"]
-    return [_changed(one, stop=stop, access=access) for one in kept]
+    return [
+        _changed(one, stop=stop, access=access or one["metadata"]["name"] == keeps_binding) for one in kept
+    ]
 
 
 def _changed(one: Manifest, *, stop: str, access: bool) -> Manifest:
+    if (one["apiVersion"], one["kind"]) == volcano.QUEUE:
+        return one if access and stop == Stop.NONE else volcano.stopped(one, runs_on=access)
     if one["kind"] == "ClusterQueue":
         spec = {**one["spec"], "stopPolicy": stop}
         if not access:

@@ -21,6 +21,7 @@ PLAIN: Mapping[tuple[str, str], str] = {
     ("PersistentVolumeClaim", ""): "a volume of the team",
     ("ClusterQueue", ""): "the team’s GPUs and their line",
     ("LocalQueue", ""): "where jobs are handed in",
+    ("Queue", ""): "the team’s GPUs and their line",
 }
 
 

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from fleet.authority import authority_of
 from fleet.models import Flavor
-from provisioning.desired.first_job import QUEUE, QUEUE_LABEL, Kind, as_yaml, first_job
+from provisioning.desired.first_job import NAME, QUEUE_LABEL, Kind, as_yaml, first_job, queue_of
 from provisioning.models import Tenancy
 
 # The public client that kubelogin signs people in with at AKS: https://azure.github.io/kubelogin
@@ -51,14 +51,18 @@ class Use:
 
 def use_of(tenancy: Tenancy) -> Use:
     """What is said about a place; `tenancy` comes with its cluster."""
-    held = _held(tenancy)
+    held, queueing = _held(tenancy), tenancy.cluster.queueing
+    job = first_job(tenancy.namespace, held[0].kind if held else None, queueing=queueing)
+    queue, with_volcano = queue_of(tenancy.namespace, queueing), tenancy.cluster.has_volcano
     return Use(
         namespace=tenancy.namespace,
-        queue_label=f"{QUEUE_LABEL}: {QUEUE}",
+        queue_label=f"spec.queue: {queue}" if with_volcano else f"{QUEUE_LABEL}: {queue}",
         login=_login(tenancy),
         held=held,
-        job=as_yaml(first_job(tenancy.namespace, held[0].kind if held else None)),
-        logs=f"kubectl --namespace {tenancy.namespace} logs job/first-job --follow",
+        job=as_yaml(job),
+        # A pod of Volcano's is called after its job, its task and its number.
+        logs=f"kubectl --namespace {tenancy.namespace} logs "
+        f"{f'{NAME}-main-0' if with_volcano else f'job/{NAME}'} --follow",
         dashboards_url=tenancy.cluster.dashboards_url,
     )
 

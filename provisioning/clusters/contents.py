@@ -10,7 +10,10 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster as Client
 from provisioning import throttle
 from provisioning.delivery import client_for
+from provisioning.desired.kueue_form import workload_of
 from provisioning.desired.manifests import KUEUE
+from provisioning.desired.spec import TenancySpec
+from provisioning.desired.volcano import POD_GROUP
 from provisioning.models import Tenancy
 
 CLAIM, POD, WORKLOAD = ("v1", "PersistentVolumeClaim"), ("v1", "Pod"), (KUEUE, "Workload")
@@ -49,16 +52,24 @@ def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
         return Contents(now(), away=f"{tenancy.cluster.title} does not answer.")
     started = time.monotonic()
     try:
-        return _read(client_for(tenancy.cluster), tenancy.namespace, now=now())
+        return _read(client_for(tenancy.cluster), tenancy.desired, now=now())
     except ConnectorError as error:
         throttle.failed(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
         return Contents(now(), away=f"{tenancy.cluster.title} could not be read: {error.message}")
 
 
-def _read(client: Client, namespace: str, *, now: datetime) -> Contents:
+def work_in(client: Client, spec: TenancySpec) -> list[dict[str, Any]]:
+    """What is queued in a tenancy's namespace, in the form of Kueue's Workloads; raises ConnectorError."""
+    if spec.has_volcano:
+        return [workload_of(one, spec.flavor_of) for one in client.list(POD_GROUP, spec.namespace)]
+    return client.list(WORKLOAD, spec.namespace)
+
+
+def _read(client: Client, spec: TenancySpec, *, now: datetime) -> Contents:
+    namespace = spec.namespace
     claims = tuple(sorted((claim_of(one) for one in client.list(CLAIM, namespace)), key=lambda c: c.name))
     pods = [one for one in client.list(POD, namespace) if (one.get("status") or {}).get("phase") not in OVER]
-    work = [one for one in client.list(WORKLOAD, namespace) if not _said(one, "Finished")]
+    work = [one for one in work_in(client, spec) if not _said(one, "Finished")]
     return Contents(
         now,
         claims=claims,

@@ -91,8 +91,8 @@ OF_CLUSTERS: Classes = (
     (
         _server("failed calling webhook"),
         Explanation(
-            "A helper of the cluster, most often Kueue, does not answer, and nothing can be made without it.",
-            "A platform lead looks at Kueue's pods.",
+            "A helper of the cluster, most often Kueue or Volcano, does not answer; nothing can be made without it.",
+            "A platform lead looks at its pods.",
             again=True,
         ),
     ),
@@ -101,7 +101,8 @@ OF_CLUSTERS: Classes = (
             "not declared in schema", "strict decoding error", "unknown field", "failed to create typed patch"
         ),
         Explanation(
-            "The cluster does not know a field: its Kubernetes or Kueue is older or newer than the portal expects.",
+            "The cluster does not know a field: its Kubernetes, Kueue or Volcano is older or newer than the portal "
+            "expects.",
             "A platform lead compares the versions with the portal's requirements.",
             again=False,
         ),
@@ -139,7 +140,7 @@ OF_CLUSTERS: Classes = (
         _any(r"[A-Z][A-Za-z]+ [^ ]+: \."),
         Explanation(
             "The cluster took what was sent and dropped a part of it.",
-            "A platform lead looks for a webhook that changes objects, or an older version of Kueue.",
+            "A platform lead looks for a webhook that changes objects, or an older version of Kueue or Volcano.",
             again=False,
         ),
     ),
@@ -189,7 +190,7 @@ OF_CLUSTERS: Classes = (
         _any("404 "),
         Explanation(
             "The cluster does not have this kind of object, or not the namespace it belongs in.",
-            "A platform lead checks that Kueue is installed and the namespace is there.",
+            "A platform lead checks that Kueue or Volcano is installed and the namespace is there.",
             again=False,
         ),
     ),
@@ -220,9 +221,9 @@ OF_CLUSTERS: Classes = (
         ),
     ),
     (
-        _any("Kueue .* is too old:", "Kueue is not installed:"),
+        _any("(?:Kueue|Volcano) .* is too old:", "(?:Kueue|Volcano) is not installed:"),
         Explanation(
-            "A queue of the portal's would not mean to this Kueue what it says.",
+            "A queue of the portal's would not mean there what it says.",
             "A platform lead installs the version that its message names.",
             again=False,
         ),

@@ -1,10 +1,11 @@
-"""The parts of a cluster that have to work, each with a sentence: API server, Kueue, its webhooks, nodes. Pure."""
+"""The parts of a cluster that have to work, each with a sentence: API server, what keeps its queues, nodes. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 API, KUEUE, WEBHOOKS, NODES = "API server", "Kueue", "Webhooks", "Nodes"
 SETTINGS = "Kueue's settings"
+VOLCANO, VOLCANO_SETTINGS, GUARDS = "Volcano", "Volcano's settings", "Volcano's guards"
 OUTSIDE = "Ways out by name"
 GOOD, BAD, UNKNOWN = "good", "bad", "waiting"
 WEBHOOK_FAILED = "failed calling webhook"
@@ -30,9 +31,7 @@ def kueue_controller(deployment: Mapping[str, Any] | None) -> list[Part]:
     """Of Kueue's controller and the webhooks that it serves, by its Deployment; None when it may not be seen."""
     if deployment is None:
         return [_part(KUEUE, UNKNOWN, "The portal may not see its controller.")]
-    status = deployment.get("status") or {}
-    # An API server leaves a 0 out.
-    available = status.get("availableReplicas", status.get("readyReplicas", 0))
+    available = _available(deployment)
     if available:
         return [
             _part(KUEUE, GOOD, f"{available} of its controllers answer{'s' if available == 1 else ''}."),
@@ -42,6 +41,42 @@ def kueue_controller(deployment: Mapping[str, Any] | None) -> list[Part]:
         _part(KUEUE, BAD, "None of its controllers is available: nothing that waits in a queue starts."),
         _part(WEBHOOKS, BAD, "Kueue's controller serves them: new jobs and changes of queues are refused."),
     ]
+
+
+def volcano_scheduler(deployment: Mapping[str, Any] | None) -> list[Part]:
+    """Of Volcano's scheduler, by its Deployment; None when it may not be seen."""
+    if deployment is None:
+        return [_part(VOLCANO, UNKNOWN, "The portal may not see its scheduler.")]
+    available = _available(deployment)
+    if available:
+        words = f"{available} of its schedulers answer{'s' if available == 1 else ''}."
+        return [_part(VOLCANO, GOOD, words)]
+    return [_part(VOLCANO, BAD, "None of its schedulers is available: nothing that waits in a queue starts.")]
+
+
+def volcano_settings(lacking: list[str]) -> Part:
+    """Of the configuration of Volcano's scheduler, by what it lacks for teams' work."""
+    if not lacking:
+        return _part(VOLCANO_SETTINGS, GOOD, "They say what teams' work needs.")
+    return _part(
+        VOLCANO_SETTINGS, BAD, f"An administrator of the cluster changes them: {'; '.join(lacking)}."
+    )
+
+
+def volcano_guards(missing: list[str] | None) -> Part:
+    """Of what keeps teams to their own queues, by what of it is not there; None when it may not be seen."""
+    if missing is None:
+        return _part(GUARDS, UNKNOWN, "The portal may not see whether teams are kept to their own queues.")
+    if not missing:
+        return _part(GUARDS, GOOD, "Each team can name its own queue alone.")
+    words = "Any team can use any queue: an administrator applies deploy/kubernetes/volcano-guards.yaml."
+    return _part(GUARDS, BAD, f"{words} Not there: {', '.join(missing)}.")
+
+
+def _available(deployment: Mapping[str, Any]) -> int:
+    """How many of its pods are available; an API server leaves a 0 out."""
+    status = deployment.get("status") or {}
+    return int(status.get("availableReplicas", status.get("readyReplicas", 0)))
 
 
 def kueue_settings(lacking: list[str]) -> Part:

@@ -1,13 +1,11 @@
 """Which Kueue a cluster runs, and whether the portal's objects mean there what they say."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Manifest
+from provisioning.clusters import releases
 
 LEAST = (0, 16)
 NAMESPACE, DEPLOYMENT = "kueue-system", "kueue-controller-manager"
@@ -17,13 +15,6 @@ NEW_ENOUGH = "0.16 or newer"
 SETTINGS, SETTINGS_KEY = "kueue-manager-config", "controller_manager_config.yaml"
 MANAGED = "kueue.x-k8s.io/managed=true"
 FRAMEWORKS: Mapping[str, str] = {"batch/job": "Jobs", "pod": "pods made by hand"}
-NUMBERS = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
-
-
-def version_of(image: str) -> str:
-    """The release in an image's tag, such as `v0.19.2`; empty when the image has no tag that says one."""
-    tag = image.partition("@")[0].rpartition(":")[2]
-    return tag if NUMBERS.match(tag) else ""
 
 
 def check(version: str) -> None:
@@ -32,8 +23,7 @@ def check(version: str) -> None:
     Raises PermanentError (code `kueue_too_old`). Before 0.16 a ClusterQueue of v1beta2 is kept as v1beta1 or not at
     all, so what stands on the cluster is not what was written.
     """
-    found = NUMBERS.match(version)
-    if found and (int(found[1]), int(found[2])) < LEAST:
+    if releases.is_older(version, LEAST):
         raise too_old(version)
 
 
@@ -53,9 +43,7 @@ def installed(cluster: Cluster) -> str:
     served = cluster.served_versions(GROUP)
     if not served:
         raise missing()
-    found = controller(cluster)
-    containers = found["spec"]["template"]["spec"]["containers"] if found else []
-    said = next((version for each in containers if (version := version_of(each.get("image", "")))), "")
+    said = releases.release_in(controller(cluster))
     if VERSION not in served:
         raise too_old(said or "of this cluster")
     return said or NEW_ENOUGH
@@ -63,34 +51,18 @@ def installed(cluster: Cluster) -> str:
 
 def controller(cluster: Cluster) -> Manifest | None:
     """The Deployment of Kueue's controller; None when there is none of this name, or without the right to see it."""
-    try:
-        return cluster.get(("apps/v1", "Deployment"), DEPLOYMENT, NAMESPACE)
-    except PermanentError as error:
-        # What is served has to do then.
-        if error.code != "forbidden":
-            raise
-        return None
+    return releases.deployment_of(cluster, DEPLOYMENT, NAMESPACE)
 
 
 def settings_text(cluster: Cluster) -> str | None:
     """Kueue's own configuration as its release keeps it; None when there is none, or without the right to see it."""
-    try:
-        found = cluster.get(("v1", "ConfigMap"), SETTINGS, NAMESPACE)
-    except PermanentError as error:
-        if error.code != "forbidden":
-            raise
-        return None
-    text = (found or {}).get("data", {}).get(SETTINGS_KEY)
-    return text if isinstance(text, str) else None
+    return releases.settings_in(cluster, SETTINGS, NAMESPACE, SETTINGS_KEY)
 
 
 def settings_lacking(text: str) -> list[str]:
     """What Kueue's configuration has to say for teams' work and does not, each in words. Pure."""
-    try:
-        settings = yaml.safe_load(text)
-    except yaml.YAMLError:
-        settings = None
-    if not isinstance(settings, dict):
+    settings = releases.mapping_in(text)
+    if settings is None:
         return ["it cannot be read"]
     integrations = settings.get("integrations")
     frameworks = integrations.get("frameworks") if isinstance(integrations, dict) else None

@@ -14,7 +14,7 @@ from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 from provisioning import throttle, writing
-from provisioning.clusters import capacity, health, identity, kueue
+from provisioning.clusters import capacity, health, identity, queueing
 from provisioning.delivery import client_for
 from provisioning.desired import cilium
 from provisioning.desired import gitops as keepers
@@ -49,12 +49,9 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
             version = client.version()
             parts.append(health.api_server(version))
             identity.confirm(cluster, client)
-            _note_kueue(cluster, client)
+            queueing.note(cluster, client)
             parts += _note_cilium(cluster, client)
-            parts += health.kueue_controller(kueue.controller(client))
-            settings = kueue.settings_text(client)
-            if settings is not None:
-                parts.append(health.kueue_settings(kueue.settings_lacking(settings)))
+            parts += queueing.parts(cluster, client)
             nodes = client.list(("v1", "Node"))
             parts.append(health.nodes(nodes))
             capacity.count(cluster, nodes, now=now())
@@ -67,13 +64,6 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
     return _seen(cluster, reachable=True, message="", version=version, parts=parts, now=now())
 
 
-def _note_kueue(cluster: Cluster, client: Client) -> None:
-    """Keep which Kueue runs there; raises PermanentError for one whose objects are not those that we write."""
-    version = kueue.installed(client)
-    Cluster.objects.filter(pk=cluster.pk).update(kueue_version=version)
-    kueue.check(version)
-
-
 def _note_cilium(cluster: Cluster, client: Client) -> list[health.Part]:
     """Keep whether ways out may be DNS names there; a part of the cluster's health where some are."""
     found = cilium.is_usable(client, is_written_to=cluster.is_written_to)
@@ -84,6 +74,7 @@ def _note_cilium(cluster: Cluster, client: Client) -> list[health.Part]:
 def shared_steps(cluster: Cluster, client: Client) -> tuple[list[Step], dict[Key, Manifest]]:
     """What would make the objects that all teams share as wanted, and what stands there; writes nothing."""
     desired = fleet_objects(
+        queueing=cluster.queueing,
         cohort=cluster.cohort,
         flavors=[(f.name, f.node_labels, f.node_taints) for f in cluster.flavors.order_by("name")],
     )

@@ -40,7 +40,12 @@ def document(spec: TenancySpec) -> dict[str, Any]:
                 {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
             ]
         },
-        "panels": [_panel(index, *rest) for index, rest in enumerate(_panels(spec.namespace))],
+        "panels": [
+            _panel(index, *rest)
+            for index, rest in enumerate(
+                [*_of_pods(spec.namespace), *(_of_volcano if spec.has_volcano else _of_kueue)(spec.namespace)]
+            )
+        ],
     }
 
 
@@ -51,12 +56,15 @@ OF_PODS = (
 )
 
 
-def _panels(space: str) -> list[tuple[str, str, Sequence[tuple[str, str]]]]:
-    """Title, unit, and (query, legend) pairs. kube-state-metrics writes `nvidia.com/gpu` as `nvidia_com_gpu`."""
-    pods, queue = f'namespace="{space}"', f'cluster_queue="{space}"'
+# Title, unit, and (query, legend) pairs.
+Panels = list[tuple[str, str, Sequence[tuple[str, str]]]]
+
+
+def _of_pods(space: str) -> Panels:
+    """What pods ask for and do. kube-state-metrics writes `nvidia.com/gpu` as `nvidia_com_gpu`."""
+    pods = f'namespace="{space}"'
     gpu = f'{pods},resource=~"nvidia_com_.+"'
     ceiling = f'{pods},resource=~"requests.nvidia.com/.+"'
-    waits = f"rate(kueue_admission_wait_time_seconds_bucket{{{queue}}}[1h])"
     return [
         (
             "GPUs asked for by pods, and the ceiling",
@@ -70,6 +78,44 @@ def _panels(space: str) -> list[tuple[str, str, Sequence[tuple[str, str]]]]:
             (title, unit, [(f"{sums} by (pod) ({_dcgm(metric, space)})", "{{pod}}")])
             for title, unit, sums, metric in OF_PODS
         ),
+    ]
+
+
+def _of_volcano(space: str) -> Panels:
+    """The queue as Volcano counts it: its scheduler writes GPUs in thousandths."""
+    queue = f'queue_name="{space}"'
+    gpus = f'{queue},resource=~"nvidia.com/.+"'
+    return [
+        (
+            "Jobs in line, and running",
+            "short",
+            [
+                (f"sum(volcano_queue_pod_group_pending_count{{{queue}}})", "in line"),
+                (f"sum(volcano_queue_pod_group_running_count{{{queue}}})", "running"),
+            ],
+        ),
+        (
+            "GPUs of the queue in use, and its own",
+            "short",
+            [
+                (
+                    f"sum by (resource) (volcano_queue_allocated_scalar_resources{{{gpus}}}) / 1000",
+                    "in use: {{resource}}",
+                ),
+                (
+                    f"sum by (resource) (volcano_queue_deserved_scalar_resources{{{gpus}}}) / 1000",
+                    "its own: {{resource}}",
+                ),
+            ],
+        ),
+    ]
+
+
+def _of_kueue(space: str) -> Panels:
+    """The queue as Kueue counts it."""
+    queue = f'cluster_queue="{space}"'
+    waits = f"rate(kueue_admission_wait_time_seconds_bucket{{{queue}}}[1h])"
+    return [
         (
             "Jobs in line, and running",
             "short",

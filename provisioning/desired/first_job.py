@@ -10,6 +10,9 @@ from typing import Any
 
 import yaml
 
+from provisioning.desired.spec import KUEUE, VOLCANO
+from provisioning.desired.volcano import BATCH
+
 NAME = "first-job"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 QUEUE = "default"
@@ -34,8 +37,13 @@ class Kind:
         return [_toleration(taint) for taint in self.taints]
 
 
-def first_job(namespace: str, kind: Kind | None) -> dict[str, Any]:
-    """A Job with one GPU of this kind, or with none."""
+def queue_of(namespace: str, queueing: str) -> str:
+    """The queue that a job of a namespace names: with Volcano it has the namespace's name."""
+    return namespace if queueing == VOLCANO else QUEUE
+
+
+def first_job(namespace: str, kind: Kind | None, *, queueing: str = KUEUE) -> dict[str, Any]:
+    """A Job with one GPU of this kind, or with none, in the team's queue."""
     amounts = {"cpu": "1", "memory": "1Gi", **({kind.resource: "1"} if kind else {})}
     container = {
         "name": "main",
@@ -58,11 +66,29 @@ def first_job(namespace: str, kind: Kind | None) -> dict[str, Any]:
         pod["nodeSelector"] = dict(kind.node_labels)
     if kind and kind.taints:
         pod["tolerations"] = kind.tolerations
+    if queueing == VOLCANO:
+        return _volcano_job(namespace, pod)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": NAME, "namespace": namespace, "labels": {QUEUE_LABEL: QUEUE}},
         "spec": {"backoffLimit": 0, "ttlSecondsAfterFinished": KEPT_SECONDS, "template": {"spec": pod}},
+    }
+
+
+def _volcano_job(namespace: str, pod: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": BATCH,
+        "kind": "Job",
+        "metadata": {"name": NAME, "namespace": namespace},
+        "spec": {
+            "schedulerName": VOLCANO,
+            "queue": queue_of(namespace, VOLCANO),
+            "minAvailable": 1,
+            "maxRetry": 1,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "tasks": [{"name": "main", "replicas": 1, "template": {"spec": dict(pod)}}],
+        },
     }
 
 

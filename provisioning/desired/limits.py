@@ -34,6 +34,7 @@ def quota(spec: TenancySpec) -> Manifest:
         "services.loadbalancers": "0",
         "services.nodeports": "0",
         "count/jobs.batch": "200",
+        **({"count/jobs.batch.volcano.sh": "200"} if spec.has_volcano else {}),
         "count/secrets": "100",
     }
     return placed(spec, "v1", "ResourceQuota", QUOTA, spec={"hard": hard})

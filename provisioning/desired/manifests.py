@@ -1,17 +1,18 @@
 """From a tenancy's spec to its Kubernetes objects: dicts, never templates. Pure.
 
-Kubernetes 1.36 and Kueue v1beta2. What each object is stands in the module of its subject.
+Kubernetes 1.36, and Kueue v1beta2 or Volcano v1beta1. What each object is stands in the module of its subject.
 """
 
 from collections.abc import Iterable
 
-from provisioning.desired import dashboard, limits, network, queues, rights, volumes
+from provisioning.desired import dashboard, limits, network, queues, rights, volcano, volumes
 from provisioning.desired.objects import DOMAIN, MANAGED_BY, TENANCY_LABEL, Manifest, labels
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.desired.quantities import count, gibibytes
 from provisioning.desired.queues import KUEUE
 from provisioning.desired.rights import TEAM_ROLE
-from provisioning.desired.spec import CPU_FLAVOR, GPU, TenancySpec
+from provisioning.desired.spec import CPU_FLAVOR, GPU, VOLCANO, TenancySpec
+from provisioning.desired.spec import KUEUE as KUEUE_QUEUES
 from provisioning.drift.adopting import laid_on
 from provisioning.stages import as_left
 
@@ -61,11 +62,19 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
         rights.run_binding(spec),
         *network.policies(spec),
         *volumes.claims(spec),
-        queues.cluster_queue(spec),
-        queues.local_queue(spec),
+        *_queue(spec),
         *([dashboard.dashboard(spec)] if spec.dashboards else []),
     ]
-    return as_left(laid_on(objects, spec.adopted), stop=spec.stop, access=spec.access)
+    # Kueue stops by itself what runs in a queue that is drained; with Volcano the portal does, which this lets it.
+    keeps = rights.RUNS if spec.has_volcano else ""
+    return as_left(laid_on(objects, spec.adopted), stop=spec.stop, access=spec.access, keeps_binding=keeps)
+
+
+def _queue(spec: TenancySpec) -> list[Manifest]:
+    """The tenancy's line, as what keeps the cluster's queues has it."""
+    return (
+        [volcano.queue(spec)] if spec.has_volcano else [queues.cluster_queue(spec), queues.local_queue(spec)]
+    )
 
 
 def changed_objects(before: TenancySpec, after: TenancySpec) -> list[str]:
@@ -76,12 +85,21 @@ def changed_objects(before: TenancySpec, after: TenancySpec) -> list[str]:
 
 
 def fleet_objects(
-    *, cohort: str, flavors: Iterable[tuple[str, dict[str, str], list[dict[str, str]]]]
+    *,
+    cohort: str,
+    flavors: Iterable[tuple[str, dict[str, str], list[dict[str, str]]]],
+    queueing: str = KUEUE_QUEUES,
 ) -> list[Manifest]:
-    """What every tenancy of a cluster shares: the cohort, ResourceFlavors (name, node labels, taints), priorities."""
+    """What every tenancy of a cluster shares: the cohort, ResourceFlavors (name, node labels, taints), priorities.
+
+    With Volcano these are the priorities of pods alone.
+    """
+    if queueing == VOLCANO:
+        return queues.pod_priorities()
     return [
         queues.cohort(cohort),
         queues.resource_flavor(CPU_FLAVOR),
         *(queues.resource_flavor(name, node_labels=marks, taints=taints) for name, marks, taints in flavors),
-        *queues.priorities(),
+        *queues.workload_priorities(),
+        *queues.pod_priorities(),
     ]

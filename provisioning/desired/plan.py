@@ -115,7 +115,7 @@ def being_deleted(live: Mapping[str, Any]) -> str:
     """What an object waits for that somebody deletes, and of a queue what that means for its team; in words."""
     holds = ", ".join(live["metadata"].get("finalizers") or ())
     words = f"is being deleted; {holds} holds it" if holds else "is being deleted"
-    if live.get("kind") != "ClusterQueue":
+    if live.get("kind") not in ("ClusterQueue", "Queue"):
         return words
     running = (live.get("status") or {}).get("admittedWorkloads") or 0
     some = f"{running} workload{'' if running == 1 else 's'} of it still run{'s' if running == 1 else ''}. "

@@ -102,19 +102,22 @@ def _toleration(taint: Mapping[str, str]) -> dict[str, str]:
     return {"key": taint["key"], "operator": "Equal", "value": taint["value"], "effect": taint["effect"]}
 
 
-def priorities() -> list[Manifest]:
-    """The four priorities twice: for Kueue's line, and for pods, which the scheduler puts in order.
+def workload_priorities() -> list[Manifest]:
+    """The four priorities for Kueue's line."""
+    return [
+        shared(KUEUE, "WorkloadPriorityClass", name, value=value, description=words)
+        for name, (value, words) in PRIORITIES.items()
+    ]
+
+
+def pod_priorities() -> list[Manifest]:
+    """The same four for pods, which the scheduler puts in order, and Volcano its line.
 
     None is anybody's default: a default would apply to every pod of the cluster, add-ons included. None preempts: the
     scheduler would evict what Kueue guaranteed to another team. Value and preemption policy of a PriorityClass
     cannot be changed once it stands; one that differs is replaced (`provisioning.drift.replacing`).
     """
-    workload = [
-        shared(KUEUE, "WorkloadPriorityClass", name, value=value, description=words)
-        for name, (value, words) in PRIORITIES.items()
-    ]
-    pod = [
+    return [
         shared(SCHEDULING, "PriorityClass", name, value=value, description=words, preemptionPolicy="Never")
         for name, (value, words) in PRIORITIES.items()
     ]
-    return workload + pod

@@ -16,7 +16,7 @@ def namespace(spec: TenancySpec) -> Manifest:
     guards = {
         # By whom the cluster's admission policies know the team's people (deploy/kubernetes/team-guards.yaml).
         GROUP_LABEL: spec.entra_group,
-        "kueue.x-k8s.io/managed": "true",
+        **({} if spec.has_volcano else {"kueue.x-k8s.io/managed": "true"}),
         "pod-security.kubernetes.io/enforce": "baseline",
         "pod-security.kubernetes.io/enforce-version": "latest",
         "pod-security.kubernetes.io/warn": "restricted",

@@ -27,6 +27,7 @@ GPU = WHOLE_GPU
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 CPU_FLAVOR = "quartermaster-cpu"
 ENVIRONMENTS = ("dev", "test", "production")
+KUEUE, VOLCANO = "kueue", "volcano"
 STOPS = ("None", "Hold", "HoldAndDrain")
 
 INSTALLATION = re.compile(r"[a-z0-9]{1,16}")
@@ -130,6 +131,8 @@ class TenancySpec:
     dashboards: bool = True
     # No pod has a higher one; the lower ones are open, too.
     highest_priority: str = DEFAULT_PRIORITY
+    # Whose queues the cluster has.
+    queueing: str = KUEUE
 
     def __post_init__(self) -> None:
         # The namespace's name follows from the environment.
@@ -140,12 +143,19 @@ class TenancySpec:
         if self.highest_priority not in tuple(PRIORITIES):
             raise SpecRefused(f"{self.highest_priority!r} is not a priority.")
         _yes_or_no(self.access, self.dashboards, self.by_name)
+        self._check_queueing()
         names = [flavor.name for flavor in self.flavors]
         if names != sorted(set(names)) or len(names) > MOST_FLAVORS:
             raise SpecRefused(f"A queue has up to {MOST_FLAVORS} flavors, each once, in order.")
         disks = [volume.name for volume in self.volumes]
         if disks != sorted(set(disks)) or len(disks) > MOST_VOLUMES:
             raise SpecRefused(f"A namespace has up to {MOST_VOLUMES} volumes, each once, in order.")
+
+    def _check_queueing(self) -> None:
+        if self.queueing not in (KUEUE, VOLCANO):
+            raise SpecRefused(f"{self.queueing!r} has no queues.")
+        if self.has_volcano and len(self.flavor_of) < len(self.flavors):
+            raise SpecRefused("Volcano's queues do not tell two flavors of one resource apart.")
 
     def _check_names(self) -> None:
         _fits(SLUG_PATTERN, self.team, "a team's name")
@@ -169,6 +179,16 @@ class TenancySpec:
             raise SpecRefused(f"A share is 1 to {LARGEST_WEIGHT}, not {self.weight}.")
         if not (0 <= self.base_cpu <= LARGEST_GPUS and 0 <= self.base_memory_gib <= LARGEST_GPUS):
             raise SpecRefused(f"{self.base_cpu} CPUs and {self.base_memory_gib} GiB are not a base.")
+
+    @property
+    def has_volcano(self) -> bool:
+        """Whether its queue is Volcano's."""
+        return self.queueing == VOLCANO
+
+    @property
+    def flavor_of(self) -> dict[str, str]:
+        """The flavor of each resource, where no two have the same."""
+        return {flavor.resource: flavor.name for flavor in self.flavors}
 
     @property
     def egress_by_range(self) -> tuple[EgressRule, ...]:

@@ -18,7 +18,7 @@ from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref, forgotten_twice
 from fleet.models import Cluster
 from provisioning import throttle
-from provisioning.clusters import identity, kueue
+from provisioning.clusters import identity, queueing
 from provisioning.clusters.installation import mark
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import NAMED
@@ -77,7 +77,7 @@ def _sweep(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) ->
     ]
     if cluster.delivery == Cluster.Delivery.GIT:
         return _committed(cluster, rows, began=began, now=now())
-    kueue.check(cluster.kueue_version)
+    queueing.check(cluster)
     client = client_for(cluster)
     identity.confirm(cluster, client)
     known = _known[cluster.pk]

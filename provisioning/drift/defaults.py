@@ -1,7 +1,8 @@
 """Which fields of the portal's objects others may fill in; everything else in them is the portal's as a whole. Pure.
 
 A field that nobody here asked for can open a network or stop a queue as well as a changed one. So every field of an
-object but its metadata and status counts, and what the API server and Kueue write there by themselves stands below.
+object but its metadata and status counts, and what the API server, Kueue and Volcano write there by themselves stands
+below.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,8 @@ FILLED_IN: Mapping[str, Mapping[str, Any]] = {
             "stopPolicy": "None",
         }
     },
+    # Volcano 1.15: its schema, its webhook (queues/mutate), and its controllers, which write whole objects.
+    "Queue": {"spec": {"dequeueStrategy": "traverse", "parent": "root", "guarantee": {}}},
     # Kueue's schema gives a Cohort and a ResourceFlavor without a spec none, or an empty one.
     "Cohort": {"spec": {}},
     "ResourceFlavor": {"spec": {}},

@@ -10,14 +10,13 @@ from typing import Any
 from provisioning.desired.manifests import TENANCY_LABEL, Manifest, sometimes, tenancy_objects
 from provisioning.desired.plan import Key, Verb, plan
 from provisioning.desired.spec import TenancySpec
-from provisioning.desired.usage import gpus_used
+from provisioning.desired.usage import QUEUES, used_of
 
 Ref = tuple[str, str]
 Row = tuple[int, int, Mapping[str, Any]]
 Lister = Callable[[Ref], Iterable[Manifest]]
 Place = tuple[str, str, str]
 
-QUEUE = "ClusterQueue"
 # What was found as wanted is compared in full again after this long, however little seems to have changed.
 REMEMBERED_SECONDS = 900
 
@@ -88,8 +87,8 @@ class _Tenancy:
         wanted = self.manifests.get(place)
         steps = plan([wanted] if wanted else [], {Key.of(live): live})
         self.differs = self.differs or any(step.verb is not Verb.KEEP or step.why for step in steps)
-        if place[0] == QUEUE and wanted:
-            self.now.used = gpus_used(live)
+        if place[0] in QUEUES and wanted:
+            self.now.used = used_of(live, TenancySpec.from_json(self.spec))
 
     def _render(self) -> dict[Place, Manifest]:
         return {_place(manifest): manifest for manifest in tenancy_objects(TenancySpec.from_json(self.spec))}

@@ -100,6 +100,7 @@ def differing(cluster: Cluster, rows: Sequence[tuple[int, int, dict[str, object]
 def deliver_shared(cluster: Cluster, *, now: Callable[[], datetime]) -> None:
     """Commit what the teams of a cluster share, if the repository does not hold it. Raises as `make_true`."""
     manifests = fleet_objects(
+        queueing=cluster.queueing,
         cohort=cluster.cohort,
         flavors=[(f.name, f.node_labels, f.node_taints) for f in cluster.flavors.order_by("name")],
     )

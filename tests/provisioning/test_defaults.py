@@ -159,7 +159,8 @@ def test_a_document_that_is_no_manifest_may_hold_anything() -> None:
 
 
 def test_the_list_of_what_is_filled_in_names_only_kinds_that_the_portal_writes() -> None:
-    assert FILLED_IN.keys() <= {one["kind"] for one in OBJECTS}
+    with_volcano = tenancy_objects(sample(queueing="volcano", flavors=()))
+    assert FILLED_IN.keys() <= {one["kind"] for one in [*OBJECTS, *with_volcano]}
 
 
 def of_kind(kind: str) -> Manifest:

@@ -9,6 +9,7 @@ from dulwich.errors import GitProtocolError, NotGitRepository
 from connectors.errors import ConnectorError, TemporaryError
 from connectors.git import Moved, refusal, said
 from connectors.kubernetes_failures import failure
+from provisioning.clusters import volcano
 from provisioning.clusters.explaining import AGAIN, LATER, SILENT, UNKNOWN, explain
 from provisioning.clusters.kueue import missing, too_old
 
@@ -103,8 +104,10 @@ def test_every_class_is_explained(name: str) -> None:
         ("GET /api/v1/namespaces: ReadTimeoutError: Read timed out.", "does not answer"),
         ("Namespace qm-x is being deleted; a.example/held holds it.", "being deleted"),
         ("cannot use the kubeconfig: Invalid kube-config file.", "kubeconfig"),
-        (too_old("v0.14.1").message, "this Kueue"),
-        (missing().message, "this Kueue"),
+        (too_old("v0.14.1").message, "would not mean there"),
+        (missing().message, "would not mean there"),
+        (volcano.too_old("v1.8.2").message, "would not mean there"),
+        (volcano.missing().message, "would not mean there"),
         ("Flux keeps LimitRange x in order, and would undo every change. Deliver to …", "undo each other"),
         ("Argo CD keeps ClusterQueue x in order, and would undo every change. Take …", "undo each other"),
     ],

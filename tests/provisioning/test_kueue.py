@@ -3,7 +3,7 @@
 import pytest
 
 from connectors.errors import PermanentError
-from provisioning.clusters import kueue
+from provisioning.clusters import kueue, releases
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from provisioning.clusters import kueue
     ],
 )
 def test_a_release_is_read_from_the_image(image: str, version: str) -> None:
-    assert kueue.version_of(image) == version
+    assert releases.version_of(image) == version
 
 
 @pytest.mark.parametrize(
