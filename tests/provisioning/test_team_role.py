@@ -41,6 +41,8 @@ WORK = [
     ("trainer.kubeflow.org", "trainjobs", CHANGES),
     ("leaderworkerset.x-k8s.io", "leaderworkersets", CHANGES),
     ("ray.io", "rayjobs", CHANGES),
+    ("batch.volcano.sh", "jobs", ("get", "list", "watch", *CHANGES)),
+    ("scheduling.volcano.sh", "podgroups", ("get", "list", "watch")),
     ("kueue.x-k8s.io", "localqueues", ("get", "list", "watch")),
     ("kueue.x-k8s.io", "workloads", ("get", "list", "watch")),
 ]
@@ -76,6 +78,9 @@ ESCALATIONS = [
     ("kueue.x-k8s.io", "localqueues", CHANGES),
     ("kueue.x-k8s.io", "workloads", CHANGES),
     ("kueue.x-k8s.io", "clusterqueues", ALL),
+    ("scheduling.volcano.sh", "podgroups", CHANGES),
+    ("scheduling.volcano.sh", "queues", CHANGES),
+    ("bus.volcano.sh", "commands", ALL),
     ("apps", "daemonsets", CHANGES),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations", ALL),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", ALL),
