@@ -15,7 +15,7 @@ from provisioning import reconcile
 from provisioning.delivery import client_for
 from provisioning.models import Tenancy
 from tests import factories
-from tests.provisioning.kubernetes import Kubernetes, served
+from tests.provisioning.kubernetes import GROUP, Kubernetes, served
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +35,24 @@ def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
     cluster.faults.clear()
     cluster.restore(state)
     cluster.has_cilium = False
+
+
+@pytest.fixture(scope="session")
+def volcano_server() -> Iterator[Kubernetes]:
+    """The cluster with Volcano that all tests here share; use `volcano` instead."""
+    with served(queueing="volcano") as running:
+        yield running
+
+
+@pytest.fixture
+def volcano(volcano_server: Kubernetes) -> Iterator[Kubernetes]:
+    """A prepared cluster whose queues are Volcano's, without a tenancy, a fault or a write counted."""
+    cluster = volcano_server.cluster
+    state = cluster.snapshot()
+    cluster.requests.clear()
+    yield volcano_server
+    cluster.faults.clear()
+    cluster.restore(state)
 
 
 @dataclass
@@ -85,4 +103,19 @@ def place(
     factories.join(team, ada)
     tenancy = factories.tenancy(team, cluster)
     yield Place(kubernetes, cluster, a100, h100, ada, tenancy, timezone.now())
+    client_for(cluster).close()
+
+
+@pytest.fixture
+def gangs(db: None, volcano: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A team's place on a cluster with Volcano, not looked at yet; of its kinds of GPU one is whole, one is slices."""
+    monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
+    cluster = factories.cluster("gang", kubeconfig=volcano.kubeconfig(tmp_path), queueing="volcano")
+    a100 = factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
+    slices = factories.flavor(cluster, "slices", resource="nvidia.com/mig-1g.10gb")
+    ada = factories.person("Ada Okafor")
+    team = factories.team("Vision", by=ada, entra_group=GROUP)
+    factories.join(team, ada)
+    tenancy = factories.tenancy(team, cluster)
+    yield Place(volcano, cluster, a100, slices, ada, tenancy, timezone.now())
     client_for(cluster).close()

@@ -20,6 +20,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
 TAINT = ("sku", "gpu", "NoSchedule")
 PORTAL = "quartermaster"
 ADMIN = "admin"
+MEMBER, GROUP = "member", "00000000-0000-4000-9000-0000000000aa"
 NODES = (
     *(
         NodeSpec(f"a100-{n}", gpus=8, labels={"accelerator": "nvidia-a100"}, taints=(TAINT,))
@@ -31,6 +32,8 @@ NODES = (
     ),
     NodeSpec("cpu-0"),
 )
+# Volcano tells no kinds of whole GPUs apart: a cluster with it has one.
+GANG_NODES = tuple(one for one in NODES if not one.name.startswith("h100"))
 
 
 @dataclass
@@ -107,10 +110,15 @@ class Kubernetes:
 
 
 @contextmanager
-def served() -> Iterator[Kubernetes]:
-    """A cluster of 24 A100 and 16 H100 on a free port, with the roles of deploy/kubernetes applied."""
-    tokens = {ADMIN: Identity(ADMIN, ("system:masters",)), PORTAL: Identity(PORTAL)}
-    cluster = Cluster("training", nodes=NODES, tokens=tokens)
+def served(*, queueing: str = "kueue") -> Iterator[Kubernetes]:
+    """A cluster of 24 A100 and, with Kueue, 16 H100 on a free port, with the roles of deploy/kubernetes applied."""
+    tokens = {
+        ADMIN: Identity(ADMIN, ("system:masters",)),
+        PORTAL: Identity(PORTAL),
+        MEMBER: Identity(MEMBER, (GROUP,)),
+    }
+    nodes = NODES if queueing == "kueue" else GANG_NODES
+    cluster = Cluster("training", nodes=nodes, tokens=tokens, queueing=queueing)
     bound = listen(0)
     with serving(Served(cluster.app, bound, None)) as loop:
         kubernetes = Kubernetes(cluster, port_of(bound), loop)

@@ -14,6 +14,7 @@ from fleet.services import SharedService
 from provisioning.desired.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
 from provisioning.desired.rights import RUN_ROLE
 from provisioning.desired.spec import Volume
+from provisioning.desired.volcano import QUEUE
 from tests.provisioning.kubernetes import DEPLOY, Kubernetes
 from tests.provisioning.specs import SAMPLE, sample
 
@@ -110,7 +111,8 @@ def test_it_binds_no_other_role(portal: Cluster, kubernetes: Kubernetes, role: s
 
 
 CORPUS = Volume(name="corpus", gib=10, access="ReadWriteMany")
-OURS = {ref_of(manifest) for manifest in [*TENANCY, *FLEET]}
+# With Kueue, and with Volcano.
+OURS = {ref_of(manifest) for manifest in [*TENANCY, *FLEET]} | {QUEUE}
 # What runs longer than it is held may be stopped.
 STOPPED = {("patch", ("kueue.x-k8s.io/v1beta2", "Workload")), ("delete", ("batch/v1", "Job"))}
 
