@@ -22,6 +22,7 @@ from provisioning.desired.manifests import NAMED, SOMETIMES, TENANCY_LABEL, some
 from provisioning.desired.objects import INSTALLATION_LABEL
 from provisioning.desired.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
 from provisioning.desired.quantities import counted
+from provisioning.desired.usage import QUEUES, in_form
 from provisioning.drift.models import Drift
 from provisioning.drift.reconcile import left_alone, place_of
 from provisioning.models import Tenancy
@@ -32,7 +33,7 @@ AGAIN = "If it is still so in two minutes, press “Try again” on the team's p
 AGAIN_SHARED = "If it is still so in two minutes, read what the cluster's page says."
 STRAY = "See whose it is; delete it by hand when it is nobody's."
 # Listed whole, to see whether something was written to that is not ours.
-WATCHED = ("Namespace", "ResourceQuota", "ClusterQueue")
+WATCHED = ("Namespace", "ResourceQuota", *QUEUES)
 Live = Mapping[Key, dict[str, Any]]
 
 
@@ -181,7 +182,7 @@ def _wrong_quotas(tenancy: Tenancy, live: Live, subject: str) -> Iterator[Findin
     for key, found in live.items():
         if (key.kind, key.name) == ("ResourceQuota", "team-quota"):
             yield from _narrow(found["spec"]["hard"], sums, subject)
-        if key.kind == "ClusterQueue" and (nominal := _nominal(found)) != held:
+        if key.kind in QUEUES and (nominal := _nominal(in_form(found, tenancy.desired))) != held:
             yield Finding("I2", subject, f"Its queue guarantees {nominal}, {held} are held.", AGAIN)
 
 

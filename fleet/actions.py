@@ -178,6 +178,7 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
         _check_authority(cluster)
     _check_around(cluster)
     queueing.check_borrowing(cluster)
+    queueing.check_hub(cluster)
     if "run_variables" in changed:
         _check_variables(cluster)
     _check_names(cluster, changed)

@@ -6,16 +6,12 @@ from typing import Any
 from fleet.models import Cluster, Flavor
 from web.refusals import BadInput, Conflict
 
-# What the portal does not do yet with a cluster whose queues are Volcano's; empty once it does everything.
-NOT_YET = "The portal does not look after clusters with Volcano yet."
-
 
 def check_new(cluster: Cluster) -> None:
     """Refuse queues that the portal cannot keep; raises BadInput naming the field."""
-    if cluster.has_volcano and NOT_YET:
-        raise BadInput(NOT_YET, code="not_possible", field="queueing")
     check_delivery(cluster)
     check_borrowing(cluster)
+    check_hub(cluster)
 
 
 def check_fixed(changed: Mapping[str, Any]) -> None:
@@ -50,6 +46,16 @@ def check_borrowing(cluster: Cluster) -> None:
             "team's pod may. Say 0.",
             code="out_of_range",
             field="borrow_percent",
+        )
+
+
+def check_hub(cluster: Cluster) -> None:
+    """Refuse a notebook hub where the queues are Volcano's: notebooks are let in by Kueue alone."""
+    if cluster.has_volcano and cluster.jupyterhub_namespace:
+        raise BadInput(
+            "With Volcano there are no notebooks: they get their GPUs through Kueue’s queues. Leave this empty.",
+            code="not_possible",
+            field="jupyterhub_namespace",
         )
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from workloads.estimating import Estimate, History
 from workloads.explanations import Answer, Explanation, Outlook
 from workloads.observed import Facts
-from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, waiting
+from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, volcano, waiting
 from workloads.reasons.clock import Clock
 from workloads.reasons.words import redacted
 
@@ -20,6 +20,7 @@ Reason = Callable[[Facts, Clock], Answer | None]
 ORDER: Sequence[Reason] = (
     absent.silent,
     absent.finished,
+    volcano.without_group,
     absent.unseen,
     stops.inactive,
     stops.being_stopped,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from fleet.models import Cluster
 from workloads.models import Feed
-from workloads.watching.kept import KINDS
+from workloads.watching.kept import kinds_of
 
 # A watch ends every ten seconds at the latest, and says so: what is older is not being watched.
 FRESH = timedelta(seconds=30)
@@ -49,7 +49,7 @@ def seen_in(clusters: Mapping[int, Cluster], feeds: Iterable[Feed], now: datetim
 def _seen(cluster: Cluster, feeds: Sequence[Feed], now: datetime) -> Seen:
     """The oldest of what is known: one kind that is not read makes the whole as old as it."""
     heard = [feed.heard_at for feed in feeds if feed.listed_at and feed.heard_at]
-    oldest = min(heard) if len(heard) == len(KINDS) else None
+    oldest = min(heard) if len(heard) == len(kinds_of(cluster.queueing)) else None
     silent = [feed for feed in feeds if feed.silent_since]
     first = min(silent, key=lambda feed: feed.silent_since or now, default=None)
     since = first.silent_since if first else None

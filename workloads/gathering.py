@@ -29,6 +29,7 @@ from workloads.reading.queues import quota_holders_of, team_queue_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
+from workloads.watching.kept import JOBS
 from workloads.watching.scopes import EVERYBODY
 
 Objects = Mapping[str, Sequence[Object]]
@@ -272,7 +273,7 @@ def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
     found: dict[int, dict[str, list[Object]]] = {pk: defaultdict(list) for pk in namespaces}
     rows = ClusterObject.objects.filter(wanted).values_list("cluster", "kind", "body")
     for pk, kind, body in rows.iterator():
-        found[pk][kind].append(body)
+        found[pk]["Job" if kind in JOBS else kind].append(body)
     return dict[int, Objects](found)
 
 

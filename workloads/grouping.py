@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workloads.observed import JobKey, Slices, Workload, slices_of
-from workloads.reading.facts import WORKLOAD
+from workloads.reading.facts import GROUP, WORKLOAD
 from workloads.reading.values import (
     Object,
     gpus_by_profile,
@@ -128,6 +128,8 @@ def _marks(meta: Object) -> Iterator[str]:
     for name in ("labels", "annotations"):
         if marked := text(part(meta, name), WORKLOAD):
             yield marked
+    if marked := text(part(meta, "annotations"), GROUP):
+        yield marked
 
 
 def _owner(found: Object) -> Object | None:

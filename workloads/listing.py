@@ -219,9 +219,11 @@ def _name(found: Object) -> str:
 def _state(facts: Facts, why: Explanation) -> State:
     if why.code in _BY_CODE:
         return _BY_CODE[why.code]
+    if why.code in _STOPPED:
+        return State.STOPPED
     workload = facts.workload
     if workload is not None:
-        if not workload.is_active or why.code in _STOPPED:
+        if not workload.is_active:
             return State.STOPPED
         return State.STARTING if workload.holds("Admitted") else State.WAITING
     if any(one.phase == "Running" for one in facts.pods):

@@ -11,8 +11,10 @@ from accounts.models import Team, User
 from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
-from connectors.kubernetes import Ref
+from connectors.kubernetes import Ref, ref_of
 from provisioning.delivery import client_for
+from provisioning.desired.kueue_form import VOLCANO_JOB
+from provisioning.desired.volcano import JOB
 from provisioning.models import Tenancy
 from web.refusals import Away, BadInput, Conflict, NoRight
 from workloads.runs import actions as runs
@@ -27,6 +29,7 @@ KINDS: Mapping[str, Ref] = {
     "MPIJob": ("kubeflow.org/v2beta1", "MPIJob"),
     "PyTorchJob": ("kubeflow.org/v1", "PyTorchJob"),
     "LeaderWorkerSet": ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+    VOLCANO_JOB: JOB,
 }
 # Names of pods and jobs (RFC 1123 subdomain): neither "" nor "..", with which a path would lead to something else.
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -67,7 +70,7 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
     if tenancy is None:
         raise BadInput("The team has no such namespace there.", code="not_of_the_team", field="namespace")
     run = Run.objects.live().filter(tenancy=tenancy, name=target.name).first()
-    if run is not None and run.main["kind"] == target.kind:
+    if run is not None and ref_of(run.main) == KINDS[target.kind]:
         runs.stop(run.pk, by=by, now=now)
         return
     # Written down before it is done: what a cluster was asked for is never unknown.

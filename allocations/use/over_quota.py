@@ -7,7 +7,7 @@ has to stop; stop it. Whatever breaks off in between is taken up by the next loo
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -28,9 +28,12 @@ from connectors.kubernetes import Cluster as Client
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
-from provisioning import throttle
+from provisioning import draining, throttle
+from provisioning.clusters.contents import work_in
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE
+from provisioning.desired.usage import in_form
+from provisioning.desired.volcano import QUEUE as VOLCANO_QUEUE
 from provisioning.models import Tenancy
 from reconciling.claims import claim
 
@@ -92,8 +95,17 @@ def _away(tenancy_id: int, now: datetime) -> int:
 
 def see(client: Client, tenancy: Tenancy) -> Sight:
     """Read a tenancy's queue and its work; raises ConnectorError."""
-    queue = client.get(QUEUE, tenancy.namespace)
-    return Sight(running(client.list(WORKLOAD, tenancy.namespace)), quota_on_cluster(queue))
+    spec = tenancy.desired
+    work = work_in(client, spec)
+    if not spec.has_volcano:
+        return Sight(running(work), quota_on_cluster(client.get(QUEUE, tenancy.namespace)))
+    # What was made last is what began last, as far as Volcano says: its own times are renewed each minute.
+    born = {one["metadata"]["uid"]: str(one["metadata"].get("creationTimestamp", "")) for one in work}
+    queue = client.get(VOLCANO_QUEUE, tenancy.namespace)
+    return Sight(
+        [replace(one, since=born[one.uid]) for one in running(work)],
+        quota_on_cluster(in_form(queue, spec) if queue else None),
+    )
 
 
 @transaction.atomic
@@ -203,7 +215,8 @@ def _close(tenancy: Tenancy, left: Sequence[Leftover], *, now: datetime) -> None
 def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> int:
     """Stop what was written down and is not stopped yet; returns how much. Raises ConnectorError.
 
-    Kueue's way: an inactive Workload gives its GPUs back and its job is suspended, nothing is deleted.
+    Kueue's way: an inactive Workload gives its GPUs back and its job is suspended, nothing is deleted. Volcano has no
+    such way: there the job is deleted.
     """
     rows = StoppedWork.objects.filter(tenancy=tenancy, done_at=None).select_related(
         "leftover__flavor__cluster", "leftover__allocation__hold__request"
@@ -249,6 +262,8 @@ def _say_refused(tenancy: Tenancy, row: StoppedWork, why: str, *, now: datetime)
 
 def _stop(client: Client, tenancy: Tenancy, row: StoppedWork) -> bool:
     """Make one Workload inactive; False when it is gone, or another one has its name by now."""
+    if tenancy.cluster.has_volcano:
+        return draining.stop_group(client, tenancy.namespace, row.name, uid=row.uid)
     found = client.get(WORKLOAD, row.name, tenancy.namespace)
     if found is None or found["metadata"]["uid"] != row.uid:
         return False

@@ -28,6 +28,11 @@ MAX_UNKNOWN = 200
 PAUSES = Backoff(OBSERVED_EVERY, timedelta(minutes=5))
 
 
+NOT_WITH_VOLCANO = (
+    "its queues are Volcano’s, and notebooks get their GPUs through Kueue’s. There are none there."
+)
+
+
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
@@ -53,6 +58,8 @@ def connect(
     where the address would change while servers run.
     """
     require_lead(by)
+    if cluster.has_volcano:
+        raise Conflict(f"{cluster.title}: {NOT_WITH_VOLCANO}", code="no_hub")
     hub, is_new = _locked(cluster, now)
     address = connections.checked_address(address)
     connections.check_token_file(token_file)

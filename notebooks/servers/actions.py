@@ -20,6 +20,7 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
+from notebooks.hubs.actions import NOT_WITH_VOLCANO
 from notebooks.hubs.models import Hub
 from notebooks.hubs.people import username_at
 from notebooks.models import Profile
@@ -407,6 +408,8 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
 
 
 def _hub(tenancy: Tenancy) -> Hub:
+    if tenancy.cluster.has_volcano:
+        raise Conflict(f"{tenancy.cluster.title}: {NOT_WITH_VOLCANO}", code="no_hub")
     hub = Hub.objects.filter(cluster=tenancy.cluster_id).first()
     if hub is None:
         raise Conflict(

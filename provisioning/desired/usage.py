@@ -14,7 +14,12 @@ QUEUES = ("ClusterQueue", "Queue")
 
 def used_of(queue: Mapping[str, Any], spec: TenancySpec) -> dict[str, int] | None:
     """GPUs of each flavor that are in use in a tenancy's queue, whoever keeps it; None when the queue says nothing."""
-    return gpus_used(cluster_queue_of(queue, spec.flavor_of) if spec.has_volcano else queue)
+    return gpus_used(in_form(queue, spec))
+
+
+def in_form(queue: Mapping[str, Any], spec: TenancySpec) -> Mapping[str, Any]:
+    """A tenancy's queue as Kueue would say it, whoever keeps it."""
+    return cluster_queue_of(queue, spec.flavor_of) if spec.has_volcano else queue
 
 
 def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:

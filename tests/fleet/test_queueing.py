@@ -5,7 +5,6 @@ from django.test import Client
 
 from accounts.roles import Role
 from audit.models import Event
-from fleet import queueing
 from fleet.actions import change_cluster
 from fleet.declared import declare
 from fleet.models import Cluster
@@ -35,11 +34,17 @@ def test_a_cluster_has_the_queues_of_kueue_unless_it_says_otherwise(priya: Calle
     assert priya.post("clusters/", CLUSTER).json()["queueing"] == "kueue"
 
 
-def test_volcano_is_refused_while_the_portal_does_not_do_everything_with_it(priya: Caller) -> None:
-    refused = priya.post("clusters/", CLUSTER | {"queueing": "volcano"})
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/queueing")
-    assert queueing.NOT_YET in refused.content.decode()
-    assert not Cluster.objects.exists()
+def test_a_cluster_with_volcano_lends_nothing_unless_somebody_says_so_which_is_refused(priya: Caller) -> None:
+    added = priya.post("clusters/", CLUSTER | {"queueing": "volcano"})
+    assert (added.status_code, added.json()["borrow_percent"]) == (201, 0)
+    refused = priya.post("clusters/", CLUSTER | {"name": "b", "queueing": "volcano", "borrow_percent": 50})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/borrow_percent")
+
+
+def test_a_cluster_with_volcano_has_no_hub(priya: Caller) -> None:
+    refused = priya.post("clusters/", CLUSTER | {"queueing": "volcano", "jupyterhub_namespace": "hub"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/jupyterhub_namespace")
+    assert "no notebooks" in refused.content.decode()
 
 
 def test_no_other_queues_are_known(priya: Caller) -> None:

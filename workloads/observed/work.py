@@ -72,19 +72,26 @@ class JobKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """The object that somebody created: a Job, JobSet, TrainJob, MPIJob, … ; `outcome` is empty while it goes on."""
+    """The object that somebody created: a Job, JobSet, TrainJob, MPIJob, … ; `outcome` is empty while it goes on.
+
+    Volcano says in `phase` where its own job is.
+    """
 
     key: JobKey
     created: datetime | None = None
     is_suspended: bool | None = None
     queue: str = ""
     priority_class: str = ""
+    phase: str = ""
     outcome: Condition | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workload:
-    """Kueue's own object for the job; `cluster_queue` and `flavors` are set from the moment its quota is reserved."""
+    """Kueue's own object for the job; `cluster_queue` and `flavors` are set from the moment its quota is reserved.
+
+    Of Volcano's PodGroup, in the same form, the queue is known from the start.
+    """
 
     key: JobKey
     name: str

@@ -10,6 +10,8 @@ from workloads.reading.values import Object, items, part, text
 from workloads.reading.work import Read, job_of, workload_of
 
 WORKLOAD = "kueue.x-k8s.io/workload"
+# By which a pod says to which of Volcano's PodGroups it belongs, which is a Workload here.
+GROUP = "scheduling.k8s.io/group-name"
 
 
 def facts_of(

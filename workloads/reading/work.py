@@ -34,8 +34,9 @@ def job_of(found: Object) -> Job:
         ),
         created=moment(meta.get("creationTimestamp")),
         is_suspended=suspended if isinstance(suspended, bool) else None,
-        queue=text(labels, QUEUE),
-        priority_class=text(labels, PRIORITY),
+        queue=text(labels, QUEUE) or text(spec, "queue"),
+        priority_class=text(labels, PRIORITY) or text(spec, "priorityClassName"),
+        phase=text(part(found, "status"), "phase"),
         outcome=next((by_kind[kind] for kind in OUTCOMES if kind in by_kind and by_kind[kind].is_true), None),
     )
 

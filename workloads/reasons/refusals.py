@@ -55,8 +55,8 @@ REFUSALS: Sequence[tuple[str, tuple[str, Outlook, str, str]]] = (
         (
             "webhook_down",
             Outlook.ESCALATE,
-            "A helper of the cluster, most often Kueue, does not answer, and no pod can be made without it.",
-            "It is tried again by itself; a platform lead looks at Kueue if it lasts.",
+            "A helper of the cluster, most often Kueue or Volcano, does not answer, and no pod can be made without it.",
+            "It is tried again by itself; a platform lead looks at that helper if it lasts.",
         ),
     ),
     (

@@ -22,7 +22,7 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
     if workload is None or condition is None:
         return None
     live = [one for one in facts.pods if not one.is_stopping and one.phase not in ("Succeeded", "Failed")]
-    stuck = _stuck(live, facts, clock)
+    stuck = why_stuck(live, facts, clock)
     if stuck is not None:
         return stuck
     ready = workload.conditions.get("PodsReady")
@@ -38,7 +38,7 @@ def on_its_own(facts: Facts, clock: Clock) -> Answer:
     live = [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
     if not live:
         return never_fetched(facts.pods) or _ended(facts.pods)
-    stuck = _stuck(live, facts, clock)
+    stuck = why_stuck(live, facts, clock)
     if stuck is not None:
         return stuck
     began = min((one.created for one in live if one.created), default=None)
@@ -67,7 +67,7 @@ def _ended(gone: Sequence[Pod]) -> Answer:
     )
 
 
-def _stuck(live: Sequence[Pod], facts: Facts, clock: Clock) -> Answer | None:
+def why_stuck(live: Sequence[Pod], facts: Facts, clock: Clock) -> Answer | None:
     """Of what keeps pods from running, that which you or others must mend; else what passes by itself."""
     found = [answer for one in live if (answer := _of_pod(one, facts, clock)) is not None]
     return min(found, key=lambda one: HOPES.index(one.outlook), default=None)

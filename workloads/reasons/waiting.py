@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Workload, by_profile
-from workloads.reasons import queues, stops
+from workloads.reasons import queues, starting, stops, volcano
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 from workloads.reasons.quota import no_quota
@@ -120,7 +120,8 @@ def in_line(facts: Facts, clock: Clock) -> Answer | None:
 
 def _by_words(facts: Facts, workload: Workload, condition: Condition, clock: Clock) -> Answer | None:
     return (
-        stops.evicted(facts, condition, workload)
+        volcano.waits(facts, workload, condition, lambda pods: starting.why_stuck(pods, facts, clock))
+        or stops.evicted(facts, condition, workload)
         or queues.misconfigured(facts, condition, workload)
         or no_quota(facts, condition.message, clock)
         or _race(condition)

@@ -12,6 +12,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.kubernetes import ref_of
+from fleet.models import Cluster
 from provisioning.delivery import client_for
 from workloads import listing
 from workloads.grouping import Piece, pieces_of
@@ -24,7 +25,7 @@ from workloads.reading.work import workload_of
 from workloads.runs.models import Run
 from workloads.runs.sending import Clock, end
 from workloads.runs.states import State
-from workloads.watching.kept import KINDS
+from workloads.watching.kept import JOBS, kinds_of
 
 # A copy that is older than this after the sending may not have the run yet.
 SETTLED = timedelta(seconds=3)
@@ -53,7 +54,7 @@ def follow(*, now: Clock) -> list[int]:
 
 def _follow(cluster_id: int, runs: Sequence[Run], now: datetime) -> list[int]:
     pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
-    heard = _heard(cluster_id)
+    heard = _heard(runs[0].cluster)
     missing = []
     for run in runs:
         piece = pieces.get((run.tenancy.namespace, run.name))
@@ -135,10 +136,11 @@ def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piec
     """The pieces of work of these namespaces, by namespace and name."""
     by_namespace = defaultdict[str, dict[str, list[Object]]](lambda: defaultdict(list))
     rows = ClusterObject.objects.filter(
-        cluster=cluster_id, namespace__in=namespaces, kind__in=("Workload", "Job", "Pod")
+        cluster=cluster_id, namespace__in=namespaces, kind__in=("Workload", "Pod", *JOBS)
     )
     for kind, body in rows.values_list("kind", "body").iterator():
-        by_namespace[text(part(body, "metadata"), "namespace")][kind].append(body)
+        found = by_namespace[text(part(body, "metadata"), "namespace")]
+        found["Job" if kind in JOBS else kind].append(body)
     return {
         (one.key.namespace, one.key.name): one
         for found in by_namespace.values()
@@ -146,10 +148,10 @@ def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piec
     }
 
 
-def _heard(cluster_id: int) -> datetime | None:
+def _heard(cluster: Cluster) -> datetime | None:
     """When the oldest of a cluster's copies was known to be true; None before all were read, or in a silence."""
-    feeds = Feed.objects.filter(cluster=cluster_id, listed_at__isnull=False, silent_since=None)
-    if feeds.count() < len(KINDS):
+    feeds = Feed.objects.filter(cluster=cluster, listed_at__isnull=False, silent_since=None)
+    if feeds.count() < len(kinds_of(cluster.queueing)):
         return None
     oldest: datetime | None = feeds.aggregate(at=Min("heard_at"))["at"]
     return oldest

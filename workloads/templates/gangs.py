@@ -60,6 +60,7 @@ def volcano(run: Run) -> list[Manifest]:
     spec = {
         "schedulerName": "volcano",
         "queue": run.where.queue,
+        "priorityClassName": run.where.priority,
         "minAvailable": run.nodes,
         "maxRetry": run.count("restarts", 0) + 1,
         "ttlSecondsAfterFinished": TTL_SECONDS,

@@ -141,6 +141,10 @@ GPUS = _count("gpus", "GPUs on each node", "How many GPUs each pod gets.", 1, 0,
 CPUS = _count("cpus", "CPUs on each node", "How many CPUs each pod gets.", 8, 1, 256)
 MEMORY = _count("memory", "Memory on each node (GiB)", "How much memory each pod gets.", 64, 1, 4096)
 NODES = _count("nodes", "Nodes", "How many nodes take part; all start together.", 2, 2, 256)
+# On one node it is the run that other clusters have a template of its own for.
+ONE_OR_MORE = _count(
+    "nodes", "Nodes", "How many nodes take part; several start together or not at all.", 2, 1, 256
+)
 MINUTES = _count(
     "minutes", "Time limit (minutes)", "The run is stopped after it has run so long.", 1440, 5, 43_200
 )
@@ -249,13 +253,13 @@ TEMPLATES: Sequence[Template] = (
     Template(
         slug="volcano",
         title="Gang on Volcano",
-        help="Several nodes that start together, on clusters with Volcano's queues.",
+        help="One node, or several that start together, on clusters with Volcano's queues.",
         kind="Job.batch.volcano.sh/v1alpha1",
         queueing=VOLCANO,
         render=gangs.volcano,
         is_gathered=True,
         topology_field="networkTopology.highestTierName",
-        parameters=GANG,
+        parameters=(*COMMON, LAUNCHER, ONE_OR_MORE, RESTARTS),
     ),
     Template(
         slug="serving",

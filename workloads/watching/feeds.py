@@ -1,17 +1,19 @@
 """Who keeps which feed, and the copy that it keeps: only the watcher that holds a feed writes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Flavor
+from provisioning.desired.kueue_form import as_first_seen
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject, Feed, FeedRevision
 from workloads.reading.values import Object, part, text
-from workloads.watching.kept import KINDS, copy_of, is_kept
+from workloads.watching.kept import copy_of, in_form, is_kept, kinds_of
 from workloads.watching.scopes import EVERYBODY, changed_scopes
 
 LEASE = timedelta(seconds=6)
@@ -26,7 +28,9 @@ def declare() -> None:
     """A feed for each kind of each cluster that the portal looks at, and none for the others."""
     wanted = [one for one in Cluster.objects.filter(enabled=True) if one.is_observed]
     there = set(Feed.objects.values_list("cluster", "kind"))
-    missing = [(one, kind) for one in wanted for kind in KINDS if (one.pk, kind) not in there]
+    missing = [
+        (one, kind) for one in wanted for kind in kinds_of(one.queueing) if (one.pk, kind) not in there
+    ]
     if missing:
         # Another watcher may find out at the same moment.
         Feed.objects.bulk_create(
@@ -67,14 +71,24 @@ def namespaces_of(cluster_id: int) -> frozenset[str]:
     return frozenset(rows.values_list("namespace", flat=True))
 
 
+def flavors_of(cluster: Cluster) -> dict[str, str]:
+    """The flavor of each resource where no two have the same, as Volcano's queues count; none elsewhere."""
+    if not cluster.has_volcano:
+        return {}
+    return dict(Flavor.objects.filter(cluster=cluster).values_list("resource", "name"))
+
+
 def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], now: datetime) -> None:
     """Make the copy of a kind what a list said; raises FeedLost."""
-    rows = [_row(feed, one) for one in found if is_kept(one, namespaces)]
+    flavor_of = flavors_of(feed.cluster)
+    told = [one for each in found if is_kept(one := in_form(each, flavor_of), namespaces)]
     with transaction.atomic():
         _said(feed, now=now, listed_at=now)
         _move(feed, {EVERYBODY, *namespaces})
         FeedRevision.objects.filter(feed=feed).exclude(scope__in={EVERYBODY, *namespaces}).delete()
         there = ClusterObject.objects.filter(cluster=feed.cluster_id, kind=feed.kind)
+        before = _before(there) if _renews_times(feed) else {}
+        rows = [_row(feed, one, before) for one in told]
         listed = {(row.namespace, row.name) for row in rows}
         gone = [pk for pk, *key in there.values_list("pk", "namespace", "name") if tuple(key) not in listed]
         for start in range(0, len(gone), AT_ONCE):
@@ -84,6 +98,7 @@ def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], 
 
 def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], now: datetime) -> None:
     """Carry one change over; raises FeedLost."""
+    found = in_form(found, flavors_of(feed.cluster))
     meta = part(found, "metadata")
     copies = ClusterObject.objects.filter(
         cluster=feed.cluster_id, kind=feed.kind, namespace=text(meta, "namespace"), name=text(meta, "name")
@@ -95,7 +110,8 @@ def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], 
             after = None
             copies.delete()
         elif kind in ("ADDED", "MODIFIED") and is_kept(found, namespaces):
-            row = _row(feed, found)
+            known = {_place(found): before} if before is not None and _renews_times(feed) else {}
+            row = _row(feed, found, known)
             after = row.body
             if after != before:
                 _put([row])
@@ -135,14 +151,34 @@ def _move(feed: Feed, scopes: Collection[str]) -> None:
     )
 
 
-def _row(feed: Feed, found: Object) -> ClusterObject:
+def _renews_times(feed: Feed) -> bool:
+    """Whether the times in copies of this kind are those of the first sight: Volcano renews its own each minute."""
+    return feed.cluster.has_volcano and feed.kind == "Workload"
+
+
+def _before(copies: QuerySet[ClusterObject]) -> dict[tuple[str, str], Object]:
+    return {
+        (namespace, name): body for namespace, name, body in copies.values_list("namespace", "name", "body")
+    }
+
+
+def _place(found: Object) -> tuple[str, str]:
     meta = part(found, "metadata")
+    return text(meta, "namespace"), text(meta, "name")
+
+
+def _row(feed: Feed, found: Object, before: Mapping[tuple[str, str], Object]) -> ClusterObject:
+    meta = part(found, "metadata")
+    body = copy_of(found)
+    known = before.get(_place(found))
+    if known is not None and part(known, "metadata").get("uid") == meta.get("uid"):
+        body = as_first_seen(body, known)
     return ClusterObject(
         cluster_id=feed.cluster_id,
         kind=feed.kind,
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
-        body=copy_of(found),
+        body=body,
     )
 
 

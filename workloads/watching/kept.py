@@ -1,8 +1,16 @@
-"""Which objects of a cluster are copied, and what of them: what explains work, and no secret. Pure."""
+"""Which objects of a cluster are copied, and what of them: what explains work, and no secret. Pure.
+
+Copies of Volcano's objects are in the form of Kueue's (provisioning.desired.kueue_form), so that they are read one way.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from provisioning.desired import kueue_form
+from provisioning.desired.kueue_form import VOLCANO_JOB, FlavorOf
+from provisioning.desired.spec import VOLCANO
+from provisioning.desired.volcano import JOB, POD_GROUP, QUEUE
+from workloads.observed import slices_of
 from workloads.reading.values import (
     Object,
     gpus_of_pod,
@@ -11,6 +19,7 @@ from workloads.reading.values import (
     part,
     slices_of_pods_in,
     text,
+    whole,
 )
 
 Kept = dict[str, Any]
@@ -24,9 +33,21 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "Event": ("v1", "Event"),
     "Node": ("v1", "Node"),
 }
+# By what the copies are called; its own jobs are called otherwise than those of Kubernetes.
+WITH_VOLCANO: Mapping[str, tuple[str, str]] = {
+    "Workload": POD_GROUP,
+    "ClusterQueue": QUEUE,
+    VOLCANO_JOB: JOB,
+    "Job": ("batch/v1", "Job"),
+    "Pod": ("v1", "Pod"),
+    "Event": ("v1", "Event"),
+    "Node": ("v1", "Node"),
+}
+# The kinds of which a copy is a job.
+JOBS = frozenset({"Job", VOLCANO_JOB})
 # Of the cluster as a whole: everybody's work depends on them.
 SHARED = frozenset({"ClusterQueue", "Node"})
-_MARKS = ("kueue.x-k8s.io/", "quartermaster.io/")
+_MARKS = ("kueue.x-k8s.io/", "quartermaster.io/", "scheduling.k8s.io/group-name")
 _META = (
     "name",
     "namespace",
@@ -51,6 +72,21 @@ _EVENT = (
 )
 
 
+def kinds_of(queueing: str) -> Mapping[str, tuple[str, str]]:
+    """What is copied of a cluster, by the kind of its copies."""
+    return WITH_VOLCANO if queueing == VOLCANO else KINDS
+
+
+def in_form(found: Object, flavor_of: FlavorOf) -> Object:
+    """An object as it is copied: what is Volcano's in the form of Kueue's, anything else as it is."""
+    ref = text(found, "apiVersion"), text(found, "kind")
+    if ref == POD_GROUP:
+        return kueue_form.workload_of(found, flavor_of)
+    if ref == QUEUE:
+        return kueue_form.cluster_queue_of(found, flavor_of)
+    return kueue_form.job_of(found) if ref == JOB else found
+
+
 def is_kept(found: Object, namespaces: Collection[str]) -> bool:
     """Whether an object is copied: all of teams' namespaces, what the cluster shares, and others' pods with GPUs."""
     kind = text(found, "kind")
@@ -70,7 +106,8 @@ def _metadata(meta: Object) -> Kept:
     annotations = {
         key: value for key, value in part(meta, "annotations").items() if str(key).startswith(_MARKS)
     }
-    return _only(meta, *_META) | ({"annotations": annotations} if annotations else {})
+    owners = {"ownerReferences": kueue_form.owners(meta)} if meta.get("ownerReferences") else {}
+    return _only(meta, *_META) | owners | ({"annotations": annotations} if annotations else {})
 
 
 def _only(found: Object, *names: str) -> Kept:
@@ -99,6 +136,19 @@ def _job(found: Object) -> Kept:
     spec = part(found, "spec")
     kept = _only(spec, "suspend", "parallelism", "completions", "completionMode")
     return {"spec": {**kept, **_counted(spec)}, "status": dict(part(found, "status"))}
+
+
+def _volcano_job(found: Object) -> Kept:
+    """Of its tasks, of which there may be several, all GPUs together: as if one pod had them."""
+    spec = part(found, "spec")
+    counts = [(whole(one.get("replicas")), _counted(one)) for one in items(spec, "tasks")]
+    gpus = sum(count * one["gpus"] for count, one in counts)
+    slices = dict(slices_of((count, tuple(one.get("slices", {}).items())) for count, one in counts))
+    kept = _only(spec, "queue", "priorityClassName")
+    return {
+        "spec": {**kept, "parallelism": 1, "gpus": gpus, **({"slices": slices} if slices else {})},
+        "status": dict(part(found, "status")),
+    }
 
 
 def _counted(found: Object) -> Kept:
@@ -139,6 +189,7 @@ _BODIES: Mapping[str, Callable[[Object], Kept]] = {
     "ClusterQueue": _whole,
     "LocalQueue": _whole,
     "Job": _job,
+    VOLCANO_JOB: _volcano_job,
     "Pod": _pod,
     "Event": _event,
     "Node": _node,

@@ -12,12 +12,12 @@ from django.db import Error, connection
 
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
-from connectors.kubernetes import Manifest
+from connectors.kubernetes import Manifest, Ref
 from provisioning.delivery import client_for
 from provisioning.desired.naming import PREFIX
 from workloads.models import Feed
 from workloads.watching import feeds
-from workloads.watching.kept import KINDS
+from workloads.watching.kept import kinds_of
 
 logger = logging.getLogger(__name__)
 # A cluster whose answer ends here is asked again at once: a silence is noticed within thirteen seconds.
@@ -75,13 +75,13 @@ class Following:
         """Begin with a list where nothing is known yet, or where teams came or went since."""
         namespaces = feeds.namespaces_of(self.feed.cluster_id)
         if not self.version or namespaces != self.namespaces:
-            found, version = client.snapshot(KINDS[self.feed.kind])
+            found, version = client.snapshot(self._ref)
             feeds.replace(self.feed, found, namespaces=namespaces, now=self.now())
             self.version, self.namespaces = version, namespaces
         connection.close()
 
     def _watch(self, client: Client) -> None:
-        for kind, found in client.watch(KINDS[self.feed.kind], since=self.version, seconds=SECONDS):
+        for kind, found in client.watch(self._ref, since=self.version, seconds=SECONDS):
             if self.over.is_set():
                 return
             self._know(found)
@@ -89,6 +89,11 @@ class Following:
             self.version = str(found["metadata"]["resourceVersion"])
             connection.close()
         feeds.heard(self.feed, now=self.now())
+
+    @property
+    def _ref(self) -> Ref:
+        """What is watched: what Volcano has in place of Kueue's kinds, where the queues are its own."""
+        return kinds_of(self.feed.cluster.queueing)[self.feed.kind]
 
     def _know(self, found: Manifest) -> None:
         """A team that came a moment ago: its namespace has a name of ours, and is not among those known so far."""

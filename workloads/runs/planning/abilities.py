@@ -42,12 +42,14 @@ def _learn(cluster: Cluster, client: Client) -> None:
     groups = {kind.partition(".")[2] for kind in KINDS}
     served = {group: client.served_kinds(group) for group in sorted(groups)}
     kinds = sorted(kind for kind in KINDS if kind.partition(".")[0] in served[kind.partition(".")[2]])
+    with_kueue = not cluster.has_volcano
+    flavors = cluster.flavors.values_list("name", flat=True)
     ClusterAbility.objects.update_or_create(
         cluster=cluster,
         defaults={
             "kinds": kinds,
-            "integrations": integrations_in(settings_text(client)),
-            "topologies": topologies_of(client, cluster.flavors.values_list("name", flat=True)),
+            "integrations": integrations_in(settings_text(client)) if with_kueue else None,
+            "topologies": topologies_of(client, flavors) if with_kueue else {},
             "schemas": schemas_of(client, kinds, earlier.schemas if earlier else {}),
             "seen_at": timezone.now(),
         },

@@ -10,6 +10,7 @@ from accounts.models import User
 from allocations.models import Allocation
 from fleet.models import Cluster, Flavor
 from provisioning.desired.first_job import Kind
+from provisioning.desired.first_job import queue_of as queue_name
 from provisioning.desired.limits import room
 from provisioning.desired.spec import GPU
 from provisioning.desired.volumes import claim_name
@@ -88,6 +89,7 @@ def _place(
             project=tenancy.project.slug,
             cost_centre=tenancy.team.cost_centre,
             environment=tenancy.environment,
+            queue=queue_name(tenancy.namespace, tenancy.cluster.queueing),
             started_by=by.email or by.name,
             variables=tenancy.cluster.run_variables,
         ),
@@ -147,10 +149,11 @@ def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
 def abilities_of(tenancy: Tenancy) -> Abilities:
     """What the cluster was last seen to run; plain Jobs alone where nobody has looked yet."""
     seen: ClusterAbility | None = getattr(tenancy.cluster, "ability", None)
+    queueing = tenancy.cluster.queueing
     if seen is None:
-        return Abilities(ALWAYS, is_known=False)
+        return Abilities(ALWAYS, queueing=queueing, is_known=False)
     fields = {kind: asked["fields"] for kind, asked in seen.schemas.items()}
-    return Abilities(frozenset(seen.kinds), seen.integrations, fields=fields)
+    return Abilities(frozenset(seen.kinds), seen.integrations, queueing=queueing, fields=fields)
 
 
 def claims_of(tenancy: Tenancy) -> Mapping[str, str]:
