@@ -146,7 +146,9 @@ def test_nearly_all_how_tos_are_run_and_what_is_left_out_needs_something_that_a_
     found = [block for path in HOW_TOS for block in blocks(path)]
     left_out = [block.not_run for block in found if block.not_run]
     assert len(left_out) <= len(found) / 7
-    assert all(re.match(r"(Docker|az|Volcano|minutes of|a measurement)", reason) for reason in left_out), left_out
+    assert all(re.match(r"(Docker|az|Volcano|minutes of|a measurement)", reason) for reason in left_out), (
+        left_out
+    )
 
 
 def test_a_how_to_is_run_as_a_platform_lead_with_the_commands_of_a_container(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "provisioning/desired/network.py": MANIFESTS,
     "provisioning/desired/objects.py": MANIFESTS,
     "provisioning/desired/queues.py": MANIFESTS,
+    "provisioning/desired/volcano.py": [PROVISIONING + "test_volcano_queues.py"],
+    "provisioning/desired/kueue_form.py": [PROVISIONING + "test_kueue_form.py"],
     "provisioning/desired/rights.py": MANIFESTS,
     "provisioning/desired/volumes.py": MANIFESTS,
     "provisioning/desired/quantities.py": MANIFESTS,

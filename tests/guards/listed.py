@@ -540,10 +540,17 @@ LEAVING = [
     ),
     Guard(
         "provisioning.clusters.kueue:check",
-        "if found and (int(found[1]), int(found[2])) < LEAST:",
+        "if releases.is_older(version, LEAST):",
         "if False:",
         "tests.provisioning.test_kueue:test_what_is_too_old_is_refused_with_what_is_needed",
         {"version": "v0.15.4"},
+    ),
+    Guard(
+        "provisioning.clusters.volcano:check",
+        "if releases.is_older(version, LEAST):",
+        "if False:",
+        "tests.provisioning.test_volcano:test_what_is_too_old_is_refused_with_what_is_needed",
+        {"version": "v1.8.2"},
     ),
 ]
 DRIFT = [
