@@ -9,12 +9,15 @@ import pytest
 
 from allocations.actions import grant
 from audit.actors import PORTAL
+from checks.clusters import look_at_clusters
+from checks.findings import Report
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 from provisioning import leaving
 from provisioning.clusters.observe import look_at
 from provisioning.desired.volcano import JOB, QUEUE
+from provisioning.drift.cluster_sweep import sweep
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
@@ -125,6 +128,32 @@ def test_its_queue_follows_what_the_team_holds_and_a_converged_pass_writes_nothi
     assert found["status"]["state"] == "Open"
     gangs.later(minutes=1)
     assert gangs.reconcile() == 0
+
+
+def test_what_somebody_changes_in_its_queue_is_put_back(gangs: Place) -> None:
+    hold(gangs, 4)
+    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"capability": {GPU: "24"}}})
+    gangs.later(minutes=1)
+    assert gangs.reconcile() == 1
+    assert live_queue(gangs)["spec"]["capability"][GPU] == "4"
+
+
+def test_its_invariants_hold_and_a_queue_of_less_than_is_held_is_found(gangs: Place) -> None:
+    look(gangs)
+    hold(gangs, 4)
+    report = Report()
+    look_at_clusters(report, now=gangs.time)
+    assert report.findings == []
+    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"deserved": {GPU: "2"}}})
+    look_at_clusters(report, now=gangs.time)
+    assert "Its queue guarantees {'a100': 2}, {'a100': 4} are held." in [one.words for one in report.findings]
+
+
+def test_a_sweep_of_the_cluster_compares_its_queues(gangs: Place) -> None:
+    hold(gangs, 4)
+    assert sweep(gangs.cluster.pk, now=gangs.now) == []
+    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"weight": 9}})
+    assert sweep(gangs.cluster.pk, now=gangs.now) == [gangs.tenancy.pk]
 
 
 def test_what_its_work_uses_is_kept_by_flavor(gangs: Place) -> None:
