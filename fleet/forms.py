@@ -233,6 +233,9 @@ class ClusterForm(_ClusterForm):
             for name, value in self.cleaned_data.items()
             if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
         }
+        if values.get("queueing") == Cluster.Queueing.VOLCANO and "borrow_percent" not in self.changed_data:
+            # Nobody has said it: what stood in the field is what clusters with Kueue begin with.
+            values.pop("borrow_percent", None)
         lists: dict[str, Any] = {name: values.get(name) or [] for name in ("shared_services", "egress")}
         lists["run_variables"] = values.get("run_variables") or {}
         if values.get("certificate_authority"):  # a text of several lines comes with those of the web

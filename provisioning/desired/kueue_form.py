@@ -29,10 +29,15 @@ PODS_READY = "PodsReady"
 def workload_of(found: Object, flavor_of: FlavorOf) -> Manifest:
     """A PodGroup as a Workload: its line is known from the start, and its flavors once it has GPUs.
 
+    It says what so many of its pods ask for as it needs at the least; where more run, they are taken for equal ones.
     Volcano renews the time of what holds each minute: the conditions' times are true at their first sight alone.
     """
     meta, spec, status = found["metadata"], found.get("spec") or {}, found.get("status") or {}
-    gpus, holds = _gpus(spec.get("minResources") or {}), status.get("phase") in HOLDS
+    holds, least = status.get("phase") in HOLDS, max(_whole(spec.get("minMember")), 1)
+    pods = max(least, _whole(status.get("running"))) if holds else least
+    gpus = {
+        name: -(-number * pods // least) for name, number in _gpus(spec.get("minResources") or {}).items()
+    }
     assignments = [_assigned(gpus, flavor_of)] if holds else []
     return {
         "apiVersion": found.get("apiVersion", ""),
@@ -42,7 +47,7 @@ def workload_of(found: Object, flavor_of: FlavorOf) -> Manifest:
             "active": True,
             "queueName": spec.get("queue", ""),
             "priority": PRIORITIES.get(str(spec.get("priorityClassName")), (0, ""))[0],
-            "podSets": list(_pod_sets(gpus, max(_whole(spec.get("minMember")), 1))),
+            "podSets": list(_pod_sets(gpus, pods)),
         },
         "status": {
             "admission": {"clusterQueue": spec.get("queue", ""), "podSetAssignments": assignments},

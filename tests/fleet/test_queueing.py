@@ -105,6 +105,26 @@ def test_kueue_tells_kinds_of_one_resource_apart(priya: Caller) -> None:
         assert priya.post("flavors/", flavor(on="training", name=name)).status_code == 201
 
 
+def test_the_page_registers_one_that_lends_nothing_though_the_field_begins_with_kueues(
+    client: Client,
+) -> None:
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    form = client.get("/clusters/new").context["form"]
+    typed = {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    typed |= {
+        "name": "gang",
+        "title": "Gang",
+        "region": "eastus",
+        "purpose": "training",
+        "queueing": "volcano",
+    }
+    assert typed["borrow_percent"] == 100
+    answer = client.post("/clusters/new", typed)
+    assert answer.status_code == 302, answer.context["form"].errors
+    found = Cluster.objects.get()
+    assert (found.queueing, found.borrow_percent) == ("volcano", 0)
+
+
 def test_its_page_says_whose_queues_it_has_and_offers_no_others(volcano: Cluster, client: Client) -> None:
     Cluster.objects.update(volcano_version="v1.15.1")
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))

@@ -121,6 +121,14 @@ def test_pods_that_are_not_equal_are_told_as_even_as_can_be() -> None:
     ]
 
 
+def test_where_more_pods_run_than_it_needs_all_of_them_hold() -> None:
+    elastic = group("Running", running=3, spec={"minMember": 1, "minResources": {"nvidia.com/gpu": "2"}})
+    found = workload_of(elastic, FLAVOR_OF)
+    assert found["spec"]["podSets"] == [{"name": "pods", "count": 3, "gpus": 2}]
+    [assigned] = found["status"]["admission"]["podSetAssignments"]
+    assert assigned["resourceUsage"] == {"nvidia.com/gpu": "6"}
+
+
 def test_slices_are_told_by_their_profile() -> None:
     sliced = group("Running", spec={"minResources": {"nvidia.com/mig-1g.10gb": "4"}})
     found = workload_of(sliced, FLAVOR_OF)
