@@ -249,12 +249,14 @@ NOT_OF_THE_API = {
     "no_branch",
     "strange_directory",
     "no_kueue",
+    "no_volcano",
     "not_json",
     "number",
     "pull_request_closed",
     "sent_already",
     "token_refused",
     "vanished",
+    "volcano_too_old",
 }
 
 
