@@ -1,4 +1,4 @@
-"""What runs in a queue, read from Kueue's objects, and what of it is stopped first. Pure."""
+"""What runs in a queue, read from Kueue's objects or what is in their form, and what of it is stopped first. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
