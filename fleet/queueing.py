@@ -18,8 +18,8 @@ def check_fixed(changed: Mapping[str, Any]) -> None:
     """Refuse other queues than at the registration: namespaces, quotas and runs are made for those of one kind."""
     if "queueing" in changed:
         raise Conflict(
-            "Whose queues a cluster has is chosen when it is registered, and stays: namespaces, quotas and runs there are "
-            "made for those.",
+            "Whose queues a cluster has is chosen when it is registered, and stays: namespaces, quotas and runs there "
+            "are made for those.",
             code="queueing_fixed",
             field="queueing",
         )
