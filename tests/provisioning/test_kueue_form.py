@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from provisioning.desired.kueue_form import as_first_seen, cluster_queue_of, job_of, owners, workload_of
+from provisioning.desired.kueue_form import (
+    ABORTED,
+    as_first_seen,
+    cluster_queue_of,
+    job_of,
+    owners,
+    workload_of,
+)
 from provisioning.desired.usage import gpus_used
 
 FLAVOR_OF = {"nvidia.com/gpu": "a100", "nvidia.com/mig-1g.10gb": "slices"}
@@ -242,3 +249,144 @@ def test_a_job_is_over_in_the_phases_in_which_it_stays(phase: str, outcome: str 
         BORN,
     )
     assert "startTime" not in job_of(job("Pending", "Pending"))["status"]
+
+
+def test_a_whole_group_is_told_as_a_whole_workload() -> None:
+    """Nothing of the form is left out: what reads it takes an absent field for what is not known."""
+    found = group("Running", conditions=[said("Scheduled")])
+    since = {"lastTransitionTime": LATER, "reason": "PodGroupRunning", "message": "", "status": "True"}
+    assert workload_of(found, FLAVOR_OF) == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Workload",
+        "metadata": {**found["metadata"], "ownerReferences": [{**OWNER, "kind": "VolcanoJob"}]},
+        "spec": {
+            "active": True,
+            "queueName": "qm-nlp",
+            "priority": 100_000,
+            "podSets": [{"name": "pods", "count": 2, "gpus": 2}],
+        },
+        "status": {
+            "admission": {
+                "clusterQueue": "qm-nlp",
+                "podSetAssignments": [
+                    {
+                        "name": "pods",
+                        "flavors": {"nvidia.com/gpu": "a100"},
+                        "resourceUsage": {"nvidia.com/gpu": "4"},
+                    }
+                ],
+            },
+            "conditions": [{"type": "QuotaReserved", **since}, {"type": "Admitted", **since}],
+        },
+    }
+
+
+def test_a_whole_job_is_told_as_a_whole() -> None:
+    made = job("Failed", "Pending", "Running")
+    made["status"]["state"] |= {"reason": "TooManyRetries"}
+    made["spec"] |= {"priorityClassName": "exploratory", "tasks": [{"name": "worker", "replicas": 2}]}
+    assert job_of(made) == {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "VolcanoJob",
+        "metadata": made["metadata"],
+        "spec": {
+            "queue": "qm-nlp",
+            "priorityClassName": "exploratory",
+            "tasks": [{"name": "worker", "replicas": 2}],
+        },
+        "status": {
+            "phase": "Failed",
+            "conditions": [
+                {
+                    "type": "Failed",
+                    "status": "True",
+                    "reason": "Failed",
+                    "message": "TooManyRetries said",
+                    "lastTransitionTime": LATER,
+                }
+            ],
+            "startTime": BORN,
+        },
+    }
+
+
+def test_a_whole_queue_is_told_as_a_whole() -> None:
+    found = queue("Closed", allocated={"nvidia.com/gpu": "3"})
+    quota = {"name": "nvidia.com/gpu", "nominalQuota": "4", "borrowingLimit": "2"}
+    used = [{"name": "a100", "resources": [{"name": "nvidia.com/gpu", "total": "3"}]}]
+    active = {
+        "type": "Active",
+        "status": "False",
+        "reason": "Stopped",
+        "message": "Volcano says that it is Closed.",
+    }
+    assert cluster_queue_of(found, {"nvidia.com/gpu": "a100"}) == {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "ClusterQueue",
+        "metadata": found["metadata"],
+        "spec": {
+            "resourceGroups": [
+                {
+                    "coveredResources": ["nvidia.com/gpu"],
+                    "flavors": [{"name": "a100", "resources": [quota]}],
+                }
+            ],
+            "stopPolicy": "None",
+        },
+        "status": {"conditions": [active], "flavorsUsage": used, "flavorsReservation": used},
+    }
+
+
+def test_what_is_not_there_is_not_known_and_nothing_breaks() -> None:
+    bare = {"metadata": {"name": "x", "namespace": "qm-nlp", "uid": "1"}}
+    found = workload_of(bare, FLAVOR_OF)
+    assert (found["apiVersion"], found["metadata"]) == ("", bare["metadata"])
+    assert found["spec"] == {
+        "active": True,
+        "queueName": "",
+        "priority": 0,
+        "podSets": [{"name": "pods", "count": 1, "gpus": 0}],
+    }
+    assert found["status"]["admission"] == {"clusterQueue": "", "podSetAssignments": []}
+    assert conditions(found) == {"QuotaReserved": ("False", "PodGroupPending", "", None)}
+    assert job_of(bare)["spec"] == {"queue": "", "priorityClassName": "", "tasks": []}
+    assert job_of(bare)["status"] == {"phase": "", "conditions": []}
+    empty = cluster_queue_of(bare, FLAVOR_OF)
+    assert empty["apiVersion"] == job_of(bare)["apiVersion"] == ""
+    [group_] = empty["spec"]["resourceGroups"]
+    assert group_["flavors"][0]["resources"] == [{"name": "nvidia.com/gpu", "nominalQuota": "0"}]
+    assert owners({}) == []
+
+
+def test_without_a_time_of_its_own_what_holds_does_so_since_it_is_there() -> None:
+    assert conditions(workload_of(group("Running"), FLAVOR_OF))["Admitted"][3] == BORN
+
+
+def test_a_condition_that_is_false_says_nothing() -> None:
+    was = {**said("Unschedulable", UNSCHEDULABLE), "status": "False"}
+    assert conditions(workload_of(group("Pending", conditions=[was]), FLAVOR_OF))["QuotaReserved"][2] == ""
+
+
+def test_of_pods_that_are_over_it_is_told_since_when() -> None:
+    alone = group("Completed", conditions=[said("Scheduled")], metadata={"ownerReferences": []})
+    assert conditions(workload_of(alone, FLAVOR_OF))["Finished"][3] == LATER
+    never = group("Completed", metadata={"ownerReferences": []})
+    assert conditions(workload_of(never, FLAVOR_OF))["Finished"][3] == BORN
+
+
+def test_two_resources_are_spread_over_the_pods_each_by_itself() -> None:
+    both = group(spec={"minResources": {"nvidia.com/gpu": "3", "nvidia.com/mig-1g.10gb": "2"}})
+    assert workload_of(both, FLAVOR_OF)["spec"]["podSets"] == [
+        {"name": "larger", "count": 1, "gpus": 3, "slices": {"1g.10gb": 1}},
+        {"name": "pods", "count": 1, "gpus": 2, "slices": {"1g.10gb": 1}},
+    ]
+
+
+def test_a_queue_that_deserves_more_than_it_may_have_borrows_nothing() -> None:
+    found = cluster_queue_of(queue(capability={"nvidia.com/gpu": "2"}), {"nvidia.com/gpu": "a100"})
+    [one] = found["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    assert (one["nominalQuota"], one["borrowingLimit"]) == ("4", "0")
+
+
+def test_what_somebody_aborted_is_known_by_its_phase() -> None:
+    assert ABORTED == ("Aborting", "Aborted")

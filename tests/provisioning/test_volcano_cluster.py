@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from allocations.actions import grant
 from audit.actors import PORTAL
@@ -15,6 +16,7 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 from provisioning import leaving
+from provisioning.clusters.access import use_of
 from provisioning.clusters.observe import look_at
 from provisioning.desired.volcano import JOB, QUEUE
 from provisioning.drift.cluster_sweep import sweep
@@ -162,6 +164,17 @@ def test_what_its_work_uses_is_kept_by_flavor(gangs: Place) -> None:
     gangs.later(minutes=1)
     gangs.reconcile()
     assert gangs.row.used == {"a100": 2, "slices": 0}
+
+
+def test_how_a_team_uses_its_place_names_its_queue_and_a_job_that_runs_as_it_stands(gangs: Place) -> None:
+    hold(gangs, 4)
+    use = use_of(gangs.row)
+    assert use.queue_label == f"spec.queue: {gangs.tenancy.namespace}"
+    assert use.logs == f"kubectl --namespace {gangs.tenancy.namespace} logs first-job-main-0 --follow"
+    gangs.kubernetes.create(yaml.safe_load(use.job))
+    pod = gangs.kubernetes.get(POD, "first-job-main-0", gangs.tenancy.namespace)
+    assert pod is not None
+    assert pod["spec"]["nodeName"].startswith("a100-")
 
 
 def announce(place: Place, *, hold: bool = False, days: float = 0) -> None:
