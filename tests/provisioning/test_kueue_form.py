@@ -348,7 +348,8 @@ def test_what_is_not_there_is_not_known_and_nothing_breaks() -> None:
         "podSets": [{"name": "pods", "count": 1, "gpus": 0}],
     }
     assert found["status"]["admission"] == {"clusterQueue": "", "podSetAssignments": []}
-    assert conditions(found) == {"QuotaReserved": ("False", "PodGroupPending", "", None)}
+    [waits] = found["status"]["conditions"]
+    assert (waits["reason"], waits["message"], waits["lastTransitionTime"]) == ("PodGroupPending", "", None)
     assert job_of(bare)["spec"] == {"queue": "", "priorityClassName": "", "tasks": []}
     assert job_of(bare)["status"] == {"phase": "", "conditions": []}
     empty = cluster_queue_of(bare, FLAVOR_OF)
