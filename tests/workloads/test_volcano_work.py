@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Gangs(Watched):
 
     priya: User
 
-    @property
+    @cached_property
     def caller(self) -> Caller:
         """A member of the team, over the API."""
         return Caller(self.ada)
@@ -157,15 +158,7 @@ def gangs(
     volcano_server.cluster.restore(state)
 
 
-def reached(run: Run, state: str) -> None:
-    def look() -> bool:
-        worker_pass()
-        return is_seen(run, state)
-
-    wait_until(look, what=f"{run.name} to be {state}")
-
-
-def until(gangs: Gangs, run: Run, state: str) -> None:
+def until(run: Run, state: str) -> None:
     def reached() -> bool:
         worker_pass()
         return is_seen(run, state)
@@ -178,13 +171,13 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         first = gangs.submit("First", program=["sleep", "6"])
-        until(gangs, first, "running")
+        until(first, "running")
         job = gangs.live(JOB, first.name, gangs.namespace)
         assert (job["spec"]["queue"], job["spec"]["minAvailable"]) == (gangs.namespace, 2)
         assert [one["spec"]["nodeName"][:5] for one in gangs.pods(first)] == ["a100-", "a100-"]
 
         second = gangs.submit("Second", program=["sleep", "600"])
-        until(gangs, second, "waiting")
+        until(second, "waiting")
         wait_until(
             lambda: gangs.work().get(second.name, {}).get("why", {}).get("code") == "quota_full",
             what="the reason why the second waits",
@@ -200,11 +193,11 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
         runs = told[first.name]
         assert (runs["state"], runs["gpus"], runs["held"], runs["flavors"]) == ("running", 4, 4, ["a100"])
 
-        until(gangs, first, "finished")
-        until(gangs, second, "running")
+        until(first, "finished")
+        until(second, "running")
         stopped = gangs.caller.post(f"runs/{second.pk}/stop/", {}, key="stop")
         assert stopped.status_code in (200, 202), stopped.content
-        until(gangs, second, "stopped")
+        until(second, "stopped")
         assert gangs.pods(second) == []
         assert gangs.kubernetes.get(JOB, second.name, gangs.namespace) is None
         assert not [one for one in gangs.kubernetes.names(POD_GROUP) if one.startswith(second.name)]
@@ -221,11 +214,28 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
     assert queue["status"]["allocated"].get(GPU, "0") == "0"
 
 
+def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> None:
+    Flavor.objects.update(node_taints=[])  # no pod tolerates the taint that the nodes have
+
+    def code_of(run: Run) -> str:
+        worker_pass()
+        return str(gangs.work().get(run.name, {}).get("why", {}).get("code"))
+
+    with watching(gangs.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        first = gangs.submit("First")
+        wait_until(lambda: code_of(first) == "node_labels_differ", what="no node to take the first")
+        second = gangs.submit("Second")
+        wait_until(lambda: code_of(second) == "quota_full", what="the second to wait")
+        assert gangs.work()[first.name]["held"] == 0
+        assert gangs.work()[second.name]["why"]["step"] is None
+
+
 def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         run = gangs.submit("Long", program=["sleep", "600"])
-        until(gangs, run, "running")
+        until(run, "running")
         live = Allocation.objects.live().filter(tenancy=gangs.tenancy)
         live.update(when_over="drain", drain_hours=24)
         give_back(live.get().pk, gpus=None, by=gangs.ada, now=timezone.now())
@@ -239,16 +249,16 @@ def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -
         later = timezone.now() + timedelta(days=3)
         assert over_quota.look(gangs.tenancy.pk, now=lambda: later) == 1
         wait_until(lambda: gangs.pods(run) == [], what="its pods to end")
-        until(gangs, run, "gone")
+        until(run, "gone")
 
 
 def test_the_queue_page_tells_who_runs_and_who_waits(gangs: Gangs, client: Client) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         first = gangs.submit("First")
-        until(gangs, first, "running")
+        until(first, "running")
         second = gangs.submit("Second")
-        until(gangs, second, "waiting")
+        until(second, "waiting")
         wait_until(lambda: len(ClusterObject.objects.filter(kind="Workload")) == 2, what="both to be copied")
         client.force_login(gangs.ada)
         page = " ".join(client.get("/clusters/gang/queue").content.decode().split())
@@ -285,7 +295,7 @@ def test_the_gang_on_one_node_is_its_single_node_run(gangs: Gangs) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         run = gangs.submit("Alone", nodes=1, gpus=4)
-        until(gangs, run, "running")
+        until(run, "running")
     assert len(gangs.pods(run)) == 1
 
 
