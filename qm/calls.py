@@ -187,6 +187,8 @@ def refusal(response: requests.Response) -> Ended:
     sentences = [f"{option_of(one['pointer'])}{one['detail']}" for one in errors] or [detail]
     if status == 401:
         sentences.append("Make a token in the portal under Tokens, and run: qm login")
+    if code == "body_too_large":
+        sentences.append("A --script has at most 256 KiB: fetch a larger one with --git.")
     if status >= 500 and found.get("request_id"):
         sentences.append(f"The number of the call is {found['request_id']}.")
     again = status in AGAIN or (status, code) == (409, "in_flight")

@@ -10,7 +10,8 @@ from rest_framework.parsers import JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-LARGEST_BODY = 256 * 1024
+# Twice the largest script of a run: JSON writes a line break and a quotation mark as two characters.
+LARGEST_BODY = 512 * 1024
 DEEPEST = 20
 
 
@@ -23,7 +24,7 @@ class BodyTooLarge(APIException):
 
 
 class BoundedJson(JSONParser):
-    """JSON objects up to 256 kB and 20 levels deep; NaN and infinities are refused."""
+    """JSON objects up to 512 kB and 20 levels deep; NaN and infinities are refused."""
 
     def parse(
         self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None

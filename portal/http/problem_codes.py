@@ -37,7 +37,7 @@ CODES: Mapping[str, str] = {
     "before_its_base": "The policy that it changes comes into force later: choose that moment or a later one.",
     "below_what_is_held": "A budget's limit, or the GPUs that are told, cannot be less than what is held already.",
     "beyond_quota": "A quota of Azure has no room for the machines that were booked.",
-    "body_too_large": "The body is over 256 kB.",
+    "body_too_large": "The body is over 512 kB.",
     "body_too_slow": "The body did not arrive within QM_REQUEST_SECONDS.",
     "braked": "Repairs on the cluster have stopped: a platform lead lets them go on first.",
     "budget_too_small": "A month's budget has less left than this needs.",

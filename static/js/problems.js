@@ -16,6 +16,12 @@ function tell(text, part) {
   line.dataset.tone = "bad";
 }
 
+// What is too large for its answer is too large to be sent: the buttons rest until the next answer brings new ones.
+function refuse(form) {
+  tell(form.dataset.tooLarge ?? "This is too large to be sent. Nothing was changed.", form);
+  for (const each of form.elements ?? []) if (each.matches(".button[type=submit]")) each.disabled = true;
+}
+
 function renewed(part) {
   old.delete(part);
   // What has left the page is old no more.
@@ -29,6 +35,7 @@ function renewed(part) {
 document.addEventListener("htmx:response:error", ({ detail }) => {
   const { response: { status, headers }, sourceElement } = detail.ctx;
   if (REFUSED[status]) tell(REFUSED[status], sourceElement);
+  if (status === 413) refuse(sourceElement);
   if (status < 500) return;
   const id = headers.get("X-Request-Id");
   tell(`Quartermaster could not do that just now. Try again${id ? `, or quote ${id}` : ""}.`, sourceElement);

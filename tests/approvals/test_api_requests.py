@@ -130,7 +130,7 @@ def test_what_is_not_a_json_object_of_a_bearable_size_is_400(ada: Caller) -> Non
 
 
 def test_a_body_over_the_limit_is_413(ada: Caller) -> None:
-    answer = ada.post("requests/", '{"a": "' + "x" * 300_000 + '"}')
+    answer = ada.post("requests/", '{"a": "' + "x" * 600_000 + '"}')
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 

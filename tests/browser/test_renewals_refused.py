@@ -31,7 +31,7 @@ def test_what_one_may_no_longer_see_stays_and_is_said_to_be_old(
     page.screenshot(path=f"/tmp/pages-gone-{size}.png")
 
 
-@pytest.mark.parametrize("status", [403, 404, 409, 429, 500])
+@pytest.mark.parametrize("status", [403, 404, 409, 413, 429, 500])
 def test_once_it_comes_again_nothing_is_said_any_more(open_page: Open, scene: Scene, status: int) -> None:
     factories.allocation(scene.ada, scene.tenancy, scene.flavor)
     page = open_page(scene.ada, "/teams/vision/")

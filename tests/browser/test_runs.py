@@ -68,3 +68,23 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     page.get_by_label("GPUs", exact=False).first.fill("2")
     expect(page.locator("#answer")).to_contain_text("An hour")
     assert violations(page) == []
+
+
+def test_what_is_too_large_to_be_sent_is_said_and_not_sent(open_page: Open, place: Place) -> None:
+    page = open_page(place.ada, place.form)
+    page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
+    page.get_by_label("Image").fill("registry.example.com/vision/train:1")
+    page.get_by_label("Program").fill("python train.py")
+    page.get_by_text("Bring a script or a source").click()
+    script, start = page.get_by_label("Paste a script"), page.get_by_role("button", name="Start it")
+    script.fill("#" * 600 * 1024)
+    expect(page.get_by_text("a script has at most 256 KiB. Fetch a larger one from Git.")).to_be_visible()
+    expect(start).to_be_disabled()
+    assert "Go home" not in page.locator("#answer").inner_text()
+    script.fill("#" * 300 * 1024)
+    expect(page.locator("#answer")).to_contain_text(
+        "The script has 300 KiB; at most 256 KiB can be pasted. Use Git."
+    )
+    script.fill("print(1)\n")
+    expect(page.locator("#answer")).to_contain_text("It can start at once")
+    expect(start).to_be_enabled()

@@ -24,7 +24,7 @@ from tests.scene import Scene, scene
 pytestmark = pytest.mark.slow
 
 KILOBYTE = 1024
-LIMIT = 256 * KILOBYTE
+LIMIT = 512 * KILOBYTE
 
 
 @pytest.fixture

@@ -112,6 +112,20 @@ def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed
     assert not Run.objects.exists()
 
 
+def test_a_script_that_is_too_large_is_named_with_the_way_to_bring_it(signed: Signed) -> None:
+    signed.terminal.home.mkdir()
+    script = signed.terminal.home / "train.py"
+    for size, said in (
+        (300, "The script has 300 KiB; at most 256 KiB can be pasted. Use Git."),
+        (700, "--git"),
+    ):
+        script.write_text("#" * size * 1024)
+        refused = signed.terminal(*TRAIN, "--script", str(script))
+        assert refused.exit_code == 3
+        assert "--script" in refused.stderr
+        assert said in refused.stderr
+
+
 def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
     done = busy.terminal(*SHORT[:-3], "--follow", "--", "sleep", "1")
 

@@ -20,6 +20,7 @@ from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from workloads.models import Run
 from workloads.runs.pages.views import MOST_ROWS
+from workloads.templates.parameters import MAX_SCRIPT_BYTES
 
 TYPED = {
     "title": "Fine-tune BERT",
@@ -231,6 +232,24 @@ def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -
         TYPED["script_text"],
     )
     assert (start["image"], start["program"]) == ("registry.example.com/vision/train:1", "train.py")
+
+
+def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    opened = ada.get(where)
+    [whole] = [one for one in page(opened).walk() if one.attrs.get("id") == "submit-run"]
+    # Encoded as an address is, a script grows to thrice its size.
+    assert whole.attrs["enctype"] == "multipart/form-data"
+    line = "print('é', [1])\n"
+    largest = line * (MAX_SCRIPT_BYTES // len(line.encode()))
+    typed = filled(opened, script_text=largest.replace("\n", "\r\n"))
+    assert "It can start at once" in ada.post(where, {**typed, "check": "1"}).content.decode()
+    larger = ada.post(where, {**typed, "script_text": "#" * 300 * 1024})
+    assert larger.status_code == 422
+    assert "The script has 300 KiB; at most 256 KiB can be pasted. Use Git." in larger.content.decode()
+    # A browser would cut what is longer, without a word.
+    [script] = [one for one in page(opened).walk() if one.attrs.get("name") == "script_text"]
+    assert "maxlength" not in script.attrs
 
 
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
+from web.parsing import LARGEST_BODY
 from web.strict import Boolean, Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
 from workloads.api import WhySerializer
 from workloads.gpu_use.serializers import BusySerializer
@@ -23,7 +24,11 @@ class ScriptSerializer(StrictSerializer):
     """A pasted script; it goes along as a ConfigMap."""
 
     file = Text(max_length=100, help_text="A plain name, such as `train.py`.")
-    text = Text(max_length=MAX_SCRIPT_BYTES, trim_whitespace=False)
+    text = Text(
+        max_length=LARGEST_BODY,
+        trim_whitespace=False,
+        help_text=f"At most {MAX_SCRIPT_BYTES // 1024} KiB; fetch a larger one from Git.",
+    )
 
 
 class RepositorySerializer(StrictSerializer):

@@ -49,9 +49,9 @@ class RunForm(StrictForm):
         label="Paste a script",
         required=False,
         strip=False,
-        max_length=MAX_SCRIPT_BYTES,
         widget=forms.Textarea(attrs={"rows": 8, "class": "input--code", "spellcheck": "false"}),
-        help_text="It is put beside the image; at most 256 KiB. Leave it empty when the program is in the image.",
+        help_text=f"It is put beside the image; at most {MAX_SCRIPT_BYTES // 1024} KiB. "
+        "Leave it empty when the program is in the image.",
     )
     script_file = forms.CharField(label="Its file name", required=False, max_length=100)
     git_url = forms.CharField(
