@@ -19,7 +19,10 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from workloads.models import Run
+from workloads.runs.pages.form import RunForm
 from workloads.runs.pages.views import MOST_ROWS
+from workloads.runs.planning.places import place_of
+from workloads.templates.library import BY_SLUG
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
 
 TYPED = {
@@ -250,6 +253,18 @@ def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(w
     # A browser would cut what is longer, without a word.
     [script] = [one for one in page(opened).walk() if one.attrs.get("name") == "script_text"]
     assert "maxlength" not in script.attrs
+
+
+def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_does_not_keep(
+    watched: Watched,
+) -> None:
+    shown = RunForm(
+        {},
+        template=BY_SLUG["single-node"],
+        place=place_of(watched.tenancy, by=watched.ada),
+        volumes=["datasets", "volume-corpus"],
+    )
+    assert "such as datasets:/data or volume-corpus:/data." in shown.fields["claims"].help_text
 
 
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:

@@ -111,10 +111,9 @@ class RunForm(StrictForm):
         ]
         priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
         self._offer_topology(place, template)
-        known = " and ".join(volumes)
         self.fields["claims"].help_text = (
-            f"One in a line: its name, a colon and where it is mounted, such as {known}:/data. Behind it, :ro for "
-            "one that is only read."
+            "One in a line: its name, a colon and where it is mounted, such as "
+            f"{' or '.join(f'{name}:/data' for name in volumes)}. Behind it, :ro for one that is only read."
         )
         if not template.accepts_files:
             for name in ("script_text", "script_file", "git_url", "git_revision", "claims"):
