@@ -348,15 +348,19 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
         team=tenancy.team,
         tenancy=tenancy,
         requester=requester,
-        template="single-node",
         title=title,
         name=name,
-        submission=asked.as_json(),
         manifests=[job],
         usd_per_hour=Decimal(fields.pop("usd_per_hour", "7.34")),
         created_at=at,
         requeue_at=at,
-        **{"gpus": 2, "limit_seconds": 3_600, **fields},
+        **{
+            "template": "single-node",
+            "submission": asked.as_json(),
+            "gpus": 2,
+            "limit_seconds": 3_600,
+            **fields,
+        },
     )
 
 

@@ -1,6 +1,7 @@
 """The pages of runs: the form and its answer, a run by its state and by who looks, and a team's list."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ from tests import factories
 from tests.pages import Element, parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
-from tests.workloads.test_runs import look_after, submit, until
+from tests.workloads.test_runs import ASKED, look_after, submit, until
 from workloads.models import Run
 from workloads.runs.pages.form import RunForm
 from workloads.runs.pages.views import MOST_ROWS
@@ -253,6 +254,29 @@ def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(w
     # A browser would cut what is longer, without a word.
     [script] = [one for one in page(opened).walk() if one.attrs.get("name") == "script_text"]
     assert "maxlength" not in script.attrs
+
+
+def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(db: None) -> None:
+    team, cluster = factories.team("Vision"), factories.cluster("training")
+    user = factories.person("Ada Okafor", teams=[team])
+    flavor = factories.flavor(cluster, "a100")
+    tenancy = factories.make_true(factories.tenancy(team, cluster))
+    ada, where = client(user), f"/teams/{team.slug}/runs/new?template=single-node"
+    opened = ada.get(where)
+    assert "A100: none held" in opened.content.decode()
+    answered = ada.post(where, {**filled(opened, flavor="a100", gpus="2"), "check": "1"})
+    [link] = [one for one in page(answered).walk() if one.words == "Ask for 2 × A100"]
+    assert "training%2Fa100" in link.attrs["href"]
+    # A run whose GPUs have ended: changing it and running it once more both lead there.
+    asked = replace(ASKED, values={**ASKED.values, "gpus": 1}).as_json()
+    now = timezone.now()
+    run = factories.run(tenancy, user, flavor=flavor, submission=asked, state="finished", ended_at=now)
+    again = ada.post(f"/runs/{run.pk}/again")
+    assert again["Location"] == f"/teams/{team.slug}/runs/new?again={run.pk}"
+    changed = ada.get(again["Location"])
+    assert form(changed)["flavor"] == "a100"
+    assert "Your team holds no a100" in changed.content.decode()
+    assert any(one.words.startswith("Ask for 1 × A100") for one in page(changed).walk())
 
 
 def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_does_not_keep(

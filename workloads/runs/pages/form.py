@@ -104,9 +104,16 @@ class RunForm(StrictForm):
         flavor, priority = self.fields["flavor"], self.fields["priority"]
         assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
         assert isinstance(priority, forms.ChoiceField)  # noqa: S101
-        held = place.pools.items()
+        # What is offered and not held yet can be chosen, too: the answer leads to the form that asks for it.
+        kinds = {
+            **place.pools,
+            **{name: one for name, one in place.offered.items() if name not in place.pools},
+        }
         flavor.choices = [
-            *((name, pool_words(pool, with_memory=bool(template.gpu_memory))) for name, pool in held),
+            *(
+                (name, pool_words(pool, with_memory=bool(template.gpu_memory)))
+                for name, pool in kinds.items()
+            ),
             ("", "No GPU"),
         ]
         priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
@@ -329,7 +336,7 @@ def pool_words(pool: Pool, *, with_memory: bool = False) -> str:
     memory = f", {pool.memory} GB" if with_memory and pool.memory else ""
     borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
     spot = " (spot)" if pool.is_spot else ""
-    return f"{pool.device}{spot}{memory}: {pool.gpus} held{borrow}"
+    return f"{pool.device}{spot}{memory}: {pool.gpus or 'none'} held{borrow}"
 
 
 def _field(one: Parameter) -> forms.Field:

@@ -284,11 +284,11 @@ def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdic
     first, *others = plan.problems
     lacks = next((one.lacks for one in plan.problems if one.lacks), 0)
     hint: Hint | None = None
-    if lacks and plan.pool is not None:
+    if lacks:
         row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=flavor)
         hint = {
             "text": "The form for them is filled in, and says at once whether they are yours.",
-            "label": f"Ask for {lacks} more",
+            "label": f"Ask for {lacks} more" if plan.pool else f"Ask for {gpus(lacks, row.kind)}",
             "href": ask_for(row.key, lacks, tenancy, now),
         }
     return {

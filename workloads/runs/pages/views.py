@@ -17,7 +17,7 @@ from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
 from provisioning.models import Tenancy
-from web.refusals import Conflict, NoRight, Refused
+from web.refusals import BadInput, Conflict, NoRight, Refused
 from workloads.runs import actions
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
 from workloads.runs.logs.streams import stream_of
@@ -163,6 +163,7 @@ def run_again(request: HttpRequest, pk: int) -> HttpResponse:
         pk,
         ROUTE_AGAIN,
         lambda run, by, key: actions.submit_again(run, by=by, key=key, now=timezone.now()),
+        mended_at=lambda run: again_link(run.team.slug, run.pk),
     )
 
 
@@ -174,12 +175,19 @@ def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
         pk,
         ROUTE_RESUME,
         lambda run, by, key: actions.resume(run.pk, by=by, key=key, now=timezone.now()),
+        mended_at=lambda run: resume_link(run.team.slug, run.pk),
     )
 
 
 def _once_more(
-    request: HttpRequest, pk: int, route: str, submit: Callable[[Run, User, str], Run]
+    request: HttpRequest,
+    pk: int,
+    route: str,
+    submit: Callable[[Run, User, str], Run],
+    *,
+    mended_at: Callable[[Run], str],
 ) -> HttpResponse:
+    """What the plan refuses leads to the form, filled in, whose answer says what helps; the rest back to the run."""
     user = visitor(request)
     found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
     key = request.POST.get("token", "")[:64] or new_key()
@@ -191,6 +199,9 @@ def _once_more(
         return HttpResponseRedirect(once(user, route=route, key=key, body={"run": str(pk)}, action=action))
     except NoRight as refusal:
         raise PermissionDenied(refusal.message) from refusal
+    except BadInput as refusal:
+        messages.error(request, refusal.message)
+        return HttpResponseRedirect(mended_at(found))
     except Refused as refusal:
         messages.error(request, refusal.message)
         return HttpResponseRedirect(reverse("run", args=[pk]))

@@ -11,7 +11,7 @@ from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
 from workloads.templates.library import BY_SLUG, Abilities, Template, lacking, without_topology
-from workloads.templates.parameters import TESTS, Parameter, Type, Value, check
+from workloads.templates.parameters import TESTS, Checked, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
 from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Topology, Where, name_of, run_of
 
@@ -131,20 +131,13 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
     found = [*_of_the_frame(asked, place)]
     asked = _filled_in(asked, template, place)
     pool = place.pools.get(asked.flavor)
-    if asked.flavor and pool is None:
-        held = ", ".join(place.pools) or "none"
-        found.append(
-            Problem(
-                field="flavor",
-                text=f"Your team holds no {asked.flavor} on {place.cluster}. It holds: {held}.",
-                code="not_held",
-            )
-        )
     free = {one.name for one in template.parameters if not one.is_fixed}
     given: dict[str, object] = {k: v for k, v in asked.values.items() if v not in (None, "")}
     if not asked.flavor and "gpus" in free:
         given.setdefault("gpus", 0)
     checked = check(template.parameters, given)
+    if asked.flavor and pool is None:
+        found.append(_not_held(asked, template, place, checked))
     better = recommended(
         asked.flavor, place.pools, place.offered, template, are_together=_are_together(checked.values)
     )
@@ -162,6 +155,21 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
     if refused := template.refused(run):
         return _refused(name, Problem(field=_field_of(run, refused), text=refused))
     return replace(_sized(run, template, place, pool), recommended=better)
+
+
+def _not_held(asked: Submission, template: Template, place: Place, checked: Checked) -> Problem:
+    """A kind of GPU that the team has none of, with how many the run takes, where the cluster offers it."""
+    lacks = 0
+    if asked.flavor in place.offered and not checked.problems:
+        run = _run(asked, template, place, checked.values, name="", kind=None)
+        lacks = run.gpus * pods_of(run)
+    held = ", ".join(place.pools) or "none"
+    return Problem(
+        field="flavor",
+        text=f"Your team holds no {asked.flavor} on {place.cluster}. It holds: {held}.",
+        code="not_held",
+        lacks=lacks,
+    )
 
 
 def _are_together(values: Mapping[str, Value]) -> bool:
