@@ -211,6 +211,8 @@ def test_the_form_offers_to_borrow_what_there_is() -> None:
         (1, 4, 0, 2, "It waits in line first", 0),
         (1, 3, 0, 2, "It starts if GPUs can be borrowed", 1),
         (3, 0, 1, 1, "It waits in line first", 1),
+        # What waits takes more than is free.
+        (1, 1, 1, 0, "It may start before what waits", 0),
     ],
 )
 def test_the_answer_promises_to_borrow_only_what_is_there(
@@ -220,3 +222,22 @@ def test_the_answer_promises_to_borrow_only_what_is_there(
     assert found["sentence"] == sentence
     assert ("would be borrowed" in found["detail"]) == bool(borrowed)
     assert not borrowed or f"{borrowed} × A100 would be borrowed" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "below", "to_borrow", "sentence"),
+    [
+        (2, 1, 0, "It pushes out work of a lower priority"),
+        (2, 0, 0, "It waits in line first"),
+        # Kueue borrows before it preempts, and preempts for nobody beyond the guarantee.
+        (2, 1, 1, "It starts if GPUs can be borrowed"),
+        (3, 1, 0, "It waits in line first"),
+    ],
+)
+def test_the_answer_says_whom_it_would_push_out(
+    wanted: int, below: int, to_borrow: int, sentence: str
+) -> None:
+    outlook = Outlook(used=1, waiting=0, estimate=None, below=below)
+    found = start_of(wanted, pool(to_borrow), outlook)
+    assert found["sentence"] == sentence
+    assert ("lower priority hold 1" in found["detail"]) == sentence.startswith("It pushes")

@@ -163,6 +163,12 @@ def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(watched: Watch
     assert (outlook.used, outlook.waiting, outlook.estimate) == (2, 1, None)
     assert len(seen) == 1
     assert outlook_of(watched.tenancy, "h100", 2).used == 0
+    below = {
+        name: outlook_of(watched.tenancy, "a100", 2, priority=name).below
+        for name in watched.tenancy.open_priorities
+    }
+    # Both are exploratory, so nothing of that priority pushes them out.
+    assert below == {"scheduled-training": 2, "exploratory": 0, "best-effort": 0}
 
 
 def test_one_that_somebody_deletes_on_the_cluster_is_gone(watched: Watched) -> None:

@@ -24,6 +24,7 @@ from workloads.runs.planning.words import level_words
 from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_words
+from workloads.templates.pods import priority_of
 
 TONES = {
     State.SUBMITTED: "moving",
@@ -327,11 +328,12 @@ def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Memory | None:
 def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Verdict:
     if plan.pool is None or not plan.gpus:
         return {"tone": "good", "sentence": "It can start at once", "detail": "It takes no GPU.", "rules": []}
-    return start_of(plan.gpus, plan.pool, outlook_of(tenancy, flavor, plan.gpus))
+    found = outlook_of(tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests))
+    return start_of(plan.gpus, plan.pool, found)
 
 
 def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Verdict:
-    """Whether so many GPUs, which are possible here, start at once, if some can be borrowed, or after others.
+    """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
 
     `taken_back` is what becomes of it when others take back what it borrowed.
     """
@@ -343,9 +345,20 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
     may_borrow = wanted - free <= pool.borrow and not outlook.waiting
     borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
     said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
-    if outlook.waiting:
+    takes = wanted > free and not may_borrow and wanted <= min(free + outlook.below, pool.gpus)
+    if takes:
         said.append(
-            f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already."
+            f"Jobs of your team with a lower priority hold {outlook.below}: as many of them as it takes are stopped "
+            "for it and go back to the line."
+        )
+    if outlook.waiting:
+        earlier = (
+            "; the line goes by priority and age, and a smaller job may start earlier"
+            if wanted <= free
+            else ""
+        )
+        said.append(
+            f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already{earlier}."
         )
     if outlook.estimate is not None:
         low, high = span(outlook.estimate.low), span(outlook.estimate.high)
@@ -354,10 +367,18 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
         said.append("Too few jobs of this size have waited here to say how long.")
     return {
         "tone": "waiting",
-        "sentence": "It starts if GPUs can be borrowed" if may_borrow else "It waits in line first",
+        "sentence": _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
         "detail": f"{held}. {' '.join(said)}",
         "rules": [],
     }
+
+
+def _sentence(*, may_borrow: bool, takes: bool, fits: bool) -> str:
+    if may_borrow:
+        return "It starts if GPUs can be borrowed"
+    if takes:
+        return "It pushes out work of a lower priority"
+    return "It may start before what waits" if fits else "It waits in line first"
 
 
 def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
