@@ -279,6 +279,29 @@ def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(d
     assert any(one.words.startswith("Ask for 1 × A100") for one in page(changed).walk())
 
 
+def test_it_begins_where_the_team_has_gpus_and_another_place_keeps_what_was_typed(db: None) -> None:
+    team = factories.team("Vision")
+    user = factories.person("Ada Okafor", teams=[team])
+    early, late = factories.cluster("alpha"), factories.cluster("training")
+    without = factories.make_true(factories.tenancy(team, early, project="perception"))
+    held = factories.tenancy(team, late)
+    factories.allocation(user, factories.make_true(held), factories.flavor(late, "a100"), gpus=2)
+    factories.make_true(held)
+    ada, where = client(user), f"/teams/{team.slug}/runs/new?template=single-node"
+    opened = ada.get(where)
+    assert "A100: 2 held" in opened.content.decode()
+    [other] = [
+        one for one in page(opened).walk() if one.words.startswith(without.namespace) and one.tag == "button"
+    ]
+    assert (other.attrs["form"], other.attrs["name"]) == ("submit-run", "check")
+    typed = filled(opened, flavor="", gpus="0")
+    moved = ada.post(f"/teams/{team.slug}/runs/new{other.attrs['formaction']}", {**typed, "check": "1"})
+    assert {name: form(moved)[name] for name in ("title", "image", "program")} == {
+        name: TYPED[name] for name in ("title", "image", "program")
+    }
+    assert f"It runs in <code>{without.namespace}</code> on" in moved.content.decode()
+
+
 def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_does_not_keep(
     watched: Watched,
 ) -> None:

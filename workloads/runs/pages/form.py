@@ -135,6 +135,9 @@ class RunForm(StrictForm):
         self.no_topology = without_topology(template, place.abilities) if levels else ""
         if not levels or self.no_topology:
             del self.fields["topology"]
+            if not self.data.get("topology"):
+                # It comes from the form of another place, whose nodes have some.
+                self.also = self.also | {"topology"}
             return
         ways = [Topology(level, is_required) for level in levels for is_required in (True, False)]
         field = self.fields["topology"]

@@ -265,7 +265,7 @@ class _Chosen:
             # Its checkpoints are on a volume of its namespace.
             self.tenancies = [one for one in self.tenancies if one.pk == self.resumed.tenancy_id]
         by_pk = {str(one.pk): one for one in self.tenancies}
-        self.tenancy: Tenancy | None = by_pk.get(wanted) or next(iter(self.tenancies), None)
+        self.tenancy: Tenancy | None = by_pk.get(wanted) or _first_with_gpus(self.tenancies)
         slug = asked.get("template", "") or (self.again.template if self.again else "")
         self.given = {key: str(value) for key, value in asked.items()}
         self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
@@ -275,6 +275,12 @@ class _Chosen:
         if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
             return None
         return Run.objects.filter(team=self.team, pk=int(pk)).first()
+
+    def _link(self, tenancy: Tenancy | None, template: Template | None) -> str:
+        """The same page for another place or template, filled in from the same run."""
+        kept = {name: self.given[name] for name in ("again", "resume") if self.given.get(name)}
+        chosen = {"place": tenancy.pk if tenancy else ""} | ({"template": template.slug} if template else {})
+        return f"?{urlencode(kept | chosen)}"
 
     @property
     def missing(self) -> str:
@@ -339,10 +345,7 @@ class _Chosen:
             "places": [
                 {
                     "label": f"{one.namespace} on {one.cluster.title}",
-                    "href": "?"
-                    + urlencode(
-                        {"place": one.pk} | ({"template": self.template.slug} if self.template else {})
-                    ),
+                    "href": self._link(one, self.template),
                     "current": one is self.tenancy,
                 }
                 for one in self.tenancies
@@ -351,8 +354,7 @@ class _Chosen:
                 {
                     "template": one,
                     "missing": lacking(one, place.abilities),
-                    "href": "?"
-                    + urlencode({"place": self.tenancy.pk if self.tenancy else "", "template": one.slug}),
+                    "href": self._link(self.tenancy, one),
                 }
                 for one in sorted(
                     place.templates.values(), key=lambda one: bool(lacking(one, place.abilities))
@@ -366,6 +368,12 @@ class _Chosen:
                 "href": f"{reverse('request-new')}?{urlencode({'team': self.team.slug})}",
             },
         }
+
+
+def _first_with_gpus(tenancies: list[Tenancy]) -> Tenancy | None:
+    """Where a form begins that was told no place: the first namespace with GPUs, else the first."""
+    with_gpus = (one for one in tenancies if any(quota.gpus for quota in one.desired.flavors))
+    return next(with_gpus, None) or next(iter(tenancies), None)
 
 
 def _own_team(user: User, slug: str) -> Team:
