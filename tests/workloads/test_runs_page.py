@@ -314,6 +314,27 @@ def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_
     assert "such as datasets:/data or volume-corpus:/data." in shown.fields["claims"].help_text
 
 
+def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:
+    team = factories.team("Vision")
+    user = factories.person("Ada Okafor", teams=[team])
+    left = factories.make_true(factories.tenancy(team, factories.cluster("training"), project="detection"))
+    other = factories.make_true(
+        factories.tenancy(team, factories.cluster("development"), project="perception")
+    )
+    run = factories.run(left, user)
+    factories.leave(left, to="leaving", at=timezone.now())
+    for query, said in (
+        (f"again={run.pk}", f"Run {run.pk} is of {left.namespace} on Training, which your team leaves."),
+        (
+            f"template=single-node&place={left.pk}",
+            "The link names a place in which your team cannot start runs now.",
+        ),
+    ):
+        words = page(client(user).get(f"/teams/{team.slug}/runs/new?{query}")).words
+        assert f"{said} This one would run in {other.namespace} on Development" in words
+    assert "would run in" not in page(client(user).get(f"/teams/{team.slug}/runs/new?place={other.pk}")).words
+
+
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:
     for wrong in ({"gpus": "many"}, {"gpus": "400"}):
         answer = client(watched.ada).post(address(watched), {**TYPED, **wrong, "manifest": "1"})

@@ -266,6 +266,7 @@ class _Chosen:
             self.tenancies = [one for one in self.tenancies if one.pk == self.resumed.tenancy_id]
         by_pk = {str(one.pk): one for one in self.tenancies}
         self.tenancy: Tenancy | None = by_pk.get(wanted) or _first_with_gpus(self.tenancies)
+        self.moved = self._moved(wanted) if wanted not in by_pk else ""
         slug = asked.get("template", "") or (self.again.template if self.again else "")
         self.given = {key: str(value) for key, value in asked.items()}
         self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
@@ -274,7 +275,20 @@ class _Chosen:
     def _run(self, pk: str) -> Run | None:
         if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
             return None
-        return Run.objects.filter(team=self.team, pk=int(pk)).first()
+        rows = Run.objects.select_related("tenancy__cluster")
+        return rows.filter(team=self.team, pk=int(pk)).first()
+
+    def _moved(self, wanted: str) -> str:
+        """That the form is for another place than the address names, and why; empty where it names none."""
+        if not wanted or self.tenancy is None:
+            return ""
+        before = "The link names a place in which your team cannot start runs now."
+        if self.again and str(self.again.tenancy_id) == wanted:
+            there = self.again.tenancy
+            left = "in which nothing new can start now" if there.is_here else "which your team leaves"
+            before = f"Run {self.again.pk} is of {there.namespace} on {there.cluster.title}, {left}."
+        now = f"{self.tenancy.namespace} on {self.tenancy.cluster.title}"
+        return f"{before} This one would run in {now}: look at its kind of GPU, its priority and its volumes."
 
     def _link(self, tenancy: Tenancy | None, template: Template | None) -> str:
         """The same page for another place or template, filled in from the same run."""
@@ -342,6 +356,7 @@ class _Chosen:
             "tenancy": self.tenancy,
             "template": self.template,
             "resumed": self.resumed,
+            "moved": self.moved,
             "places": [
                 {
                     "label": f"{one.namespace} on {one.cluster.title}",
