@@ -222,6 +222,7 @@ CODES: Mapping[str, str] = {
     "still_there": "What has ended and still stands is had again only as it was.",
     "task_over": "The task was done, given up or dropped before this call came.",
     "template_changed": "Somebody kept a newer version of the template. Get it, and change that one.",
+    "template_withdrawn": "The template is no longer offered: choose another one.",
     "test_waiting": "The test before has not gone out yet.",
     "throttled": "Too many calls; Retry-After says when to go on.",
     "token_over": "The token that makes another was revoked meanwhile.",

@@ -23,6 +23,7 @@ from workloads.models import Run
 from workloads.runs.pages.form import RunForm
 from workloads.runs.pages.views import MOST_ROWS
 from workloads.runs.planning.places import place_of
+from workloads.template_desk.models import TemplateVersion
 from workloads.templates.library import BY_SLUG
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
 
@@ -333,6 +334,28 @@ def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:
         words = page(client(user).get(f"/teams/{team.slug}/runs/new?{query}")).words
         assert f"{said} This one would run in {other.namespace} on Development" in words
     assert "would run in" not in page(client(user).get(f"/teams/{team.slug}/runs/new?place={other.pk}")).words
+
+
+def test_a_run_of_a_template_that_was_withdrawn_is_filled_into_another(db: None) -> None:
+    team, cluster = factories.team("Vision"), factories.cluster("training")
+    user = factories.person("Ada Okafor", teams=[team])
+    tenancy = factories.make_true(factories.tenancy(team, cluster))
+    now = timezone.now()
+    TemplateVersion.objects.create(
+        slug="quick", number=1, title="Quick LLM", text="{}", is_offered=False, by=user, at=now
+    )
+    asked = replace(ASKED, template="quick", flavor="", script=None).as_json()
+    run = factories.run(
+        tenancy, user, template="quick", submission=asked, state="finished", ended_at=now, gpus=0
+    )
+    ada = client(user)
+    again = ada.post(f"/runs/{run.pk}/again", follow=True)
+    words = page(again).words
+    assert "“Quick LLM” is no longer offered. Choose another template." in words
+    assert f"What run {run.pk} was submitted with is filled in there." in words
+    [link] = [one for one in page(again).walk() if "template=single-node" in one.attrs.get("href", "")]
+    start = form(ada.get(f"/teams/{team.slug}/runs/new{link.attrs['href']}"))
+    assert (start["title"], start["image"]) == ("Fine-tune BERT", "registry.example.com/vision/train:1")
 
 
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:

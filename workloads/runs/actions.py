@@ -18,7 +18,7 @@ from web.refusals import BadInput, Conflict, NoRight
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
 from workloads.runs.planning.places import place_of
-from workloads.runs.planning.plan import Plan, Submission, plan
+from workloads.runs.planning.plan import Plan, Problem, Submission, plan
 from workloads.runs.planning.resuming import (
     ResumePlan,
     differences,
@@ -27,7 +27,7 @@ from workloads.runs.planning.resuming import (
     with_changes,
 )
 from workloads.runs.states import State
-from workloads.template_desk.offered import offered
+from workloads.template_desk.offered import offered, withdrawn
 
 # The namespace's quota has room for 200 Jobs; sweeps and what people make themselves need some of it.
 MAX_LIVE_RUNS = 150
@@ -210,7 +210,10 @@ def may_stop(team_id: int, by: User) -> bool:
 def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan:
     """The plan of a submission; what others lend is looked at only where the team's own GPUs are too few."""
     key = f"{by.pk}:{key}"
-    found = plan(asked, place_of(tenancy, by=by, with_lent=False), key=key)
+    place = place_of(tenancy, by=by, with_lent=False)
+    found = plan(asked, place, key=key)
+    if asked.template not in place.templates and (gone := withdrawn(asked.template)):
+        return replace(found, problems=[Problem(field="template", text=gone, code="template_withdrawn")])
     if not any(one.lacks for one in found.problems):
         return found
     return plan(asked, place_of(tenancy, by=by), key=key)

@@ -29,6 +29,12 @@ def template_in(row: TemplateVersion) -> Template | None:
         return None
 
 
+def withdrawn(slug: str) -> str:
+    """That a template which `offered` does not have was one before, in a sentence; empty for what never was one."""
+    row = TemplateVersion.objects.filter(slug=slug).order_by("-number").first()
+    return f"“{row.title}” is no longer offered. Choose another template." if row is not None else ""
+
+
 def template_words(slug: str, number: int) -> str:
     """A run's template as its page names it, whatever has become of the template since."""
     row = TemplateVersion.objects.filter(slug=slug, number=number).first() if number else None

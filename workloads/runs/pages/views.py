@@ -28,6 +28,7 @@ from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
 from workloads.runs.shown import PodSeen, seen_run, source_of
+from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
 ROUTE, ROUTE_AGAIN, ROUTE_RESUME = "page:run-new", "page:run-again", "page:run-resume"
@@ -268,6 +269,7 @@ class _Chosen:
         self.tenancy: Tenancy | None = by_pk.get(wanted) or _first_with_gpus(self.tenancies)
         self.moved = self._moved(wanted) if wanted not in by_pk else ""
         slug = asked.get("template", "") or (self.again.template if self.again else "")
+        self.slug = slug
         self.given = {key: str(value) for key, value in asked.items()}
         self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
         self.template: Template | None = self.place.templates.get(slug) if self.place else None
@@ -289,6 +291,13 @@ class _Chosen:
             before = f"Run {self.again.pk} is of {there.namespace} on {there.cluster.title}, {left}."
         now = f"{self.tenancy.namespace} on {self.tenancy.cluster.title}"
         return f"{before} This one would run in {now}: look at its kind of GPU, its priority and its volumes."
+
+    @property
+    def withdrawn(self) -> str:
+        """That the template is no longer offered, and what becomes of the run's values; empty where it is."""
+        gone = withdrawn(self.slug) if self.slug and self.place and not self.template else ""
+        kept = f" What run {self.again.pk} was submitted with is filled in there." if self.again else ""
+        return f"{gone}{kept}" if gone else ""
 
     def _link(self, tenancy: Tenancy | None, template: Template | None) -> str:
         """The same page for another place or template, filled in from the same run."""
@@ -357,6 +366,7 @@ class _Chosen:
             "template": self.template,
             "resumed": self.resumed,
             "moved": self.moved,
+            "withdrawn": self.withdrawn,
             "places": [
                 {
                     "label": f"{one.namespace} on {one.cluster.title}",
