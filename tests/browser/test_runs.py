@@ -88,3 +88,22 @@ def test_what_is_too_large_to_be_sent_is_said_and_not_sent(open_page: Open, plac
     script.fill("print(1)\n")
     expect(page.locator("#answer")).to_contain_text("It can start at once")
     expect(start).to_be_enabled()
+
+
+def test_after_back_every_field_says_what_was_typed_and_the_answer_is_for_it(
+    open_page: Open, place: Place
+) -> None:
+    page = open_page(place.ada, place.form)
+    typed = {
+        "Name": "Fine-tune BERT",
+        "Image": "registry.example.com/vision/train:1",
+        "Program": "python train.py",
+    }
+    for label, text in typed.items():
+        page.get_by_label(label, exact=True).fill(text)
+    expect(page.locator("#answer")).to_contain_text("It can start at once")
+    page.goto("/teams/")
+    page.go_back()
+    for label, text in typed.items():
+        expect(page.get_by_label(label, exact=True)).to_have_value(text)
+    expect(page.locator("#answer")).to_contain_text("It can start at once")

@@ -363,7 +363,8 @@ def _field(one: Parameter) -> forms.Field:
     most = MAX_TEXT * 10 if one.type is Type.WORDS else MAX_TEXT
     return kind(
         max_length=most,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "class": "input--code"}),
+        # Without `autocomplete="off"`, for which browsers leave a field empty after Back.
+        widget=forms.TextInput(attrs={"spellcheck": "false", "class": "input--code"}),
         **common,
     )
 
