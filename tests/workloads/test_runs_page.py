@@ -313,6 +313,14 @@ def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_
         volumes=["datasets", "volume-corpus"],
     )
     assert "such as datasets:/data or volume-corpus:/data." in shown.fields["claims"].help_text
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where))
+    known = ada.post(where, {**typed, "claims": "datasets:/data", "check": "1"})
+    assert "Among the volumes" not in page(known).words
+    # Somebody may have made it with kubectl, so it can be sent.
+    other = ada.post(where, {**typed, "claims": "nothere:/data", "check": "1"})
+    assert f"keeps in {watched.namespace} is no nothere." in page(other).words
+    assert "It can start at once" in page(other).words
 
 
 def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:

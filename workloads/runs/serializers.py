@@ -212,6 +212,10 @@ class PlanSerializer(serializers.Serializer[Any]):
     recommended = RecommendedSerializer(
         allow_null=True, help_text="Null for a template that does not say how much memory a GPU needs."
     )
+    unknown_volumes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Volumes that it mounts and the portal does not keep: unless the team made them, it never begins.",
+    )
     manifests = serializers.ListField(child=serializers.DictField())
 
     @extend_schema_field(SpotSerializer(allow_null=True))

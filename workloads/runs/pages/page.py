@@ -66,6 +66,7 @@ class RunAnswer:
     ask_for_spot: Link | None
     memory: Memory | None
     differences: Sequence[BeforeAfter] | None
+    volumes: str
     yaml: str
     name: str
     is_possible: bool
@@ -108,9 +109,21 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
         ]
         if isinstance(plan, ResumePlan)
         else None,
+        volumes=_volumes_words(plan, tenancy),
         yaml=yaml_of(plan.manifests),
         name=plan.name,
         is_possible=not plan.problems,
+    )
+
+
+def _volumes_words(plan: Plan, tenancy: Tenancy) -> str:
+    """That volumes are not the portal's, and what becomes of the run where they are not there."""
+    if not plan.unknown_volumes:
+        return ""
+    names = " and ".join(plan.unknown_volumes)
+    return (
+        f"Among the volumes that the portal keeps in {tenancy.namespace} is no {names}. Unless your team has made a "
+        "claim of that name there, the run never begins."
     )
 
 

@@ -13,7 +13,7 @@ from provisioning.desired.first_job import Kind
 from provisioning.desired.first_job import queue_of as queue_name
 from provisioning.desired.limits import room
 from provisioning.desired.spec import GPU
-from provisioning.desired.volumes import claim_name
+from provisioning.desired.volumes import DATASETS, claim_name
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from workloads.models import ClusterObject
@@ -100,6 +100,7 @@ def _place(
         memory=memory,
         images=settings.ENV.run_images,
         templates=templates,
+        volumes=[DATASETS, *(claim_name(one.name) for one in tenancy.desired.volumes)],
         offered={
             name: _pool(one, flavors.values(), 0, 0, levels.get(name, ()))
             for name, one in flavors.items()

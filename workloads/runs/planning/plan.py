@@ -1,7 +1,7 @@
 """What a submission comes to: the objects that are created, their GPUs and price, and why it cannot be. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -64,7 +64,8 @@ class Place:
 
     `cpus` and `memory` (GiB) are what the namespace's pods may have in all, None where nobody knows; `images` are the
     beginnings of allowed images, none for any. `templates` are those that the platform team offers; `offered` are the
-    kinds of GPU that the cluster has for the team to ask for, held or not.
+    kinds of GPU that the cluster has for the team to ask for, held or not. `volumes` are the claims that the portal
+    keeps there, None where nobody looked; members make others.
     """
 
     cluster: str
@@ -77,6 +78,7 @@ class Place:
     images: Sequence[str] = ()
     templates: Mapping[str, Template] = field(default_factory=lambda: BY_SLUG)
     offered: Mapping[str, Pool] = field(default_factory=dict)
+    volumes: Collection[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,8 @@ class Plan:
     checkpoint_minutes: int = 0
     template_version: int = 0
     recommended: Recommended | None = None
+    # Claims that it mounts and that are not the portal's: whether they are there, the cluster alone knows.
+    unknown_volumes: Sequence[str] = ()
 
     @property
     def usd_at_limit(self) -> Decimal | None:
@@ -195,6 +199,9 @@ def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Pla
         is_gang=run.nodes > 1,
         checkpoint_minutes=run.count("checkpoint_minutes", 0),
         template_version=template.version,
+        unknown_volumes=[
+            one.name for one in run.claims if place.volumes is not None and one.name not in place.volumes
+        ],
     )
 
 
