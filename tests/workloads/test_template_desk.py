@@ -89,8 +89,17 @@ def test_who_saw_an_older_version_is_told_and_nothing_is_lost(lead: User) -> Non
     keep(lead)
     changed = VISION.replace("maximum: 4", "maximum: 6")
     with pytest.raises(Conflict, match="Somebody kept version 1"):
-        actions.keep(changed, by=lead, now=timezone.now(), seen=0)
+        actions.keep(changed, by=lead, now=timezone.now(), slug="vision", seen=0)
     assert actions.keep(changed, by=lead, now=timezone.now(), seen=1).number == 2
+
+
+def test_a_new_template_under_a_slug_that_is_taken_is_told_so(lead: User, page: Client) -> None:
+    keep(lead)
+    changed = VISION.replace("maximum: 4", "maximum: 6")
+    shown = page.post("/templates/new", {"seen": "0", "yaml": changed, "why": ""})
+    assert shown.status_code == 422
+    assert "There is a template vision already. Choose another slug" in shown.content.decode()
+    assert "meanwhile" not in shown.content.decode()
 
 
 def test_versions_are_never_changed(lead: User) -> None:
@@ -172,7 +181,11 @@ def test_the_api_points_to_every_place_that_is_wrong(lead: User) -> None:
     answer = Caller(lead).put("templates/vision/", {"document": body})
     assert answer.status_code == 422
     pointers = {one["pointer"] for one in answer.json()["errors"]}
-    assert pointers == {"/document/claims/0/name", "/document/claims/0/path"}
+    assert pointers == {
+        "/document/claims/0/name",
+        "/document/claims/0/path",
+        "/document/parameters/nodes/maximum",
+    }
     body["claims"] = []
     answer = Caller(lead).put("templates/vision/", {"document": body})
     assert [one["pointer"] for one in answer.json()["errors"]] == ["/document/parameters/nodes/maximum"]
@@ -194,9 +207,20 @@ def test_a_file_of_templates_goes_out_and_in_again_all_or_none(lead: User, page:
     assert refused.status_code == 422
     assert "templates.0.shape" in refused.json()["errors"][0]["detail"]
     assert not {"vision", "search"} & {*offered()}
-    taken = page.post("/templates/import", {"yaml": text, "why": "From Git."})
-    assert taken.status_code == 302
+    taken = page.post("/templates/import", {"yaml": text, "why": "From Git."}, follow=True)
+    assert "Offered from now on: Search, Fine-tune a vision model." in taken.content.decode()
     assert {"vision", "search"} <= {*offered()}
+    unchanged = page.post("/templates/import", {"yaml": text, "why": ""}, follow=True).content.decode()
+    assert "All of it is offered so already." in unchanged
+    assert "Offered from now on" not in unchanged
+    changed = text.replace("help: Ours.", "help: Ours alone.")
+    some = page.post("/templates/import", {"yaml": changed, "why": ""}, follow=True).content.decode()
+    assert "Offered from now on: Search." in some
+    both = yaml.safe_load(text)["templates"]
+    both[0]["shape"], both[1]["shape"] = "swept", "other"
+    shown = page.post("/templates/import", {"yaml": yaml.safe_dump({"templates": both}), "why": ""})
+    assert "templates.0.shape" in shown.content.decode()
+    assert "templates.1.shape" in shown.content.decode()
     shown = page.post("/templates/import", {"yaml": broken, "why": ""})
     assert shown.status_code == 422
     assert "templates.0.shape" in shown.content.decode()

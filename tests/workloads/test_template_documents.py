@@ -267,6 +267,26 @@ def test_what_no_template_can_mean_is_refused_at_its_place(said: dict[str, Any],
     assert all(text.endswith(".") for text in found.values())
 
 
+def test_a_value_of_the_wrong_kind_hides_no_other_place() -> None:
+    found = refused(
+        foo=1,
+        title="",
+        parameters={"gpus": {"maximum": 99_999, "bar": 1}, "minutes": {"maximum": [], "default": -1}},
+        claims=[{"name": "UPPER"}],
+        gpu_memory=-1,
+    )
+    assert {*found} == {
+        "foo",
+        "title",
+        "parameters.gpus.bar",
+        "parameters.gpus.maximum",
+        "parameters.minutes.maximum",
+        "claims.0.path",
+        "gpu_memory",
+    }
+    assert {*refused(slug=1, shape=2, help="")} == {"slug", "shape", "help"}
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),

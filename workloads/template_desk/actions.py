@@ -11,7 +11,7 @@ from accounts.models import User
 from audit.events import Kind
 from audit.log import record
 from fleet.images import refused_image
-from web.documents import UNSTORABLE, DocumentRefused, parse
+from web.documents import MOST_PROBLEMS, UNSTORABLE, DocumentRefused, parse
 from web.refusals import BadDocument, BadInput, Conflict
 from workloads.template_desk.kept import require_lead
 from workloads.template_desk.models import TemplateVersion
@@ -36,21 +36,33 @@ def keep(
 ) -> TemplateVersion:
     """Offer a template as a document says it, as its next version; what is offered so already stays as it is.
 
-    `slug` is whose version it has to be, `seen` the newest number that the author knew, 0 for none. Raises NoRight,
-    NotATemplate naming every place that is wrong, Conflict where somebody else kept another version meanwhile.
+    `slug` is whose version it has to be, empty for a new template; `seen` the newest number that the author knew, 0 for
+    none. Raises NoRight, NotATemplate naming every place that is wrong, Conflict where somebody kept another version
+    meanwhile.
     """
     require_lead(by)
     document = document_said(said)
     if slug and document.slug != slug:
         raise NotATemplate([("slug", f"This is the template {slug}; write a new one for another name.")])
-    return _keep(document, by=by, now=now, seen=seen, why=why)
+    try:
+        return _keep(document, by=by, now=now, seen=seen, why=why)[0]
+    except Conflict as refusal:
+        if slug or seen != 0:
+            raise
+        # Whoever writes a new template saw no version of another one, and has nothing to look at again.
+        taken = f"There is a template {document.slug} already. Choose another slug, or change that one."
+        raise NotATemplate([("slug", taken)]) from refusal
 
 
 @transaction.atomic
 def take_in(text: str, *, by: User, now: datetime, why: str = "") -> list[TemplateVersion]:
-    """Offer every template of a file, all or none: what `export` wrote, or one template alone. Raises as `keep`."""
+    """Offer every template of a file, all or none: what `export` wrote, or one template alone. Raises as `keep`.
+
+    Returns the versions that this made, without those that were offered so already.
+    """
     require_lead(by)
-    return [_keep(one, by=by, now=now, seen=None, why=why) for one in documents_in(text)]
+    kept = [_keep(one, by=by, now=now, seen=None, why=why) for one in documents_in(text)]
+    return [row for row, is_new in kept if is_new]
 
 
 @transaction.atomic
@@ -104,25 +116,30 @@ def documents_in(text: str) -> list[Document]:
     if not isinstance(parts, list) or not 1 <= len(parts) <= MOST_IN_A_FILE:
         raise NotATemplate([("templates", f"Write a list of 1 to {MOST_IN_A_FILE} templates.")])
     found: list[Document] = []
+    wrong: list[tuple[str, str]] = []
     for at, part in enumerate(parts):
         if not isinstance(part, dict):
-            raise NotATemplate([(f"templates.{at}", "Write keys with values.")])
+            wrong.append((f"templates.{at}", "Write keys with values."))
+            continue
         try:
             found.append(document_said({str(key): value for key, value in part.items()}))
         except NotATemplate as refused:
-            raise NotATemplate(
-                [(f"templates.{at}.{place}".rstrip("."), what) for place, what in refused.problems]
-            ) from refused
+            wrong += [(f"templates.{at}.{place}".rstrip("."), what) for place, what in refused.problems]
+    if wrong:
+        raise NotATemplate(wrong[:MOST_PROBLEMS])
     if len({one.slug for one in found}) < len(found):
         raise NotATemplate([("templates", "Two templates of the file have one slug.")])
     return found
 
 
-def _keep(document: Document, *, by: User, now: datetime, seen: int | None, why: str) -> TemplateVersion:
+def _keep(
+    document: Document, *, by: User, now: datetime, seen: int | None, why: str
+) -> tuple[TemplateVersion, bool]:
+    """The version that counts from now on, and whether it is a new one."""
     newest = TemplateVersion.objects.filter(slug=document.slug).order_by("-number").first()
     text = write(document)
     if newest is not None and newest.is_offered and newest.text == text:
-        return newest
+        return newest, False
     row = _add(
         document.slug, document.title, text, newest, is_offered=True, by=by, now=now, seen=seen, why=why
     )
@@ -134,7 +151,7 @@ def _keep(document: Document, *, by: User, now: datetime, seen: int | None, why:
         shape=document.shape,
         reason=why,
     )
-    return row
+    return row, True
 
 
 def _add(

@@ -120,7 +120,8 @@ def templates_import(request: HttpRequest) -> HttpResponse:
             clean = form.cleaned_data
             made = actions.take_in(clean["yaml"], by=lead, now=timezone.now(), why=clean["why"])
             names = ", ".join(one.title for one in made)
-            messages.success(request, f"Offered from now on: {names}.")
+            said = f"Offered from now on: {names}." if made else "All of it is offered so already."
+            messages.success(request, said)
             return HttpResponseRedirect(reverse("templates"))
         except Refused as refusal:
             problems, status = add_document_refusal(form, refusal)

@@ -5,7 +5,8 @@ What it adds are parameters of its own, which the program finds in its environme
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -31,6 +32,9 @@ WORDS = {
     "literal_error": "This is none of the words that can stand here.",
     "string_type": "Write a text in quotes.",
 }
+# What pydantic calls a key that is not known, which can be left away without changing what the others mean.
+UNKNOWN_KEY = frozenset({"unexpected_keyword_argument", "extra_forbidden"})
+NEEDED = ("slug", "title", "help", "shape")
 # Addresses beside those of the templates.
 RESERVED = frozenset({"new", "import", "export", "yaml"})
 DEFAULTS = "Write a text in quotes, a whole number, true or false, or a list of words."
@@ -149,7 +153,8 @@ def document_from(stored: Mapping[str, Any]) -> Document:
     try:
         document = _DOCUMENT.validate_python(dict(stored), strict=False)
     except ValidationError as error:
-        raise DocumentRefused(*_each_once(problems_of(error, also=WORDS))) from error
+        problems = _each_once(problems_of(error, also=WORDS))
+        raise DocumentRefused(*problems, *_wrong_beside(stored, error)) from error
     if wrong := tuple(_wrong(document)):
         raise DocumentRefused(*wrong)
     return document
@@ -207,6 +212,39 @@ def _each_once(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         head, is_default, _ = place.partition(".default.")
         found[f"{head}.default" if is_default else place] = DEFAULTS if is_default else what
     return [*found.items()]
+
+
+def _wrong_beside(stored: Mapping[str, Any], error: ValidationError) -> Iterator[tuple[str, str]]:
+    """What else cannot be meant, beside the values of a wrong kind: their parts are left out of it."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    said = deepcopy(dict(stored))
+    for one in found:
+        if one["type"] in UNKNOWN_KEY:
+            _without(said, one["loc"])
+    wrong = {one["loc"][:2] for one in found if one["type"] not in UNKNOWN_KEY}
+    for head, *inner in wrong:
+        if head == "parameters" and inner:
+            _without(said, (head, inner[0]))
+        else:
+            _without(said, (head,))
+    absent = {name for name in NEEDED if name not in said}
+    try:
+        document = _DOCUMENT.validate_python(said | dict.fromkeys(absent, ""), strict=False)
+    except ValidationError:
+        return
+    yield from ((place, what) for place, what in _wrong(document) if place not in absent)
+
+
+def _without(said: Any, path: Sequence[int | str]) -> None:
+    """Take the key at a place away, where it is there."""
+    *way, last = path
+    for step in way:
+        if isinstance(said, dict):
+            said = said.get(step)
+        elif isinstance(said, list | tuple) and isinstance(step, int):
+            said = said[step]
+    if isinstance(said, dict):
+        said.pop(last, None)
 
 
 def _by_name(shape: Template) -> dict[str, Parameter]:
