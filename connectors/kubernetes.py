@@ -257,20 +257,28 @@ class Cluster:
             yield kind, {"apiVersion": ref[0], "kind": ref[1], **found}
 
     def log(
-        self, namespace: str, pod: str, *, since: str = "", tail: int | None = None, follow: bool = False
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        since: str = "",
+        tail: int | None = None,
+        follow: bool = False,
+        opened: Callable[[], None] | None = None,
     ) -> Generator[str, None, None]:
         """The lines of a pod's only container, each behind its time (RFC 3339), from a time on or the last so many.
 
         With `follow` they come as they are written, until the container ends; TemporaryError after a minute without
         one, which says nothing about the pod. code="bad_request" before the container has started, "not_found" without
-        a pod.
+        a pod. `opened` is called when the cluster has answered, which may be long before the first line.
         """
         query = {"timestamps": "true"}
         query |= {"sinceTime": since} if since else {}
         query |= {"tailLines": str(tail)} if tail is not None else {}
         query |= {"follow": "true"} if follow else {}
         where = f"{path(('v1', 'Pod'), namespace, pod)}/log"
-        for line in self.stream(where, query, silence=LOG_SILENCE if follow else TIMEOUT[1], is_text=True):
+        silence = LOG_SILENCE if follow else TIMEOUT[1]
+        for line in self.stream(where, query, silence=silence, is_text=True, opened=opened):
             yield line.decode("utf-8", "replace")
 
     def _answers(self, ref: Ref, namespace: str | None, query: Mapping[str, str]) -> Iterator[Manifest]:
@@ -453,7 +461,13 @@ class Cluster:
             raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
 
     def stream(
-        self, where: str, query: Mapping[str, str], *, silence: float, is_text: bool = False
+        self,
+        where: str,
+        query: Mapping[str, str],
+        *,
+        silence: float,
+        is_text: bool = False,
+        opened: Callable[[], None] | None = None,
     ) -> Iterator[bytes]:
         """The lines of an answer that goes on, as they come; TemporaryError after so many seconds without one.
 
@@ -465,6 +479,8 @@ class Cluster:
             if answer.status >= 400:
                 text = answer.read(decode_content=True).decode("utf-8", "replace")
                 raise failure(answer.status, text, answer.headers.get("Retry-After"))
+            if opened is not None:
+                opened()
             rest = b""
             for part in answer.stream(2**16, decode_content=True):
                 *lines, rest = (rest + part).split(b"\n")

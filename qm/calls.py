@@ -23,6 +23,8 @@ ATTEMPTS, PATIENT_ATTEMPTS = 5, 24
 LONGEST_PAUSE, LONGEST_ASKED_PAUSE = 30.0, 120.0
 LARGEST_PAGE = 100
 AGAIN = frozenset({429, 502, 503, 504})
+# A refusal of the portal's own: whoever asks once hears it at once, and whoever follows asks again.
+CLUSTER_AWAY = "cluster_away"
 CODES: Mapping[int, Code] = {401: Code.NOT_SIGNED_IN, 404: Code.NOT_FOUND}
 BROKEN = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 # By which option a person gives what the API calls so.
@@ -147,7 +149,7 @@ class Portal:
                     return read(response)
                 ended = refusal(response)
                 pause = max(pause, retry_after(response))
-            if not ended.again:
+            if not ended.again or ended.problem == CLUSTER_AWAY:
                 break
         raise ended
 

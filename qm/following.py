@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qm import words
-from qm.calls import PATIENT_ATTEMPTS, Portal
+from qm.calls import CLUSTER_AWAY, PATIENT_ATTEMPTS, Portal
 from qm.endings import Code, Ended
 
 LOOK_EVERY = 2.0
@@ -32,7 +32,10 @@ class Progress:
 
     def tell(self, run: Run) -> None:
         """Say where it is, unless that was said."""
-        text = words.progress(run)
+        self.say(words.progress(run))
+
+    def say(self, text: str) -> None:
+        """Write a line, unless it stands there."""
         if text == self._said:
             return
         self._said = text
@@ -114,8 +117,7 @@ def follow(portal: Portal, run: Run, wanted: Wanted, *, tail: int | None) -> Run
                 if run["is_over"] or _has_log(one)
             ]
             if found and found[-1] not in read:
-                progress.clear()
-                if _print(portal, run, found[-1][0], tail=tail):
+                if _print(portal, run, found[-1][0], progress, tail=tail):
                     # What failed before it is of no interest any more.
                     read, tail = read | {*found}, None
             elif run["is_over"]:
@@ -142,21 +144,29 @@ def _has_log(pod: Mapping[str, Any]) -> bool:
     return pod["started_at"] is not None or pod["word"] not in UNSTARTED
 
 
-def _print(portal: Portal, run: Run, pod: str, *, tail: int | None) -> bool:
+def _print(portal: Portal, run: Run, pod: str, progress: Progress, *, tail: int | None) -> bool:
     """Print a pod's log to its end; False when it has none yet."""
     last, is_over = "", run["is_over"]
     try:
         # What is over is read and not followed: a pod that never started would be waited for.
         if tail is not None or is_over:
-            for line in portal.get(f"runs/{run['id']}/logs/", pod=pod, tail=tail)["lines"]:
+            found = portal.get(f"runs/{run['id']}/logs/", pod=pod, tail=tail)["lines"]
+            progress.clear()
+            for line in found:
                 click.echo(line["text"])
                 last = line["place"]
         if not is_over:
+            progress.clear()
             _stream(portal, run, pod, last)
     except Ended as refused:
         if refused.problem == "log_not_started" and not is_over:
             sleep(LOOK_EVERY)
             return False
+        if refused.problem == CLUSTER_AWAY and not is_over:
+            progress.say(refused.message)
+            sleep(LOOK_EVERY)
+            return False
+        progress.clear()
         if refused.problem not in ("log_not_started", "log_gone"):
             raise
         words.note(refused.message)

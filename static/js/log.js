@@ -42,6 +42,7 @@ function view(section) {
     source.addEventListener("open", () => say("Live"));
     source.addEventListener("message", ({ data, lastEventId }) => { last = lastEventId; add(data); });
     source.addEventListener("missed", ({ data }) => add(`… ${data} lines came too fast and are left out …`));
+    source.addEventListener("live", () => say("Live"));
     source.addEventListener("waiting", ({ data }) => say(data));
     source.addEventListener("refused", ({ data }) => say(data));
     source.addEventListener("end", ({ data }) => {

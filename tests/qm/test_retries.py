@@ -391,6 +391,23 @@ def test_the_last_lines_are_followed_from_there(portal: Misbehaving, terminal: T
     assert portal.sent(LOG)[1].headers["Last-Event-ID"] == at(5)
 
 
+def test_a_cluster_that_does_not_answer_is_told_at_once_and_only_a_follower_waits_for_it(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    away = problem(503, "cluster_away", "The cluster does not answer.", Retry_After="30")
+    lines = {"pod": "bert-0", "lines": [{"place": at(1), "text": "line 1"}]}
+    portal.says("GET runs/7/", RUN, RUN, RUN, RUN, OVER)
+    portal.says(LOG, away, away, away, lines, Answer(stream=written("line 2", first=2) + END))
+
+    done = terminal("logs", "7")
+
+    assert (done.exit_code, done.stdout, pauses) == (5, "", [])
+    assert done.stderr.startswith("The cluster does not answer.\n")
+    done = terminal("logs", "7", "-f", "--tail", "1")
+    assert (done.exit_code, done.stdout) == (0, "line 1\nline 2\n")
+    assert done.stderr.count("The cluster does not answer.") == 1
+
+
 @pytest.mark.parametrize("command", [("logs", "7", "-f"), ("wait", "7"), (*TRAIN, "--follow")])
 def test_an_interruption_leaves_the_run_running_and_says_so(
     portal: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

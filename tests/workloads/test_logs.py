@@ -344,6 +344,44 @@ def test_a_pod_that_is_gone_says_so(make: Make) -> None:
     assert refusal.value.code == "log_gone"
 
 
+def test_a_cluster_that_is_silent_is_told_and_that_it_answers_again(make: Make) -> None:
+    pod = make(40, every=0.001)
+    pod.runs(since=timedelta(seconds=5))
+    pod.kubernetes.fail("/log$", status=503)
+
+    async def story() -> None:
+        frames = followed(pod)
+        await until(frames, f"event: waiting\ndata: {reading.SILENT}\n\n")
+        later = followed(pod, user=2)
+        await until(later, "event: waiting")
+        pod.kubernetes.cluster.faults.clear()
+        heard = await until(frames, "line 39\n")
+        assert heard.startswith("event: live\ndata: \n\n")
+        assert "event: waiting" not in heard
+        await closed(frames)
+        await closed(later)
+
+    run(story)
+
+
+def test_a_pause_of_the_program_is_no_silence_of_the_cluster(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector, "LOG_SILENCE", 0.05)
+    pod = make(2, every=0.001)
+    pod.runs(since=timedelta(seconds=1))
+
+    async def story() -> None:
+        frames = followed(pod)
+        await until(frames, "line 1\n")
+        before = pod.reads
+        await meanwhile(wait_until, lambda: pod.reads > before + 2, what="it to be asked for again")
+        await meanwhile(pod.ends)
+        assert "event: waiting" not in await until(frames, "event: end")
+
+    run(story)
+
+
 def test_a_right_that_is_missing_is_not_taken_for_a_pod_that_is_gone(make: Make) -> None:
     pod = make(3, token=PORTAL)
     pod.runs(since=timedelta(seconds=1))

@@ -46,6 +46,7 @@ PLACE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z\.\d{1,9}", re
 POD = ("v1", "Pod")
 OVER = frozenset({"Succeeded", "Failed"})
 GONE = "The pod is gone, and its log with it."
+SILENT = "The cluster does not answer. The log goes on as soon as it does."
 NEVER_STARTED = "The pod ended before its program began."
 
 
@@ -150,6 +151,8 @@ class Reader:
         self._over, self._joined = threading.Event(), threading.Event()
         # Whether the pod was over when the last read of its log began.
         self._was_over = False
+        # Why nothing can come now; empty while the cluster answers.
+        self.silence = ""
         self.ended: Ended | None = None
 
     def start(self) -> None:
@@ -212,21 +215,30 @@ class Reader:
 
     def _read_on(self) -> None:
         """Read until the log ends, its reader is not needed any more, or the connection breaks."""
+        opened = False
+
+        def heard() -> None:
+            nonlocal opened
+            opened = True
+            self._tell("")
+
         try:
-            self._read_once()
+            self._read_once(heard)
         except TemporaryError as error:
             # A pause of the program and a break of the connection look alike: both go on behind the last line.
+            self._tell("" if opened else SILENT)
             logger.info("log is asked for again", pod=self._pod, error=error.message[:100])
             self._over.wait(PAUSE)
         except ConnectorError as error:
             self._end(GONE if getattr(error, "code", "") == "not_found" else error.message)
 
-    def _read_once(self) -> None:
+    def _read_once(self, heard: Callable[[], None]) -> None:
         try:
-            is_read = self._stream()
+            is_read = self._stream(heard)
         except PermanentError as error:
             if not NOT_STARTED.search(error.message):
                 raise
+            heard()
             self._wait_for_start()
             return
         if is_read:
@@ -261,11 +273,16 @@ class Reader:
         """The pod as it is on the cluster; None when it is gone. Raises TemporaryError as any call does."""
         return self._client().get(POD, self._pod, self._namespace)
 
-    def _stream(self) -> bool:
+    def _stream(self, heard: Callable[[], None]) -> bool:
         """Take lines until there are no more; False when it stopped because nobody follows."""
         last = self._lines[-1].place if self._lines else ""
         raw = self._client().log(
-            self._namespace, self._pod, since=since_of(last), tail=None if last else self._tail, follow=True
+            self._namespace,
+            self._pod,
+            since=since_of(last),
+            tail=None if last else self._tail,
+            follow=True,
+            opened=heard,
         )
         with closing(raw):
             for line in lines_in(raw, after=last):
@@ -279,6 +296,14 @@ class Reader:
                 if not is_followed:
                     return False
         return True
+
+    def _tell(self, silence: str) -> None:
+        """Let those who follow know that the cluster is silent, or answers again."""
+        if silence == self.silence:
+            return
+        self.silence = silence
+        for one in self.followers:
+            one.wake()
 
     def _end(self, message: str) -> None:
         with self._lock:
@@ -359,6 +384,7 @@ class Source:
 class Frames:
     """A log as server-sent events: `id` is a line's place, `data` its text; `event: end` comes last, with the reason.
 
+    `event: waiting` says why nothing comes while the cluster is silent, and `event: live` that it answers again.
     A stream lasts ten minutes at most; whoever reads it asks again with the last id, and is judged anew.
     """
 
@@ -381,9 +407,13 @@ class Frames:
             return
         try:
             yield "retry: 1000\n\n"
+            told = ""
             while loop.time() < until:
                 ended = reader.ended
                 found, missed = reader.read(follower)
+                if told != (silence := reader.silence):
+                    told = silence
+                    yield f"event: {'waiting' if told else 'live'}\ndata: {told}\n\n"
                 if missed != 0:
                     yield f"event: missed\ndata: {'some' if missed is None else missed}\n\n"
                 if found:
