@@ -226,7 +226,11 @@ def templates(slug: str, is_json: bool) -> None:
 @click.option(
     "--checkpoint", metavar="PATH", default="", help="Where the program keeps checkpoints, on a volume."
 )
-@click.option("--dry-run", is_flag=True, help="Price, and what stands in its way; nothing is submitted.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Price, whether it waits, and what stands in its way; nothing is submitted.",
+)
 @click.option("--manifest", is_flag=True, help="What would be created on the cluster, as a JSON list.")
 @click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
 @waiting
@@ -377,7 +381,9 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
 )
 @click.option("--priority", metavar="NAME", default="", help="Another priority.")
 @click.option("--name", "title", metavar="NAME", default="", help="Another name.")
-@click.option("--dry-run", is_flag=True, help="What changes, its price, and what stands in its way.")
+@click.option(
+    "--dry-run", is_flag=True, help="What changes, its price, whether it waits, and what stands in its way."
+)
 @click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
 @waiting
 def again(
@@ -511,6 +517,7 @@ def _preview(
             ("GPUs", f"{plan['gpus']} × {asked['flavor']}{borrowed}" if plan["gpus"] else "none"),
             ("time limit", words.duration(plan["limit_seconds"])),
             ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
+            ("start", words.start(plan.get("start"))),
         ]
         rows += [
             (one["label"], f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}")
@@ -524,6 +531,8 @@ def _preview(
         words.note(f"Nothing is submitted. To submit it under this name: --key {key} instead of --dry-run.")
     if not plan["is_possible"]:
         sentences = [f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]]
+        asks = dict.fromkeys(one["ask"] for one in plan["problems"] if one.get("ask"))
+        sentences += [f"The form for them, filled in: {api.url}{each}" for each in asks]
         raise Ended("\n".join(sentences), Code.REFUSED)
 
 

@@ -104,6 +104,11 @@ def pool(found: Mapping[str, Any]) -> str:
     return f"{amount} ({found['device']}, {found['per_node']} on a node, {price})"
 
 
+def start(found: Mapping[str, Any] | None) -> str:
+    """Whether a run would start at once; empty where the portal does not say."""
+    return f"{found['sentence']}. {found['detail']}" if found else ""
+
+
 def why(run: Mapping[str, Any]) -> str:
     """The sentences about a run's state: what, since, line, when, do."""
     found = run["why"]

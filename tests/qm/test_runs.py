@@ -84,6 +84,7 @@ def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(signed: Signe
     assert dry.exit_code == 0, dry.stderr
     assert "GPUs        2 × a100\n" in dry.stdout
     assert "USD an hour" in dry.stdout
+    assert "start       It can start at once. 2 of your 2 × A100 are free now.\n" in dry.stdout
     assert "--key mine instead of --dry-run" in dry.stderr
     assert not Run.objects.exists()
     submitted = signed.terminal(*TRAIN, "--key", "mine", "--", "train.py")
@@ -101,6 +102,8 @@ def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed
         assert (refused.exit_code, refused.stdout) == (3, "")
         assert refused.stderr.startswith("--gpus: It takes 8 × A100")
         assert "ask for 6 more" in refused.stderr
+        link = f"The form for them, filled in: {signed.url}/requests/new"
+        assert (link in refused.stderr) is bool(more)
     unknown = signed.terminal(*TRAIN, "--set", "turbo=1", "--", "train.py")
     assert (unknown.exit_code, unknown.stderr) == (3, "--set turbo: There is no such parameter.\n")
     wrong = signed.terminal(*TRAIN, "--name", "x" * 61, "--", "train.py")
@@ -143,6 +146,13 @@ def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
 def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Signed) -> None:
     first = busy.terminal(*TRAIN, "--name", "first", "--", "train.py").stdout.strip()
     busy.until("running")
+
+    def is_taken() -> bool:
+        busy.step()
+        dry = busy.terminal(*TRAIN, "--dry-run", "--", "train.py").stdout
+        return "It waits in line first. 0 of your 2 × A100 are free now." in dry
+
+    wait_until(is_taken, what="the first to hold both GPUs")
     second = busy.terminal(*TRAIN, "--name", "second", "--", "train.py").stdout.strip()
 
     assert [one["name"] for one in busy.terminal.json("list")["results"]] == [second, first]

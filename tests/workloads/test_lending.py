@@ -27,9 +27,8 @@ from tests.workloads.test_runs import ASKED
 from workloads.models import ClusterObject
 from workloads.runs import actions
 from workloads.runs.pages.form import pool_words
-from workloads.runs.pages.page import start_of
 from workloads.runs.planning.lending import Lender, lent_to
-from workloads.runs.planning.outlook import Outlook
+from workloads.runs.planning.outlook import Outlook, start_of
 from workloads.runs.planning.places import place_of, places_of
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool

@@ -19,7 +19,7 @@ from tests.calling import Caller, address
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, REFUSED, look_after, submit, until
-from workloads.models import Run
+from workloads.models import Feed, Run
 from workloads.runs import sending
 from workloads.runs.logs import reading
 from workloads.runs.planning.plan import Submission
@@ -72,6 +72,30 @@ def test_the_preview_is_what_is_created_with_the_same_key(watched: Watched) -> N
     assert made["state"] == "submitted"
     reading = Caller(watched.ada, ApiToken.Scope.READ)
     assert reading.post("runs/preview/", body(watched), key="mine").status_code == 403
+
+
+def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    start = caller.post("runs/preview/", body(watched)).json()["start"]
+    assert start == {
+        "at_once": True,
+        "sentence": "It can start at once",
+        "detail": "2 of your 2 × A100 are free now.",
+    }
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+    Feed.objects.filter(kind="Pod").update(silent_since=timezone.now(), message="503: away")
+    start = caller.post("runs/preview/", body(watched)).json()["start"]
+    assert (start["at_once"], start["sentence"]) == (False, "It is sent when the cluster answers again")
+    assert " has said nothing since " in start["detail"]
+    assert start["detail"].endswith("What was known then: 2 of your 2 × A100 are free now.")
+
+    sent = body(watched)
+    found = caller.post("runs/preview/", {**sent, "values": {**sent["values"], "gpus": 8}}).json()
+    assert found["start"] is None
+    [problem] = found["problems"]
+    assert problem["ask"].startswith("/requests/new/gpus?team=vision")
+    assert "gpus=6" in problem["ask"]
 
 
 @pytest.mark.parametrize("name", REFUSED)

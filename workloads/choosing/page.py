@@ -22,8 +22,7 @@ from provisioning.models import Tenancy
 from ui.amounts import gpus
 from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
-from workloads.runs.pages.page import start_of
-from workloads.runs.planning.outlook import outlooks_of
+from workloads.runs.planning.outlook import outlooks_of, start_of
 from workloads.runs.planning.places import pools_of
 from workloads.runs.planning.pools import Pool
 

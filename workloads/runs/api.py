@@ -17,14 +17,17 @@ from rest_framework.response import Response
 from accounts.endpoints import Endpoint
 from accounts.models import User
 from accounts.replay import Answer, answer_once
+from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from web.refusals import NoRight
 from workloads.runs import actions
 from workloads.runs.logs.reading import read_log
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
+from workloads.runs.pages.steps import ask_for
+from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.places import claims_of, open_to, places_of
-from workloads.runs.planning.plan import Place, Submission
+from workloads.runs.planning.plan import Place, Plan, Submission
 from workloads.runs.planning.resuming import submission_of
 from workloads.runs.serializers import (
     LogQuery,
@@ -90,14 +93,14 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=SubmissionSerializer, responses=PlanSerializer)
     @action(detail=False, methods=["post"])
     def preview(self, call: Call) -> Response:
-        """What would be created, what it would cost, and what stands in its way; nothing is stored.
+        """What would be created, what it would cost, whether it waits, and what stands in its way; nothing is stored.
 
         With the Idempotency-Key that the submission will have, names and manifests are those that it will have.
         """
         tenancy, asked = self._asked()
         with as_missing(tenancy, to=self.caller):
             plan = actions.preview(tenancy, asked, by=self.caller, key=self._key())
-        return Response(self.shown(plan, PlanSerializer))
+        return Response(self._previewed(plan, PlanSerializer, tenancy, asked.flavor))
 
     @extend_schema(request=None, responses=RunSerializer)
     @action(detail=True, methods=["post"])
@@ -140,8 +143,10 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         Nothing is stored.
         """
         run = self.get_object()
-        found = actions.preview_resume(run.pk, self._changes(), by=self.caller, key=self._key())
-        return Response(self.shown(found, ResumePlanSerializer))
+        changes = self._changes()
+        found = actions.preview_resume(run.pk, changes, by=self.caller, key=self._key())
+        flavor = changes.get("flavor", run.submission["flavor"])
+        return Response(self._previewed(found, ResumePlanSerializer, run.tenancy_id, flavor))
 
     @extend_schema(
         responses={
@@ -166,6 +171,19 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
             return stream_of(call._request, source, user_id=self.caller.pk, after=after)
         lines = read_log(source, tail=self.asked["tail"], after=after)
         return Response(self.shown({"pod": source.pod, "lines": lines}, LogSerializer))
+
+    def _previewed(
+        self, plan: Plan, serializer: type[PlanSerializer], tenancy_id: int, flavor: str
+    ) -> dict[str, Any]:
+        """A plan with whether it starts at once, and the form for the GPUs that it lacks."""
+        now = timezone.now()
+        tenancy = Tenancy.objects.select_related("team", "cluster").get(pk=tenancy_id)
+        key = flavor_key(tenancy.cluster.name, flavor)
+        context = {
+            "start": lambda found: start_of_plan(found, tenancy, flavor, now),
+            "ask": lambda lacks: ask_for(key, lacks, tenancy, now),
+        }
+        return dict(serializer(plan, context=context).data)
 
     def _asked(self) -> tuple[int, Submission]:
         said = self.body(SubmissionSerializer)

@@ -141,6 +141,25 @@ class ObstacleSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     code = serializers.CharField()
     lacks = serializers.IntegerField(help_text="GPUs to ask for first; 0 where that does not help.")
+    ask = serializers.SerializerMethodField(help_text="The form for those, filled in; empty where none lack.")
+
+    @extend_schema_field(serializers.CharField())
+    def get_ask(self, problem: Any) -> str:
+        """The page's address behind the portal's own."""
+        return str(self.context["ask"](problem.lacks)) if problem.lacks else ""
+
+
+class StartSerializer(serializers.Serializer[Any]):
+    """Whether a run that were sent now would start at once, as the form says it."""
+
+    at_once = serializers.SerializerMethodField()
+    sentence = serializers.CharField()
+    detail = serializers.CharField(help_text="What is free, who waits, and how long others waited.")
+
+    @extend_schema_field(serializers.BooleanField())
+    def get_at_once(self, start: Any) -> bool:
+        """Whether it neither waits nor borrows."""
+        return bool(start["tone"] == "good")
 
 
 class SpotSerializer(serializers.Serializer[Any]):
@@ -208,6 +227,7 @@ class PlanSerializer(serializers.Serializer[Any]):
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
     usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
     limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
+    start = serializers.SerializerMethodField()
     spot = serializers.SerializerMethodField()
     recommended = RecommendedSerializer(
         allow_null=True, help_text="Null for a template that does not say how much memory a GPU needs."
@@ -217,6 +237,11 @@ class PlanSerializer(serializers.Serializer[Any]):
         help_text="Volumes that it mounts and the portal does not keep: unless the team made them, it never begins.",
     )
     manifests = serializers.ListField(child=serializers.DictField())
+
+    @extend_schema_field(StartSerializer(allow_null=True))
+    def get_start(self, plan: Any) -> Any:
+        """Whether it starts at once or waits; null for what cannot be sent."""
+        return None if plan.problems else StartSerializer(self.context["start"](plan)).data
 
     @extend_schema_field(SpotSerializer(allow_null=True))
     def get_spot(self, plan: Any) -> Any:

@@ -15,16 +15,14 @@ from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Row, Verdict,
 from workloads.explanations import Explanation
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import ask_for, wait_of
-from workloads.runs.planning.outlook import Outlook, outlook_of
+from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
-from workloads.runs.planning.pools import Pool
 from workloads.runs.planning.resuming import ResumePlan
 from workloads.runs.planning.spot import Spot, spot_of
 from workloads.runs.planning.words import level_words
 from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_words
-from workloads.templates.pods import priority_of
 
 TONES = {
     State.SUBMITTED: "moving",
@@ -37,7 +35,6 @@ TONES = {
     State.REFUSED: "bad",
     State.GONE: "past",
 }
-BACK_IN_LINE = "the run goes back to the line then"
 ENDS = {
     State.FINISHED: "It ran to its end.",
     State.FAILED: "It ended with an error.",
@@ -97,7 +94,9 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
             "note": "It runs until you stop it." if plan.seconds is None else "It costs only while it runs.",
         },
     ]
-    verdict = _refusal(plan, tenancy, flavor, now) if plan.problems else _outlook(plan, tenancy, flavor)
+    verdict = (
+        _refusal(plan, tenancy, flavor, now) if plan.problems else start_of_plan(plan, tenancy, flavor, now)
+    )
     return RunAnswer(
         verdict=verdict,
         figures=figures if not plan.problems or plan.gpus else [],
@@ -336,70 +335,3 @@ def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Memory | None:
         count = max(plan.gpus, 1)
         ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row.key, count, tenancy, now)}
     return Memory(words=found.words, ask=ask)
-
-
-def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Verdict:
-    if plan.pool is None or not plan.gpus:
-        return {"tone": "good", "sentence": "It can start at once", "detail": "It takes no GPU.", "rules": []}
-    found = outlook_of(tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests))
-    return start_of(plan.gpus, plan.pool, found)
-
-
-def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Verdict:
-    """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
-
-    `taken_back` is what becomes of it when others take back what it borrowed.
-    """
-    free = pool.gpus - outlook.used
-    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
-    if wanted <= free and not outlook.waiting:
-        return {"tone": "good", "sentence": "It can start at once", "detail": f"{held}.", "rules": []}
-    # What runs may have borrowed already, and nobody lends the same twice.
-    may_borrow = wanted - free <= pool.borrow and not outlook.waiting
-    borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
-    said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
-    takes = wanted > free and not may_borrow and wanted <= min(free + outlook.below, pool.gpus)
-    if takes:
-        said.append(
-            f"Jobs of your team with a lower priority hold {outlook.below}: as many of them as it takes are stopped "
-            "for it and go back to the line."
-        )
-    if outlook.waiting:
-        earlier = (
-            "; the line goes by priority and age, and a smaller job may start earlier"
-            if wanted <= free
-            else ""
-        )
-        said.append(
-            f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already{earlier}."
-        )
-    if outlook.estimate is not None:
-        low, high = span(outlook.estimate.low), span(outlook.estimate.high)
-        said.append(f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them).")
-    else:
-        said.append("Too few jobs of this size have waited here to say how long.")
-    return {
-        "tone": "waiting",
-        "sentence": _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
-        "detail": f"{held}. {' '.join(said)}",
-        "rules": [],
-    }
-
-
-def _sentence(*, may_borrow: bool, takes: bool, fits: bool) -> str:
-    if may_borrow:
-        return "It starts if GPUs can be borrowed"
-    if takes:
-        return "It pushes out work of a lower priority"
-    return "It may start before what waits" if fits else "It waits in line first"
-
-
-def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
-    return (
-        f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
-        f"and {taken_back}."
-    )
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"

@@ -2,17 +2,25 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
+from ui.amounts import moment, span
+from ui.parts import Verdict
 from workloads.estimating import Estimate, history_of
+from workloads.freshness import seen_of
 from workloads.listing import line_in
 from workloads.models import ClusterObject
 from workloads.reading.facts import waits_of
 from workloads.reading.queues import quota_holders_of
 from workloads.reading.work import workload_of
+from workloads.runs.planning.plan import Plan
+from workloads.runs.planning.pools import Pool
+from workloads.templates.pods import priority_of
+
+BACK_IN_LINE = "the run goes back to the line then"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +72,90 @@ def _below(found: Iterable[Any], priority: str) -> list[Any]:
     """The Workloads of a lower priority than this one; none for one that nobody knows."""
     value = PRIORITIES.get(priority, (0, ""))[0]
     return [one for one in found if workload_of(one).priority < value]
+
+
+def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdict:
+    """Whether a run that can be sent starts at once, in a tenancy with its cluster; no cluster is asked.
+
+    Of a cluster that is silent, it is what was known before.
+    """
+    if plan.pool is None or not plan.gpus:
+        found: Verdict = {
+            "tone": "good",
+            "sentence": "It can start at once",
+            "detail": "It takes no GPU.",
+            "rules": [],
+        }
+    else:
+        seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests))
+        found = start_of(plan.gpus, plan.pool, seen)
+    since = seen_of(tenancy.cluster, now).silent_since
+    if since is None:
+        return found
+    silent = f"{tenancy.cluster.title} has said nothing since {moment(since, now)}."
+    return {
+        "tone": "waiting",
+        "sentence": "It is sent when the cluster answers again",
+        "detail": f"{silent} What was known then: {found['detail']}",
+        "rules": [],
+    }
+
+
+def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Verdict:
+    """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
+
+    `taken_back` is what becomes of it when others take back what it borrowed.
+    """
+    free = pool.gpus - outlook.used
+    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
+    if wanted <= free and not outlook.waiting:
+        return {"tone": "good", "sentence": "It can start at once", "detail": f"{held}.", "rules": []}
+    # What runs may have borrowed already, and nobody lends the same twice.
+    may_borrow = wanted - free <= pool.borrow and not outlook.waiting
+    borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
+    said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
+    takes = wanted > free and not may_borrow and wanted <= min(free + outlook.below, pool.gpus)
+    if takes:
+        said.append(
+            f"Jobs of your team with a lower priority hold {outlook.below}: as many of them as it takes are stopped "
+            "for it and go back to the line."
+        )
+    if outlook.waiting:
+        earlier = (
+            "; the line goes by priority and age, and a smaller job may start earlier"
+            if wanted <= free
+            else ""
+        )
+        said.append(
+            f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already{earlier}."
+        )
+    if outlook.estimate is not None:
+        low, high = span(outlook.estimate.low), span(outlook.estimate.high)
+        said.append(f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them).")
+    else:
+        said.append("Too few jobs of this size have waited here to say how long.")
+    return {
+        "tone": "waiting",
+        "sentence": _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
+        "detail": f"{held}. {' '.join(said)}",
+        "rules": [],
+    }
+
+
+def _sentence(*, may_borrow: bool, takes: bool, fits: bool) -> str:
+    if may_borrow:
+        return "It starts if GPUs can be borrowed"
+    if takes:
+        return "It pushes out work of a lower priority"
+    return "It may start before what waits" if fits else "It waits in line first"
+
+
+def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
+    return (
+        f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
+        f"and {taken_back}."
+    )
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
