@@ -40,6 +40,7 @@ def submission(
     )
     values = {name: value for name, value in values.items() if value not in (None, "")}
     values.update(values_of(pairs, chosen))
+    refuse_time(given["limit"], chosen)
     if words_of_it := program_of(program, script["file"] if script else "", values, chosen):
         values["program"] = words_of_it
     return {
@@ -82,6 +83,7 @@ def changes(given: Named, *, template: Named) -> dict[str, Any]:
     values["minutes"] = minutes(given["limit"]) if given["limit"] else None
     values = {name: value for name, value in values.items() if value is not None}
     values.update(values_of((pair(one, option="--set") for one in given["parameters"]), template))
+    refuse_time(given["limit"], template)
     found = {
         "title": given["title"],
         "flavor": given["flavor"],
@@ -101,7 +103,7 @@ def place(places: Sequence[Named], *, name: str = "", team: str = "", flavor: st
         and (not team or one["team"]["slug"] == team)
     ]
     if not places:
-        raise Ended("You may start runs nowhere yet: your team needs a namespace on a cluster.", Code.REFUSED)
+        raise Ended("You may start runs nowhere yet. What is needed first says: qm places", Code.REFUSED)
     if not found:
         raise Ended(f"You may start no runs there. Your places: {_names(places)}.", Code.NOT_FOUND)
     # A place that cannot be meant is no choice; where nothing else is left, the portal says why not.
@@ -209,12 +211,23 @@ def minutes(text: str) -> int:
     return sum(int(part or 0) * size for part, size in zip(found.groups(), MINUTES))
 
 
+def refuse_time(text: str, template: Named) -> None:
+    """Raises Ended for a time that the template does not take; nothing where it says no limits."""
+    found = next((one for one in template["parameters"] if one["name"] == "minutes"), None)
+    if not text or found is None or "maximum" not in found:
+        return
+    if not found["minimum"] <= minutes(text) <= found["maximum"]:
+        raise Ended(f"--time {text}: this template takes {words.limits(found)}.", Code.USAGE)
+
+
 def script_of(path: str) -> dict[str, str]:
     """A script as it goes along; raises Ended for what is no text file."""
     try:
         return {"file": Path(path).name, "text": Path(path).read_text(encoding="utf-8")}
-    except (OSError, UnicodeDecodeError) as error:
-        raise Ended(f"--script {path} cannot be read: {error}", Code.USAGE) from None
+    except UnicodeDecodeError:
+        raise Ended(f"--script {path} is no text in UTF-8.", Code.USAGE) from None
+    except OSError as error:
+        raise Ended(f"--script {path} cannot be read: {error.strerror}.", Code.USAGE) from None
 
 
 def title_of(*, script: str, git: str, image: str) -> str:

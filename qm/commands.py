@@ -121,8 +121,11 @@ def places(is_json: bool) -> None:
         ]
         click.echo(words.facts(rows) + "\n")
     if not found["results"]:
+        has_team = bool(portal().get("me/")["teams"])
         words.note(
             "Nowhere yet: your team needs a namespace on a cluster, and you ask for one in the portal."
+            if has_team
+            else "Nowhere yet: you are in no team. Bring one on board in the portal, or join the group of one."
         )
     return None
 
@@ -150,7 +153,7 @@ def templates(slug: str, is_json: bool) -> None:
     rows = [
         (
             option_named(each["name"]),
-            "needed" if each["is_needed"] and each["default"] is None else each["default"],
+            words.default(each),
             words.limits(each),
             each["help"],
         )
@@ -168,7 +171,12 @@ def templates(slug: str, is_json: bool) -> None:
     shell_complete=completing.templates,
     help="Chosen by --nodes otherwise.",
 )
-@click.option("--image", metavar="IMAGE", required=True, help="What the pods run, with its tag.")
+@click.option(
+    "--image",
+    metavar="IMAGE",
+    required=True,
+    help="What the pods run, with its tag; without one it is the latest.",
+)
 @click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs on each node.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes, which start together.")
 @click.option(

@@ -125,13 +125,35 @@ def why(run: Mapping[str, Any]) -> str:
 
 def progress(run: Mapping[str, Any]) -> str:
     """Where a run is, in one line."""
+    if run.get("stop_asked_at") and not run["is_over"]:
+        return plain(f"{run['name']}: it is being stopped.")
     found = run["why"] or {}
     parts = (f"{run['name']}: {run['state']}.", *(found.get(each, "") for each in ("what", "line", "when")))
     return plain(" ".join(filter(None, parts)))
 
 
+def time(minutes: int) -> str:
+    """Minutes as --time takes them: 30d, 1h30m, 5m."""
+    parts = []
+    for unit, size in (("d", 1_440), ("h", 60), ("m", 1)):
+        count, minutes = divmod(minutes, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0m"
+
+
+def default(parameter: Mapping[str, Any]) -> Any:
+    """What a template's parameter is when it is not given."""
+    found = parameter["default"]
+    if found is None:
+        return "needed" if parameter["is_needed"] else None
+    return time(found) if parameter["name"] == "minutes" and isinstance(found, int) else found
+
+
 def limits(parameter: Mapping[str, Any]) -> str:
     """What a template's parameter takes."""
+    if parameter["type"] == "count" and parameter["name"] == "minutes":
+        return f"{time(parameter['minimum'])} to {time(parameter['maximum'])}"
     if parameter["type"] == "count":
         return f"{parameter['minimum']} to {parameter['maximum']}"
     return ", ".join(parameter["choices"]) or str(parameter["type"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,7 +218,7 @@ def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
         (("--claim", "datasets"), "--claim takes NAME:/path"),
         (("--env", "EPOCHS"), "--env takes NAME=VALUE"),
         (("--set", "gpus=many"), "--gpus: 'many' is no whole number."),
-        (("--script", "not-there.py"), "--script not-there.py cannot be read"),
+        (("--script", "not-there.py"), "--script not-there.py cannot be read: No such file or directory.\n"),
         (("--key", "a – b"), "A key is made of"),
         (("--follow", "--json"), "--follow goes with neither"),
     ],
@@ -229,6 +230,24 @@ def test_what_makes_no_sense_is_not_sent(
     assert done.exit_code == 2
     assert said in done.stderr
     assert not portal.sent("POST runs/")
+
+
+def test_a_script_that_is_no_text_is_said_in_words(
+    portal: Misbehaving, terminal: Terminal, tmp_path: Path
+) -> None:
+    binary = tmp_path / "weights.bin"
+    binary.write_bytes(b"\x80\x00")
+    done = terminal(*TRAIN, "--script", str(binary))
+    assert (done.exit_code, done.stderr) == (2, f"--script {binary} is no text in UTF-8.\n")
+
+
+def test_without_a_team_the_first_step_is_another_one(server: Misbehaving, terminal: Terminal) -> None:
+    server.says("GET places/", {"results": []})
+    server.says("GET me/", {"teams": []}, {"teams": [TEAM]})
+    assert terminal("places").stderr.startswith("Nowhere yet: you are in no team.")
+    assert terminal("places").stderr.startswith("Nowhere yet: your team needs a namespace")
+    server.says("GET templates/", {"results": [SINGLE]})
+    assert terminal(*TRAIN).stderr.endswith("What is needed first says: qm places\n")
 
 
 def test_a_full_name_is_asked_for_and_only_a_beginning_is_looked_for(

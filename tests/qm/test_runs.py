@@ -37,6 +37,7 @@ def test_a_template_tells_its_options_with_help_and_limits(signed: Signed) -> No
     assert "single-node" in signed.terminal("templates").stdout
     said = cells(signed.terminal("templates", "pytorch").stdout)
     assert "--nodes 2 2 to 256 How many nodes take part; all start together." in said
+    assert any(line.startswith("--time 1d 5m to 30d ") for line in said)
     assert "--image needed image What the pods run, with its tag." in said
     assert signed.terminal.json("templates", "pytorch")["slug"] == "pytorch"
     refused = signed.terminal("templates", "magic")
@@ -109,6 +110,8 @@ def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed
     wrong = signed.terminal(*TRAIN, "--name", "x" * 61, "--", "train.py")
     assert wrong.exit_code == 3
     assert wrong.stderr.startswith("--name: ")
+    long = signed.terminal(*TRAIN, "--time", "100d", "--", "train.py")
+    assert (long.exit_code, long.stderr) == (2, "--time 100d: this template takes 5m to 30d.\n")
     several = signed.terminal(*TRAIN, "--nodes", "2", "--", "train.py")
     assert several.exit_code == 3
     assert "pytorch: The cluster does not know JobSet" in several.stderr
@@ -169,6 +172,7 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Sign
     assert found["why"]["do"] in said
     stopped = busy.terminal("stop", "second", "--wait")
     assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (0, f"{second}: stopped.")
+    assert "waiting" not in stopped.stderr
     assert busy.terminal("wait", second).exit_code == 1
     refused = busy.terminal("stop", second)
     assert (refused.exit_code, refused.stderr) == (3, "The run is over: stopped.\n")
