@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from provisioning.models import Tenancy
 from ui.parts import Link
-from workloads.explanations import Outlook
+from workloads.explanations import Action, Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
 from workloads.reasons.words import gpu_words
@@ -86,7 +86,7 @@ class Lines:
             "more": _more(one),
             # Where nobody measures, each line would say the same.
             "busy": busy if busy is not None and busy.share is not None else None,
-            "step": self._step(one) if self.may_ask and not one.is_over else None,
+            "step": self._step(one) if not one.is_over else None,
             "target": self._target(one),
             "detail": why.detail,
         }
@@ -98,7 +98,10 @@ class Lines:
         return f"{one.cluster}/{one.key.namespace}/{one.key.kind}/{one.key.name}/{one.key.uid}"
 
     def _step(self, one: Work) -> Link | None:
-        """The link of what can be done about it."""
+        """The link of what can be done about it: a log is read by all who may stop it, the rest is the team's."""
+        is_log = one.why.step is not None and one.why.step.action is Action.SHOW_LOGS
+        if not (self.may_stop if is_log else self.may_ask):
+            return None
         here = (one.cluster, one.key.namespace)
         found = (each for each in self.tenancies if (each.cluster.name, each.namespace) == here)
         tenancy = next(found, None)

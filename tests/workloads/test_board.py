@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,9 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from workloads import gathering, kept_boards
 from workloads.board import TeamWork, work_of_team
+from workloads.explanations import Action, Step
 from workloads.models import ClusterObject, Feed
+from workloads.presenting import Lines
 from workloads.reading.values import part, text
 
 # What was read of every namespace before.
@@ -112,6 +115,28 @@ def test_pods_without_a_job_are_told_too(watched: Watched) -> None:
         [found] = board(watched).work
         assert (found.key.kind, found.gpus, found.flavors) == ("Pod", 2, ("a100",))
         assert found.why.what == "It runs."
+
+
+def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(busy: Watched) -> None:
+    found = board(busy)
+    one = replace(found.work[0], run=7)
+
+    def step(action: Action, **may: bool) -> Any:
+        lines = Lines(
+            titles=defaultdict(str),
+            tenancies=found.tenancies,
+            flavors=found.flavors,
+            now=timezone.now(),
+            busy=found.busy,
+            **may,
+        )
+        return lines.line(replace(one, why=replace(one.why, step=Step(action, "Show its logs"))))["step"]
+
+    lead = {"may_stop": True, "may_ask": False}
+    assert step(Action.SHOW_LOGS, **lead) == {"label": "Show its logs", "href": "/runs/7#logs"}
+    assert step(Action.CHANGE_RUN, **lead) is None
+    assert step(Action.CHANGE_RUN, may_stop=True, may_ask=True)
+    assert step(Action.SHOW_LOGS, may_stop=False, may_ask=False) is None
 
 
 def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(busy: Watched) -> None:

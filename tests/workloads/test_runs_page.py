@@ -186,6 +186,7 @@ def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
     seen["running"] = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     assert "It is being sent to the cluster." in seen["submitted"]
     assert "Running" in seen["running"]
+    assert "Download" in seen["running"]
     words = {
         "member": buttons(client(watched.ada).get(f"/runs/{run.pk}")),
         "lead": buttons(client(priya).get(f"/runs/{run.pk}")),
@@ -223,6 +224,8 @@ def test_one_that_is_over_says_how_and_renews_itself_no_more(watched: Watched, s
     assert "every 2s" not in shown.content.decode()
     assert "Stop the run" not in buttons(shown)
     assert ('id="logs"' in shown.content.decode()) == (state != "refused")
+    # Its pods are gone, and its log with them.
+    assert "Download" not in shown.content.decode()
 
 
 def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -> None:

@@ -115,7 +115,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "may_resume": found.is_over and found.started_at is not None and bool(found.checkpoints),
         "token": new_key(),
         "chosen": chosen,
-        "log": _log_of(found, pod),
+        "log": _log_of(found, pod, is_gone=found.is_over and not seen.pods),
     }
     return render(request, "workloads/run.html", context)
 
@@ -232,13 +232,14 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
     return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
 
 
-def _log_of(found: Run, pod: PodSeen | None) -> dict[str, str]:
-    """Where the log of a pod comes from; of none, that of the run's first one."""
+def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]:
+    """Where the log of a pod comes from; of none, that of the run's first one. One that is gone has no file."""
     address, named = reverse("run-log", args=[found.pk]), {"pod": pod.name} if pod else {}
+    file = f"{address}?{urlencode(named)}" if named else address
     return {
         "title": f"Log of {pod.label}" if pod else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
-        "file": f"{address}?{urlencode(named)}" if named else address,
+        "file": "" if is_gone else file,
     }
 
 
