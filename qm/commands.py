@@ -536,6 +536,10 @@ def _preview(
         if spot := plan.get("spot"):
             rows.append(("on spot" if spot["is_chosen"] else "on spot instead", spot["words"]))
         click.echo(words.facts(rows))
+        for name in plan.get("unknown_volumes", ()):
+            words.note(
+                f"The portal keeps no volume {name} there: without a claim of that name the run never begins."
+            )
         words.note(f"Nothing is submitted. To submit it under this name: --key {key} instead of --dry-run.")
     if not plan["is_possible"]:
         sentences = [f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]]

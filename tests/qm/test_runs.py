@@ -97,6 +97,12 @@ def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(signed: Signe
     assert Run.objects.count() == 1
 
 
+def test_a_dry_run_names_the_volume_that_the_portal_does_not_keep(signed: Signed) -> None:
+    dry = signed.terminal(*TRAIN, "--claim", "elsewhere:/data", "--dry-run", "--", "train.py")
+    assert dry.exit_code == 0, dry.stderr
+    assert "The portal keeps no volume elsewhere there" in dry.stderr
+
+
 def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed) -> None:
     for more in (("--dry-run",), ()):
         refused = signed.terminal(*TRAIN, "--gpus", "8", *more, "--", "train.py")
