@@ -1,8 +1,8 @@
 """Why a job does not run: one answer from observed facts. Pure.
 
-Reasons are asked in the order in which a job goes its way, and the first that applies is the answer. What is observed
-live goes before what Kueue wrote into the Workload, which may be older. Only `detail` quotes Kubernetes; names of jobs
-that the reader may not see stand nowhere.
+Reasons are asked in the order in which a job goes its way, and the first that applies is the answer; what is over stays
+over, also while the cluster is silent. What is observed live goes before what Kueue wrote into the Workload, which may
+be older. Only `detail` quotes Kubernetes; names of jobs that the reader may not see stand nowhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ from workloads.reasons.words import redacted
 
 Reason = Callable[[Facts, Clock], Answer | None]
 ORDER: Sequence[Reason] = (
-    absent.silent,
     absent.finished,
+    absent.silent,
     volcano.without_group,
     absent.unseen,
     stops.inactive,
@@ -52,7 +52,8 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
 def explain_pods(facts: Facts, *, now: datetime) -> Explanation:
     """The same of pods that were started without a job, which no queue lets in."""
     clock = Clock(now)
-    return _told(absent.silent(facts, clock) or starting.on_its_own(facts, clock), facts, clock)
+    answer = starting.over_on_its_own(facts) or absent.silent(facts, clock)
+    return _told(answer or starting.on_its_own(facts, clock), facts, clock)
 
 
 def later(found: Explanation, history: History | None, gpus: int, *, now: datetime) -> Explanation:

@@ -53,6 +53,8 @@ _BY_CODE = {
 }
 # Kubernetes dates whatever it keeps; what comes without a date stands before all others.
 NOT_DATED = datetime.min.replace(tzinfo=UTC)
+# What runs beside the queue and is told as it is: nothing is wrong with it, or nothing newer is known.
+_TOLD_APART = frozenset({"running", "cluster_silent"})
 _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"})
 
 
@@ -147,10 +149,11 @@ def by_name(events: Iterable[Event]) -> Events:
 def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> Work:
     """The line of one piece of work."""
     facts = _facts(piece, around, events)
-    has_job = piece.workload is not None or piece.job is not None
-    why = explain(facts, now=now) if has_job else explain_pods(facts, now=now)
-    state = _state(facts, why)
-    if state == State.RUNNING and why.code != "running" and piece.workload is None:
+    tell = explain if piece.workload is not None or piece.job is not None else explain_pods
+    why = tell(facts, now=now)
+    # In a silence it is in the state in which it was seen last; why says since when nothing newer is known.
+    state = _state(facts, tell(_before_silence(facts), now=now) if facts.cluster.silent_since else why)
+    if state == State.RUNNING and why.code not in _TOLD_APART and piece.workload is None:
         # It runs although no queue took it up: that it does is said first, and then what is wrong with it.
         why = replace(why, what=f"It runs. {why.what}")
     return Work(
@@ -229,6 +232,10 @@ def _state(facts: Facts, why: Explanation) -> State:
     if any(one.phase == "Running" for one in facts.pods):
         return State.RUNNING
     return State.STARTING if facts.pods else State.WAITING
+
+
+def _before_silence(facts: Facts) -> Facts:
+    return replace(facts, cluster=replace(facts.cluster, silent_since=None))
 
 
 def _held(facts: Facts, state: State) -> int:

@@ -152,6 +152,13 @@ def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(bu
     assert found.clusters[0].silent_since is not None
     assert found.clusters[0].silent_since <= since
     assert {one.why.code for one in found.work} == {"cluster_silent"}
+    known = {one.key.name: (str(one.state), one.why.position) for one in found.work}
+    assert known == {
+        "takes-all": ("running", None),
+        "next": ("waiting", 0),
+        "last": ("waiting", 1),
+        "never": ("waiting", 2),
+    }
     page = Client()
     page.force_login(busy.ada)
     assert "has said nothing since" in page.get(f"/teams/{busy.team.slug}/work").content.decode()

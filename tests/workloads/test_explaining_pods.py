@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from tests.workloads.known import BEFORE, NOW, OWN, admitted, condition, waiting, why, workload
+from workloads.explaining import explain_pods
 from workloads.explanations import Action, Explanation, Outlook
-from workloads.observed import Cluster, Condition, Elsewhere, Event, Job, Node, Nodes, Pod, Waiting
+from workloads.observed import Cluster, Condition, Elsewhere, Event, Facts, Job, Node, Nodes, Pod, Waiting
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 QUOTA = (
@@ -244,6 +245,19 @@ def test_an_ended_workload_says_how() -> None:
     assert ended("OwnerNotFound").what == "Its job was deleted."
     assert ended("Failed").code == "failed"
     assert ended("Succeeded").code == "finished"
+
+
+def test_pods_of_no_job_that_are_over_are_over_in_a_silence_too() -> None:
+    silent = Cluster(title="training-westeurope", silent_since=BEFORE)
+
+    def told(phase: str) -> str:
+        return explain_pods(Facts(pods=(Pod(name="by-hand", phase=phase),), cluster=silent), now=NOW).code
+
+    assert [told(phase) for phase in ("Running", "Succeeded", "Failed")] == [
+        "cluster_silent",
+        "finished",
+        "failed",
+    ]
 
 
 def test_pods_are_not_asked_before_quota_is_given() -> None:

@@ -248,6 +248,18 @@ def test_a_cluster_that_is_silent_says_since_when_whatever_was_known_last() -> N
     assert found.what.startswith("training-westeurope has not answered since Sun 22 Nov, 15:48 UTC")
 
 
+def test_in_a_silence_what_waits_keeps_its_place_and_what_is_over_is_over() -> None:
+    silent = Cluster(title="training-westeurope", silent_since=BEFORE)
+    found = why(waiting(FULL), cluster=silent, line=Line(position=0, length=2))
+    assert (found.code, found.position, found.line) == (
+        "cluster_silent",
+        0,
+        "It is number 1 of 2 in the line.",
+    )
+    ended = condition("Finished", is_true=True, reason="Failed")
+    assert why(workload({"Finished": ended}), cluster=silent).code == "failed"
+
+
 def test_while_kueue_is_down_nothing_starts_and_what_runs_goes_on() -> None:
     down = Cluster(title="training-westeurope", kueue_down_since=BEFORE)
     assert why(waiting(FULL), cluster=down).code == "kueue_down"

@@ -18,7 +18,7 @@ ENDINGS = {
 
 
 def silent(facts: Facts, clock: Clock) -> Answer | None:
-    """The cluster does not answer: what is known of the job is as old as its last answer."""
+    """The cluster does not answer: what is known of the job, its place too, is as old as its last answer."""
     since = facts.cluster.silent_since
     if since is None:
         return None
@@ -28,6 +28,7 @@ def silent(facts: Facts, clock: Clock) -> Answer | None:
         what=f"{facts.cluster.title} has not answered since {clock.written(since)}; nothing newer is known.",
         do="What runs there goes on. A platform lead looks at the cluster if it lasts.",
         since=since,
+        in_line=facts.line is not None,
     )
 
 

@@ -35,9 +35,10 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
 
 def on_its_own(facts: Facts, clock: Clock) -> Answer:
     """What pods do that no queue was asked for."""
-    live = [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
-    if not live:
-        return never_fetched(facts.pods) or _ended(facts.pods)
+    ended = over_on_its_own(facts)
+    if ended is not None:
+        return ended
+    live = _live(facts)
     stuck = why_stuck(live, facts, clock)
     if stuck is not None:
         return stuck
@@ -51,6 +52,15 @@ def on_its_own(facts: Facts, clock: Clock) -> Answer:
         do="Wait: it takes a few minutes when an image is large.",
         since=began,
     )
+
+
+def over_on_its_own(facts: Facts) -> Answer | None:
+    """How pods ended that no queue was asked for; None while one of them goes on."""
+    return None if _live(facts) else never_fetched(facts.pods) or _ended(facts.pods)
+
+
+def _live(facts: Facts) -> list[Pod]:
+    return [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
 
 
 def _ended(gone: Sequence[Pod]) -> Answer:
