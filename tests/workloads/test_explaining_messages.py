@@ -471,7 +471,24 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
         "It waits for 2 × A100 more. Your queue uses 10 and is guaranteed 8; 2 of them are borrowed."
     )
     full = replace(queue, quotas=(replace(quota, reserved=8, borrowed=0, borrowing=None),))
-    assert "it may borrow what other teams leave unused" in why(waiting(FULL), queue=full).what
+    assert why(waiting(FULL), queue=full).what.endswith(
+        "it may borrow what other teams leave unused, which is too little now."
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (8, "; it may borrow at most 8 of what other teams leave unused, which is too little now."),
+        # Its own limit may be what stops it, whatever others leave unused.
+        (4, "; it may borrow at most 4 of what other teams leave unused."),
+        (0, "."),
+    ],
+)
+def test_a_limit_of_borrowing_is_no_promise_that_anybody_lends(limit: int, words: str) -> None:
+    quota = Quota("a100", "nvidia.com/gpu", 8, limit, 8, 0)
+    found = why(waiting(FULL), queue=Queue(name="team-nlp", quotas=(quota,)))
+    assert found.what == f"It waits for 2 × A100 more. Your queue uses 8 and is guaranteed 8{words}"
 
 
 def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:

@@ -85,9 +85,17 @@ def _use(cause: Cause, facts: Facts) -> str:
     use = f" Your queue uses {quota.reserved} and is guaranteed {quota.nominal}"
     if quota.borrowed:
         return f"{use}; {quota.borrowed} of them are borrowed."
-    if quota.borrowing is None:
-        return f"{use}; it may borrow what other teams leave unused."
-    return f"{use}; it may borrow {quota.borrowing}." if quota.borrowing else f"{use}."
+    if quota.borrowing == 0:
+        return f"{use}."
+    at_most = "" if quota.borrowing is None else f"at most {quota.borrowing} of "
+    # It waits although its own limits let it have enough: then others lend too little, or there is nobody to lend.
+    too_little = ", which is too little now" if _is_within_limits(quota, facts) else ""
+    return f"{use}; it may borrow {at_most}what other teams leave unused{too_little}."
+
+
+def _is_within_limits(quota: Quota, facts: Facts) -> bool:
+    wanted = facts.workload.gpus if facts.workload is not None else 0
+    return quota.borrowing is None or quota.reserved + wanted <= quota.nominal + quota.borrowing
 
 
 def _quota(cause: Cause, facts: Facts) -> Quota | None:
