@@ -139,4 +139,7 @@ def test_a_run_and_its_page_name_the_ref_that_does_not_exist(watched: Watched) -
         until(run, "failed")
     sentence = f"The Git ref no-such-ref does not exist at {URL}."
     assert run.message == f"{sentence} fatal: couldn't find remote ref no-such-ref"
-    assert f"It ended with an error. {sentence}" in page(client(watched.ada).get(f"/runs/{run.pk}")).words
+    words = page(client(watched.ada).get(f"/runs/{run.pk}")).words
+    assert f"It ended with an error. {sentence}" in words
+    # Its program never began: it did not run, and has nothing that another one could go on from.
+    assert (run.started_at, "Started to run" in words) == (None, False)

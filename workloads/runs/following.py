@@ -29,6 +29,8 @@ from workloads.watching.kept import JOBS, kinds_of
 
 # A copy that is older than this after the sending may not have the run yet.
 SETTLED = timedelta(seconds=3)
+# Of a run that ended before its program began, for want of its source: it has its GPUs and never runs.
+NEVER_BEGAN = "never_fetched"
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
     listing.State.STARTING: State.STARTING,
@@ -85,7 +87,7 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
     state = STATES[seen.state]
     if state is State.FAILED and _is_behind(piece, seen, now):
         return
-    if state is State.RUNNING or state.is_over:
+    if state is State.RUNNING or (state.is_over and seen.why.code != NEVER_BEGAN):
         _start(run, piece, seen, is_over=state.is_over, now=now)
     if state.is_over:
         words = " ".join(filter(None, (seen.why.what, seen.why.detail)))
