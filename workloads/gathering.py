@@ -307,6 +307,8 @@ def _around(
         "titles": {one.name: one.title for one in known.flavors if one.cluster == cluster},
         "cluster": Cluster(title=seen.cluster.title, silent_since=seen.silent_since),
         "viewer": viewer,
+        # Who made another one stop is known where it is in a queue of the team.
+        "jobs": {key.uid: key for one in objects["Workload"] if (key := read(one).key).uid},
         "elsewhere": tuple(free),
     }
 

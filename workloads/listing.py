@@ -28,6 +28,7 @@ from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
+from workloads.reasons.stops import sent_back_at
 
 Events = Mapping[str, Sequence[Event]]
 
@@ -71,7 +72,7 @@ class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
 
     `queue` is the ClusterQueue that it waits or runs in, empty where it is in none; `run` the number of the run that it
-    is, None where it was not started as one.
+    is, None where it was not started as one. `sent_back_at` is when its queue stopped it, until it starts again.
     """
 
     key: JobKey
@@ -87,6 +88,7 @@ class Work:
     # Those of its GPUs that are MIG slices.
     slices: Slices = ()
     run: int | None = None
+    sent_back_at: datetime | None = None
 
     @property
     def is_over(self) -> bool:
@@ -167,6 +169,7 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         created=piece.created,
         why=why,
         queue=facts.queue.name if facts.queue is not None else "",
+        sent_back_at=sent_back_at(facts.workload) if facts.workload is not None else None,
         pods=tuple(HoldingPod(one.name, one.created) for one in _on_nodes(facts) if one.gpus),
     )
 

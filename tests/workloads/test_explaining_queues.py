@@ -17,6 +17,7 @@ from workloads.observed import (
     JobKey,
     Line,
     Queue,
+    QuotaHolder,
     Stop,
     TeamQueue,
     Viewer,
@@ -214,6 +215,25 @@ def test_whoever_it_made_room_for_is_named_to_those_who_may_see_it(reason: str, 
     assert (hidden.code, hidden.outlook, words in hidden.what) == ("being_stopped", WAIT, True)
     assert "a job of another team" in hidden.what
     assert "Job yolo" in why(workload(said), jobs=jobs, viewer=Viewer(sees_all=True)).what
+
+
+def test_one_that_made_room_says_so_while_it_waits_and_is_not_told_to_stop_the_other() -> None:
+    said = {
+        "Preempted": condition("Preempted", is_true=True, reason="InClusterQueue"),
+        **evicted("Preempted", PREEMPTED),
+    }
+    first, other = JobKey("team-nlp", "prio", uid="2b"), JobKey("team-nlp", "side", uid="3c")
+    facts = {"jobs": {"2b": first}, "viewer": MINE}
+    held = (QuotaHolder(first, "a100", 2),)
+    found = why(waiting(FULL, conditions=said), running=held, **facts)
+    assert found.code == "quota_full"
+    assert found.what == (
+        "The queue stopped it because it made room for Job prio, which ranks higher in your queue. "
+        "It waits for 2 × A100 more."
+    )
+    assert "Or stop" not in found.do
+    both = why(waiting(FULL, conditions=said), running=(*held, QuotaHolder(other, "a100", 4)), **facts)
+    assert "Or stop Job side, which holds 4." in both.do
 
 
 @pytest.mark.parametrize(

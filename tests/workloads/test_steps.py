@@ -1,6 +1,7 @@
 """What can be done about a wait is a link on the pages: to GPUs that are free, or to the form for more."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -14,7 +15,7 @@ from tests import factories
 from tests.pages import parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching, worker_pass
-from tests.workloads.test_runs import look_after, submit, until
+from tests.workloads.test_runs import ASKED, look_after, submit, until
 from tests.workloads.test_runs_page import form
 from workloads.runs.models import Run
 
@@ -76,3 +77,25 @@ def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
         assert "gpus=2" in href
     lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     assert "Ask for 2 more" not in links(lead, f"/teams/{watched.team.slug}/work")
+
+
+def test_a_run_that_made_room_for_another_is_told_so_on_its_page_and_in_its_log(watched: Watched) -> None:
+    first = submit(watched, replace(ASKED, title="smallone", priority="exploratory"))
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(first)
+        until(first, "running")
+        second = submit(watched, replace(ASKED, title="prio", priority="scheduled-training"), key="two")
+        look_after(second)
+        until(second, "running")
+        until(first, "waiting")
+        until_explained(first, "It waits for 2 × A100 more.")
+        browser = Client()
+        browser.force_login(watched.ada)
+        told = " ".join(parsed(browser.get(f"/runs/{first.pk}").content.decode()).words.split())
+        kind = second.main["kind"]
+        assert f"because it made room for {kind} {second.name}, which ranks higher in your queue." in told
+        assert "Sent back to the line by its queue" in told
+        assert "Or stop" not in told
+        log = browser.get(f"/runs/{first.pk}/log")
+        assert log.content.decode().startswith("The run has no pod now: its pods were stopped")

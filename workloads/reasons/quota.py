@@ -6,6 +6,7 @@ from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN, no_fit
 from workloads.reasons.messages import Cause, Kind, decisive, preempted
+from workloads.reasons.stops import preemptor
 from workloads.reasons.words import amount, request_more, use_elsewhere, whole
 
 
@@ -64,15 +65,19 @@ def _full(cause: Cause, facts: Facts) -> Answer:
 
 
 def _or_stop(cause: Cause, facts: Facts) -> str:
-    """The smallest job of the reader's own namespaces whose end makes enough room."""
+    """The smallest job of the reader's own namespaces whose end makes enough room; never one that it made room for."""
+    workload = facts.workload
+    if workload is None:
+        return ""
+    first = preemptor(workload)
     mine = [
         one
         for one in facts.running
         if one.flavor == cause.flavor
         and one.gpus >= whole(cause.missing)
-        and facts.workload is not None
-        and one.key.namespace == facts.workload.key.namespace
+        and one.key.namespace == workload.key.namespace
         and facts.viewer.may_see(one.key)
+        and (not first or one.key.uid != first)
     ]
     found = min(mine, key=lambda one: one.gpus, default=None)
     return f" Or stop {found.key}, which holds {found.gpus}." if found is not None else ""

@@ -1,6 +1,7 @@
 """Jobs that were stopped: by a person, by Kueue for ever, or for now with their next turn. Pure."""
 
 import re
+from dataclasses import replace
 from datetime import datetime
 
 from workloads.explanations import Action, Answer, Outlook, Step
@@ -28,6 +29,9 @@ FOR_NOW = {
     "NodeFailure": "a node that it ran on failed",
     "FlavorMigration": "it moves to a better kind of GPU",
 }
+
+# Of a queue that was stopped, its own state tells, and of what was made inactive that it is.
+TOLD_WHILE_IT_WAITS = {"Preempted", *FOR_NOW} - {"ClusterQueueStopped", "LocalQueueStopped"}
 
 
 def inactive(facts: Facts, clock: Clock) -> Answer | None:
@@ -114,6 +118,29 @@ def evicted(facts: Facts, condition: Condition, workload: Workload) -> Answer | 
         in_line=True,
         detail=condition.message,
     )
+
+
+def after_eviction(answer: Answer | None, facts: Facts, workload: Workload) -> Answer | None:
+    """What keeps a job in the line, led by why the queue had stopped it, as long as it has not started again."""
+    eviction = workload.holds("Evicted")
+    if answer is None or eviction is None or eviction.reason not in TOLD_WHILE_IT_WAITS:
+        return answer
+    return replace(
+        answer, what=f"The queue stopped it because {_why(eviction, workload, facts)}. {answer.what}"
+    )
+
+
+def sent_back_at(workload: Workload) -> datetime | None:
+    """When the queue stopped it for now; None where it has started since, or was stopped for good."""
+    eviction = workload.holds("Evicted")
+    return eviction.since if eviction is not None and not eviction.reason.startswith("Deactivated") else None
+
+
+def preemptor(workload: Workload) -> str:
+    """The uid of the job that this one made room for; empty where it made room for none since it ran last."""
+    eviction = workload.holds("Evicted")
+    found = JOB_UID.search(eviction.message) if eviction is not None else None
+    return found[1] if found else ""
 
 
 def _why(condition: Condition, workload: Workload, facts: Facts) -> str:

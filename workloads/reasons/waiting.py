@@ -122,7 +122,13 @@ def _by_words(facts: Facts, workload: Workload, condition: Condition, clock: Clo
     return (
         volcano.waits(facts, workload, condition, lambda pods: starting.why_stuck(pods, facts, clock))
         or stops.evicted(facts, condition, workload)
-        or queues.misconfigured(facts, condition, workload)
+        or stops.after_eviction(_of_queue(facts, workload, condition, clock), facts, workload)
+    )
+
+
+def _of_queue(facts: Facts, workload: Workload, condition: Condition, clock: Clock) -> Answer | None:
+    return (
+        queues.misconfigured(facts, condition, workload)
         or no_quota(facts, condition.message, clock)
         or _race(condition)
         or _resources(condition)

@@ -24,6 +24,9 @@ NUMBERS = (
     "leaderworkerset.sigs.k8s.io/worker-index",
 )
 
+NO_POD = "The run has no pod yet."
+SENT_BACK = "The run has no pod now: its pods were stopped, and their logs went with them. It begins anew."
+
 
 @dataclass(frozen=True, kw_only=True)
 class PodSeen:
@@ -46,25 +49,35 @@ class PodSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeen:
-    """A run with its reason and pods; `why` is None before it was sent and after its end."""
+    """A run with its reason and pods; `why` is None before it was sent and after its end.
+
+    `sent_back_at` is when its queue stopped it, until it starts again.
+    """
 
     run: Run
     why: Explanation | None
     pods: Sequence[PodSeen]
     seen: Seen | None
+    sent_back_at: datetime | None = None
 
 
 def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
     """What the copy says about one run; five queries however large the cluster is."""
-    why, seen = None, None
+    found, seen = None, None
     if run.sent_at is not None and not run.is_over:
         board = work_of_team(run.team, by=by, now=now)
         here = (run.cluster.name, run.tenancy.namespace, run.name)
-        why = next(
-            (one.why for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
+        found = next(
+            (one for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
         )
         seen = next((one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id), None)
-    return RunSeen(run=run, why=why, pods=pods_of(run) if run.sent_at is not None else (), seen=seen)
+    return RunSeen(
+        run=run,
+        why=found.why if found is not None else None,
+        pods=pods_of(run) if run.sent_at is not None else (),
+        seen=seen,
+        sent_back_at=found.sent_back_at if found is not None else None,
+    )
 
 
 def pods_of(run: Run) -> list[PodSeen]:
@@ -87,7 +100,7 @@ def source_of(run: Run, pod: str) -> Source:
     if chosen is None:
         if pod or run.is_over:
             raise Conflict(GONE, code="log_gone")
-        raise Conflict("The run has no pod yet.", code="log_not_started")
+        raise Conflict(NO_POD if run.started_at is None else SENT_BACK, code="log_not_started")
     cluster = run.cluster
     return Source(cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster))
 

@@ -191,8 +191,8 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
     )
 
 
-def story_of(run: Run) -> list[Entry]:
-    """What happened to a run, and what comes."""
+def story_of(run: Run, *, sent_back_at: datetime | None = None) -> list[Entry]:
+    """What happened to a run, and what comes; `sent_back_at` is when its queue stopped it, until it starts again."""
     found = [
         entry_of("past", "Submitted", run.created_at, who=run.requester.name),
     ]
@@ -204,6 +204,8 @@ def story_of(run: Run) -> list[Entry]:
         found.append(entry_of("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
     if run.is_over:
         return [*found, entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
+    if sent_back_at is not None:
+        found.append(entry_of("past", "Sent back to the line by its queue", sent_back_at))
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
     if run.limit_seconds and run.running_since is not None:
         found.append(

@@ -104,7 +104,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": page.waiting_of(seen.why, found, now),
         "figures": page.figures_of(found, now),
         "busy": page.busy_of_page(found, now),
-        "story": page.story_of(found),
+        "story": page.story_of(found, sent_back_at=seen.sent_back_at),
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),
         "is_member": found.team_id in user.team_ids,
