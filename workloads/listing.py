@@ -1,5 +1,6 @@
 """One line per piece of work: its state in a word, since when, and one sentence that says why. Pure."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -175,9 +176,16 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
 
 
 def in_order(found: Iterable[Work]) -> list[Work]:
-    """What runs first, then what waits and what has ended; the newest of each first."""
+    """What runs first, then what waits and what has ended: in the order of its line what is in one, else the newest."""
     newest = sorted(found, key=lambda one: one.created.timestamp() if one.created else 0.0, reverse=True)
-    return sorted(newest, key=lambda one: ORDER.index(one.state))
+    return sorted(newest, key=lambda one: (ORDER.index(one.state), _place(one)))
+
+
+def _place(one: Work) -> tuple[str, str, float]:
+    """The cluster, the queue and the place there of what waits; what has no place comes after the others."""
+    if one.state is not State.WAITING:
+        return "", "", 0.0
+    return one.cluster, one.queue, math.inf if one.why.position is None else one.why.position
 
 
 def line_in(workloads: Iterable[Workload]) -> list[Workload]:

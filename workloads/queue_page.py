@@ -13,6 +13,7 @@ from accounts.current_user import visitor
 from accounts.models import Team
 from fleet.models import Cluster
 from fleet.names import profile_of
+from provisioning.desired.priorities import title_of
 from ui.amounts import gpus, jobs, moment, span
 from workloads.queue_board import Others, TeamLine, queues_of_cluster
 from workloads.queueing import Holder, QueueLine, Waiter
@@ -24,10 +25,11 @@ MOST_JOBS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class JobLine:
-    """A job that runs or waits, with its GPUs in words."""
+    """A job that has its GPUs or waits, with these and its priority in words."""
 
     job: Holder | Waiter
     gpus: str
+    priority: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,15 +81,22 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
         line=line,
         holds=[
             f"{titles.get(share.flavor, share.flavor)}: "
-            f"{share.held if share.flavor in sliced else gpus(share.held)} running, {share.guaranteed} guaranteed"
+            f"{share.held if share.flavor in sliced else gpus(share.held)} in use, {share.guaranteed} guaranteed"
             + (f", {share.borrowed} borrowed" if share.borrowed else "")
             for share in line.shares
         ],
         oldest=f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
         stops=f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
-        running=[JobLine(job=each, gpus=_gpus(each, titles)) for each in line.running[:MOST_JOBS]],
+        running=[
+            JobLine(job=each, gpus=_gpus(each, titles), priority=title_of(each.priority))
+            for each in line.running[:MOST_JOBS]
+        ],
         waiting=[
-            JobLine(job=each, gpus=gpu_words(each.gpus, each.slices) or "none")
+            JobLine(
+                job=each,
+                gpus=gpu_words(each.gpus, each.slices) or "none",
+                priority=title_of(each.priority),
+            )
             for each in line.waiting[:MOST_JOBS]
         ],
         more=max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
@@ -112,7 +121,7 @@ def _others(found: Others, now: datetime, *, has_slices: bool) -> str:
         f" for {counted(found.wanted)}, the oldest for {span(now - found.oldest)}" if found.oldest else ""
     )
     borrowed = f" ({found.borrowed} borrowed)" if found.borrowed else ""
-    return f"Other teams: {counted(found.held)} running{borrowed}, {waits}{wanted}."
+    return f"Other teams: {counted(found.held)} in use{borrowed}, {waits}{wanted}."
 
 
 def _wait(count: int) -> str:

@@ -115,7 +115,7 @@ def _is_of(state: State, tab: str) -> bool:
     if tab == "over":
         return state in OVER
     if tab == "waiting":
-        return state in (State.WAITING, State.STARTING)
+        return state is State.WAITING
     return state not in OVER
 
 

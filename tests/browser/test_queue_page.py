@@ -44,7 +44,7 @@ def test_who_runs_and_who_waits_is_readable_everywhere(
         Feed.objects.create(cluster=cluster, kind=kind, listed_at=now, heard_at=now)
     page = open_page(ada, "/clusters/training/queue", size=size, theme=theme)
     arrives(page, "Queue")
-    for text in ("Vision", LONG, "Waits, number 1", "Other teams: 6 GPUs running"):
+    for text in ("Vision", LONG, "Waits, number 1", "Other teams: 6 GPUs in use"):
         assert text in page.locator("main").inner_text()
     assert violations(page) == []
     assert overflow(page) == 0

@@ -7,7 +7,7 @@ import pytest
 from connectors.kubernetes import Ref
 from provisioning.clusters import observe as look
 from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
-from provisioning.desired.priorities import SYSTEM_PRIORITIES, closed, highest_by_purpose, permitted
+from provisioning.desired.priorities import SYSTEM_PRIORITIES, closed, highest_by_purpose, permitted, title_of
 from provisioning.drift.adopting import refusal
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import sample
@@ -24,6 +24,15 @@ def test_production_alone_serves_people_and_training_with_a_date_is_for_training
     assert ("production-inference" in open_ones) == (environment == "production")
     assert ("scheduled-training" in open_ones) == ("production" in environment or purpose == "training")
     assert {"exploratory", "best-effort"} <= {*open_ones}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(100_000, "Scheduled training"), (0, "Best effort"), (7, "7"), (-1, "-1")]
+)
+def test_a_priority_is_called_as_on_forms_and_one_that_is_not_ours_by_its_value(
+    value: int, words: str
+) -> None:
+    assert title_of(value) == words
 
 
 @pytest.mark.parametrize("highest", PRIORITIES)

@@ -102,15 +102,18 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared)
     assert room.flavor == "a100"
     assert room.free >= room.largest
     shown = shared.page(ada)
-    for text in ("own-two", "Waits, number 1", "1 borrowed", "Other teams: 1 GPU running, no job waits."):
+    for text in ("own-two", "Waits, number 1", "1 borrowed", "Other teams: 1 GPU in use, no job waits."):
         assert text in shown
+    # Whether its pods run by now is another matter, and the priority is called as on the form.
+    assert "Has its GPUs, may be stopped" in shown
+    assert "Best effort" in shown
     assert "speech-secret" not in shown
     assert "speech-secret" in shared.page(shared.bob)
     nothing = shared.page(stranger)
     assert "No queue of yours" in nothing
-    assert "Other teams: 4 GPUs running (1 borrowed), 1 job waits for 1 GPU" in nothing
+    assert "Other teams: 4 GPUs in use (1 borrowed), 1 job waits for 1 GPU" in nothing
     factories.flavor(shared.watched.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb")
-    both = "Other teams: 4 GPUs and slices running (1 borrowed), 1 job waits for 1 GPU or slice"
+    both = "Other teams: 4 GPUs and slices in use (1 borrowed), 1 job waits for 1 GPU or slice"
     assert both in shared.page(stranger)
     assert not [name for name in ("own-two", "waits</bdi>", "speech", "Vision") if name in nothing]
 

@@ -262,7 +262,7 @@ def test_the_queue_page_tells_who_runs_and_who_waits(gangs: Gangs, client: Clien
         wait_until(lambda: len(ClusterObject.objects.filter(kind="Workload")) == 2, what="both to be copied")
         client.force_login(gangs.ada)
         page = " ".join(client.get("/clusters/gang/queue").content.decode().split())
-    assert "4 GPUs running, 4 guaranteed" in page
+    assert "4 GPUs in use, 4 guaranteed" in page
     assert first.name in page
     assert second.name in page
 

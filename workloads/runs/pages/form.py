@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from provisioning.desired import priorities
 from web.fields import StrictForm, WholeNumberField
 from workloads.runs.planning.plan import MAX_TITLE, Place, Problem, Submission, topology_of
 from workloads.runs.planning.pools import Pool, fitting
@@ -116,7 +117,7 @@ class RunForm(StrictForm):
             ),
             ("", "No GPU"),
         ]
-        priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
+        priority.choices = [(name, priorities.title(name)) for name in place.priorities]
         self._offer_topology(place, template)
         self.fields["claims"].help_text = (
             "One in a line: its name, a colon and where it is mounted, such as "
