@@ -89,7 +89,7 @@ class Known:
             return ""
         told = (
             self.sees_all,
-            [(one.pk, one.cluster_id, one.namespace) for one in self.tenancies],
+            [(one.pk, one.cluster_id, one.namespace, one.leaves_at) for one in self.tenancies],
             [
                 (one.cluster.pk, one.cluster.name, one.cluster.title, one.is_known, one.silent_since)
                 for one in self.seen.values()
@@ -312,8 +312,12 @@ def _around(
         "elsewhere": tuple(free),
     }
 
+    # A team's own queue has the name of its namespace (provisioning.desired.queues).
+    leaves_at = {one.namespace: one.leaves_at for one in known.tenancies if one.cluster_id == cluster}
+
     def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
-        return {**shared, "history": histories.get(queue.name) if queue is not None else None}
+        name = queue.name if queue is not None else ""
+        return {**shared, "history": histories.get(name), "leaves_at": leaves_at.get(name)}
 
     return Around(
         cluster=seen.cluster.name,

@@ -48,6 +48,35 @@ def test_a_stopped_queue_is_told_from_when_both_the_stop_and_the_job_are_there()
     assert found.line == "It is number 1 of 3 in the line. Nobody in it starts now."
 
 
+def test_a_namespace_that_leaves_promises_no_recovery_of_its_queue() -> None:
+    held = Queue(name="team-nlp", stop_policy="Hold", active=STOPPED)
+    leaves_at = NOW + timedelta(days=3)
+    found = why(waiting(FULL), queue=held, leaves_at=leaves_at, line=Line(0, 3))
+    assert (found.code, found.outlook) == ("namespace_leaves", CHANGE)
+    assert found.what == (
+        "Your team's namespace leaves training-westeurope on Wed 25 Nov, 16:00 UTC, and nothing new starts in it."
+    )
+    assert "goes on by itself" not in found.do
+    assert found.line == "It is number 1 of 3 in the line. Nobody in it starts now."
+    # Where work goes on until the day, it waits as always.
+    going_on = replace(held, stop_policy="None", active=None)
+    assert why(waiting(FULL), queue=going_on, leaves_at=leaves_at).code == "quota_full"
+
+
+def test_what_runs_in_a_namespace_that_leaves_is_told_until_when() -> None:
+    said = {
+        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
+        "PodsReady": condition("PodsReady", is_true=True, reason="Started"),
+    }
+    found = why(workload(said), leaves_at=NOW + timedelta(days=3))
+    assert (found.code, found.what) == ("running", "It runs.")
+    assert found.do == (
+        "Save what you keep of it: your team's namespace leaves on Wed 25 Nov, 16:00 UTC, "
+        "and what runs then is stopped."
+    )
+
+
 @pytest.mark.parametrize(
     ("message", "words"),
     [

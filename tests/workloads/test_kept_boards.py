@@ -370,6 +370,9 @@ def test_what_the_portal_itself_knows_is_part_of_it(scene: Scene) -> None:
     assert changed_by(
         lambda: factories.tenancy(scene.tenancy.team, scene.tenancy.cluster, environment="test")
     )
+    later = timezone.now() + timedelta(days=3)
+    leaves = {"stage": "leaving", "stop": "Hold", "leaves_at": later, "is_protected": False}
+    assert changed_by(lambda: Tenancy.objects.filter(pk=scene.tenancy.pk).update(**leaves))
     assert changed_by(lambda: Feed.objects.filter(kind="Pod").update(silent_since=timezone.now()))
     assert changed_by(scene.copying.hear)
     assert not changed_by(scene.copying.hear)

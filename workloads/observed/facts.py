@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from workloads.estimating import History
 from workloads.observed.pods import Event, Nodes, Pod
@@ -16,7 +17,7 @@ class Facts:
 
     `running` is what holds GPUs of the same queue. `jobs` finds a job by its uid (what a preemption names). `capacity`
     is what the cluster has or can add, by flavor. `titles` are what people call a flavor. `open_request` asks for more
-    GPUs for the team and is not answered yet.
+    GPUs for the team and is not answered yet. At `leaves_at` the team's namespace leaves the cluster.
     """
 
     job: Job | None = None
@@ -40,6 +41,7 @@ class Facts:
     cluster: Cluster = field(default_factory=Cluster)
     viewer: Viewer = field(default_factory=Viewer)
     history: History | None = None
+    leaves_at: datetime | None = None
 
     def title(self, flavor: str) -> str:
         """What people call a flavor."""

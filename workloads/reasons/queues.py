@@ -29,7 +29,11 @@ def closed(facts: Facts, clock: Clock) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    return _team_queue_stopped(facts, workload) or _queue_closed(facts, workload)
+    return (
+        _namespace_leaves(facts, workload, clock)
+        or _team_queue_stopped(facts, workload)
+        or _queue_closed(facts, workload)
+    )
 
 
 def misconfigured(facts: Facts, condition: Condition, workload: Workload) -> Answer | None:
@@ -98,6 +102,24 @@ def _blocked(never: Ahead, facts: Facts) -> Answer:
         do="A platform lead stops that job or lets the queue pass it.",
         in_line=True,
         stands_still=True,
+    )
+
+
+def _namespace_leaves(facts: Facts, workload: Workload, clock: Clock) -> Answer | None:
+    """The portal has stopped the queue because the team leaves: nothing starts there again by itself."""
+    queue, at = facts.queue, facts.leaves_at
+    if at is None or queue is None or queue.stop_policy not in HOLD_POLICIES:
+        return None
+    return Answer(
+        code="namespace_leaves",
+        outlook=Outlook.CHANGE,
+        what=f"Your team's namespace leaves {facts.cluster.title} on {clock.written(at)}, "
+        "and nothing new starts in it.",
+        do="Run it in another namespace of your team. Here it starts only if a platform lead restores this one.",
+        since=_later(queue.active.since if queue.active else None, workload.created),
+        in_line=True,
+        stands_still=True,
+        detail=queue.active.message if queue.active else "",
     )
 
 

@@ -1,6 +1,7 @@
 """Kueue has let it in: its pods are refused, find no node, cannot start, fail, or run. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
@@ -27,10 +28,23 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
         return stuck
     ready = workload.conditions.get("PodsReady")
     if ready is not None and ready.is_true:
-        return _running(ready)
-    if ready is not None and ready.reason == "WaitForRecovery":
-        return _recovering(ready)
-    return _none_yet(workload, condition, clock) if not live else _some(live, workload, condition)
+        found = _running(ready)
+    elif ready is not None and ready.reason == "WaitForRecovery":
+        found = _recovering(ready)
+    else:
+        found = _none_yet(workload, condition, clock) if not live else _some(live, workload, condition)
+    return _while_it_may(found, facts, clock)
+
+
+def _while_it_may(found: Answer, facts: Facts, clock: Clock) -> Answer:
+    """Of what runs where its GPUs are about to go, that it is stopped then."""
+    if found.code != "running":
+        return found
+    if facts.leaves_at is not None:
+        at = clock.written(facts.leaves_at)
+        do = f"Save what you keep of it: your team's namespace leaves on {at}, and what runs then is stopped."
+        return replace(found, do=do)
+    return found
 
 
 def on_its_own(facts: Facts, clock: Clock) -> Answer:

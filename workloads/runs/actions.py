@@ -225,7 +225,10 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
     if tenancy.team_id not in by.team_ids:
         raise NoRight("People of the team start its runs.", code="not_of_the_team")
     if not tenancy.is_here:
-        raise Conflict("The team leaves this cluster: nothing new starts there.", code="is_leaving")
+        raise Conflict(
+            f"The team's namespace {tenancy.namespace} leaves {tenancy.cluster.title}: nothing new starts in it.",
+            code="is_leaving",
+        )
     if not tenancy.cluster.is_written_to:
         raise Conflict(
             f"{tenancy.cluster.title} follows Git, and the portal starts nothing there. Use kubectl.",
