@@ -82,7 +82,8 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
         holds=[
             f"{titles.get(share.flavor, share.flavor)}: "
             f"{share.held if share.flavor in sliced else gpus(share.held)} in use, {share.guaranteed} guaranteed"
-            + (f", {share.borrowed} borrowed" if share.borrowed else "")
+            + (f", {borrowed} borrowed" if (borrowed := share.borrowed - share.over_quota) else "")
+            + (f", {share.over_quota} over quota" if share.over_quota else "")
             for share in line.shares
         ],
         oldest=f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",

@@ -15,16 +15,25 @@ from workloads.reading.work import Read, key_of, workload_of
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What a queue has of one flavor: `guaranteed` is its own, `held` is what its jobs have now."""
+    """What a queue has of one flavor: `guaranteed` is its own, `held` is what its jobs have now.
+
+    `limit` is what it may borrow at most; None is no limit.
+    """
 
     flavor: str
     guaranteed: int
     held: int
+    limit: int | None = None
 
     @property
     def borrowed(self) -> int:
         """GPUs that others may call back."""
         return max(self.held - self.guaranteed, 0)
+
+    @property
+    def over_quota(self) -> int:
+        """Those of them that it may not even borrow: what still runs there is stopped."""
+        return 0 if self.limit is None else max(self.borrowed - self.limit, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,13 +160,15 @@ def _place(found: Object) -> tuple[str, str]:
 def _shares(queue: Queue | None, work: Iterable[Running]) -> list[Share]:
     """What it has of each flavor, where it has any or its jobs do."""
     guaranteed, held = defaultdict[str, int](int), defaultdict[str, int](int)
+    limits: dict[str, int | None] = {}
     for quota in queue.quotas if queue is not None else ():
         guaranteed[quota.flavor] += quota.nominal
+        limits[quota.flavor] = quota.borrowing
     for one in work:
         for flavor, gpus in one.gpus.items():
             held[flavor] += gpus
     return [
-        Share(flavor=name, guaranteed=guaranteed[name], held=held[name])
+        Share(flavor=name, guaranteed=guaranteed[name], held=held[name], limit=limits.get(name))
         for name in sorted({*guaranteed, *held})
         if guaranteed[name] or held[name]
     ]

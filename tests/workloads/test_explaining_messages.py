@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.workloads.known import BEFORE, NOW, waiting, why
+from tests.workloads.known import BEFORE, NOW, condition, waiting, why, workload
 from workloads.explanations import Action, Outlook
 from workloads.observed import (
     Allocation,
@@ -596,3 +596,30 @@ def test_what_identifies_another_teams_job_is_not_quoted() -> None:
     found = why(waiting(PREEMPTED))
     assert "2-b" not in found.detail
     assert "team-vision" not in found.detail
+
+
+def test_whoever_holds_none_any_more_is_not_told_to_run_it_with_none() -> None:
+    none = (
+        "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, "
+        "previously considered podsets requests (0) + current podset request (8) > maximum capacity (0)"
+    )
+    assert why(waiting(none)).do == "Ask for 8 more for your team."
+
+
+def test_what_runs_on_gpus_that_its_queue_no_longer_has_is_told_that_it_is_stopped() -> None:
+    said = {
+        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
+        "PodsReady": condition("PodsReady", is_true=True, reason="Started"),
+    }
+    runs = workload(said, flavors=("a100",))
+    quota = Quota("a100", "nvidia.com/gpu", 0, 0, 8, 8)
+    found = why(runs, queue=Queue(name="team-nlp", quotas=(quota,)))
+    assert (found.code, found.what) == ("running", "It runs.")
+    assert found.do == (
+        "Save what you keep of it: the jobs in its queue use 8 × A100 more than your team holds, and what is too "
+        "much is stopped. The team's page says when."
+    )
+    # What is borrowed goes on until others call it back.
+    borrowed = replace(quota, borrowing=8)
+    assert why(runs, queue=Queue(name="team-nlp", quotas=(borrowed,))).do == "There is nothing to do."

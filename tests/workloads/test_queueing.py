@@ -1,5 +1,6 @@
 """What of a queue is borrowed and stopped first, who waits at which place, and what fits: tables."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,11 +76,17 @@ def test_what_is_borrowed_and_what_of_it_is_stopped_first(
     assert found.held == sum(one.held for one in found.running)
 
 
+def test_what_runs_beyond_what_may_be_borrowed_is_over_quota() -> None:
+    [share] = line_of_queue(queue(a100=0), [OLD, NEW]).shares
+    assert (share.borrowed, share.over_quota) == (4, 4)
+    assert (replace(share, limit=1).over_quota, replace(share, limit=None).over_quota) == (3, 0)
+
+
 def test_flavors_are_counted_apart_and_one_is_no_guarantee_for_another() -> None:
     found = line_of_queue(queue(a100=4, h100=0, t4=0), [OLD, workload("h", 2, "09:00", flavor="h100")])
     assert found.shares == [
-        Share(flavor="a100", guaranteed=4, held=2),
-        Share(flavor="h100", guaranteed=0, held=2),
+        Share(flavor="a100", guaranteed=4, held=2, limit=0),
+        Share(flavor="h100", guaranteed=0, held=2, limit=0),
     ]
     assert [one.key.name for one in found.running if one.may_be_stopped] == ["h"]
 

@@ -149,7 +149,8 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
         what=what,
-        do=f"Ask for {requested - maximum} more for your team, or run it with at most {maximum}.",
+        do=f"Ask for {requested - maximum} more for your team"
+        + (f", or run it with at most {maximum}." if maximum else "."),
         step=use_elsewhere(facts) or request_more(requested - maximum, cause.flavor, facts),
         detail=cause.message,
     )

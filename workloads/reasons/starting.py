@@ -44,7 +44,27 @@ def _while_it_may(found: Answer, facts: Facts, clock: Clock) -> Answer:
         at = clock.written(facts.leaves_at)
         do = f"Save what you keep of it: your team's namespace leaves on {at}, and what runs then is stopped."
         return replace(found, do=do)
-    return found
+    over = _over_quota(facts)
+    if over is None:
+        return found
+    count, flavor = over
+    more = f"{count} × {facts.title(flavor)} more than your team holds"
+    return replace(
+        found,
+        do=f"Save what you keep of it: the jobs in its queue use {more}, and what is too much is stopped. "
+        "The team's page says when.",
+    )
+
+
+def _over_quota(facts: Facts) -> tuple[int, str] | None:
+    """How many GPUs of a flavor of this job its queue uses beyond what it has and may borrow."""
+    flavors = facts.workload.flavors if facts.workload is not None else ()
+    for one in facts.queue.quotas if facts.queue is not None else ():
+        if one.flavor in flavors and one.borrowing is not None:
+            count = one.reserved - one.nominal - one.borrowing
+            if count > 0:
+                return count, one.flavor
+    return None
 
 
 def on_its_own(facts: Facts, clock: Clock) -> Answer:
