@@ -408,7 +408,7 @@ def again(
     earlier = _found(api, run)
     verb, body = "resume" if resumes else "again", None
     if resumes:
-        body = choosing.changes(given, template=_template_of(api, earlier, given["parameters"])) or None
+        body = choosing.changes(given, template=_template_of(api, earlier, given)) or None
     where = f"runs/{earlier['id']}/{verb}/"
     if dry_run:
         asked = {"template": earlier["template"], "flavor": earlier["flavor"], **(body or {})}
@@ -496,9 +496,9 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
     return [one for one in rows if one["name"] == word]
 
 
-def _template_of(api: Portal, run: dict[str, Any], parameters: tuple[str, ...]) -> dict[str, Any]:
-    """The template of a run, for the types of the parameters that are set; without any, nothing is read."""
-    found = api.get("templates/")["results"] if parameters else []
+def _template_of(api: Portal, run: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The template of a run, for the types and limits of what is set; without any, nothing is read."""
+    found = api.get("templates/")["results"] if given["parameters"] or given["limit"] else []
     return next((dict(one) for one in found if one["slug"] == run["template"]), {"parameters": []})
 
 

@@ -21,6 +21,7 @@ PURPOSE = b"quartermaster: forms kept over a sign-in"
 KEPT_SECONDS = 15 * 60
 MAX_KEPT_BYTES = 64 * 1024
 FORM_TYPE = "application/x-www-form-urlencoded"
+ABBREVIATED = {"gpus": "GPUs", "cpus": "CPUs", "gpu": "GPU", "url": "URL", "api": "API"}
 # What a page adds to its forms by itself: nobody typed it.
 NOT_TYPED = frozenset({"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"})
 
@@ -37,7 +38,13 @@ class KeptForm:
     def typed(self) -> list[tuple[str, str]]:
         """The fields that a person knows, by words."""
         shown = [(name, value) for name, value in self.fields if value.strip() and name not in NOT_TYPED]
-        return [(name.replace("_", " ").capitalize(), value) for name, value in shown]
+        return [(_label(name), value) for name, value in shown]
+
+
+def _label(name: str) -> str:
+    """A field's name as people read it, since its form is not at hand."""
+    first, *others = (ABBREVIATED.get(word, word) for word in name.split("_"))
+    return " ".join((first[:1].upper() + first[1:], *others))
 
 
 def kept_form(request: HttpRequest) -> KeptForm | None:

@@ -54,6 +54,11 @@ def test_a_form_of_an_ended_session_shows_what_was_typed_and_goes_on_after_signi
     ]
 
 
+def test_what_was_typed_is_named_as_people_write_it() -> None:
+    kept = kept_forms.KeptForm("/", "/", [("title", "BERT"), ("gpus", "2"), ("git_url", "x"), ("token", "t")])
+    assert kept.typed == [("Title", "BERT"), ("GPUs", "2"), ("Git URL", "x")]
+
+
 def test_what_another_site_sends_is_neither_shown_nor_kept(client: Client) -> None:
     for origin in ("https://evil.example", "null", ""):
         answer = post(client, "/requests/new", **{**OURS, "Origin": origin})

@@ -232,6 +232,8 @@ def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> No
     assert (values["cpus"], values["minutes"], values["program"]) == (16, 120, ["train.py", "--lr", "1e-5"])
     assert made.submission["variables"] == {"EPOCHS": "5"}
     assert made.is_resumed
+    long = signed.terminal("again", first, "--from-checkpoint", "--time", "100d")
+    assert (long.exit_code, long.stderr) == (2, "--time 100d: this template takes 5m to 30d.\n")
     wrong = signed.terminal("again", first, "--from-checkpoint", "--set", "speed=1")
     assert (wrong.exit_code, "There is no such parameter" in wrong.stderr) == (3, True)
     anew = signed.terminal("again", first, "--set", "cpus=16")
