@@ -214,7 +214,7 @@ def test_slices_of_pods_and_jobs_made_by_hand_are_told_on_the_page_by_the_api_an
         assert "4 × 1g.10gb slice" in shown
 
         queue = page(client(cut.ada).get(f"/clusters/{cut.cluster.name}/queue")).words
-        assert "A100 1g.10gb slice: 2 running, 2 guaranteed" in queue
+        assert "A100 1g.10gb slice: 2 in use, 2 guaranteed" in queue
         rooms = {one["flavor"]: one for one in caller.get(f"queues/{cut.cluster.name}/").json()["free"]}
         assert (rooms["a100-1g"]["free"], rooms["a100"]["free"]) == (5, 16)
 
