@@ -20,7 +20,7 @@ from notices.sealing import Unreadable, seal, unseal
 PURPOSE = b"quartermaster: forms kept over a sign-in"
 KEPT_SECONDS = 15 * 60
 MAX_KEPT_BYTES = 64 * 1024
-FORM_TYPE = "application/x-www-form-urlencoded"
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 ABBREVIATED = {"gpus": "GPUs", "cpus": "CPUs", "gpu": "GPU", "url": "URL", "api": "API"}
 # What a page adds to its forms by itself: nobody typed it.
 NOT_TYPED = frozenset({"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"})
@@ -49,9 +49,10 @@ def _label(name: str) -> str:
 
 def kept_form(request: HttpRequest) -> KeptForm | None:
     """What one of our own pages sent; None for anything else, and for what is too long to keep."""
-    if request.method != "POST" or request.content_type != FORM_TYPE or not _is_ours(request):
+    if request.method != "POST" or request.content_type not in FORM_TYPES or not _is_ours(request):
         return None
-    if len(request.body) > MAX_KEPT_BYTES:
+    # Not by the body, which is gone once its parts were read; bodies without a length are refused before.
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_KEPT_BYTES:
         return None
     fields = [
         (name, value)

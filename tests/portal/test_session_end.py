@@ -54,6 +54,15 @@ def test_a_form_of_an_ended_session_shows_what_was_typed_and_goes_on_after_signi
     ]
 
 
+def test_a_form_that_is_sent_in_parts_is_kept_too(client: Client) -> None:
+    # As the form of a run is, so that its script takes no more room than it has.
+    answer = client.post(
+        "/teams/vision/runs/new", {"title": "BERT", "script": "print(1)\nprint(2)"}, headers=OURS
+    )
+    assert answer.status_code == 401
+    assert answer.context["kept"].fields == [("title", "BERT"), ("script", "print(1)\nprint(2)")]
+
+
 def test_what_was_typed_is_named_as_people_write_it() -> None:
     kept = kept_forms.KeptForm("/", "/", [("title", "BERT"), ("gpus", "2"), ("git_url", "x"), ("token", "t")])
     assert kept.typed == [("Title", "BERT"), ("GPUs", "2"), ("Git URL", "x")]
@@ -92,6 +101,13 @@ def test_a_form_with_the_token_of_an_older_session_is_sent_again_as_it_is() -> N
     assert foreign.status_code == 403
     assert "For the review." not in foreign.content.decode()
     assert not Request.objects.exists()
+
+
+def test_a_form_in_parts_with_the_token_of_an_older_session_is_sent_again_as_it_is() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(scene().ada)
+    answer = strict.post("/requests/new", {"team": "vision", "gpus": "3"}, headers=OURS)
+    assert answer.context["kept"].fields == [("team", "vision"), ("gpus", "3")]
 
 
 def test_the_session_says_whether_it_holds_and_whose_it_is(client: Client) -> None:
