@@ -1,7 +1,6 @@
 SHELL := /bin/bash
 PORT ?= 8000
-# Empty for the one that scripts/python.sh chooses.
-PYTHON ?=
+PYTHON ?= python3
 PYTEST_ARGS ?=
 ONLY ?=
 GIT ?=

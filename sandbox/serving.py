@@ -82,7 +82,9 @@ def _cut(server: _Server) -> None:
     """Drop connections that clients keep open, instead of waiting for their TLS goodbye."""
     for connection in tuple(server.server_state.connections):
         if connection.transport is not None:
-            connection.transport.abort()
+            # The asyncio of Python 3.11.2 raises it of a TLS connection that has ended by itself meanwhile.
+            with contextlib.suppress(AttributeError):
+                connection.transport.abort()
 
 
 def _config(served: Served) -> uvicorn.Config:
