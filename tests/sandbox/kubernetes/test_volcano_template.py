@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from provisioning.desired.queues import pod_priorities
 from sandbox.kubernetes import NodeSpec
 from tests.recordings.calling import call
 from tests.sandbox.kubernetes.test_cluster import HEADERS
@@ -22,9 +23,11 @@ NODES = tuple(
 
 @pytest.fixture
 def world() -> VolcanoWorld:
-    """A team that may hold 32 of 40 GPUs."""
+    """A team that may hold 32 of 40 GPUs, on a cluster with the priority of its runs."""
     world = VolcanoWorld(NODES)
     world.queue(TEAM, gpus=32)
+    priority = next(one for one in pod_priorities() if one["metadata"]["name"] == WHERE.priority)
+    world.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
     return world
 
 
