@@ -34,6 +34,9 @@ def items(found: object, *path: str) -> Sequence[Object]:
 def text(found: Object, name: str) -> str:
     """A field as text; empty where it is absent."""
     value = found.get(name)
+    # Almost all that is read here, and as quick as it gets.
+    if type(value) is str:
+        return value
     return "" if value is None else str(value)
 
 
@@ -50,7 +53,7 @@ def moment(value: object) -> datetime | None:
 
 def whole(value: object) -> int:
     """A count as Kubernetes writes it, `2k` included; 0 for a fraction or nothing."""
-    # Almost all that is read here, and as quick as it gets.
+    # As `text` does.
     if type(value) is int and value >= 0:
         return value
     return counted(value)
@@ -127,4 +130,4 @@ def condition(found: Object) -> Condition:
 
 def conditions(found: Object) -> dict[str, Condition]:
     """The conditions in an object's status, by type; the last of a type counts."""
-    return {text(one, "type"): condition(one) for one in items(found, "status", "conditions")}
+    return {one.kind: one for one in map(condition, items(found, "status", "conditions"))}
