@@ -36,3 +36,15 @@ def create(
         raise status.already_exists(kind, name, deleting=False)
     admission.charged(kind, obj, None, dry_run=False)
     return write_new(store, kind, obj, by).obj
+
+
+def owned_by(owner: Obj) -> dict[str, Any]:
+    """The reference to what made an object and looks after it."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

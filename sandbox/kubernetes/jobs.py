@@ -8,7 +8,7 @@ from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
-from sandbox.kubernetes.creating import create
+from sandbox.kubernetes.creating import create, owned_by
 from sandbox.kubernetes.disruptions import fatal, is_ignored
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
@@ -201,22 +201,13 @@ class Jobs:
     def _born(self, job: Obj, namespace: str, name: str, number: int | None) -> Obj:
         """A pod of the Job, admitted as any other; raises Refusal as the API server would."""
         template = job["spec"]["template"] if number is None else template_of(job, number)
-        metadata = job["metadata"]
-        owner = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
         below = {
             **(template.get("metadata") or {}),
             "name": name,
             "namespace": namespace,
             "generation": 1,
             "generateName": f"{name.rpartition('-')[0]}-",
-            "ownerReferences": [owner],
+            "ownerReferences": [owned_by(job)],
             "finalizers": [TRACKING],
         }
         body = {"spec": template["spec"]}

@@ -8,6 +8,7 @@ from typing import Any
 
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.conditions import holds
+from sandbox.kubernetes.creating import owned_by
 from sandbox.kubernetes.kueue_pods import count_of
 from sandbox.kubernetes.store import Obj
 
@@ -87,18 +88,6 @@ def children(jobset: Obj, replicated: Object) -> Iterator[Object]:
         }
         suspended = bool(jobset["spec"].get("suspend"))
         yield {"metadata": metadata, "spec": {**spec, "suspend": suspended}}
-
-
-def owned_by(jobset: Obj) -> Object:
-    """The reference to a JobSet in what it made."""
-    return {
-        "apiVersion": jobset["apiVersion"],
-        "kind": jobset["kind"],
-        "name": jobset["metadata"]["name"],
-        "uid": jobset["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def subdomain_of(jobset: Obj) -> str:

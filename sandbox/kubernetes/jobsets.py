@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.causes import part
 from sandbox.kubernetes.conditions import found, holds, status_of, told
-from sandbox.kubernetes.creating import create
+from sandbox.kubernetes.creating import create, owned_by
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.job_webhook import JOBSET, owning_set
@@ -16,7 +16,6 @@ from sandbox.kubernetes.jobset_children import (
     Family,
     children,
     family_of,
-    owned_by,
     replicated_jobs,
     resumed,
     service_of,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.creating import owned_by
 from sandbox.kubernetes.pod_resources import pod_amounts
 from sandbox.kubernetes.quantities import add
 from sandbox.kubernetes.store import Obj
@@ -25,18 +26,6 @@ Object = dict[str, Any]
 def group_name(job: Obj) -> str:
     """The name of a job's group."""
     return f"{job['metadata']['name']}-{job['metadata']['uid']}"
-
-
-def owned_by(job: Obj) -> Object:
-    """The reference to a job in what it made."""
-    return {
-        "apiVersion": job["apiVersion"],
-        "kind": job["kind"],
-        "name": job["metadata"]["name"],
-        "uid": job["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def group_spec(job: Obj, priorities: Mapping[str, int]) -> Object:

@@ -14,7 +14,7 @@ from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, phase_of
-from sandbox.kubernetes.creating import create
+from sandbox.kubernetes.creating import create, owned_by
 from sandbox.kubernetes.events import VOLCANO_CONTROLLERS, tell
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.kinds import VOLCANO_BATCH, VOLCANO_SCHEDULING, Kind, builtin
@@ -28,7 +28,6 @@ from sandbox.kubernetes.volcano_children import (
     group_spec,
     host_files,
     network_spec,
-    owned_by,
     pod_names,
     pod_of,
     service_spec,

@@ -5,8 +5,9 @@ from typing import Any
 
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD
+from sandbox.kubernetes.creating import owned_by
 from sandbox.kubernetes.store import Store
-from sandbox.kubernetes.volcano_children import group_name, group_spec, owned_by, pod_of
+from sandbox.kubernetes.volcano_children import group_name, group_spec, pod_of
 from sandbox.kubernetes.volcano_webhook import GROUP, JOB, QUEUE
 
 GPU, TASK = "nvidia.com/gpu", "sandbox"
