@@ -21,13 +21,13 @@ from workloads.grouping import pieces_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
 from workloads.models import ClusterObject, Feed, Run
 from workloads.observed import Allocation as Held
-from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer, by_profile
+from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
 from workloads.reading.pods import OVER, event_of, nodes_of
-from workloads.reading.queues import quota_holders_of, team_queue_of
+from workloads.reading.queues import promised_by_volcano, quota_holders_of, team_queue_of
 from workloads.reading.values import Object, part, text
-from workloads.reading.work import Read, read_once, workload_of
+from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
 from workloads.watching.kept import JOBS
 from workloads.watching.scopes import EVERYBODY
@@ -345,8 +345,7 @@ def _free(
         own = [each for each in objects[tenancy.cluster_id]["Workload"] if _is_in(each, tenancy.namespace)]
         used = sum(each.gpus for each in quota_holders_of(own) if each.flavor == flavor)
         if tenancy.cluster.has_volcano:
-            # Volcano promises GPUs to a group before its pods have nodes, and says so nowhere: what waits counts.
-            used += _waiting_for(own, profiles.get((tenancy.cluster_id, flavor), ""))
+            used += promised_by_volcano(own)[profiles.get((tenancy.cluster_id, flavor), "")]
         spare = [each.free for each in nodes[tenancy.cluster_id] if each.flavor == flavor]
         yield Elsewhere(
             cluster=tenancy.cluster.name,
@@ -357,12 +356,6 @@ def _free(
             largest=max(spare, default=0),
             profile=profiles.get((tenancy.cluster_id, flavor), ""),
         )
-
-
-def _waiting_for(workloads: Iterable[Object], profile: str) -> int:
-    """The GPUs of this MIG profile, "" for whole ones, of what is not over and has none yet."""
-    waiting = (one for one in map(workload_of, workloads) if not one.flavors and not one.holds("Finished"))
-    return sum(by_profile(one.gpus, one.slices).get(profile, 0) for one in waiting)
 
 
 def _place(found: Object) -> tuple[str, str]:

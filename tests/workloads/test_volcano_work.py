@@ -229,6 +229,9 @@ def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> No
         wait_until(lambda: code_of(second) == "quota_full", what="the second to wait")
         assert gangs.work()[first.name]["held"] == 0
         assert gangs.work()[second.name]["why"]["step"] is None
+        before = gangs.caller.post("runs/preview/", GANG | {"tenancy": gangs.tenancy.pk}, key="third").json()
+        assert before["start"]["sentence"] == "It waits in line first"
+        assert before["start"]["detail"].startswith("0 of your 4 × A100 are free now.")
 
 
 def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -> None:

@@ -1,11 +1,12 @@
 """ClusterQueues, LocalQueues and lines as Kueue shows them. Pure."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from allocations.use.running import running
-from workloads.observed import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
+from workloads.observed import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue, by_profile
 from workloads.reading.values import Object, conditions, is_gpu, items, part, text, whole
-from workloads.reading.work import key_of
+from workloads.reading.work import key_of, workload_of
 
 REQUESTS = "requests."
 
@@ -63,6 +64,18 @@ def quota_holders_of(workloads: Iterable[Object]) -> tuple[QuotaHolder, ...]:
         for one in running([found])
         for flavor, gpus in sorted(one.gpus.items())
     )
+
+
+def promised_by_volcano(workloads: Iterable[Object]) -> Counter[str]:
+    """GPUs of what is not over and has none yet, by MIG profile, "" for whole ones.
+
+    Volcano promises a group its GPUs before its pods have nodes, and says so nowhere: what waits may have them all.
+    """
+    found = Counter[str]()
+    for one in map(workload_of, workloads):
+        if not one.flavors and not one.holds("Finished"):
+            found.update(by_profile(one.gpus, one.slices))
+    return found
 
 
 def line_of(

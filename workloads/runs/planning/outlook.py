@@ -1,10 +1,12 @@
 """What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from fleet.names import profile_of
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
 from ui.amounts import moment, span
@@ -14,7 +16,7 @@ from workloads.freshness import seen_of
 from workloads.listing import line_in
 from workloads.models import ClusterObject
 from workloads.reading.facts import waits_of
-from workloads.reading.queues import quota_holders_of
+from workloads.reading.queues import promised_by_volcano, quota_holders_of
 from workloads.reading.work import workload_of
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
@@ -25,7 +27,7 @@ BACK_IN_LINE = "the run goes back to the line then"
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """GPUs of a flavor that Workloads hold in a namespace, how many wait there, and an estimate of the wait.
+    """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait, and an estimate.
 
     `below` are those of the GPUs held that Kueue takes from work of a lower priority.
     """
@@ -56,11 +58,14 @@ def outlooks_of(
         waits_of(found), source=f"the jobs of {tenancy.namespace} that the cluster still shows"
     )
     holders, waiting = [*quota_holders_of(found)], len(line_in(map(workload_of, found)))
+    promised = promised_by_volcano(found) if tenancy.cluster.has_volcano else Counter[str]()
+    profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
     lower = quota_holders_of(_below(found, priority)) if priority and not tenancy.cluster.has_volcano else ()
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
-            used=sum(one.gpus for one in holders if one.flavor == flavor),
+            used=sum(one.gpus for one in holders if one.flavor == flavor)
+            + promised[profiles.get(flavor, "")],
             waiting=waiting,
             estimate=history.estimate(gpus, waited=timedelta(0)),
         )
