@@ -40,14 +40,16 @@ class Piece:
     @property
     def created(self) -> datetime | None:
         """Since when it is there."""
-        first = self.job or self.workload or (self.pods[0] if self.pods else None)
+        if self.job is None and (queued := self.queued) is not None:
+            return queued.created
+        first = self.job or (self.pods[0] if self.pods else None)
         return moment(part(first, "metadata").get("creationTimestamp"))
 
     @property
     def gpus(self) -> int:
         """The GPUs that all its pods together ask for."""
-        if self.queued is not None:
-            return self.queued.gpus
+        if (queued := self.queued) is not None:
+            return queued.gpus
         if self.job is not None:
             spec = part(self.job, "spec")
             pods = whole(spec.get("parallelism")) if "parallelism" in spec else 1
@@ -57,8 +59,8 @@ class Piece:
     @property
     def slices(self) -> Slices:
         """Those of them that are MIG slices."""
-        if self.queued is not None:
-            return self.queued.slices
+        if (queued := self.queued) is not None:
+            return queued.slices
         return slices_of(self._slices_of_pods())
 
     def _slices_of_pods(self) -> Iterator[tuple[int, Slices]]:

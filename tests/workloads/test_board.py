@@ -19,7 +19,7 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from workloads import gathering, kept_boards
 from workloads.board import TeamWork, work_of_team
-from workloads.explanations import Action, Step
+from workloads.explanations import Action, Outlook, Step
 from workloads.models import ClusterObject, Feed
 from workloads.presenting import Lines
 from workloads.reading.values import part, text
@@ -39,6 +39,10 @@ def states(watched: Watched) -> dict[str, tuple[str, int]]:
 @pytest.fixture
 def busy(watched: Watched) -> Watched:
     """Two GPUs are taken by one job, two others wait for them, and a pod runs beside the queue."""
+
+    def outlook_of(name: str) -> Outlook:
+        return next(one.why.outlook for one in board(watched).work if one.key.name == name)
+
     watched.job("takes-all", gpus=2)
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
@@ -52,6 +56,7 @@ def busy(watched: Watched) -> Watched:
                 states(watched).keys() == {"takes-all", "next", "last", "never"}
                 and len(watched.copies("Workload")) == 4
                 and all(body["status"].get("conditions") for body in watched.copies("Workload").values())
+                and outlook_of("never") == Outlook.CHANGE
             ),
             what="all of it",
         )

@@ -71,10 +71,11 @@ def read_once() -> Read:
     known: dict[int, tuple[Object, Workload]] = {}
 
     def read(found: Object) -> Workload:
-        if id(found) not in known:
+        once = known.get(id(found))
+        if once is None:
             # With the object itself, so that no other one comes to stand at its address.
-            known[id(found)] = found, workload_of(found)
-        return known[id(found)][1]
+            once = known[id(found)] = found, workload_of(found)
+        return once[1]
 
     return read
 
