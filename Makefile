@@ -1,6 +1,7 @@
 SHELL := /bin/bash
 PORT ?= 8000
-PYTHON ?= python3
+# Empty for the one that scripts/python.sh chooses.
+PYTHON ?=
 PYTEST_ARGS ?=
 ONLY ?=
 GIT ?=

@@ -3,7 +3,6 @@
 # JupyterHub of its own, whose packages never meet those of .venv. Does nothing when it already does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python=${PYTHON:-python3}
 proxy=sandbox/jupyterhub/proxy
 
 wanted=$(cat requirements/hub.txt "$proxy/package-lock.json" | sha256sum | cut -d' ' -f1)
@@ -11,10 +10,7 @@ stamp=.hub/.installed
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
 fi
-if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    echo "The sandbox's JupyterHub needs Python 3.11 or newer. Set PYTHON=/path/to/python3.11 and run it again." >&2
-    exit 1
-fi
+python=$(scripts/python.sh)
 if ! command -v npm >/dev/null || ! node -e 'process.exit(Number(parseInt(process.versions.node) < 20))' 2>/dev/null; then
     echo "The sandbox's JupyterHub needs Node 20 or newer with npm, for its proxy. Install both and run it again." >&2
     exit 1

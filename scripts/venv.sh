@@ -3,7 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1
-python=${PYTHON:-python3}
 
 wanted=$(sha256sum <"requirements/$name.txt" | cut -d' ' -f1)
 stamp=.venv/.installed-$name
@@ -11,10 +10,7 @@ if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; the
     exit 0
 fi
 
-if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-    echo "Quartermaster needs Python 3.11 or newer. Set PYTHON=/path/to/python3.11 and run make again." >&2
-    exit 1
-fi
+python=$(scripts/python.sh)
 
 # Two makes at once must not install into one environment.
 exec 9>.venv.lock

@@ -32,7 +32,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "wheels").mkdir()
     (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts" / "venv.sh", tmp_path / "scripts")
+    for name in ("venv.sh", "python.sh"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
     (tmp_path / "requirements" / "sandbox.txt").write_text("")
     return tmp_path
 
@@ -64,3 +65,51 @@ def test_a_package_that_is_wanted_and_not_pinned_is_named(project: Path) -> None
     ended = install(project, wheel(project / "wheels", "runner", "2.0", "Requires-Dist: measure>=1.0"))
     assert ended.returncode != 0
     assert "runner 2.0 requires measure, which is not installed" in ended.stderr
+
+
+def interpreter(path: Path, *, version: str = "3 11", is_quick: bool = True) -> Path:
+    """What answers the questions of scripts/python.sh as a Python of that version would."""
+    path.write_text(
+        f"""#!/bin/bash
+case "$2" in
+    *--enable-optimizations*) exit {0 if is_quick else 1} ;;
+    *ensurepip*) echo {version} ;;
+    *version_info*) exit {0 if version >= "3 11" else 1} ;;
+esac
+"""
+    )
+    path.chmod(0o755)
+    return path
+
+
+def chosen(folder: Path, system: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run scripts/python.sh where `system` is the system's Python and whatever is in the folder comes first."""
+    script = (ROOT / "scripts" / "python.sh").read_text().replace("/usr/bin/python3", str(system))
+    path = f"{folder}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", script], env={"PATH": path, **variables}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_quick", "version", "is_the_systems"),
+    [(True, "3 11", False), (False, "3 11", True), (False, "3 12", False)],
+)
+def test_a_python_without_optimizations_gives_way_to_the_systems_of_its_version(
+    tmp_path: Path, is_quick: bool, version: str, is_the_systems: bool
+) -> None:
+    interpreter(tmp_path / "python3", is_quick=is_quick)
+    system = interpreter(tmp_path / "system", version=version)
+    assert chosen(tmp_path, system).stdout == f"{system if is_the_systems else 'python3'}\n"
+
+
+def test_the_python_that_was_named_is_taken_whatever_it_is(tmp_path: Path) -> None:
+    named = interpreter(tmp_path / "python3", is_quick=False)
+    assert chosen(tmp_path, interpreter(tmp_path / "system"), PYTHON=str(named)).stdout == f"{named}\n"
+
+
+def test_a_python_that_is_too_old_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    interpreter(tmp_path / "python3", version="3 10")
+    ended = chosen(tmp_path, tmp_path / "missing")
+    assert ended.returncode == 1
+    assert "needs Python 3.11 or newer. Set PYTHON=" in ended.stderr
