@@ -105,15 +105,22 @@ def held_back_message(brake: Brake) -> Message:
 
 def fate(left: Sequence[Leftover], *, now: datetime) -> str:
     """What becomes of work on GPUs that are no longer held, in a sentence."""
-    stops = sorted(row.stop_at for row in left if row.stop_at is not None)
-    if not stops:
-        return "It may finish, while nobody else wants the GPUs."
+    first = min((row.stop_at for row in left if row.stop_at is not None), default=None)
     trouble = next((row.trouble for row in left if row.trouble), "")
-    if trouble:
+    if first is not None and trouble:
         return f"It could not be stopped, and is tried again: {trouble}"
-    if stops[0] <= now:
+    if first is not None and first <= now:
         return "It is being stopped."
-    return f"What still runs on {moment(stops[0], now)} is stopped, lowest priority and newest first."
+    return fate_at(first, now=now)
+
+
+def fate_at(stop_at: datetime | None, *, now: datetime) -> str:
+    """What becomes of work beyond what is held that has to stop at `stop_at`; it may finish where that is None."""
+    if stop_at is None:
+        return "It may finish, while nobody else wants the GPUs."
+    if stop_at <= now:
+        return "What is too much is stopped at once, lowest priority and newest first."
+    return f"What still runs on {moment(stop_at, now)} is stopped, lowest priority and newest first."
 
 
 def team_link(slug: str) -> str:

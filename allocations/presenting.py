@@ -9,18 +9,20 @@ from django.db.models import Sum
 
 from allocations.budgets import money
 from allocations.models import Allocation
+from allocations.notices import fate_at
 from ui.amounts import gpus, moment, usd
 from ui.parts import BeforeAfter
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What giving back changes, which money it frees until when, and what stays."""
+    """What giving back changes, which money it frees until when, what stays, and what becomes of work that runs."""
 
     changes: Sequence[BeforeAfter]
     freed: str
     until: str
     rest: str
+    in_use: str
     button: str
 
 
@@ -46,5 +48,21 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
         freed=usd(freed),
         until=moment(allocation.until, now),
         rest=gpus(allocation.gpus - count, product) if count < allocation.gpus else "",
+        in_use=_in_use(allocation, quota - count, now=now),
         button=f"Give back {gpus(count, product)}",
     )
+
+
+def _in_use(allocation: Allocation, left: int, *, now: datetime) -> str:
+    """What becomes of work on the namespace's GPUs where `left` stay; empty where nobody has looked yet."""
+    tenancy, flavor = allocation.tenancy, allocation.flavor
+    if tenancy is None or flavor is None or tenancy.used is None or tenancy.used_at is None:
+        return ""
+    used = int(tenancy.used.get(flavor.name, 0))
+    seen = f"Work in {tenancy.namespace} used {gpus(used, flavor.kind)} on {moment(tenancy.used_at, now)}."
+    allowed = left + left * tenancy.cluster.borrow_percent // 100
+    if used <= allowed:
+        return f"{seen} None of it has to stop." if used else seen
+    is_written_to = tenancy.cluster.is_written_to
+    terms = allocation.terms if is_written_to else allocation.terms.where_nothing_is_stopped()
+    return f"{seen} That is {gpus(used - allowed)} too much. {fate_at(terms.stop_at(now), now=now)}"

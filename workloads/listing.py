@@ -132,11 +132,15 @@ class Around:
 def queue_seen(queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueSeen:
     """A queue as its own object and all Workloads of it say."""
     line = line_in(map(read, workloads))
+    own = queue_of(queue) if queue is not None else None
     return QueueSeen(
-        queue=queue_of(queue) if queue is not None else None,
+        queue=own,
         running=quota_holders_of(one for one in workloads if read(one).holds("QuotaReserved")),
         length=len(line),
-        first=tuple(Ahead(one.key, one.priority) for one in line[:1]),
+        first=tuple(
+            Ahead(one.key, one.priority, fits=False if own and not own.can_give(one) else None)
+            for one in line[:1]
+        ),
         places={(one.key.namespace, one.name): place for place, one in enumerate(line)},
     )
 

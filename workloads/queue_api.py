@@ -54,6 +54,9 @@ class QueueWaiterSerializer(serializers.Serializer[Any]):
     slices = SlicesField(help_text="Those of them that are MIG slices, by profile.")
     priority = serializers.IntegerField()
     since = serializers.DateTimeField(allow_null=True)
+    fits = serializers.BooleanField(
+        help_text="False for one that asks for more than its queue can ever give: it does not start as it is."
+    )
 
 
 class TeamQueueLineSerializer(serializers.Serializer[Any]):

@@ -54,7 +54,7 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiter:
-    """A job in the line of its queue; 1 is the head."""
+    """A job in the line of its queue; 1 is the head. What does not fit asks for more than the queue can ever give."""
 
     key: JobKey
     position: int
@@ -63,6 +63,7 @@ class Waiter:
     since: datetime | None
     # Those of its GPUs that are MIG slices.
     slices: Slices = ()
+    fits: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,7 @@ def line_of_queue(queue: Queue | None, workloads: Sequence[Object], *, read: Rea
                 priority=found.priority,
                 since=found.queued_at,
                 slices=found.slices,
+                fits=queue is None or queue.can_give(found),
             )
             for place, found in enumerate(line_in(map(read, workloads)), start=1)
         ],

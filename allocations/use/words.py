@@ -75,6 +75,13 @@ def still_running(hold_id: int) -> list[StillRunning]:
     return list(found.values())
 
 
+def stop_of(tenancy_id: int, job: str) -> datetime | None:
+    """When a job that runs beyond what is held is stopped; None for any other, and for one that may finish."""
+    rows = Leftover.objects.open().filter(tenancy=tenancy_id, stop_at__isnull=False).order_by("stop_at")
+    found = rows.values_list("stop_at", "running")
+    return next((stop_at for stop_at, work in found if any(one["job"] == job for one in work)), None)
+
+
 def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Entry]:
     """An entry for the timeline for each kind of GPU on which work still runs."""
     for rows in _by_flavor(left):

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from allocations.models import Allocation
+from fleet.models import Cluster
+from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import Scene
 
@@ -41,6 +44,36 @@ def test_it_shows_the_effect_before_anything_is_done(page: Client, held: Allocat
     assert effect.freed == "$72"
     assert effect.rest == "1 × A100"
     assert live() == [2]
+
+
+@pytest.mark.parametrize(
+    ("used", "when_over", "said"),
+    [
+        (0, "stop", "used 0 × A100 on"),
+        (1, "stop", "None of it has to stop."),
+        (2, "finish", "That is 1 GPU too much. It may finish, while nobody else wants the GPUs."),
+        (2, "stop", "That is 1 GPU too much. What is too much is stopped at once"),
+        (2, "drain", "That is 1 GPU too much. What still runs on "),
+    ],
+)
+def test_it_says_what_becomes_of_work_that_runs_there(
+    page: Client, held: Allocation, used: int, when_over: str, said: str
+) -> None:
+    Tenancy.objects.update(used={"a100": used}, used_at=timezone.now())
+    Allocation.objects.update(when_over=when_over, drain_hours=2 if when_over == "drain" else 0)
+    assert said in page.get(address(held), {"gpus": "1"}).context["effect"].in_use
+    assert said in page.get(address(held), {"gpus": "1"}).content.decode()
+
+
+def test_on_a_cluster_that_git_delivers_to_no_work_is_stopped(page: Client, held: Allocation) -> None:
+    Tenancy.objects.update(used={"a100": 2}, used_at=timezone.now())
+    Allocation.objects.update(when_over="stop")
+    Cluster.objects.update(delivery="git")
+    assert "It may finish" in page.get(address(held), {"gpus": "2"}).context["effect"].in_use
+
+
+def test_where_nobody_has_looked_it_says_nothing_of_work(page: Client, held: Allocation) -> None:
+    assert page.get(address(held), {"gpus": "2"}).context["effect"].in_use == ""
 
 
 def test_it_starts_with_all_of_it(page: Client, held: Allocation) -> None:

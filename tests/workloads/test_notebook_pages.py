@@ -38,6 +38,7 @@ from tests.notebooks.test_servers import (
 )
 from tests.pages import Element, parsed
 from tests.workloads.copying import Copying
+from workloads.models import Feed
 from workloads.notebook_pages.shown import label_values
 from workloads.notebook_pages.words import idle_words, length, limit_words
 
@@ -750,3 +751,12 @@ def test_a_card_answers_for_what_was_chosen(tenancy: Tenancy, ada: User, hub: Hu
 def test_a_name_is_known_as_it_is_and_as_older_spawners_escape_it() -> None:
     assert label_values("nb-1a") == {"nb-1a", "nb-2d1a"}
     assert label_values("Ä.b") == {"Ä.b", "-c3-84-2eb"}
+
+
+def test_a_cluster_that_is_silent_is_said_before_a_notebook_is_launched_there(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    said = f"{tenancy.cluster.title} has said nothing since"
+    assert said not in words(browser(ada).get(PAGE))
+    Feed.objects.create(cluster=tenancy.cluster, kind="Pod", silent_since=timezone.now())
+    assert said in words(browser(ada).get(PAGE))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from workloads.listing import queue_seen
 from workloads.observed import Node, Queue, Quota
 from workloads.queueing import Room, Share, by_queue, line_of_queue, rooms_of
 
@@ -47,6 +48,10 @@ def queue(**guaranteed: int) -> Queue:
     return Queue(name="vision", quotas=tuple(Quota(name, GPU, gpus) for name, gpus in guaranteed.items()))
 
 
+GROUP = {
+    "coveredResources": [GPU],
+    "flavors": [{"name": "a100", "resources": [{"name": GPU, "nominalQuota": 2}]}],
+}
 OLD, NEW = workload("old", 2, "09:00"), workload("new", 2, "10:00")
 HIGH = workload("high", 2, "11:00", priority=100)
 BIG = workload("big", 4, "12:00")
@@ -113,6 +118,42 @@ def test_the_line_is_by_priority_and_then_by_age() -> None:
     assert found.oldest is not None
     assert found.oldest.isoformat() == "2026-11-23T08:10:00+00:00"
     assert line_of_queue(queue(), []).oldest is None
+
+
+@pytest.mark.parametrize(
+    ("quotas", "gpus", "fits"),
+    [
+        ([Quota("a100", GPU, 2)], 2, True),
+        ([Quota("a100", GPU, 2)], 3, False),
+        ([Quota("a100", GPU, 2, borrowing=1)], 3, True),
+        ([Quota("a100", GPU, 2, borrowing=None)], 99, True),
+        # Pods of one job may be spread over flavors, as long as nothing says otherwise.
+        ([Quota("a100", GPU, 2), Quota("h100", GPU, 2)], 4, True),
+        ([Quota("a100-1g", "nvidia.com/mig-1g.10gb", 9)], 1, False),
+        ([], 0, True),
+    ],
+)
+def test_one_that_is_larger_than_its_queue_is_in_the_line_and_does_not_fit(
+    quotas: list[Quota], gpus: int, fits: bool
+) -> None:
+    [waits] = line_of_queue(Queue(name="vision", quotas=tuple(quotas)), [workload("waits", gpus)]).waiting
+    assert (waits.position, waits.fits) == (1, fits)
+
+
+def test_where_a_queue_is_not_known_what_waits_may_fit() -> None:
+    [waits] = line_of_queue(None, [workload("waits", 9)]).waiting
+    assert waits.fits
+
+
+def test_a_queue_that_goes_strictly_in_order_knows_that_its_head_never_starts() -> None:
+    def head_of(gpus: int) -> tuple[bool | None, ...]:
+        body = {
+            "metadata": {"name": "vision"},
+            "spec": {"queueingStrategy": "StrictFIFO", "resourceGroups": [GROUP]},
+        }
+        return tuple(one.fits for one in queue_seen(body, [workload("head", gpus)]).first)
+
+    assert (head_of(2), head_of(3)) == ((None,), (False,))
 
 
 def node(name: str, used: int, *, flavor: str = "a100", ready: bool = True, cordoned: bool = False) -> Node:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
+from allocations.models import Leftover
 from tests import factories
 from tests.pages import Element, parsed
 from tests.services.process import wait_until
@@ -226,6 +228,38 @@ def test_one_that_is_over_says_how_and_renews_itself_no_more(watched: Watched, s
     assert ('id="logs"' in shown.content.decode()) == (state != "refused")
     # Its pods are gone, and its log with them.
     assert "Download" not in shown.content.decode()
+
+
+def test_one_whose_source_was_not_fetched_leads_to_where_it_is_corrected(watched: Watched) -> None:
+    run = factories.run(watched.tenancy, watched.ada, state="failed", ended_at=timezone.now())
+    link = f'again={run.pk}#id_git_url">Correct its source</a>'
+    assert link not in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    run.submission["repository"] = {"url": "https://git.example.com/x.git", "revision": "mian"}
+    run.save()
+    assert link in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    auditor = factories.person("Nora Lind", Role.AUDITOR)
+    assert link not in client(auditor).get(f"/runs/{run.pk}").content.decode()
+
+
+def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(watched: Watched) -> None:
+    run = submit(watched)
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+    now = timezone.now()
+    assert run.flavor is not None
+    ended = factories.allocation(watched.ada, watched.tenancy, run.flavor, gpus=2)
+    work = [{"job": f"Job {run.name}", "uid": "u", "gpus": {"a100": 2}, "priority": 0, "since": ""}]
+    usual = {"tenancy": watched.tenancy, "flavor": run.flavor, "gpus": 2, "since": now, "look_at": now}
+    left = Leftover.objects.create(allocation=ended, running=work, **usual)
+    shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    assert "no longer held" not in shown
+    Leftover.objects.filter(pk=left.pk).update(stop_at=now + timedelta(hours=2))
+    shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    assert "Its GPUs are no longer held: it is stopped" in shown
+    assert "Stopped: its GPUs are no longer held" in shown
+    assert "Ask for 2 × A100" in shown
 
 
 def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -> None:

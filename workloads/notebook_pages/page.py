@@ -21,6 +21,7 @@ from notebooks.servers.ending import use_of
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
 from ui.parts import Entry, Fact, Figure, Link, Wait, entry_of
+from workloads.freshness import Seen
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
 from workloads.runs.pages.steps import ask_for, wait_of
 
@@ -240,6 +241,16 @@ def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
         else "What you launch waits until it answers, and states are the last that are known."
     )
     return f"The JupyterHub did not answer when the portal asked on {moment(hub.looked_at, now)}. {means}"
+
+
+def silence_notice_of(seen: Seen, now: datetime) -> str:
+    """That a cluster is silent, and what this means for what its profiles say; empty where it is not."""
+    if seen.silent_since is None:
+        return ""
+    return (
+        f"{seen.cluster.title} has said nothing since {moment(seen.silent_since, now)}: which GPUs are free is from "
+        "then, and what you launch waits until it answers."
+    )
 
 
 def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:

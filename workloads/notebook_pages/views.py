@@ -26,6 +26,7 @@ from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
 from workloads.choosing.page import Card, Outcome, cards_of
+from workloads.freshness import seen_of
 from workloads.notebook_pages import page
 from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
 from workloads.notebook_pages.shown import seen_server
@@ -242,6 +243,7 @@ def _page(
 ) -> HttpResponse:
     now, team, tenancy = timezone.now(), shown.team, shown.tenancy
     hub = Hub.objects.filter(cluster=tenancy.cluster_id).first() if tenancy else None
+    silence = page.silence_notice_of(seen_of(tenancy.cluster, now), now) if tenancy else ""
     context = {
         "team": team,
         "is_member": team.pk in shown.user.team_ids,
@@ -255,7 +257,7 @@ def _page(
             for one in shown.tenancies
         ],
         "hub": hub,
-        "hub_notice": page.hub_notice_of(hub, now, of_server=False),
+        "notice": page.hub_notice_of(hub, now, of_server=False) or silence,
         "cards": [_card(one, hub, form) for one in shown.cards],
         "servers": page.lists_of(team, shown.user, now=now),
         "first": {

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from workloads.observed.work import Condition, JobKey
+from fleet.names import profile_of
+from workloads.observed.work import Condition, JobKey, Workload, by_profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,15 @@ class Queue:
     def is_strict(self) -> bool:
         """Whether nobody passes the one at the head."""
         return self.strategy == "StrictFIFO"
+
+    def can_give(self, workload: Workload) -> bool:
+        """Whether its GPUs would do for a Workload if nothing else ran: always where borrowing has no limit."""
+        for profile, wanted in by_profile(workload.gpus, workload.slices).items():
+            own = [one for one in self.quotas if profile_of(one.resource) == profile]
+            most = sum(one.nominal + (one.borrowing or 0) for one in own)
+            if wanted > most and not any(one.borrowing is None for one in own):
+                return False
+        return True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

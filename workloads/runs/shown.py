@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.models import User
+from allocations.use.words import stop_of
 from provisioning.delivery import client_for
 from web.refusals import Conflict
 from workloads.board import work_of_team
@@ -51,7 +52,8 @@ class PodSeen:
 class RunSeen:
     """A run with its reason and pods; `why` is None before it was sent and after its end.
 
-    `sent_back_at` is when its queue stopped it, until it starts again.
+    `sent_back_at` is when its queue stopped it, until it starts again; `stop_at` when it is stopped for GPUs that are
+    no longer held.
     """
 
     run: Run
@@ -59,11 +61,12 @@ class RunSeen:
     pods: Sequence[PodSeen]
     seen: Seen | None
     sent_back_at: datetime | None = None
+    stop_at: datetime | None = None
 
 
 def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
-    """What the copy says about one run; five queries however large the cluster is."""
-    found, seen = None, None
+    """What the copy says about one run; six queries however large the cluster is."""
+    found, seen, stop_at = None, None, None
     if run.sent_at is not None and not run.is_over:
         board = work_of_team(run.team, by=by, now=now)
         here = (run.cluster.name, run.tenancy.namespace, run.name)
@@ -71,12 +74,14 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
             (one for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
         )
         seen = next((one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id), None)
+        stop_at = stop_of(run.tenancy_id, f"{run.main['kind']} {run.name}") if found and found.held else None
     return RunSeen(
         run=run,
         why=found.why if found is not None else None,
         pods=pods_of(run) if run.sent_at is not None else (),
         seen=seen,
         sent_back_at=found.sent_back_at if found is not None else None,
+        stop_at=stop_at,
     )
 
 

@@ -13,8 +13,9 @@ from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
 from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Row, Verdict, Wait, entry_of
 from workloads.explanations import Explanation
+from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.models import Run
-from workloads.runs.pages.steps import ask_for, wait_of
+from workloads.runs.pages.steps import again_link, ask_for, wait_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ResumePlan
@@ -156,6 +157,24 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
     return wait_of(why, run.tenancy, run=run.pk, flavor=run.flavor, now=now)
 
 
+def mending_of(run: Run) -> Link | None:
+    """Where the cause is put right of a run that ended before its program began; None for any other."""
+    if run.state == State.REFUSED:
+        return {"label": "Change it and submit it again", "href": again_link(run.team.slug, run.pk)}
+    if run.state == State.FAILED and run.started_at is None and run.submission["repository"]:
+        return {"label": CHANGE_SOURCE.label, "href": f"{again_link(run.team.slug, run.pk)}#id_git_url"}
+    return None
+
+
+def keeping_of(seen: RunSeen, now: datetime) -> Link | None:
+    """Where its GPUs are asked for again while a run has GPUs that are no longer held; None for any other."""
+    run = seen.run
+    if seen.stop_at is None or run.flavor is None:
+        return None
+    href = ask_for(run.flavor.key, run.gpus, run.tenancy, now)
+    return {"label": f"Ask for {gpus(run.gpus, run.flavor.kind)}", "href": href}
+
+
 def figures_of(run: Run, now: datetime) -> list[Figure]:
     """A run in numbers."""
     product = run.flavor.kind if run.flavor else "GPU"
@@ -191,8 +210,9 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
     )
 
 
-def story_of(run: Run, *, sent_back_at: datetime | None = None) -> list[Entry]:
-    """What happened to a run, and what comes; `sent_back_at` is when its queue stopped it, until it starts again."""
+def story_of(seen: RunSeen) -> list[Entry]:
+    """What happened to a run, and what comes."""
+    run = seen.run
     found = [
         entry_of("past", "Submitted", run.created_at, who=run.requester.name),
     ]
@@ -204,9 +224,11 @@ def story_of(run: Run, *, sent_back_at: datetime | None = None) -> list[Entry]:
         found.append(entry_of("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
     if run.is_over:
         return [*found, entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
-    if sent_back_at is not None:
-        found.append(entry_of("past", "Sent back to the line by its queue", sent_back_at))
+    if seen.sent_back_at is not None:
+        found.append(entry_of("past", "Sent back to the line by its queue", seen.sent_back_at))
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
+    if seen.stop_at is not None:
+        found.append(entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at))
     if run.limit_seconds and run.running_since is not None:
         found.append(
             entry_of(

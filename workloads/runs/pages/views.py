@@ -93,6 +93,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
     seen = seen_run(found, by=user, now=now)
+    is_member = found.team_id in user.team_ids
     may_stop = actions.may_stop(found.team_id, user)
     pod = next((one for one in seen.pods if one.name == request.GET.get("pod")), None)
     chosen = pod or next(iter(seen.pods), None)
@@ -104,10 +105,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": page.waiting_of(seen.why, found, now),
         "figures": page.figures_of(found, now),
         "busy": page.busy_of_page(found, now),
-        "story": page.story_of(found, sent_back_at=seen.sent_back_at),
+        "story": page.story_of(seen),
+        "mending": page.mending_of(found) if is_member else None,
+        "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),
-        "is_member": found.team_id in user.team_ids,
+        "is_member": is_member,
         "may_stop": may_stop and not found.is_over and found.stop_asked_at is None,
         "may_read": may_stop,
         "again": again_link(found.team.slug, found.pk),
