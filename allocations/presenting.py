@@ -22,8 +22,8 @@ class Effect:
     freed: str
     until: str
     rest: str
-    in_use: str
     button: str
+    in_use: str = ""
 
 
 def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:

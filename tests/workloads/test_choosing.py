@@ -246,4 +246,4 @@ def test_the_cards_ask_as_often_for_many_profiles_as_for_few(
     browser.force_login(ada)
     with CaptureQueriesContext(connection) as captured:
         browser.get("/teams/vision/notebooks")
-    assert len(captured) == 14
+    assert len(captured) == 15
