@@ -29,10 +29,11 @@ demo-check: ## play the main job against a demo of its own, step by step
 	@scripts/venv.sh sandbox
 	@exec .venv/bin/python -m scripts.demo_check
 
+# One process more than there are cores where two are: while a test waits for a server of its own, another one goes on.
 test: ## every quick test, on a PostgreSQL and a Redis of its own
 	@scripts/venv.sh dev
 	@scripts/services.sh
-	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
+	@exec .venv/bin/python -m pytest -n 3 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
 
 test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, walks through all pages
 	@scripts/venv.sh dev

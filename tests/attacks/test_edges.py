@@ -42,6 +42,7 @@ def cursor(*parts: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
 
 
+@pytest.mark.slow
 def test_no_crafted_cursor_of_any_list_is_a_server_error(here: World) -> None:
     caller = Caller(here.people["platform_lead"])
     for name, field in LISTS.items():

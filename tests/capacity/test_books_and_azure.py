@@ -196,7 +196,7 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield site(azure)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 def test_books_and_azure_agree(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _walked(here, seed, monkeypatch)
 

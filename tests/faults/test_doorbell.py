@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.faults.running import ROOT
 from tests.services import environment
 
@@ -12,6 +14,7 @@ SAY = (
 )
 
 
+@pytest.mark.slow
 def test_every_process_of_the_portal_rings_the_broker_that_the_settings_name() -> None:
     # A process that never loads the project's Celery app would ring on amqp://localhost, and nobody would notice:
     # the sweep finds the tenancy two seconds later.

@@ -29,6 +29,7 @@ def test_its_own_tests_pass_where_jupyterhub_is() -> None:
     assert "OK" in done.stderr
 
 
+@pytest.mark.slow
 def test_pip_makes_a_wheel_of_it_that_brings_nothing_else(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -207,6 +207,7 @@ def test_every_document_comes_back_from_kubespawner_as_it_was(document: Document
     assert document_of(profile_of(whole)) == whole
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(DOCUMENTS, min_size=1, max_size=4, unique_by=lambda one: one.slug))
 def test_every_file_comes_back_as_it_was(documents: list[Document]) -> None:

@@ -47,6 +47,7 @@ def test_every_task_takes_numbers_of_rows_alone_as_messages_hold_nothing_else() 
     assert wrong == {}
 
 
+@pytest.mark.slow
 def test_a_worker_knows_every_task_of_the_clock() -> None:
     # In a process of its own: tests import tasks that a worker would have to find.
     code = (

@@ -257,6 +257,7 @@ def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
     assert "Elsewhere does not answer" in text(client, "/")
 
 
+@pytest.mark.slow
 def test_fifty_rows_cost_no_more_queries_than_five(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:

@@ -29,6 +29,7 @@ def test_it_imports_what_it_declares_and_is_written_for_its_oldest_python() -> N
     assert project["requires-python"] == ">=3.9"
 
 
+@pytest.mark.slow
 def test_it_installs_by_itself_and_runs_without_the_portal(tmp_path: Path) -> None:
     shutil.copytree(
         FOLDER, tmp_path / "qm", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info")

@@ -104,6 +104,7 @@ def test_files_with_secrets_are_private(tmp_path: Path) -> None:
     assert {"sandbox.json", "credentials.json", "server-key.pem", "entra-signing-key.pem"} <= set(modes)
 
 
+@pytest.mark.slow
 def test_a_restart_keeps_state_secrets_and_certificates(tmp_path: Path) -> None:
     with started(tmp_path) as first:
         server = first["kubernetes"]["dev-eastus"]["server"]

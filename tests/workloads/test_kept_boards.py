@@ -542,6 +542,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_another_process_sees_each_change_at_its_next_view_and_shares_what_was_explained(
     transactional_db: None, tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ def until(run: Run, state: str) -> None:
     wait_until(reached, what=f"{run.name} to be {state}")
 
 
+@pytest.mark.slow
 def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -> None:
     """The whole of it: the first runs, the second waits with a reason, runs, is stopped, and nothing is left."""
     with watching(gangs.kubernetes):
@@ -234,6 +235,7 @@ def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> No
         assert before["start"]["detail"].startswith("0 of your 4 × A100 are free now.")
 
 
+@pytest.mark.slow
 def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
