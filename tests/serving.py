@@ -51,3 +51,5 @@ def _bury(thread: threading.Thread) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+    # What lives now lives on for most of the run: the next one looks only at what is newer.
+    gc.freeze()
