@@ -59,10 +59,13 @@ def _in_use(allocation: Allocation, left: int, *, now: datetime) -> str:
     if tenancy is None or flavor is None or tenancy.used is None or tenancy.used_at is None:
         return ""
     used = int(tenancy.used.get(flavor.name, 0))
-    seen = f"Work in {tenancy.namespace} used {gpus(used, flavor.kind)} on {moment(tenancy.used_at, now)}."
+    when = moment(tenancy.used_at, now)
+    if not used:
+        return f"No work in {tenancy.namespace} used {flavor.kind} on {when}."
+    seen = f"Work in {tenancy.namespace} used {gpus(used, flavor.kind)} on {when}."
     allowed = left + left * tenancy.cluster.borrow_percent // 100
     if used <= allowed:
-        return f"{seen} None of it has to stop." if used else seen
+        return f"{seen} None of it has to stop."
     is_written_to = tenancy.cluster.is_written_to
     terms = allocation.terms if is_written_to else allocation.terms.where_nothing_is_stopped()
     return f"{seen} That is {gpus(used - allowed)} too much. {fate_at(terms.stop_at(now), now=now)}"

@@ -49,7 +49,7 @@ def test_it_shows_the_effect_before_anything_is_done(page: Client, held: Allocat
 @pytest.mark.parametrize(
     ("used", "when_over", "said"),
     [
-        (0, "stop", "used 0 × A100 on"),
+        (0, "stop", "No work in qm-vision-main"),
         (1, "stop", "None of it has to stop."),
         (2, "finish", "That is 1 GPU too much. It may finish, while nobody else wants the GPUs."),
         (2, "stop", "That is 1 GPU too much. What is too much is stopped at once"),

@@ -255,9 +255,12 @@ def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(watched: Wa
     left = Leftover.objects.create(allocation=ended, running=work, **usual)
     shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     assert "no longer held" not in shown
+    # Its time limit of an hour ends it before.
     Leftover.objects.filter(pk=left.pk).update(stop_at=now + timedelta(hours=2))
+    assert "no longer held" not in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    Leftover.objects.filter(pk=left.pk).update(stop_at=now + timedelta(minutes=30))
     shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
-    assert "Its GPUs are no longer held: it is stopped" in shown
+    assert "Its GPUs are no longer held: it is stopped on" in shown
     assert "Stopped: its GPUs are no longer held" in shown
     assert "Ask for 2 × A100" in shown
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from accounts.models import User
 from allocations.use.words import stop_of
@@ -53,7 +53,7 @@ class RunSeen:
     """A run with its reason and pods; `why` is None before it was sent and after its end.
 
     `sent_back_at` is when its queue stopped it, until it starts again; `stop_at` when it is stopped for GPUs that are
-    no longer held.
+    no longer held, before its time limit ends it.
     """
 
     run: Run
@@ -74,7 +74,7 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
             (one for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
         )
         seen = next((one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id), None)
-        stop_at = stop_of(run.tenancy_id, f"{run.main['kind']} {run.name}") if found and found.held else None
+        stop_at = _stop_of(run) if found and found.held else None
     return RunSeen(
         run=run,
         why=found.why if found is not None else None,
@@ -83,6 +83,13 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
         sent_back_at=found.sent_back_at if found is not None else None,
         stop_at=stop_at,
     )
+
+
+def _stop_of(run: Run) -> datetime | None:
+    at = stop_of(run.tenancy_id, f"{run.main['kind']} {run.name}")
+    if at is None or run.running_since is None or run.limit_seconds is None:
+        return at
+    return at if at < run.running_since + timedelta(seconds=run.limit_seconds) else None
 
 
 def pods_of(run: Run) -> list[PodSeen]:
