@@ -74,7 +74,6 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
 
 def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: datetime) -> Block:
     line = one.line
-    stops = sum(each.may_be_stopped for each in line.running)
     return Block(
         team=one.team,
         namespace=one.namespace,
@@ -87,7 +86,7 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
             for share in line.shares
         ],
         oldest=f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
-        stops=f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
+        stops=stops_of(line),
         running=[
             JobLine(job=each, gpus=_gpus(each, titles), priority=title_of(each.priority))
             for each in line.running[:MOST_JOBS]
@@ -102,6 +101,16 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
         ],
         more=max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
     )
+
+
+def stops_of(line: QueueLine) -> str:
+    """Which jobs run beyond what is guaranteed, and what may end them; empty where none does."""
+    stops = sum(each.may_be_stopped for each in line.running)
+    if not stops:
+        return ""
+    if line.borrowed > sum(one.over_quota for one in line.shares):
+        return f"{jobs(stops)} would stop if other teams called back what is borrowed."
+    return f"{jobs(stops)} {'runs' if stops == 1 else 'run'} on GPUs that are no longer held."
 
 
 def _gpus(one: Holder, titles: dict[str, str]) -> str:

@@ -16,7 +16,10 @@ from tests.calling import Caller
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from workloads.models import ClusterObject, Feed
+from workloads.observed import JobKey
 from workloads.queue_board import ClusterQueues, queues_of_cluster
+from workloads.queue_page import stops_of
+from workloads.queueing import Holder, QueueLine, Share
 
 
 @dataclass
@@ -155,3 +158,21 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(shar
     assert "has said nothing since" in shared.page(shared.watched.ada)
     Feed.objects.update(listed_at=None, silent_since=None)
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
+
+
+@pytest.mark.parametrize(
+    ("held", "limit", "said"),
+    [
+        (2, 0, ""),
+        (3, 1, "1 job would stop if other teams called back what is borrowed."),
+        (3, 0, "1 job runs on GPUs that are no longer held."),
+    ],
+)
+def test_what_runs_beyond_the_guarantee_is_borrowed_or_no_longer_held(
+    held: int, limit: int, said: str
+) -> None:
+    job = Holder(
+        key=JobKey("vision", "it"), gpus={"a100": 1}, priority=0, since=None, may_be_stopped=held > 2
+    )
+    share = Share(flavor="a100", guaranteed=2, held=held, limit=limit)
+    assert stops_of(QueueLine(shares=[share], running=[job], waiting=[])) == said
