@@ -187,6 +187,9 @@ def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
         until(run, "running")
     seen["running"] = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     assert "It is being sent to the cluster." in seen["submitted"]
+    # What is recorded of it is told at once, and what is not, such as its place, by looking.
+    assert f'data-live="run-{run.pk}"' in seen["submitted"]
+    assert 'hx-trigger="refresh, every 2s"' in seen["submitted"]
     assert "Running" in seen["running"]
     assert "Download" in seen["running"]
     words = {
