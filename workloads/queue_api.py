@@ -55,7 +55,7 @@ class QueueWaiterSerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField()
     since = serializers.DateTimeField(allow_null=True)
     fits = serializers.BooleanField(
-        help_text="False for one that asks for more than its queue can ever give: it does not start as it is."
+        help_text="False for one that asks for more than its queue has as it is: until that changes, it does not start."
     )
 
 

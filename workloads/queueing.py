@@ -54,7 +54,7 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiter:
-    """A job in the line of its queue; 1 is the head. What does not fit asks for more than the queue can ever give."""
+    """A job in the line of its queue; 1 is the head. What does not fit asks for more than the queue has."""
 
     key: JobKey
     position: int

@@ -160,6 +160,22 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(shar
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
 
 
+def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(watched: Watched) -> None:
+    watched.job("never", gpus=16)
+    page = Client()
+    page.force_login(watched.ada)
+
+    def shown() -> str:
+        return page.get(f"/clusters/{watched.cluster.name}/queue").content.decode()
+
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        wait_until(lambda: "Larger than its queue" in shown(), what="the job")
+    assert "Number 1" in shown()
+    [mine] = Caller(watched.ada).get("queues/training/").json()["teams"]
+    assert [(one["name"], one["position"], one["fits"]) for one in mine["waiting"]] == [("never", 1, False)]
+
+
 @pytest.mark.parametrize(
     ("held", "limit", "said"),
     [
