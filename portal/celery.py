@@ -33,7 +33,7 @@ class OneTask(Task):
             raise RuntimeError("out of memory") from error
 
 
-app = Celery("quartermaster", task_cls=OneTask)
+app = Celery("quartermaster", task_cls=OneTask, fixups=["portal.worker_connections:fixup"])
 app.config_from_object("portal.celery_config")
 # Of every installed app: a list of names would be forgotten when a package is added.
 app.autodiscover_tasks()

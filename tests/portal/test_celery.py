@@ -6,9 +6,12 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from celery.signals import worker_ready
+from django.db import connection
 
 import portal.celery
 from scripts.packages import ROOT
@@ -60,3 +63,21 @@ def test_a_worker_knows_every_task_of_the_clock() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_eager", [False, True])
+def test_a_connection_is_given_back_after_a_task_and_its_pool_stays(
+    is_eager: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [fixup] = portal.celery.app._fixups
+    task, worker = SimpleNamespace(request=SimpleNamespace(is_eager=is_eager)), fixup.worker_fixup
+    monkeypatch.setattr(worker, "worker", SimpleNamespace(pool_cls="prefork"))
+    pooled: Any = connection
+    pooled.ensure_connection()
+    pool = pooled.pool
+    worker.on_task_postrun(task)
+    assert (pooled.connection is None) is not is_eager
+    worker.on_task_prerun(task)
+    pooled.ensure_connection()
+    assert pooled.pool is pool
