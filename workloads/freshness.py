@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster
+from ui.amounts import moment
 from workloads.models import Feed
 from workloads.watching.kept import kinds_of
 
@@ -31,6 +32,12 @@ class Seen:
     def is_listened_to(self) -> bool:
         """Whether what is copied is how things are now."""
         return self.is_known and self.silent_since is None
+
+    def silence(self, now: datetime) -> str:
+        """Since when the cluster is silent, as the beginning of a sentence; empty where it is not."""
+        if self.silent_since is None:
+            return ""
+        return f"{self.cluster.title} has said nothing since {moment(self.silent_since, now)}"
 
 
 def seen_of(cluster: Cluster, now: datetime) -> Seen:

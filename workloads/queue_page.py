@@ -14,7 +14,7 @@ from accounts.models import Team
 from fleet.models import Cluster
 from fleet.names import profile_of
 from provisioning.desired.priorities import title_of
-from ui.amounts import gpus, jobs, moment, span
+from ui.amounts import gpus, jobs, span
 from workloads.queue_board import Others, TeamLine, queues_of_cluster
 from workloads.queueing import Holder, QueueLine, Waiter
 from workloads.reasons.words import gpu_words
@@ -55,7 +55,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     found = queues_of_cluster(cluster, by=user, now=now)
     titles = {one.name: one.kind for one in found.flavors}
     sliced = {one.name for one in found.flavors if profile_of(one.resource)}
-    since = found.seen.silent_since
+    silence = found.seen.silence(now)
     context = {
         "cluster": cluster,
         "rooms": [
@@ -64,10 +64,8 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
         ],
         "teams": [_block(one, titles, sliced, now) for one in found.teams],
         "others": _others(found.others, now, has_slices=bool(sliced)),
-        "silent": f"{cluster.title} has said nothing since {moment(since, now)}: what you see is from then."
-        if since
-        else "",
-        "is_unread": not found.seen.is_known and since is None,
+        "silent": f"{silence}: what you see is from then." if silence else "",
+        "is_unread": not found.seen.is_known and not silence,
     }
     return render(request, "workloads/queue.html", context)
 

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.current_user import visible_team, visitor
 from accounts.models import Team
-from ui.amounts import moment
 from ui.words import isolate
 from web.refusals import NoRight, Refused
 from workloads.board import work_of_team
@@ -120,7 +119,5 @@ def _is_of(state: State, tab: str) -> bool:
 
 
 def _note(seen: Seen, now: Any) -> str:
-    if seen.silent_since is None:
-        return ""
-    title, since = seen.cluster.title, moment(seen.silent_since, now)
-    return f"{title} has said nothing since {since}: what you see of it is from then."
+    silence = seen.silence(now)
+    return f"{silence}: what you see of it is from then." if silence else ""

@@ -196,7 +196,9 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield site(azure)
 
 
-@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_books_and_azure_agree(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     _walked(here, seed, monkeypatch)
 

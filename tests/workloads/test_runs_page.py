@@ -229,6 +229,7 @@ def test_one_that_is_over_says_how_and_renews_itself_no_more(watched: Watched, s
     assert "every 2s" not in shown.content.decode()
     assert "Stop the run" not in buttons(shown)
     assert ('id="logs"' in shown.content.decode()) == (state != "refused")
+    assert ("Change it and submit it again" in page(shown).words) == (state == "refused")
     # Its pods are gone, and its log with them.
     assert "Download" not in shown.content.decode()
 

@@ -245,12 +245,9 @@ def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
 
 def silence_notice_of(seen: Seen, now: datetime) -> str:
     """That a cluster is silent, and what this means for what its profiles say; empty where it is not."""
-    if seen.silent_since is None:
-        return ""
-    return (
-        f"{seen.cluster.title} has said nothing since {moment(seen.silent_since, now)}: which GPUs are free is from "
-        "then, and what you launch waits until it answers."
-    )
+    silence = seen.silence(now)
+    means = "which GPUs are free is from then, and what you launch waits until it answers."
+    return f"{silence}: {means}" if silence else ""
 
 
 def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:

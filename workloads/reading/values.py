@@ -26,11 +26,8 @@ def part(found: object, *path: str) -> Object:
 
 def items(found: object, *path: str) -> Sequence[Object]:
     """The mappings in the list at this path; what is no mapping is left out."""
-    value: object = found
-    for name in path:
-        if not isinstance(value, MAPPING):
-            return ()
-        value = value.get(name)
+    *way, last = path
+    value = part(found, *way).get(last)
     # Most lists are absent, and asking what they are takes longer than to see that.
     if not value or not isinstance(value, (list, tuple)):
         return ()

@@ -9,7 +9,7 @@ from typing import Any
 from fleet.names import profile_of
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
-from ui.amounts import moment, span
+from ui.amounts import span
 from ui.parts import Verdict
 from workloads.estimating import Estimate, history_of
 from workloads.freshness import seen_of
@@ -94,14 +94,13 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
     else:
         seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests))
         found = start_of(plan.gpus, plan.pool, seen)
-    since = seen_of(tenancy.cluster, now).silent_since
-    if since is None:
+    silence = seen_of(tenancy.cluster, now).silence(now)
+    if not silence:
         return found
-    silent = f"{tenancy.cluster.title} has said nothing since {moment(since, now)}."
     return {
         "tone": "waiting",
         "sentence": "It is sent when the cluster answers again",
-        "detail": f"{silent} What was known then: {found['detail']}",
+        "detail": f"{silence}. What was known then: {found['detail']}",
         "rules": [],
     }
 
