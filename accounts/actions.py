@@ -12,7 +12,15 @@ from django.utils import timezone
 
 from accounts.cost_centres.models import CostCentre
 from accounts.directory.models import AccessLoss
-from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
+from accounts.models import (
+    ApiToken,
+    GroupHeld,
+    Membership,
+    Project,
+    RoleHeld,
+    Team,
+    User,
+)
 from accounts.roles import Permission, Role, roles_from
 from accounts.tokens.models import SCOPES
 from audit.actors import PORTAL, Actor
@@ -33,7 +41,11 @@ def groups_from(claims: Claims, graph: Graph) -> list[str]:
 
     Raises ConnectorError when Graph does not answer: sign-in then fails rather than guess at rights.
     """
-    return sorted(graph.groups_of(claims.oid)) if claims.groups_overage else sorted(claims.groups)
+    return (
+        sorted(graph.groups_of(claims.oid))
+        if claims.groups_overage
+        else sorted(claims.groups)
+    )
 
 
 def object_ids(groups: Iterable[str]) -> list[str]:
@@ -46,7 +58,9 @@ def object_ids(groups: Iterable[str]) -> list[str]:
 
 
 @transaction.atomic
-def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: str = "") -> User:
+def take_over(
+    claims: Claims, *, groups: Iterable[str], now: datetime, address: str = ""
+) -> User:
     """Create or refresh the account of a person whose token was checked, with their roles and memberships.
 
     `address` is the directory's: a member's token names one only where the application was told to ask for it.
@@ -64,7 +78,9 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: 
         },
     )
     hold_groups(user, known)
-    wanted = roles_from(app_roles=claims.roles, groups=known, role_groups=settings.ENV.role_groups)
+    wanted = roles_from(
+        app_roles=claims.roles, groups=known, role_groups=settings.ENV.role_groups
+    )
     user.roles_held.exclude(role__in=wanted).delete()
     for role in wanted:
         RoleHeld.objects.get_or_create(user=user, role=role)
@@ -73,7 +89,9 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: 
 
 
 @transaction.atomic
-def take_over_seat(person: Person, *, roles: Iterable[Role], groups: Iterable[str]) -> User:
+def take_over_seat(
+    person: Person, *, roles: Iterable[Role], groups: Iterable[str]
+) -> User:
     """Make sure that somebody whose seat it is, as the directory says, has an account with the seat's role or group.
 
     Who never signed in gets one, so that notices reach them and they are the same person when they sign in. Nothing is
@@ -95,7 +113,9 @@ def take_over_seat(person: Person, *, roles: Iterable[Role], groups: Iterable[st
     hold_groups(user, known, only=False)
     if is_new and not given:
         given = [Role.DATA_SCIENTIST]
-    RoleHeld.objects.bulk_create([RoleHeld(user=user, role=role) for role in given], ignore_conflicts=True)
+    RoleHeld.objects.bulk_create(
+        [RoleHeld(user=user, role=role) for role in given], ignore_conflicts=True
+    )
     if is_new or given:
         record(
             Kind.SEAT_FILLED,
@@ -111,7 +131,12 @@ def take_over_seat(person: Person, *, roles: Iterable[Role], groups: Iterable[st
 @transaction.atomic
 def signed_in(user: User) -> None:
     """Note in the audit log that somebody signed in."""
-    record(Kind.SIGNED_IN, actor=user.as_actor(), subject=("person", user.pk), roles=sorted(user.roles))
+    record(
+        Kind.SIGNED_IN,
+        actor=user.as_actor(),
+        subject=("person", user.pk),
+        roles=sorted(user.roles),
+    )
 
 
 @transaction.atomic
@@ -133,12 +158,21 @@ def check_cost_centre(text: str) -> str:
 
 def name_cost_centre(code: str, *, now: datetime) -> None:
     """List a cost centre that a team names, to be confirmed; another team may name the same one at this moment."""
-    CostCentre.objects.bulk_create([CostCentre(code=code, created_at=now)], ignore_conflicts=True)
+    CostCentre.objects.bulk_create(
+        [CostCentre(code=code, created_at=now)], ignore_conflicts=True
+    )
 
 
 @transaction.atomic
 def create_team(
-    *, name: str, slug: str, entra_group: str, entra_group_name: str, cost_centre: str, project: str, by: User
+    *,
+    name: str,
+    slug: str,
+    entra_group: str,
+    entra_group_name: str,
+    cost_centre: str,
+    project: str,
+    by: User,
 ) -> tuple[Team, Project]:
     """Create a team with its first project; who already signed in with its group is a member at once.
 
@@ -147,11 +181,18 @@ def create_team(
     cost_centre = check_cost_centre(cost_centre)
     if Team.objects.filter(entra_group=entra_group).exists():
         raise Conflict(
-            "This group has a team already. Ask its members.", code="group_taken", field="entra_group"
+            "This group has a team already. Ask its members.",
+            code="group_taken",
+            field="entra_group",
         )
-    if Team.objects.filter(name__iexact=name).exists() or Team.objects.filter(slug=slug).exists():
+    if (
+        Team.objects.filter(name__iexact=name).exists()
+        or Team.objects.filter(slug=slug).exists()
+    ):
         raise Conflict(
-            "There is a team of this name already. Choose another.", code="name_taken", field="name"
+            "There is a team of this name already. Choose another.",
+            code="name_taken",
+            field="name",
         )
     try:
         with transaction.atomic():
@@ -165,7 +206,9 @@ def create_team(
             )
     except IntegrityError as error:
         raise Conflict(
-            "Somebody took this name or group a moment ago.", code="name_taken", field="name"
+            "Somebody took this name or group a moment ago.",
+            code="name_taken",
+            field="name",
         ) from error
     team.refresh_from_db()
     name_cost_centre(cost_centre, now=team.created_at)
@@ -186,16 +229,28 @@ def create_team(
 
 @transaction.atomic
 def create_token(
-    *, user: User, name: str, scope: str, days: int, now: datetime, parent: ApiToken | None = None
+    *,
+    user: User,
+    name: str,
+    scope: str,
+    days: int,
+    now: datetime,
+    parent: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
     """Create a personal token; the second value is the secret, which cannot be shown again.
 
     One that a `parent` makes may do no more than that one, and ends with it.
     """
     if not 1 <= days <= LONGEST_TOKEN_DAYS:
-        raise BadInput(f"A token lives 1 to {LONGEST_TOKEN_DAYS} days.", code="out_of_range", field="days")
+        raise BadInput(
+            f"A token lives 1 to {LONGEST_TOKEN_DAYS} days.",
+            code="out_of_range",
+            field="days",
+        )
     if user.tokens.usable(now).count() >= MOST_TOKENS:
-        raise Conflict(f"You have {MOST_TOKENS} tokens. Revoke one first.", code="too_many")
+        raise Conflict(
+            f"You have {MOST_TOKENS} tokens. Revoke one first.", code="too_many"
+        )
     prefix, secret = ApiToken.new_secret()
     token = ApiToken(
         user=user,
@@ -226,9 +281,15 @@ def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
     locked = ApiToken.objects.usable(now).select_for_update(of=("self",), no_key=True)
     current = locked.filter(pk=parent.pk).first()
     if current is None:
-        raise NoRight("The token that would make this one is revoked or has expired.", code="token_over")
+        raise NoRight(
+            "The token that would make this one is revoked or has expired.",
+            code="token_over",
+        )
     if SCOPES.index(token.scope) > SCOPES.index(current.scope):
-        raise NoRight("A token makes no token that may do more than itself.", code="wider_than_its_maker")
+        raise NoRight(
+            "A token makes no token that may do more than itself.",
+            code="wider_than_its_maker",
+        )
     if token.expires_at - current.expires_at >= timedelta(days=1):
         raise BadInput(
             f"A token makes no token that outlives it: it ends on {current.expires_at:%Y-%m-%d}.",
@@ -248,7 +309,11 @@ def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
     for each in ended:
         maker = token.prefix if each.pk != token.pk else None
         record(
-            Kind.TOKEN_REVOKED, actor=actor, subject=("token", each.prefix), name=each.name, with_token=maker
+            Kind.TOKEN_REVOKED,
+            actor=actor,
+            subject=("token", each.prefix),
+            name=each.name,
+            with_token=maker,
         )
 
 
@@ -261,7 +326,9 @@ def _end_tokens(generation: list[ApiToken], *, now: datetime) -> list[ApiToken]:
     ended: list[ApiToken] = []
     while generation:
         for token in generation:
-            ended += [token] * ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
+            ended += [token] * ApiToken.objects.filter(
+                pk=token.pk, revoked_at=None
+            ).update(revoked_at=now)
         generation = list(ApiToken.objects.filter(parent__in=generation).order_by("pk"))
     return ended
 
@@ -270,7 +337,12 @@ def suspend_tokens(user: User, loss: AccessLoss) -> None:
     """Let none of a person's tokens work until what they lost comes back; inside the transaction of the loss."""
     for token in user.tokens.filter(revoked_at=None, suspended_by=None).order_by("pk"):
         ApiToken.objects.filter(pk=token.pk).update(suspended_by=loss)
-        record(Kind.TOKEN_SUSPENDED, actor=PORTAL, subject=("token", token.prefix), name=token.name)
+        record(
+            Kind.TOKEN_SUSPENDED,
+            actor=PORTAL,
+            subject=("token", token.prefix),
+            name=token.name,
+        )
 
 
 def hold_groups(user: User, groups: Iterable[str], *, only: bool = True) -> None:
@@ -291,7 +363,9 @@ def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
     Raises NoRight for everybody but platform leads, BadInput for what is no tier.
     """
     if not by.may(Permission.MANAGE_TIERS):
-        raise NoRight("Only platform leads set a team's tier.", code="not_a_platform_lead")
+        raise NoRight(
+            "Only platform leads set a team's tier.", code="not_a_platform_lead"
+        )
     if tier not in Team.Tier.values:
         words = ", ".join(Team.Tier.values)
         raise BadInput(f"Choose one of: {words}.", code="unknown_tier", field="tier")
@@ -315,7 +389,9 @@ def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
 def join_teams(user: User, groups: list[str], *, lead: bool) -> None:
     """Make memberships equal to the person's groups; the part in a team that stays is kept."""
     user.memberships.exclude(team__entra_group__in=groups).delete()
-    for team in Team.objects.filter(entra_group__in=groups).exclude(memberships__user=user):
+    for team in Team.objects.filter(entra_group__in=groups).exclude(
+        memberships__user=user
+    ):
         _join(team, user, lead=lead or user.pk in (team.owner_id, team.created_by_id))
 
 
@@ -323,10 +399,18 @@ def members_by_group(team: Team) -> None:
     """Make a team's members those who are in its group, as the directory last said; a part that stays is kept."""
     there = GroupHeld.objects.filter(group=team.entra_group).values("user")
     team.memberships.exclude(user__in=there).delete()
-    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related("roles_held"):
-        _join(team, user, lead=user.pk == team.accountable.pk or Role.TEAM_LEAD in user.roles)
+    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related(
+        "roles_held"
+    ):
+        _join(
+            team,
+            user,
+            lead=user.pk == team.accountable.pk or Role.TEAM_LEAD in user.roles,
+        )
 
 
 def _join(team: Team, user: User, *, lead: bool) -> None:
     part = Membership.Part.LEAD if lead else Membership.Part.MEMBER
-    Membership.objects.get_or_create(team=team, user=user, defaults={"part": part, "since": timezone.now()})
+    Membership.objects.get_or_create(
+        team=team, user=user, defaults={"part": part, "since": timezone.now()}
+    )

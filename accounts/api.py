@@ -58,7 +58,9 @@ class MeSerializer(OutputSerializer[User]):
 
     def get_permissions(self, user: User) -> list[str]:
         """What the roles allow beyond being a member of teams."""
-        return sorted(permission.value for permission in HOLDERS if user.may(permission))
+        return sorted(
+            permission.value for permission in HOLDERS if user.may(permission)
+        )
 
 
 class TeamSerializer(TeamNameSerializer):
@@ -68,7 +70,9 @@ class TeamSerializer(TeamNameSerializer):
     tier = serializers.ChoiceField(choices=Team.Tier.choices)
     entra_group = serializers.UUIDField()
     entra_group_name = serializers.CharField()
-    owner = PersonSerializer(source="accountable", help_text="Who answers for the team.")
+    owner = PersonSerializer(
+        source="accountable", help_text="Who answers for the team."
+    )
     projects = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
 
@@ -118,7 +122,9 @@ class WantedTokenSerializer(StrictSerializer):
 
     name = Text(max_length=60, help_text="What will use it.")
     scope = Choice(choices=ApiToken.Scope.choices)
-    days = Integer(min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives.")
+    days = Integer(
+        min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives."
+    )
 
 
 class MeEndpoint(Endpoint):
@@ -129,7 +135,9 @@ class MeEndpoint(Endpoint):
     @extend_schema(operation_id="me", responses=MeSerializer)
     def list(self, request: Request) -> Response:
         """Who calls, with roles, permissions and teams."""
-        user = User.objects.prefetch_related("roles_held", "memberships__team").get(pk=self.caller.pk)
+        user = User.objects.prefetch_related("roles_held", "memberships__team").get(
+            pk=self.caller.pk
+        )
         return Response(self.shown(user, MeSerializer))
 
 
@@ -144,7 +152,9 @@ class TeamReadEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoin
 
     def get_queryset(self) -> QuerySet[Team]:
         """One's own teams; every team for leads and auditors."""
-        rows = Team.objects.visible_to(self.request.user).select_related("owner", "created_by")
+        rows = Team.objects.visible_to(self.request.user).select_related(
+            "owner", "created_by"
+        )
         return rows.prefetch_related("projects")
 
     @extend_schema(responses=MemberSerializer(many=True))
@@ -170,7 +180,9 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """Nobody sees another's tokens."""
-        return ApiToken.objects.filter(user__pk=self.request.user.pk or 0).select_related("parent")
+        return ApiToken.objects.filter(
+            user__pk=self.request.user.pk or 0
+        ).select_related("parent")
 
     @extend_schema(request=WantedTokenSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
@@ -178,7 +190,9 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
         wanted = self.body(WantedTokenSerializer)
         return replay.answer_once(request, lambda: self._make(wanted))
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is revoked.")})
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It is revoked.")}
+    )
     def destroy(self, request: Request, prefix: str) -> Response:
         """Revoke a token; doing so again changes nothing."""
         actions.revoke_token(self.get_object(), by=self.caller, now=timezone.now())
@@ -187,10 +201,13 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:
         if self.token is None:
             raise NoRight(
-                "Make personal tokens in the portal, or with a personal token.", code="not_with_this_token"
+                "Make personal tokens in the portal, or with a personal token.",
+                code="not_with_this_token",
             )
         token, secret = actions.create_token(
             user=self.caller, now=timezone.now(), parent=self.token, **wanted
         )
         seen = self.shown(token, TokenSerializer)
-        return replay.Answer(seen | {"secret": secret}, 201, kept=seen | {"secret": None})
+        return replay.Answer(
+            seen | {"secret": secret}, 201, kept=seen | {"secret": None}
+        )

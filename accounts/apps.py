@@ -9,6 +9,10 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Have every sign-in start the session's clocks."""
-        from accounts.sessions import begin_at_sign_in  # models and settings are ready only now
+        from accounts.sessions import (
+            begin_at_sign_in,
+        )  # models and settings are ready only now
 
-        user_logged_in.connect(begin_at_sign_in, dispatch_uid="accounts.sessions.begin_at_sign_in")
+        user_logged_in.connect(
+            begin_at_sign_in, dispatch_uid="accounts.sessions.begin_at_sign_in"
+        )

@@ -99,7 +99,11 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 def _by_token(secret: str) -> tuple[User, ApiToken]:
     now = timezone.now()
-    rows = ApiToken.objects.usable(now).select_related("user").prefetch_related("user__roles_held")
+    rows = (
+        ApiToken.objects.usable(now)
+        .select_related("user")
+        .prefetch_related("user__roles_held")
+    )
     token = rows.filter(digest=ApiToken.hash_of(secret)).first()
     if token is None:
         raise AuthenticationFailed("This token is unknown, expired or revoked.")
@@ -116,8 +120,14 @@ def _by_entra(secret: str) -> tuple[User, EntraToken]:
     except TemporaryError as error:
         raise DirectoryAway from error
     except PermanentError as error:
-        raise AuthenticationFailed("This token is not one of ours or has expired.") from error
-    user = User.objects.prefetch_related("roles_held").filter(oid=claims.oid, is_active=True).first()
+        raise AuthenticationFailed(
+            "This token is not one of ours or has expired."
+        ) from error
+    user = (
+        User.objects.prefetch_related("roles_held")
+        .filter(oid=claims.oid, is_active=True)
+        .first()
+    )
     # Without a role, the directory has blocked the account since the token was made.
     if user is None or user.signed_in_at is None or claims.app_only or not user.roles:
         raise AuthenticationFailed("Sign in to the portal once before you use its API.")

@@ -23,12 +23,22 @@ class EntraBackend(BaseBackend):
         person is in any team, stands in for anybody and is asked to: most are asked for nothing more then.
         """
         silent = Subquery(Contact.objects.silent_since()[:1])
-        lent = Exists(Delegation.objects.in_force(timezone.now()).filter(to=OuterRef("pk")))
-        asked = Exists(Delegation.objects.invited(timezone.now()).filter(to=OuterRef("pk")))
+        lent = Exists(
+            Delegation.objects.in_force(timezone.now()).filter(to=OuterRef("pk"))
+        )
+        asked = Exists(
+            Delegation.objects.invited(timezone.now()).filter(to=OuterRef("pk"))
+        )
         joined = Exists(Membership.objects.filter(user=OuterRef("pk")))
         people = User.objects.filter(pk=user_id, is_active=True)
         rows = list(
-            people.annotate(role=F("roles_held__role"), silent=silent, lent=lent, asked=asked, joined=joined)
+            people.annotate(
+                role=F("roles_held__role"),
+                silent=silent,
+                lent=lent,
+                asked=asked,
+                joined=joined,
+            )
         )
         if not rows:
             return None

@@ -22,8 +22,12 @@ class ContactQuerySet(models.QuerySet["Contact"]):
         if not self.filter(pk=1).exists():
             self.bulk_create([self.model(pk=1)], ignore_conflicts=True)
         older = models.Q(answered_at=None) | models.Q(answered_at__lt=now)
-        since = Coalesce("failing_since", models.Value(now), output_field=models.DateTimeField())
-        self.filter(older, pk=1).update(failed_at=now, failing_since=since, error=error[:300])
+        since = Coalesce(
+            "failing_since", models.Value(now), output_field=models.DateTimeField()
+        )
+        self.filter(older, pk=1).update(
+            failed_at=now, failing_since=since, error=error[:300]
+        )
 
     def failing(self) -> Self:
         """The row while the last contact failed."""
@@ -31,7 +35,9 @@ class ContactQuerySet(models.QuerySet["Contact"]):
 
     def silent_since(self) -> "models.QuerySet[Contact, datetime]":
         """The moment since when nothing was heard, while the last contact failed; no row otherwise."""
-        return self.failing().values_list(Coalesce("answered_at", "failing_since"), flat=True)
+        return self.failing().values_list(
+            Coalesce("answered_at", "failing_since"), flat=True
+        )
 
 
 class Contact(models.Model):
@@ -45,7 +51,11 @@ class Contact(models.Model):
     objects = ContactQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(pk=1), name="there_is_one_directory")]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(pk=1), name="there_is_one_directory"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"answered {self.answered_at}"

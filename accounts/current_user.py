@@ -10,7 +10,13 @@ from django.shortcuts import get_object_or_404
 from accounts.models import Team, User
 from web.refusals import BadDocument, NoRight, Refused, Sort
 
-STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412, Sort.AWAY: 503}
+STATUS = {
+    Sort.INPUT: 422,
+    Sort.RIGHTS: 403,
+    Sort.CONFLICT: 409,
+    Sort.STALE: 412,
+    Sort.AWAY: 503,
+}
 
 
 def visitor(request: HttpRequest) -> User:
@@ -43,7 +49,9 @@ def sent(request: HttpRequest) -> QueryDict | None:
 
 def add_refusal(form: BaseForm, refusal: Refused) -> int:
     """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with."""
-    form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
+    form.add_error(
+        refusal.field if refusal.field in form.fields else None, refusal.message
+    )
     return STATUS[refusal.sort]
 
 
@@ -54,8 +62,12 @@ def add_document_refusal(
     if not isinstance(refusal, BadDocument):
         return [], add_refusal(form, refusal)
     many = len(refusal.problems)
-    form.add_error(field, f"{many} place{'s' if many > 1 else ''} in it cannot be taken.")
-    return [{"place": place, "what": what} for place, what in refusal.problems], STATUS[refusal.sort]
+    form.add_error(
+        field, f"{many} place{'s' if many > 1 else ''} in it cannot be taken."
+    )
+    return [{"place": place, "what": what} for place, what in refusal.problems], STATUS[
+        refusal.sort
+    ]
 
 
 def with_refusal(

@@ -41,7 +41,9 @@ class Endpoint(GenericViewSet[Any]):
         """The personal token that the call came with; None for an Entra token."""
         return self.request.auth if isinstance(self.request.auth, ApiToken) else None
 
-    def body(self, serializer: type[Serializer[Any]], *, partial: bool = False) -> dict[str, Any]:
+    def body(
+        self, serializer: type[Serializer[Any]], *, partial: bool = False
+    ) -> dict[str, Any]:
         """The checked values of the body; raises ValidationError naming the fields at fault."""
         read = serializer(data=self.request.data, partial=partial)
         read.is_valid(raise_exception=True)

@@ -12,10 +12,15 @@ class TokenForm(StrictForm):
     """A name to recognise it by, what it may do, and for how long."""
 
     name = forms.CharField(
-        label="Name", max_length=60, help_text="What will use it, such as “nightly training”."
+        label="Name",
+        max_length=60,
+        help_text="What will use it, such as “nightly training”.",
     )
     scope = forms.ChoiceField(
-        label="It may", choices=ApiToken.Scope.choices, initial=ApiToken.Scope.READ, widget=forms.RadioSelect
+        label="It may",
+        choices=ApiToken.Scope.choices,
+        initial=ApiToken.Scope.READ,
+        widget=forms.RadioSelect,
     )
     days = WholeNumberField(
         label="Days it lives",
@@ -34,7 +39,11 @@ class StandInForm(StrictForm):
         max_length=200,
         help_text="Their work address.",
         widget=forms.TextInput(
-            attrs={"list": "people", "autocomplete": "off", "placeholder": "name@example.com"}
+            attrs={
+                "list": "people",
+                "autocomplete": "off",
+                "placeholder": "name@example.com",
+            }
         ),
     )
     starts_at = MomentField(label="From", help_text="UTC.")
@@ -50,7 +59,9 @@ class StandInForm(StrictForm):
 class TierForm(StrictForm):
     """One of the tiers."""
 
-    tier = forms.ChoiceField(label="Tier", choices=Team.Tier.choices, widget=forms.RadioSelect)
+    tier = forms.ChoiceField(
+        label="Tier", choices=Team.Tier.choices, widget=forms.RadioSelect
+    )
 
 
 class CostCentreForm(StrictForm):

@@ -20,11 +20,20 @@ def new_key() -> str:
 
 def led_to(user: User, *, route: str, key: str, body: Mapping[str, str]) -> str:
     """The address that the same form led to when it came before; empty when it did not, or said something else."""
-    rows = Idempotency.objects.filter(user=user, route=route, key=key[:LONGEST_KEY], body_hash=_digest(body))
+    rows = Idempotency.objects.filter(
+        user=user, route=route, key=key[:LONGEST_KEY], body_hash=_digest(body)
+    )
     return rows.values_list("location", flat=True).first() or ""
 
 
-def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: Callable[[], str]) -> str:
+def once(
+    user: User,
+    *,
+    route: str,
+    key: str,
+    body: Mapping[str, str],
+    action: Callable[[], str],
+) -> str:
     """Do an action and remember the address it leads to; a repetition is led there and does nothing.
 
     An action that raises is not remembered. A repetition that is under way at the same moment waits for the first.
@@ -34,7 +43,9 @@ def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: C
     try:
         # Almost every key is new: the row itself finds out which is not, and waits for one that is being written.
         with transaction.atomic():
-            row = Idempotency.objects.create(user=user, route=route, key=key[:LONGEST_KEY], body_hash=digest)
+            row = Idempotency.objects.create(
+                user=user, route=route, key=key[:LONGEST_KEY], body_hash=digest
+            )
             row.location = action()
             row.save(update_fields=["location"])
             return row.location

@@ -67,7 +67,9 @@ class User(Row, AbstractBaseUser):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tid", "oid"], name="one_account_per_person"),
+            models.UniqueConstraint(
+                fields=["tid", "oid"], name="one_account_per_person"
+            ),
             models.CheckConstraint(
                 condition=models.Q(is_away=True) | models.Q(away_until=None),
                 name="only_who_is_away_comes_back",
@@ -95,7 +97,9 @@ class User(Row, AbstractBaseUser):
     @property
     def may_onboard(self) -> bool:
         """Whether it is offered: who sees every team in order to look at them has none to bring on board."""
-        return self.may(Permission.ONBOARD_ANY_GROUP) or not self.may(Permission.SEE_ALL_TEAMS)
+        return self.may(Permission.ONBOARD_ANY_GROUP) or not self.may(
+            Permission.SEE_ALL_TEAMS
+        )
 
     @cached_property
     def directory_silent_since(self) -> datetime | None:
@@ -120,8 +124,14 @@ class User(Row, AbstractBaseUser):
 
     def is_out(self, now: datetime) -> bool:
         """Whether this person is out of office, as far as is known: who cannot be known about is at work."""
-        known = self.away_known_at is not None and self.away_known_at > now - AWAY_KNOWN_FOR
-        return known and self.is_away and (self.away_until is None or now < self.away_until)
+        known = (
+            self.away_known_at is not None and self.away_known_at > now - AWAY_KNOWN_FOR
+        )
+        return (
+            known
+            and self.is_away
+            and (self.away_until is None or now < self.away_until)
+        )
 
     def read_again(self) -> None:
         """Forget what was read of this person, rights included; what is asked for next comes from the database."""
@@ -133,7 +143,10 @@ class User(Row, AbstractBaseUser):
     def role_words(self) -> str:
         """The roles as a page says them, strongest first."""
         order = list(Role)[::-1]
-        return ", ".join(role.words for role in order if role in self.roles) or Role.DATA_SCIENTIST.words
+        return (
+            ", ".join(role.words for role in order if role in self.roles)
+            or Role.DATA_SCIENTIST.words
+        )
 
     @property
     def initials(self) -> str:
@@ -154,13 +167,18 @@ class RoleHeld(Row):
     """A role that a person's app roles and groups gave at their last sign-in, and that was not taken since."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="roles_held")
-    role = models.CharField(max_length=30, choices=[(role.value, role.words) for role in Role])
+    role = models.CharField(
+        max_length=30, choices=[(role.value, role.words) for role in Role]
+    )
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["user", "role"], name="a_role_is_held_once"),
+            models.UniqueConstraint(
+                fields=["user", "role"], name="a_role_is_held_once"
+            ),
             models.CheckConstraint(
-                condition=models.Q(role__in=[role.value for role in Role]), name="a_known_role_is_held"
+                condition=models.Q(role__in=[role.value for role in Role]),
+                name="a_known_role_is_held",
             ),
         ]
 
@@ -175,7 +193,11 @@ class GroupHeld(Row):
     group = models.UUIDField(db_index=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "group"], name="a_group_is_held_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "group"], name="a_group_is_held_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.user_id} {self.group}"

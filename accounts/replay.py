@@ -20,7 +20,9 @@ from rest_framework.response import Response
 from accounts.models import Idempotency
 from web.refusals import BadInput, Conflict
 
-KEY_HELD = "55P03"  # PostgreSQL's lock_not_available; SQLite's errors have no such state
+KEY_HELD = (
+    "55P03"  # PostgreSQL's lock_not_available; SQLite's errors have no such state
+)
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -54,21 +56,30 @@ def answer_once(request: Request, effect: Callable[[], Answer]) -> Response:
     try:
         # Almost every key is new: the claim itself finds out which is not, and waits for one that is being written.
         with transaction.atomic():
-            row = Idempotency.objects.create(**_place(request), body_hash=_digest(request))
+            row = Idempotency.objects.create(
+                **_place(request), body_hash=_digest(request)
+            )
             return _carry_out(row, effect)
     except IntegrityError:
         if row is not None:
             raise
     except OperationalError as error:
-        if row is not None or getattr(error.__cause__, "sqlstate", KEY_HELD) != KEY_HELD:
+        if (
+            row is not None
+            or getattr(error.__cause__, "sqlstate", KEY_HELD) != KEY_HELD
+        ):
             raise  # nobody else is at work: what this call needed was held, or the database went away or is full
         if not Idempotency.objects.filter(**_place(request)).exists():
             raise Conflict(
-                "A call with this key is still at work. Repeat it in a moment.", code="in_flight"
+                "A call with this key is still at work. Repeat it in a moment.",
+                code="in_flight",
             ) from error
     earlier = earlier_answer(request)
     if earlier is None:
-        raise Conflict("A call with this key is still at work. Repeat it in a moment.", code="in_flight")
+        raise Conflict(
+            "A call with this key is still at work. Repeat it in a moment.",
+            code="in_flight",
+        )
     return earlier
 
 
@@ -82,7 +93,9 @@ def earlier_answer(request: Request) -> Response | None:
             "This key came with another body before. Use a new key for a new call.",
             code="idempotency_mismatch",
         )
-    headers = {"Idempotency-Replayed": "true"} | ({"Location": row.location} if row.location else {})
+    headers = {"Idempotency-Replayed": "true"} | (
+        {"Location": row.location} if row.location else {}
+    )
     return Response(row.body, status=row.status, headers=headers)
 
 
@@ -91,7 +104,11 @@ def _place(request: Request) -> dict[str, Any]:
     if not KEY.fullmatch(key):
         raise KeyMissing
     match = request.resolver_match
-    return {"user": request.user, "route": match.route[:120] if match else "", "key": key}
+    return {
+        "user": request.user,
+        "route": match.route[:120] if match else "",
+        "key": key,
+    }
 
 
 def _digest(request: Request) -> str:

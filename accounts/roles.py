@@ -43,8 +43,12 @@ class Permission(StrEnum):
 
 
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
-    Permission.SEE_ALL_TEAMS: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
-    Permission.SEE_AUDIT: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
+    Permission.SEE_ALL_TEAMS: frozenset(
+        {Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}
+    ),
+    Permission.SEE_AUDIT: frozenset(
+        {Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}
+    ),
     Permission.ONBOARD_ANY_GROUP: frozenset({Role.PLATFORM_LEAD}),
     Permission.DECIDE_AS_PLATFORM: frozenset({Role.PLATFORM_LEAD}),
     Permission.DECIDE_AS_LEADERSHIP: frozenset({Role.ENGINEERING_LEADERSHIP}),
@@ -55,9 +59,13 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_CATALOGUE: frozenset({Role.PLATFORM_LEAD}),
-    Permission.SEE_POLICY_DRAFTS: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
+    Permission.SEE_POLICY_DRAFTS: frozenset(
+        {Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}
+    ),
     Permission.MANAGE_POLICY: frozenset({Role.PLATFORM_LEAD}),
-    Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),
+    Permission.ACTIVATE_POLICY: frozenset(
+        {Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}
+    ),
     Permission.REMOVE_TEAMS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_ACCESS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TEAMS: frozenset({Role.PLATFORM_LEAD}),

@@ -45,7 +45,9 @@ def follow_due(now: datetime) -> None:
     try:
         following.act_on(answers, graph=graph(), now=now, assignments=assignments)
     except ConnectorError as refused:
-        logger.warning("the directory is not followed", extra={"error": refused.message})
+        logger.warning(
+            "the directory is not followed", extra={"error": refused.message}
+        )
         Contact.objects.failed(now, refused.message)
         return
     if isinstance(error, TemporaryError) or (error is not None and not answers):
@@ -56,7 +58,9 @@ def follow_due(now: datetime) -> None:
         _follow_absences([answer.user for answer in answers], now)
 
 
-def _ask(users: list[User], assignments: Assignments) -> tuple[list[leaving.Answer], ConnectorError | None]:
+def _ask(
+    users: list[User], assignments: Assignments
+) -> tuple[list[leaving.Answer], ConnectorError | None]:
     """What the directory says of these people, and the last error; it stops at one that everybody would get."""
     answers: list[leaving.Answer] = []
     last: ConnectorError | None = None
@@ -64,10 +68,15 @@ def _ask(users: list[User], assignments: Assignments) -> tuple[list[leaving.Answ
         try:
             answers.append(leaving.ask(user, graph=graph(), assignments=assignments))
         except TemporaryError as error:
-            logger.warning("the directory does not answer", extra={"error": error.message})
+            logger.warning(
+                "the directory does not answer", extra={"error": error.message}
+            )
             return answers, error
         except PermanentError as error:
-            logger.warning("the directory refuses", extra={"person": user.pk, "error": error.message})
+            logger.warning(
+                "the directory refuses",
+                extra={"person": user.pk, "error": error.message},
+            )
             last = error
     return answers, last
 
@@ -77,7 +86,9 @@ def _follow_absences(users: list[User], now: datetime) -> None:
     try:
         leaving.follow_absences(users, graph=graph(), now=now)
     except ConnectorError as error:
-        logger.warning("nobody says who is out of office", extra={"error": error.message})
+        logger.warning(
+            "nobody says who is out of office", extra={"error": error.message}
+        )
 
 
 def forget(now: datetime, *, batch: int = BATCH) -> int:

@@ -16,8 +16,16 @@ from web.refusals import Refused
 
 TIERS = (
     {"value": "standard", "title": "Standard", "text": "The policy's usual limits."},
-    {"value": "trusted", "title": "Trusted", "text": "More is automatic, where the policy says so."},
-    {"value": "restricted", "title": "Restricted", "text": "People decide more, where the policy says so."},
+    {
+        "value": "trusted",
+        "title": "Trusted",
+        "text": "More is automatic, where the policy says so.",
+    },
+    {
+        "value": "restricted",
+        "title": "Restricted",
+        "text": "People decide more, where the policy says so.",
+    },
 )
 
 
@@ -32,11 +40,20 @@ def tier(request: HttpRequest, slug: str) -> HttpResponse:
         status = 422
         if form.is_valid():
             try:
-                actions.set_tier(team, form.cleaned_data["tier"], by=user, now=timezone.now())
-                messages.success(request, f"{team.name} is {team.get_tier_display().lower()} now.")
+                actions.set_tier(
+                    team, form.cleaned_data["tier"], by=user, now=timezone.now()
+                )
+                messages.success(
+                    request, f"{team.name} is {team.get_tier_display().lower()} now."
+                )
                 return redirect("team", team.slug)
             except Refused as refusal:
                 status = add_refusal(form, refusal)
-    context = {"team": team, "form": form, "tiers": TIERS, "may_set": user.may(Permission.MANAGE_TIERS)}
+    context = {
+        "team": team,
+        "form": form,
+        "tiers": TIERS,
+        "may_set": user.may(Permission.MANAGE_TIERS),
+    }
     response = render(request, "accounts/tier.html", context, status=status)
     return with_refusal(response, form) if status != 200 else response

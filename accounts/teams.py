@@ -31,7 +31,9 @@ class TeamScopedQuerySet(models.QuerySet[M]):
     def of_member(self, user: Any) -> Self:
         """Only rows of teams this person belongs to, whatever else they may see."""
         # A subquery, so that a page about the person's own teams need not read which they are.
-        return self.filter(**{f"{self.team_path}__in": user.memberships.values("team_id")})
+        return self.filter(
+            **{f"{self.team_path}__in": user.memberships.values("team_id")}
+        )
 
     def locked(self) -> Self:
         """These rows alone, locked until the transaction ends; rows that merely point at them may still be written."""
@@ -58,9 +60,13 @@ class Team(Row):
     entra_group_name = models.CharField(max_length=256)
     cost_centre = models.CharField(max_length=20)
     tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.STANDARD)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     # Who answers for the team; null while that is who brought it on board.
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamQuerySet.as_manager()
@@ -74,7 +80,8 @@ class Team(Row):
                 name="a_team_slug_is_a_dns_label",
             ),
             models.CheckConstraint(
-                condition=models.Q(tier__in=["standard", "trusted", "restricted"]), name="a_known_tier"
+                condition=models.Q(tier__in=["standard", "trusted", "restricted"]),
+                name="a_known_tier",
             ),
         ]
 
@@ -96,7 +103,9 @@ class Project(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["team", "slug"], name="a_team_names_a_project_once"),
+            models.UniqueConstraint(
+                fields=["team", "slug"], name="a_team_names_a_project_once"
+            ),
             models.CheckConstraint(
                 condition=models.Q(slug__regex=r"^[a-z]([a-z0-9-]*[a-z0-9])?$"),
                 name="a_project_slug_is_a_dns_label",
@@ -115,14 +124,20 @@ class Membership(Row):
         LEAD = "lead", "Team lead"
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships"
+    )
     part = models.CharField(max_length=10, choices=Part.choices, default=Part.MEMBER)
     since = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["team", "user"], name="a_person_is_in_a_team_once"),
-            models.CheckConstraint(condition=models.Q(part__in=["member", "lead"]), name="a_known_part"),
+            models.UniqueConstraint(
+                fields=["team", "user"], name="a_person_is_in_a_team_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(part__in=["member", "lead"]), name="a_known_part"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -32,7 +32,9 @@ def _add(apps: Any, schema_editor: Any) -> None:
 
 def _remove(apps: Any, schema_editor: Any) -> None:
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute("ALTER TABLE accounts_delegation DROP CONSTRAINT one_stand_in_at_a_time")
+        schema_editor.execute(
+            "ALTER TABLE accounts_delegation DROP CONSTRAINT one_stand_in_at_a_time"
+        )
         return
     for what in ("insert", "update"):
         schema_editor.execute(f"DROP TRIGGER one_stand_in_at_a_time_{what}")

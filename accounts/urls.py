@@ -16,7 +16,15 @@ urlpatterns = [
     path("tokens/", token_views.tokens, name="tokens"),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
     path("cost-centres/", cost_centre_views.cost_centres, name="cost-centres"),
-    path("cost-centres/<slug:code>/confirm", cost_centre_views.confirm, name="cost-centre-confirm"),
-    path("cost-centres/<slug:code>/withdraw", cost_centre_views.withdraw, name="cost-centre-withdraw"),
+    path(
+        "cost-centres/<slug:code>/confirm",
+        cost_centre_views.confirm,
+        name="cost-centre-confirm",
+    ),
+    path(
+        "cost-centres/<slug:code>/withdraw",
+        cost_centre_views.withdraw,
+        name="cost-centre-withdraw",
+    ),
     path("teams/<slug:slug>/tier", team_views.tier, name="team-tier"),
 ]

@@ -45,11 +45,18 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 def start(request: HttpRequest) -> HttpResponse:
     """Send the browser to Entra ID, remembering state, nonce and PKCE verifier in the session."""
     if _too_many(request):
-        return _refused(request, 429, "too_many", "Too many sign-ins from here. Wait a minute and try again.")
+        return _refused(
+            request,
+            429,
+            "too_many",
+            "Too many sign-ins from here. Wait a minute and try again.",
+        )
     try:
         flow = entra().start_sign_in(_callback())
     except ConnectorError as error:
-        return _refused(request, 503, "directory_away", f"Entra ID does not answer: {error.message}")
+        return _refused(
+            request, 503, "directory_away", f"Entra ID does not answer: {error.message}"
+        )
     request.session[FLOW] = flow
     request.session[NEXT] = safe_target(request, request.POST.get("next", ""))
     return HttpResponseRedirect(flow["auth_uri"])
@@ -76,7 +83,9 @@ def callback(request: HttpRequest) -> HttpResponse:
     disabled = partial(_refused, request, 403, "account_disabled", who=claims)
     if known is None or not known.enabled:
         return disabled("This account is disabled. Ask your administrator.")
-    user = actions.take_over(claims, groups=groups, now=timezone.now(), address=known.email)
+    user = actions.take_over(
+        claims, groups=groups, now=timezone.now(), address=known.email
+    )
     if not user.is_active:
         return disabled("This account is disabled. Ask a platform lead.")
     login(request, user, backend=BACKEND)
@@ -103,9 +112,16 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def safe_target(request: HttpRequest, target: str) -> str:
     """The path to go on to, home for anything that leads elsewhere."""
     plain = target.strip()
-    if not plain.startswith("/") or "\\" in plain or plain.startswith("//") or "%2f%2f" in plain.lower():
+    if (
+        not plain.startswith("/")
+        or "\\" in plain
+        or plain.startswith("//")
+        or "%2f%2f" in plain.lower()
+    ):
         return "/"
-    allowed = url_has_allowed_host_and_scheme(plain, allowed_hosts={request.get_host()}, require_https=False)
+    allowed = url_has_allowed_host_and_scheme(
+        plain, allowed_hosts={request.get_host()}, require_https=False
+    )
     return plain if allowed else "/"
 
 
@@ -122,13 +138,22 @@ def _too_many(request: HttpRequest) -> bool:
 
 
 def _refused(
-    request: HttpRequest, status: int, code: str, message: str, who: Claims | None = None
+    request: HttpRequest,
+    status: int,
+    code: str,
+    message: str,
+    who: Claims | None = None,
 ) -> HttpResponse:
     """The page that says why nobody is signed in; an audit event too when Entra ID has said who it would have been."""
     logger.warning("sign-in refused", code=code, address=address_of(request.META))
     # Who is nobody leaves no event: anybody could fill the audit log, and hold its one lock.
     if who is not None:
-        refuse(actor=Actor("person", who.oid, who.name), reason=message, where="sign-in", code=code)
+        refuse(
+            actor=Actor("person", who.oid, who.name),
+            reason=message,
+            where="sign-in",
+            code=code,
+        )
     context = {
         "status": status,
         "title": "You are not signed in",

@@ -93,7 +93,11 @@ NOTHING_HANDED_OVER = HandedOver()
 
 @transaction.atomic(savepoint=False)
 def grant(
-    granted: Granted, *, actor: Actor, now: datetime, handed_over: HandedOver = NOTHING_HANDED_OVER
+    granted: Granted,
+    *,
+    actor: Actor,
+    now: datetime,
+    handed_over: HandedOver = NOTHING_HANDED_OVER,
 ) -> Allocation:
     """Give a team what was granted until a moment, and have its provisioner begin in the same transaction.
 
@@ -107,10 +111,18 @@ def grant(
     if flavor is not None:
         _promise(flavor, granted, going_on=handed_over.gpus, now=now)
     tenancy = _place(granted)
-    cluster = flavor.cluster if flavor is not None else tenancy.cluster if tenancy is not None else None
+    cluster = (
+        flavor.cluster
+        if flavor is not None
+        else tenancy.cluster
+        if tenancy is not None
+        else None
+    )
     if cluster is not None and not cluster.is_written_to:
         terms = terms.where_nothing_is_stopped()
-    is_there = not is_booked and provisioners.is_there_at_once(granted.provisioner, cluster)
+    is_there = not is_booked and provisioners.is_there_at_once(
+        granted.provisioner, cluster
+    )
     if handed_over.gpus:
         is_there = handed_over.charged_from is not None
     allocation = Allocation.objects.create(
@@ -131,7 +143,9 @@ def grant(
         task_hours=granted.task_hours,
         gpus=granted.gpus,
         price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
-        usd_per_hour=granted.usd_per_hour if flavor is None else granted.gpus * flavor.price_per_gpu_hour,
+        usd_per_hour=granted.usd_per_hour
+        if flavor is None
+        else granted.gpus * flavor.price_per_gpu_hour,
         starts_at=starts,
         begun_at=None if is_booked else now,
         charged_from=now if is_there else None,
@@ -147,8 +161,12 @@ def grant(
         begins = {"starts_at": starts.isoformat(), "until": granted.until.isoformat()}
         record_change(Kind.ALLOCATION_BOOKED, allocation, actor, **begins)
     else:
-        provisioners.begin(allocation, is_new=not handed_over.gpus, actor=actor, now=now)
-        record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat())
+        provisioners.begin(
+            allocation, is_new=not handed_over.gpus, actor=actor, now=now
+        )
+        record_change(
+            Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat()
+        )
     # Only the budgets of this hold: those are locked already.
     tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)
     return allocation
@@ -164,7 +182,9 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
     follow_shared(flavor)
     if not is_booked and more and take_unpromised(flavor, more):
         return
-    rows = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    rows = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related(
+        "cluster"
+    )
     known = rows.get(pk=flavor.pk)
     where = f"{flavor.kind} are free on {flavor.cluster.name}"
     needed = granted.gpus
@@ -178,7 +198,10 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
         needed = min(0, known.gpus_total - known.allocated)
     ends = granted.terms.kept_until(granted.until)
     if lowest(levels_of(known, now=now), start=starts, end=ends) < needed:
-        raise Conflict(f"Fewer than {granted.gpus} × {where} in all of that time.", code="not_enough_free")
+        raise Conflict(
+            f"Fewer than {granted.gpus} × {where} in all of that time.",
+            code="not_enough_free",
+        )
 
 
 def _place(granted: Granted) -> Tenancy | None:
@@ -187,10 +210,20 @@ def _place(granted: Granted) -> Tenancy | None:
         return None
     rows = Tenancy.objects.locked().select_related("cluster", "team", "project")
     locked = rows.get(pk=granted.tenancy.pk)
-    if granted.flavor is not None and not flavors_for(locked).filter(pk=granted.flavor.pk).exists():
-        raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
+    if (
+        granted.flavor is not None
+        and not flavors_for(locked).filter(pk=granted.flavor.pk).exists()
+    ):
+        raise Conflict(
+            "These GPUs are not for this team.",
+            code="not_for_this_team",
+            field="flavor",
+        )
     if not locked.is_here:
-        raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
+        raise Conflict(
+            "The team leaves this cluster: nothing new is granted there.",
+            code="is_leaving",
+        )
     return locked
 
 
@@ -251,11 +284,15 @@ def not_charged_yet(now: datetime) -> list[int]:
         Q(endpoint__state="ready", endpoint__held=F("endpoint__capacity"))
         | Q(endpoint__refused_capacity__isnull=False)
     )
-    found = rows.filter(made_by_people | on_cluster | in_hub | in_azure | in_openai).order_by("pk")
+    found = rows.filter(
+        made_by_people | on_cluster | in_hub | in_azure | in_openai
+    ).order_by("pk")
     return list(found.values_list("pk", flat=True)[:MAX_OBSERVED_AT_ONCE])
 
 
-def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, now: datetime) -> HandedOver:
+def hand_over(
+    hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, now: datetime
+) -> HandedOver:
     """End what is held of a flavor under a hold so that as much of it, at most `gpus`, goes on under another one.
 
     Returns how many go on; none, and nothing changed, when nothing of it is held any more. What does not go on stays
@@ -282,4 +319,6 @@ def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, 
         renewed=going,
         under=to.reference,
     )
-    return HandedOver(going, allocation.charged_from, allocation.task, allocation.notebook)
+    return HandedOver(
+        going, allocation.charged_from, allocation.task, allocation.notebook
+    )

@@ -50,13 +50,21 @@ class AllocationSerializer(OutputSerializer[Allocation]):
 
     id = serializers.IntegerField()
     team = TeamNameSerializer()
-    offering = serializers.CharField(help_text="The key of the catalogue: `gpus`, `volume`, …")
-    what = serializers.CharField(help_text="In a few words: `2 × A100`, `500 GiB volume corpus`.")
-    where = serializers.CharField(help_text="The title of its cluster, or its region; empty for neither.")
+    offering = serializers.CharField(
+        help_text="The key of the catalogue: `gpus`, `volume`, …"
+    )
+    what = serializers.CharField(
+        help_text="In a few words: `2 × A100`, `500 GiB volume corpus`."
+    )
+    where = serializers.CharField(
+        help_text="The title of its cluster, or its region; empty for neither."
+    )
     state = serializers.SerializerMethodField()
     cluster = serializers.SerializerMethodField()
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
-    product = serializers.CharField(source="flavor.product", default=None, allow_null=True)
+    product = serializers.CharField(
+        source="flavor.product", default=None, allow_null=True
+    )
     tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
     reference = serializers.CharField(
         source="hold.reference", help_text="What it was granted for: `request-17`."
@@ -67,24 +75,31 @@ class AllocationSerializer(OutputSerializer[Allocation]):
         help_text="What this was a part of until it went back or was renewed.",
     )
     provisioner = serializers.ChoiceField(
-        choices=[(each.value, each.words) for each in Provisioner], help_text="What makes it."
+        choices=[(each.value, each.words) for each in Provisioner],
+        help_text="What makes it.",
     )
-    gpus = serializers.IntegerField(help_text="Those whose GPU-hours count against the budget.")
+    gpus = serializers.IntegerField(
+        help_text="Those whose GPU-hours count against the budget."
+    )
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
     usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
     starts_at = serializers.DateTimeField()
     begun_at = serializers.DateTimeField(
-        allow_null=True, help_text="Null for a booking, which begins by itself at starts_at."
+        allow_null=True,
+        help_text="Null for a booking, which begins by itself at starts_at.",
     )
     hindrance = serializers.CharField(
         help_text="What stands in a booking's way as things are; empty for nothing."
     )
     charged_from = serializers.DateTimeField(
-        allow_null=True, help_text="It costs from then on; null, and it costs nothing, before it is there."
+        allow_null=True,
+        help_text="It costs from then on; null, and it costs nothing, before it is there.",
     )
     until = serializers.DateTimeField(help_text="It is paid until then.")
-    kept_until = serializers.DateTimeField(help_text="With its grace, which costs nothing.")
+    kept_until = serializers.DateTimeField(
+        help_text="With its grace, which costs nothing."
+    )
     when_over = serializers.ChoiceField(
         choices=[(each.value, each.words) for each in WhenOver],
         help_text="What becomes of work that still runs when it has ended.",
@@ -93,7 +108,9 @@ class AllocationSerializer(OutputSerializer[Allocation]):
     end_reason = serializers.ChoiceField(choices=["", *Allocation.End.values])
     next_steps = serializers.SerializerMethodField()
 
-    @extend_schema_field(serializers.ChoiceField(choices=[(each.value, each.words) for each in State]))
+    @extend_schema_field(
+        serializers.ChoiceField(choices=[(each.value, each.words) for each in State])
+    )
     def get_state(self, row: Allocation) -> str:
         """Where it stands between its grant and its end."""
         return provisioners.state_of(row, now=timezone.now()).value
@@ -113,7 +130,11 @@ class AllocationQuery(PageQuery):
     """Which allocations to list."""
 
     team = Text(required=False, max_length=40)
-    offering = Text(required=False, max_length=20, help_text="Only of this key of the catalogue: `gpus`.")
+    offering = Text(
+        required=False,
+        max_length=20,
+        help_text="Only of this key of the catalogue: `gpus`.",
+    )
     held = Choice(
         choices=["true", "false"],
         required=False,
@@ -124,9 +145,14 @@ class AllocationQuery(PageQuery):
 class GiveBackSerializer(StrictSerializer):
     """How many to give back: GPUs, or machines of a reservation; not both."""
 
-    gpus = Gpus(required=False, help_text="GPUs of a pool; all of them unless told otherwise.")
+    gpus = Gpus(
+        required=False, help_text="GPUs of a pool; all of them unless told otherwise."
+    )
     machines = Integer(
-        required=False, min_value=1, max_value=MAX_MACHINES, help_text="Machines of a capacity reservation."
+        required=False,
+        min_value=1,
+        max_value=MAX_MACHINES,
+        help_text="Machines of a capacity reservation.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +192,11 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         if "offering" in asked:
             queryset = queryset.filter(offering=asked["offering"])
         if "held" in asked:
-            queryset = queryset.live() if asked["held"] == "true" else queryset.exclude(ended_at=None)
+            queryset = (
+                queryset.live()
+                if asked["held"] == "true"
+                else queryset.exclude(ended_at=None)
+            )
         return queryset
 
     @extend_schema(request=GiveBackSerializer, responses=GivenBackSerializer)
@@ -179,7 +209,13 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     def _return(self, held: Allocation, wanted: Mapping[str, int]) -> Answer:
         now = timezone.now()
         if "machines" in wanted:
-            rest = ends.give_back_machines(held.pk, wanted["machines"], by=self.caller, now=now)
+            rest = ends.give_back_machines(
+                held.pk, wanted["machines"], by=self.caller, now=now
+            )
         else:
-            rest = ends.give_back(held.pk, gpus=wanted.get("gpus"), by=self.caller, now=now)
-        return Answer({"rest": self.shown(rest, AllocationSerializer) if rest else None})
+            rest = ends.give_back(
+                held.pk, gpus=wanted.get("gpus"), by=self.caller, now=now
+            )
+        return Answer(
+            {"rest": self.shown(rest, AllocationSerializer) if rest else None}
+        )

@@ -31,7 +31,9 @@ from provisioning.models import Tenancy
 from web.refusals import Conflict
 
 # What has ended and nobody has taken down yet.
-NOT_TAKEN_DOWN = Q(ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
+NOT_TAKEN_DOWN = Q(
+    ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE
+)
 
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
@@ -64,7 +66,9 @@ def check_volume(tenancy: Tenancy, volume: Volume, *, but: int = 0) -> None:
     One that has ended and still stands can be had again with what is in it, as it was: no claim changes its access,
     and few classes of storage let it grow.
     """
-    same = Allocation.objects.filter(tenancy=tenancy, offering="volume", spec__name=volume.name)
+    same = Allocation.objects.filter(
+        tenancy=tenancy, offering="volume", spec__name=volume.name
+    )
     if same.live().exclude(pk=but).exists():
         raise Conflict(
             f"There is a volume {volume.name} in {tenancy.namespace} already. Choose another name.",
@@ -81,9 +85,15 @@ def check_volume(tenancy: Tenancy, volume: Volume, *, but: int = 0) -> None:
             )
 
 
-def ended_namespace(project: Project, cluster: Cluster, environment: str) -> Tenancy | None:
+def ended_namespace(
+    project: Project, cluster: Cluster, environment: str
+) -> Tenancy | None:
     """The namespace of a project's environment that was granted, has ended and still stands; None for any other."""
-    there = Tenancy.objects.here().filter(project=project, cluster=cluster, environment=environment).first()
+    there = (
+        Tenancy.objects.here()
+        .filter(project=project, cluster=cluster, environment=environment)
+        .first()
+    )
     if there is None:
         return None
     granted = Allocation.objects.filter(tenancy=there, offering="namespace")
@@ -112,7 +122,9 @@ def locked_with_all(allocation_id: int, *, taking: bool = False) -> Allocation:
 
     Where GPUs or machines are to be taken, the quotas of Azure are locked, too.
     """
-    found = Allocation.objects.select_related("team", "flavor__cluster").get(pk=allocation_id)
+    found = Allocation.objects.select_related("team", "flavor__cluster").get(
+        pk=allocation_id
+    )
     budgets.lock_all(found.team, [])
     if found.flavor_id is not None:
         Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
@@ -122,7 +134,9 @@ def locked_with_all(allocation_id: int, *, taking: bool = False) -> Allocation:
         Tenancy.objects.locked().get(pk=found.tenancy_id)
     if found.notebook_id is not None:
         NotebookServer.objects.locked().get(pk=found.notebook_id)
-    rows = Allocation.objects.described().select_related("tenancy__team", "tenancy__project", "requester")
+    rows = Allocation.objects.described().select_related(
+        "tenancy__team", "tenancy__project", "requester"
+    )
     return rows.get(pk=allocation_id)
 
 
@@ -134,16 +148,24 @@ def _lock_quotas(allocation: Allocation) -> None:
 
 
 def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
-    allocation.ended_at = min(now, allocation.kept_until) if reason == Allocation.End.EXPIRED else now
+    allocation.ended_at = (
+        min(now, allocation.kept_until) if reason == Allocation.End.EXPIRED else now
+    )
     allocation.end_reason, allocation.ended_by = reason, by
     allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
 
 
-def end_part(allocation: Allocation, gpus: int, reason: str, *, by: str, now: datetime) -> Allocation:
+def end_part(
+    allocation: Allocation, gpus: int, reason: str, *, by: str, now: datetime
+) -> Allocation:
     """End some of the GPUs of an allocation, which goes on with the others; returns the part as it has ended."""
     part = Allocation.objects.get(pk=allocation.pk)
     part.pk, part.part_of = None, allocation
-    part.tenancy, part.flavor, part.hold = allocation.tenancy, allocation.flavor, allocation.hold
+    part.tenancy, part.flavor, part.hold = (
+        allocation.tenancy,
+        allocation.flavor,
+        allocation.hold,
+    )
     part.gpus, part.remind_at = gpus, None
     part.usd_per_hour = gpus * allocation.price_per_gpu_hour
     part.ended_at, part.end_reason, part.ended_by = now, reason, by
@@ -154,15 +176,25 @@ def end_part(allocation: Allocation, gpus: int, reason: str, *, by: str, now: da
     return part
 
 
-def end_machines(allocation: Allocation, machines: int, reason: str, *, by: str, now: datetime) -> Allocation:
+def end_machines(
+    allocation: Allocation, machines: int, reason: str, *, by: str, now: datetime
+) -> Allocation:
     """End some of the machines of a reservation, which goes on with the others; returns the part as it has ended."""
     part = Allocation.objects.get(pk=allocation.pk)
     part.pk, part.part_of = None, allocation
-    part.hold, part.reservation, part.remind_at = allocation.hold, allocation.reservation, None
+    part.hold, part.reservation, part.remind_at = (
+        allocation.hold,
+        allocation.reservation,
+        None,
+    )
     part.ended_at, part.end_reason, part.ended_by = now, reason, by
     whole = (allocation.count, allocation.gpus, allocation.usd_per_hour)
     for row, left in ((part, machines), (allocation, allocation.count - machines)):
-        row.count, row.gpus, row.usd_per_hour = left, whole[1] * left // whole[0], whole[2] * left / whole[0]
+        row.count, row.gpus, row.usd_per_hour = (
+            left,
+            whole[1] * left // whole[0],
+            whole[2] * left / whole[0],
+        )
         row.spec = {**row.spec, "instances": left}
         row.title = row.title.replace(f"{whole[0]} × ", f"{left} × ", 1)
     part.save(force_insert=True)
@@ -190,13 +222,17 @@ def settle(hold: Hold, *, now: datetime, why: str) -> money.Amount:
     """Free what the allocations of a hold, past and present, will not cost."""
     needed: dict[date, money.Amount] = {}
     for row in Allocation.objects.filter(hold=hold):
-        parts = row.by_month(start=row.charge_start(row.starts_at), end=row.charged_until)
+        parts = row.by_month(
+            start=row.charge_start(row.starts_at), end=row.charged_until
+        )
         for month, part in parts.items():
             needed[month] = needed.get(month, money.NOTHING).plus(part)
     return budgets.settle(hold, parts=needed, now=now, why=why)
 
 
-def record_change(kind: Kind, allocation: Allocation, actor: Actor, **details: Any) -> None:
+def record_change(
+    kind: Kind, allocation: Allocation, actor: Actor, **details: Any
+) -> None:
     record(
         kind,
         actor=actor,

@@ -45,7 +45,10 @@ class BudgetForm(StrictForm):
     )
     limit_usd = amount_field("Money", of="an amount in USD")
     gpu_hours_limit = amount_field(
-        "GPU-hours", of="GPU-hours", required=False, help_text="Empty: as many as the money buys."
+        "GPU-hours",
+        of="GPU-hours",
+        required=False,
+        help_text="Empty: as many as the money buys.",
     )
     soft_percent = WholeNumberField(
         label="People decide beyond",
@@ -56,7 +59,11 @@ class BudgetForm(StrictForm):
     )
 
     def __init__(
-        self, data: Any = None, *, months: list[date], initial: dict[str, Any] | None = None
+        self,
+        data: Any = None,
+        *,
+        months: list[date],
+        initial: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=initial, label_suffix="")
         field = self.fields["month"]

@@ -10,7 +10,16 @@ from django.db.models import F, Q, Sum
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
-from allocations.schedule import DELETED, IN_AZURE, TAKEN_DOWN, Provisioner, Step, Terms, WhenOver, next_steps
+from allocations.schedule import (
+    DELETED,
+    IN_AZURE,
+    TAKEN_DOWN,
+    Provisioner,
+    Step,
+    Terms,
+    WhenOver,
+    next_steps,
+)
 from allocations.use.models import Brake, Leftover, StoppedWork
 from capacity.models import ModelEndpoint, Reservation
 from fleet.models import Flavor
@@ -19,7 +28,16 @@ from notebooks.models import NotebookServer
 from provisioning.models import Tenancy
 from web.rows import Row
 
-__all__ = ["Allocation", "Brake", "Budget", "Hold", "LedgerEntry", "Leftover", "StoppedWork", "UseDay"]
+__all__ = [
+    "Allocation",
+    "Brake",
+    "Budget",
+    "Hold",
+    "LedgerEntry",
+    "Leftover",
+    "StoppedWork",
+    "UseDay",
+]
 
 
 # The rows that say how far an allocation has come, one of each kind of provisioner.
@@ -47,7 +65,9 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request", *MADE_BY)
+        return self.select_related(
+            "team", "flavor__cluster", "tenancy__cluster", "hold__request", *MADE_BY
+        )
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""
@@ -55,7 +75,9 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def usd_per_day(self) -> Decimal:
         """USD a day of all that is live and costs: what nobody has made yet costs nothing."""
-        hourly = self.live().charged().aggregate(usd=Sum("usd_per_hour"))["usd"] or Decimal(0)
+        hourly = self.live().charged().aggregate(usd=Sum("usd_per_hour"))[
+            "usd"
+        ] or Decimal(0)
         return money.per_day(gpus=1, price=hourly)
 
     def charged(self) -> "AllocationQuerySet":
@@ -90,7 +112,11 @@ class Hold(Row):
     @property
     def reference(self) -> str:
         """What it is for, as the API and the audit log name it: "request-17"."""
-        return f"hold-{self.pk}" if self.request_id is None else f"request-{self.request_id}"
+        return (
+            f"hold-{self.pk}"
+            if self.request_id is None
+            else f"request-{self.request_id}"
+        )
 
 
 class Allocation(Row):
@@ -111,24 +137,38 @@ class Allocation(Row):
         FAILED = "failed", "could not be made"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
-    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="allocations")
-    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="allocations")
+    tenancy = models.ForeignKey(
+        Tenancy, models.PROTECT, null=True, related_name="allocations"
+    )
+    flavor = models.ForeignKey(
+        Flavor, models.PROTECT, null=True, related_name="allocations"
+    )
     hold = models.ForeignKey(Hold, models.PROTECT, related_name="allocations")
     # What this was a part of until it was given back or went on under a renewal.
     part_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="parts")
-    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    requester = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     offering = models.CharField(max_length=20, default="gpus", db_default="gpus")
     spec = models.JSONField(default=dict)
     count = models.PositiveIntegerField(default=1)
     # What is carried out for it by people, the last of it, and what they are told (manual.briefs.Instructions).
-    task = models.ForeignKey(Task, models.PROTECT, null=True, related_name="allocations")
+    task = models.ForeignKey(
+        Task, models.PROTECT, null=True, related_name="allocations"
+    )
     instructions = models.JSONField(default=dict)
     # The notebook server that was launched for it; whoever launched it may start it again until its end.
-    notebook = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="allocations")
+    notebook = models.ForeignKey(
+        NotebookServer, models.SET_NULL, null=True, related_name="allocations"
+    )
     # The capacity in Azure of which this is all or a part.
-    reservation = models.ForeignKey(Reservation, models.PROTECT, null=True, related_name="allocations")
+    reservation = models.ForeignKey(
+        Reservation, models.PROTECT, null=True, related_name="allocations"
+    )
     # The deployment in Azure OpenAI of whose capacity this is all or a part.
-    endpoint = models.ForeignKey(ModelEndpoint, models.PROTECT, null=True, related_name="allocations")
+    endpoint = models.ForeignKey(
+        ModelEndpoint, models.PROTECT, null=True, related_name="allocations"
+    )
     task_hours = models.PositiveSmallIntegerField(default=24)
     # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")
@@ -146,7 +186,9 @@ class Allocation(Row):
     begun_at = models.DateTimeField(null=True)
     hindrance = models.CharField(max_length=400, blank=True, default="", db_default="")
     # What stood in its way when people were told last, so that they are told once of each.
-    hindrance_told = models.CharField(max_length=400, blank=True, default="", db_default="")
+    hindrance_told = models.CharField(
+        max_length=400, blank=True, default="", db_default=""
+    )
     charged_from = models.DateTimeField(null=True)
     until = models.DateTimeField()
     kept_until = models.DateTimeField()
@@ -171,15 +213,25 @@ class Allocation(Row):
     class Meta:
         ordering = ["until", "id"]
         indexes = [
-            models.Index(fields=["until"], condition=Q(ended_at=None), name="allocation_ends_next"),
-            models.Index(fields=["kept_until"], condition=Q(ended_at=None), name="allocation_goes_next"),
+            models.Index(
+                fields=["until"],
+                condition=Q(ended_at=None),
+                name="allocation_ends_next",
+            ),
+            models.Index(
+                fields=["kept_until"],
+                condition=Q(ended_at=None),
+                name="allocation_goes_next",
+            ),
             models.Index(
                 fields=["remind_at"],
                 condition=Q(ended_at=None, remind_at__isnull=False),
                 name="allocation_reminds_next",
             ),
             models.Index(
-                fields=["starts_at"], condition=Q(ended_at=None, begun_at=None), name="allocation_begins_next"
+                fields=["starts_at"],
+                condition=Q(ended_at=None, begun_at=None),
+                name="allocation_begins_next",
             ),
             models.Index(
                 fields=["tenancy"],
@@ -189,7 +241,9 @@ class Allocation(Row):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["hold"], condition=Q(ended_at=None), name="a_request_is_granted_once"
+                fields=["hold"],
+                condition=Q(ended_at=None),
+                name="a_request_is_granted_once",
             ),
             models.CheckConstraint(
                 condition=Q(flavor=None, price_per_gpu_hour=0) & ~Q(title="")
@@ -197,35 +251,48 @@ class Allocation(Row):
                 name="an_allocation_is_of_gpus_or_says_what_it_is",
             ),
             models.CheckConstraint(
-                condition=Q(part_of=None) | Q(ended_at__isnull=False), name="a_part_has_ended"
+                condition=Q(part_of=None) | Q(ended_at__isnull=False),
+                name="a_part_has_ended",
             ),
             models.CheckConstraint(
                 condition=Q(charged_from=None) | Q(charged_from__gte=F("starts_at")),
                 name="nothing_costs_before_it_starts",
             ),
             models.CheckConstraint(
-                condition=Q(begun_at=None, charged_from=None, task=None, notebook=None, reservation=None)
+                condition=Q(
+                    begun_at=None,
+                    charged_from=None,
+                    task=None,
+                    notebook=None,
+                    reservation=None,
+                )
                 # A comparison with NULL would let everything pass.
                 | Q(begun_at__isnull=False, begun_at__gte=F("starts_at"), hindrance=""),
                 name="a_booking_has_nothing_yet",
             ),
-            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="an_allocation_never_earns_money"),
+            models.CheckConstraint(
+                condition=Q(usd_per_hour__gte=0), name="an_allocation_never_earns_money"
+            ),
             models.CheckConstraint(
                 condition=Q(provisioner__in=[each.value for each in Provisioner]),
                 name="an_allocation_has_a_known_provisioner",
             ),
             models.CheckConstraint(
-                condition=Q(until__gt=F("starts_at")), name="an_allocation_ends_after_it_starts"
+                condition=Q(until__gt=F("starts_at")),
+                name="an_allocation_ends_after_it_starts",
             ),
             models.CheckConstraint(
-                condition=Q(ended_at=None, end_reason="") | (Q(ended_at__isnull=False) & ~Q(end_reason="")),
+                condition=Q(ended_at=None, end_reason="")
+                | (Q(ended_at__isnull=False) & ~Q(end_reason="")),
                 name="an_end_has_a_reason",
             ),
             models.CheckConstraint(
-                condition=Q(kept_until__gte=F("until")), name="an_allocation_is_kept_until_its_end"
+                condition=Q(kept_until__gte=F("until")),
+                name="an_allocation_is_kept_until_its_end",
             ),
             models.CheckConstraint(
-                condition=Q(when_over__in=[each.value for each in WhenOver]), name="an_end_is_of_a_known_kind"
+                condition=Q(when_over__in=[each.value for each in WhenOver]),
+                name="an_end_is_of_a_known_kind",
             ),
             models.CheckConstraint(
                 condition=Q(remind_at=None) | Q(remind_at__lt=F("until")),
@@ -240,7 +307,9 @@ class Allocation(Row):
     def terms(self) -> Terms:
         """How it ends."""
         return Terms(
-            grace_hours=self.grace_hours, when_over=WhenOver(self.when_over), drain_hours=self.drain_hours
+            grace_hours=self.grace_hours,
+            when_over=WhenOver(self.when_over),
+            drain_hours=self.drain_hours,
         )
 
     @property
@@ -251,7 +320,9 @@ class Allocation(Row):
     @property
     def what(self) -> str:
         """What is held in a few words: "2 × A100", "500 GiB volume corpus"."""
-        return self.title if self.flavor is None else f"{self.gpus} × {self.flavor.kind}"
+        return (
+            self.title if self.flavor is None else f"{self.gpus} × {self.flavor.kind}"
+        )
 
     @property
     def where(self) -> str:
@@ -292,19 +363,29 @@ class Allocation(Row):
 
     def usd_so_far(self, now: datetime) -> Decimal:
         """USD from the start to the end or, while held, to now; 0 while nobody has made it."""
-        end = min(now, self.charged_until) if self.ended_at is None else self.charged_until
-        return money.cost_of(usd_per_hour=self.usd_per_hour, start=self.charge_start(end), end=end)
+        end = (
+            min(now, self.charged_until)
+            if self.ended_at is None
+            else self.charged_until
+        )
+        return money.cost_of(
+            usd_per_hour=self.usd_per_hour, start=self.charge_start(end), end=end
+        )
 
     @property
     def usd_in_all(self) -> Decimal:
         """USD from the start to the planned or real end; as if made at once while nobody has made it."""
         return money.cost_of(
-            usd_per_hour=self.usd_per_hour, start=self.charge_start(self.starts_at), end=self.charged_until
+            usd_per_hour=self.usd_per_hour,
+            start=self.charge_start(self.starts_at),
+            end=self.charged_until,
         )
 
     def by_month(self, *, start: datetime, end: datetime) -> dict[date, money.Amount]:
         """USD and GPU-hours by month, from start to end, at the price that was granted."""
-        return money.by_month(gpus=self.gpus, usd_per_hour=self.usd_per_hour, start=start, end=end)
+        return money.by_month(
+            gpus=self.gpus, usd_per_hour=self.usd_per_hour, start=start, end=end
+        )
 
 
 class BudgetQuerySet(models.QuerySet["Budget"]):
@@ -312,9 +393,12 @@ class BudgetQuerySet(models.QuerySet["Budget"]):
 
     def close(self) -> "BudgetQuerySet":
         """Those that have reached the soft stage of either limit."""
-        money_is = Q(held_usd__gt=0, held_usd__gte=F("limit_usd") * F("soft_percent") / 100)
+        money_is = Q(
+            held_usd__gt=0, held_usd__gte=F("limit_usd") * F("soft_percent") / 100
+        )
         hours_are = Q(
-            held_gpu_hours__gt=0, held_gpu_hours__gte=F("gpu_hours_limit") * F("soft_percent") / 100
+            held_gpu_hours__gt=0,
+            held_gpu_hours__gte=F("gpu_hours_limit") * F("soft_percent") / 100,
         )
         return self.filter(money_is | hours_are)
 
@@ -334,7 +418,9 @@ class Budget(Row):
     limit_usd = models.DecimalField(max_digits=12, decimal_places=2)
     held_usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
     gpu_hours_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True)
-    held_gpu_hours = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
+    held_gpu_hours = models.DecimalField(
+        max_digits=12, decimal_places=2, default=Decimal(0)
+    )
     soft_percent = models.PositiveSmallIntegerField(default=80)
     soft_told_at = models.DateTimeField(null=True)
 
@@ -343,16 +429,24 @@ class Budget(Row):
     class Meta:
         ordering = ["month"]
         constraints = [
-            models.UniqueConstraint(fields=["team", "month"], name="a_team_has_one_budget_a_month"),
-            models.CheckConstraint(
-                condition=Q(held_usd__lte=F("limit_usd")), name="a_budget_is_never_overspent"
+            models.UniqueConstraint(
+                fields=["team", "month"], name="a_team_has_one_budget_a_month"
             ),
-            models.CheckConstraint(condition=Q(held_usd__gte=0), name="a_budget_holds_no_less_than_nothing"),
             models.CheckConstraint(
-                condition=Q(gpu_hours_limit=None) | Q(held_gpu_hours__lte=F("gpu_hours_limit")),
+                condition=Q(held_usd__lte=F("limit_usd")),
+                name="a_budget_is_never_overspent",
+            ),
+            models.CheckConstraint(
+                condition=Q(held_usd__gte=0), name="a_budget_holds_no_less_than_nothing"
+            ),
+            models.CheckConstraint(
+                condition=Q(gpu_hours_limit=None)
+                | Q(held_gpu_hours__lte=F("gpu_hours_limit")),
                 name="gpu_hours_are_never_overspent",
             ),
-            models.CheckConstraint(condition=Q(held_gpu_hours__gte=0), name="no_gpu_hours_below_nothing"),
+            models.CheckConstraint(
+                condition=Q(held_gpu_hours__gte=0), name="no_gpu_hours_below_nothing"
+            ),
             models.CheckConstraint(
                 condition=Q(soft_percent__gte=1, soft_percent__lte=100),
                 name="a_soft_stage_is_1_to_100_percent",
@@ -370,22 +464,34 @@ class Budget(Row):
     @property
     def left_gpu_hours(self) -> Decimal | None:
         """GPU-hours of the month that nothing has a claim on; None where they have no limit."""
-        return None if self.gpu_hours_limit is None else self.gpu_hours_limit - self.held_gpu_hours
+        return (
+            None
+            if self.gpu_hours_limit is None
+            else self.gpu_hours_limit - self.held_gpu_hours
+        )
 
     @property
     def is_close(self) -> bool:
         """Whether the soft stage of either limit is reached; a month of which nothing is held is not close."""
-        return any(held > 0 and held * 100 >= limit * self.soft_percent for held, limit in self._shares())
+        return any(
+            held > 0 and held * 100 >= limit * self.soft_percent
+            for held, limit in self._shares()
+        )
 
     @property
     def percent_held(self) -> int:
         """What is set aside of that limit of which more is, rounded down; never above 100."""
-        return max((int(100 * held / limit) if limit else 100 * (held > 0)) for held, limit in self._shares())
+        return max(
+            (int(100 * held / limit) if limit else 100 * (held > 0))
+            for held, limit in self._shares()
+        )
 
     def _shares(self) -> list[tuple[Decimal, Decimal]]:
         pairs = [(self.held_usd, self.limit_usd)]
         return (
-            pairs if self.gpu_hours_limit is None else [*pairs, (self.held_gpu_hours, self.gpu_hours_limit)]
+            pairs
+            if self.gpu_hours_limit is None
+            else [*pairs, (self.held_gpu_hours, self.gpu_hours_limit)]
         )
 
 
@@ -423,12 +529,16 @@ class UseDay(models.Model):
     class Meta:
         ordering = ["day"]
         constraints = [
-            models.UniqueConstraint(fields=["tenancy", "flavor", "day"], name="a_day_of_use_is_counted_once"),
-            models.CheckConstraint(
-                condition=Q(used_sum__lte=F("held_sum")), name="no_more_is_used_than_is_held"
+            models.UniqueConstraint(
+                fields=["tenancy", "flavor", "day"], name="a_day_of_use_is_counted_once"
             ),
             models.CheckConstraint(
-                condition=Q(samples__gte=1, held_sum__gte=F("samples")), name="a_sample_is_of_what_is_held"
+                condition=Q(used_sum__lte=F("held_sum")),
+                name="no_more_is_used_than_is_held",
+            ),
+            models.CheckConstraint(
+                condition=Q(samples__gte=1, held_sum__gte=F("samples")),
+                name="a_sample_is_of_what_is_held",
             ),
         ]
 

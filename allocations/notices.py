@@ -20,7 +20,10 @@ def close_message(budget: Budget) -> Message:
     ]
     if budget.gpu_hours_limit is not None and budget.left_gpu_hours is not None:
         facts += [
-            ("GPU-hours", f"{hours(budget.held_gpu_hours)} of {hours(budget.gpu_hours_limit)}"),
+            (
+                "GPU-hours",
+                f"{hours(budget.held_gpu_hours)} of {hours(budget.gpu_hours_limit)}",
+            ),
             ("GPU-hours left", hours(budget.left_gpu_hours)),
         ]
     return Message(
@@ -35,7 +38,9 @@ def ending_message(row: Allocation, *, now: datetime) -> Message:
     """That an allocation ends soon, what follows, and how it goes on."""
     facts = [("Team", row.team.name), ("Ends", moment(row.until, now))]
     if row.where:
-        facts.insert(1, ("Cluster" if row.tenancy_id is not None else "Region", row.where))
+        facts.insert(
+            1, ("Cluster" if row.tenancy_id is not None else "Region", row.where)
+        )
     facts += [
         (step.words, moment(step.at, now))
         for step in row.next_steps(now)

@@ -56,11 +56,18 @@ def in_queue(tenancy: Tenancy) -> list[Queued]:
     live = Allocation.objects.live().filter(tenancy=tenancy, flavor=OuterRef("pk"))
     left = Leftover.objects.open().filter(tenancy=tenancy, flavor=OuterRef("pk"))
     rows = tenancy.cluster.flavors.annotate(
-        held=total(live, Sum("gpus"), by="flavor"), over=total(left, Sum("gpus"), by="flavor")
+        held=total(live, Sum("gpus"), by="flavor"),
+        over=total(left, Sum("gpus"), by="flavor"),
     )
-    found = rows.filter(Q(pk__in=flavors_for(tenancy)) | Q(held__isnull=False) | Q(over__isnull=False))
+    found = rows.filter(
+        Q(pk__in=flavors_for(tenancy)) | Q(held__isnull=False) | Q(over__isnull=False)
+    )
     fields = ("name", "cpu_per_gpu", "memory_gib_per_gpu", "resource")
     return [
-        Queued(Kind(**{name: row[name] for name in fields}), row["held"] or 0, row["over"] or 0)
+        Queued(
+            Kind(**{name: row[name] for name in fields}),
+            row["held"] or 0,
+            row["over"] or 0,
+        )
         for row in found.order_by("name").values(*fields, "held", "over")
     ]

@@ -34,8 +34,14 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
     per_day = live.usd_per_day()
     product = allocation.flavor.kind if allocation.flavor is not None else "GPU"
     is_charged = allocation.charged_from is not None
-    less = money.per_day(gpus=count, price=allocation.price_per_gpu_hour) if is_charged else Decimal(0)
-    freed = money.cost(gpus=count, price=allocation.price_per_gpu_hour, start=now, end=allocation.until)
+    less = (
+        money.per_day(gpus=count, price=allocation.price_per_gpu_hour)
+        if is_charged
+        else Decimal(0)
+    )
+    freed = money.cost(
+        gpus=count, price=allocation.price_per_gpu_hour, start=now, end=allocation.until
+    )
     return Effect(
         changes=[
             {
@@ -43,7 +49,11 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
                 "before": gpus(quota),
                 "after": gpus(quota - count),
             },
-            {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day - less)},
+            {
+                "label": "Cost a day",
+                "before": usd(per_day),
+                "after": usd(per_day - less),
+            },
         ],
         freed=usd(freed),
         until=moment(allocation.until, now),
@@ -56,7 +66,12 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
 def _in_use(allocation: Allocation, left: int, *, now: datetime) -> str:
     """What becomes of work on the namespace's GPUs where `left` stay; empty where nobody has looked yet."""
     tenancy, flavor = allocation.tenancy, allocation.flavor
-    if tenancy is None or flavor is None or tenancy.used is None or tenancy.used_at is None:
+    if (
+        tenancy is None
+        or flavor is None
+        or tenancy.used is None
+        or tenancy.used_at is None
+    ):
         return ""
     used = int(tenancy.used.get(flavor.name, 0))
     when = moment(tenancy.used_at, now)
@@ -67,5 +82,9 @@ def _in_use(allocation: Allocation, left: int, *, now: datetime) -> str:
     if used <= allowed:
         return f"{seen} None of it has to stop."
     is_written_to = tenancy.cluster.is_written_to
-    terms = allocation.terms if is_written_to else allocation.terms.where_nothing_is_stopped()
+    terms = (
+        allocation.terms
+        if is_written_to
+        else allocation.terms.where_nothing_is_stopped()
+    )
     return f"{seen} That is {gpus(used - allowed)} too much. {fate_at(terms.stop_at(now), now=now)}"

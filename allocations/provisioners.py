@@ -11,7 +11,12 @@ from datetime import datetime
 from django.db.models import Q, Sum
 
 from accounts.teams import Project
-from allocations.changes import check_volume, drop_take_down, ended_namespace, refresh_of
+from allocations.changes import (
+    check_volume,
+    drop_take_down,
+    ended_namespace,
+    refresh_of,
+)
 from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
@@ -57,12 +62,16 @@ def begin(allocation: Allocation, *, is_new: bool, actor: Actor, now: datetime) 
 
 def change(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     """Have a change of its size or its end made true."""
-    PROVISIONERS[Provisioner(allocation.provisioner)].change(allocation, actor=actor, now=now)
+    PROVISIONERS[Provisioner(allocation.provisioner)].change(
+        allocation, actor=actor, now=now
+    )
 
 
 def end(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     """Have what was granted taken away, because it has ended and does not go on under a renewal."""
-    PROVISIONERS[Provisioner(allocation.provisioner)].end(allocation, actor=actor, now=now)
+    PROVISIONERS[Provisioner(allocation.provisioner)].end(
+        allocation, actor=actor, now=now
+    )
 
 
 def status(allocation: Allocation) -> Status:
@@ -87,7 +96,9 @@ def state_of(allocation: Allocation, *, now: datetime) -> State:
 
 def is_there_at_once(provisioner: Provisioner, cluster: Cluster | None) -> bool:
     """Whether what is granted is there within seconds: made by the portal on a cluster that answers."""
-    return provisioner is Provisioner.KUBERNETES and (cluster is None or cluster.reachable is not False)
+    return provisioner is Provisioner.KUBERNETES and (
+        cluster is None or cluster.reachable is not False
+    )
 
 
 def hindrance(allocation: Allocation) -> str:
@@ -105,7 +116,9 @@ def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) ->
         allocation.tenancy = _namespace(allocation, now=now)
         allocation.save(update_fields=["tenancy"])
     if allocation.offering == VOLUME and allocation.tenancy is not None:
-        check_volume(allocation.tenancy, Volume.asked(allocation.spec), but=allocation.pk)
+        check_volume(
+            allocation.tenancy, Volume.asked(allocation.spec), but=allocation.pk
+        )
     if allocation.offering in WITH_DATA:
         drop_take_down(allocation, now=now)
     refresh_of(allocation, actor=actor, now=now)
@@ -122,10 +135,14 @@ def _status_on_cluster(allocation: Allocation) -> Status:
     tenancy = allocation.tenancy
     if tenancy is None:
         return Status(Phase.READY)
-    was_true = tenancy.true_since is not None and tenancy.true_since >= allocation.starts_at
+    was_true = (
+        tenancy.true_since is not None and tenancy.true_since >= allocation.starts_at
+    )
     if was_true or tenancy.is_settled:
         return Status(Phase.READY)
-    return Status(Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"])
+    return Status(
+        Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"]
+    )
 
 
 def _begin_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -152,21 +169,32 @@ def _end_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
 
 def _status_in_hub(allocation: Allocation) -> Status:
     server = allocation.notebook
-    if allocation.charged_from is not None or server is None or server.ready_at or server.ran_seconds:
+    if (
+        allocation.charged_from is not None
+        or server is None
+        or server.ready_at
+        or server.ran_seconds
+    ):
         return Status(Phase.READY)
     if server.state == ServerState.FAILED:
-        return Status(Phase.STUCK, f"{server.message} Start the notebook again on its page.")
+        return Status(
+            Phase.STUCK, f"{server.message} Start the notebook again on its page."
+        )
     return Status(Phase.PENDING, server.message)
 
 
 def _place_in_azure(allocation: Allocation) -> Place:
-    return place_of_reservation(allocation.spec, usd_per_hour=allocation.usd_per_hour / allocation.count)
+    return place_of_reservation(
+        allocation.spec, usd_per_hour=allocation.usd_per_hour / allocation.count
+    )
 
 
 def _begin_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     """Have it reserved: what a team is granted of one size in one zone adds up to one reservation."""
     place = _place_in_azure(allocation)
-    row = reservations.of_place(allocation.team, place, machines=allocation.count, now=now)
+    row = reservations.of_place(
+        allocation.team, place, machines=allocation.count, now=now
+    )
     allocation.reservation = row
     allocation.save(update_fields=["reservation"])
     _change_in_azure(allocation, actor=actor, now=now)
@@ -181,13 +209,19 @@ def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> 
 
 def _status_in_azure(allocation: Allocation) -> Status:
     row = allocation.reservation if allocation.charged_from is None else None
-    return Status(Phase.READY) if row is None else _status_of_part(allocation, row, row.message)
+    return (
+        Status(Phase.READY)
+        if row is None
+        else _status_of_part(allocation, row, row.message)
+    )
 
 
 def _begin_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     """Have it deployed: what a team is granted of one model in one region adds up to one deployment."""
     place = place_of_model(allocation.spec)
-    row = model_endpoints.of_place(allocation.team, place, capacity=allocation.count, now=now)
+    row = model_endpoints.of_place(
+        allocation.team, place, capacity=allocation.count, now=now
+    )
     allocation.endpoint = row
     allocation.save(update_fields=["endpoint"])
     _change_in_openai(allocation, actor=actor, now=now)
@@ -202,22 +236,35 @@ def _change_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) ->
 
 def _status_in_openai(allocation: Allocation) -> Status:
     row = allocation.endpoint if allocation.charged_from is None else None
-    return Status(Phase.READY) if row is None else _status_of_part(allocation, row, row.account.message)
+    return (
+        Status(Phase.READY)
+        if row is None
+        else _status_of_part(allocation, row, row.account.message)
+    )
 
 
 def _granted(row: Reservation | ModelEndpoint) -> int:
     """What all that is held of it adds up to."""
-    return int(Allocation.objects.live().filter(_of(row)).aggregate(all=Sum("count", default=0))["all"])
+    return int(
+        Allocation.objects.live()
+        .filter(_of(row))
+        .aggregate(all=Sum("count", default=0))["all"]
+    )
 
 
-def _status_of_part(allocation: Allocation, row: Reservation | ModelEndpoint, message: str) -> Status:
+def _status_of_part(
+    allocation: Allocation, row: Reservation | ModelEndpoint, message: str
+) -> Status:
     """How far a grant has come of which something in Azure is made, together with others."""
     if row.is_true:
         return Status(Phase.READY)
     if row.is_refused:
         # Of several that wait, what was granted last is too much; the others are tried without it.
         waiting = Allocation.objects.live().filter(_of(row), charged_from=None)
-        if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
+        if (
+            waiting.order_by("-pk").values_list("pk", flat=True).first()
+            == allocation.pk
+        ):
             return Status(Phase.FAILED, row.refusal)
     return Status(Phase.STUCK if message else Phase.PENDING, message)
 
@@ -267,19 +314,31 @@ NAMESPACE, VOLUME = "namespace", "volume"
 WITH_DATA = frozenset({NAMESPACE, VOLUME})
 PROVISIONERS: Mapping[Provisioner, Functions] = {
     Provisioner.KUBERNETES: Functions(
-        begin=_begin_on_cluster, change=refresh_of, end=_end_on_cluster, status=_status_on_cluster
+        begin=_begin_on_cluster,
+        change=refresh_of,
+        end=_end_on_cluster,
+        status=_status_on_cluster,
     ),
     Provisioner.JUPYTERHUB: Functions(
         begin=_begin_in_hub, change=refresh_of, end=_end_in_hub, status=_status_in_hub
     ),
     Provisioner.AZURE: Functions(
-        begin=_begin_in_azure, change=_change_in_azure, end=_change_in_azure, status=_status_in_azure
+        begin=_begin_in_azure,
+        change=_change_in_azure,
+        end=_change_in_azure,
+        status=_status_in_azure,
     ),
     Provisioner.OPENAI: Functions(
-        begin=_begin_in_openai, change=_change_in_openai, end=_change_in_openai, status=_status_in_openai
+        begin=_begin_in_openai,
+        change=_change_in_openai,
+        end=_change_in_openai,
+        status=_status_in_openai,
     ),
     Provisioner.MANUAL: Functions(
-        begin=_begin_by_hand, change=_change_by_hand, end=_end_by_hand, status=_status_by_hand
+        begin=_begin_by_hand,
+        change=_change_by_hand,
+        end=_end_by_hand,
+        status=_status_by_hand,
     ),
 }
 
@@ -290,14 +349,22 @@ def _namespace(allocation: Allocation, *, now: datetime) -> Tenancy:
     cluster = Cluster.objects.select_for_update(no_key=True).get(name=spec["cluster"])
     if not cluster.enabled:
         raise Conflict(
-            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
+            "This cluster takes no teams now. Choose another.",
+            code="cluster_off",
+            field="cluster",
         )
-    project, _ = Project.objects.get_or_create(team=allocation.team, slug=spec["project"])
+    project, _ = Project.objects.get_or_create(
+        team=allocation.team, slug=spec["project"]
+    )
     environment = spec["environment"]
     there = ended_namespace(project, cluster, environment)
     if there is None:
         there = create_tenancy(
-            team=allocation.team, cluster=cluster, project=project, environment=environment, now=now
+            team=allocation.team,
+            cluster=cluster,
+            project=project,
+            environment=environment,
+            now=now,
         )
     return Tenancy.objects.locked().get(pk=there.pk)
 
@@ -314,8 +381,16 @@ def _where_it_stands(allocation: Allocation) -> tuple[Fact, ...]:
             return (on_cluster,)
         # Or the repository would have it made anew.
         file = claim_file(tenancy.cluster.name, tenancy.namespace, claim)
-        return (("File to delete first", f"{file}, with its line in {INDEX} beside it"), on_cluster)
-    return (("Leaves by", f"“Leave a cluster” on the page of {tenancy.team.name}: {tenancy.namespace}"),)
+        return (
+            ("File to delete first", f"{file}, with its line in {INDEX} beside it"),
+            on_cluster,
+        )
+    return (
+        (
+            "Leaves by",
+            f"“Leave a cluster” on the page of {tenancy.team.name}: {tenancy.namespace}",
+        ),
+    )
 
 
 def _take_down(allocation: Allocation, *, now: datetime) -> None:
@@ -330,7 +405,12 @@ def _take_down(allocation: Allocation, *, now: datetime) -> None:
 
 
 def _ask(
-    allocation: Allocation, kind: Task.Kind, instruction: str, *, now: datetime, facts: Sequence[Fact] = ()
+    allocation: Allocation,
+    kind: Task.Kind,
+    instruction: str,
+    *,
+    now: datetime,
+    facts: Sequence[Fact] = (),
 ) -> None:
     words = Instructions.from_json(allocation.instructions)
     allocation.task = tasks.ask(

@@ -79,7 +79,13 @@ class State(StrEnum):
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        tones = {"booked": "moving", "setting_up": "moving", "held": "good", "ended": "past", "failed": "bad"}
+        tones = {
+            "booked": "moving",
+            "setting_up": "moving",
+            "held": "good",
+            "ended": "past",
+            "failed": "bad",
+        }
         return tones.get(self.value, "ending")
 
 
@@ -111,7 +117,9 @@ def ends_soon(*, since: datetime, until: datetime, now: datetime) -> bool:
     return until - now <= min(SOON, (until - since) / 4)
 
 
-def state_of(status: Status, *, starts: datetime, until: datetime, ended: bool, now: datetime) -> State:
+def state_of(
+    status: Status, *, starts: datetime, until: datetime, ended: bool, now: datetime
+) -> State:
     """The state of an allocation; what is not there yet is being set up and never ends soon."""
     if ended:
         return State.FAILED if status.phase is Phase.FAILED else State.ENDED
@@ -119,7 +127,11 @@ def state_of(status: Status, *, starts: datetime, until: datetime, ended: bool, 
         return State.SETTING_UP if status.phase is Phase.PENDING else State.FAILED
     if until <= now:
         return State.IN_GRACE
-    return State.ENDING_SOON if ends_soon(since=starts, until=until, now=now) else State.HELD
+    return (
+        State.ENDING_SOON
+        if ends_soon(since=starts, until=until, now=now)
+        else State.HELD
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +153,9 @@ class Terms:
         """When work that still runs is stopped, for a quota that went down at `ended`; None when it may finish."""
         if self.when_over is WhenOver.FINISH:
             return None
-        return ended + timedelta(hours=self.drain_hours if self.when_over is WhenOver.DRAIN else 0)
+        return ended + timedelta(
+            hours=self.drain_hours if self.when_over is WhenOver.DRAIN else 0
+        )
 
     def where_nothing_is_stopped(self) -> "Terms":
         """The same on a cluster that the portal does not write to: what runs there may finish."""
@@ -179,7 +193,9 @@ def reminders(starts: datetime, until: datetime) -> tuple[datetime, ...]:
     return tuple(until - lead for lead in REMINDERS if 2 * lead <= length)
 
 
-def next_reminder(starts: datetime, until: datetime, *, after: datetime) -> datetime | None:
+def next_reminder(
+    starts: datetime, until: datetime, *, after: datetime
+) -> datetime | None:
     """The first reminder later than a moment; None when none is left."""
     return next((at for at in reminders(starts, until) if at > after), None)
 

@@ -40,8 +40,12 @@ def set_shares(
     tenancy = locked(tenancy_id, by=by)
     before = (tenancy.weight, tenancy.isolation, tenancy.priority_limit)
     tenancy.weight = tenancy.weight if weight is None else _weight(weight)
-    tenancy.isolation = tenancy.isolation if isolation is None else _isolation(isolation)
-    tenancy.priority_limit = tenancy.priority_limit if priority_limit is None else _priority(priority_limit)
+    tenancy.isolation = (
+        tenancy.isolation if isolation is None else _isolation(isolation)
+    )
+    tenancy.priority_limit = (
+        tenancy.priority_limit if priority_limit is None else _priority(priority_limit)
+    )
     if (tenancy.weight, tenancy.isolation, tenancy.priority_limit) == before:
         return tenancy
     if tenancy.isolation != before[1]:
@@ -67,7 +71,9 @@ def set_shares(
 def locked(tenancy_id: int, *, by: User) -> Tenancy:
     """The tenancy for somebody who may set its share, locked after its cluster; raises NoRight."""
     if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads set shares and isolation.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads set shares and isolation.", code="not_a_platform_lead"
+        )
     found = Tenancy.objects.get(pk=tenancy_id)
     Cluster.objects.select_for_update(no_key=True).get(pk=found.cluster_id)
     rows = Tenancy.objects.locked()
@@ -76,19 +82,29 @@ def locked(tenancy_id: int, *, by: User) -> Tenancy:
 
 def _weight(number: int) -> int:
     if not 1 <= number <= LARGEST_WEIGHT:
-        raise BadInput(f"A share is 1 to {LARGEST_WEIGHT}.", code="out_of_range", field="weight")
+        raise BadInput(
+            f"A share is 1 to {LARGEST_WEIGHT}.", code="out_of_range", field="weight"
+        )
     return number
 
 
 def _priority(name: str) -> str:
     if name and name not in PRIORITIES:
-        raise BadInput("Choose one of the four priorities.", code="unknown_priority", field="priority_limit")
+        raise BadInput(
+            "Choose one of the four priorities.",
+            code="unknown_priority",
+            field="priority_limit",
+        )
     return name
 
 
 def _isolation(level: str) -> Isolation:
     if level not in Isolation.values:
-        raise BadInput("Choose one of the four levels.", code="unknown_isolation", field="isolation")
+        raise BadInput(
+            "Choose one of the four levels.",
+            code="unknown_isolation",
+            field="isolation",
+        )
     return Isolation(level)
 
 
@@ -112,7 +128,12 @@ def _check_there_is(tenancy: Tenancy) -> None:
         )
     fleet = list(cluster.flavors.all())
     mixed = next(
-        (one for one in fleet if one.dedicated_to_id == team.pk and dedicated_nodes.lacking(one, fleet)), None
+        (
+            one
+            for one in fleet
+            if one.dedicated_to_id == team.pk and dedicated_nodes.lacking(one, fleet)
+        ),
+        None,
     )
     if mixed is not None:
         raise Conflict(
@@ -120,7 +141,12 @@ def _check_there_is(tenancy: Tenancy) -> None:
             code="not_apart",
             field="isolation",
         )
-    shared = Allocation.objects.live().of_gpus().filter(tenancy=tenancy).exclude(flavor__in=own)
+    shared = (
+        Allocation.objects.live()
+        .of_gpus()
+        .filter(tenancy=tenancy)
+        .exclude(flavor__in=own)
+    )
     if shared.exists():
         raise Conflict(
             f"{team.name} holds GPUs of shared nodes. They end or are given back first.",

@@ -37,11 +37,17 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
     kinds: dict[int, list[Flavor]] = {}
     for flavor in Flavor.objects.order_by("name"):
         kinds.setdefault(flavor.cluster_id, []).append(flavor)
-    rows = Tenancy.objects.here().filter(generation__gt=0).select_related("team", "cluster", "project")
+    rows = (
+        Tenancy.objects.here()
+        .filter(generation__gt=0)
+        .select_related("team", "cluster", "project")
+    )
     behind = [row.pk for row in rows if _is_behind(row, kinds.get(row.cluster_id, []))]
     for tenancy_id in behind:
         with transaction.atomic():
-            refresh(Tenancy.objects.locked().get(pk=tenancy_id), actor=PORTAL, now=now())
+            refresh(
+                Tenancy.objects.locked().get(pk=tenancy_id), actor=PORTAL, now=now()
+            )
     return len(behind)
 
 
@@ -60,6 +66,10 @@ def _is_behind(tenancy: Tenancy, kinds: Sequence[Flavor]) -> bool:
         for kind in kinds
         if kind.name in held or is_for(kind, tenancy)
     ]
-    stands = [(f.name, f.resource, f.cpu_per_gpu, f.memory_gib_per_gpu) for f in spec.flavors]
+    stands = [
+        (f.name, f.resource, f.cpu_per_gpu, f.memory_gib_per_gpu) for f in spec.flavors
+    ]
     percent = place.borrow_percent
-    return sorted(wanted) != stands or any(f.borrow != f.gpus * percent // 100 for f in spec.flavors)
+    return sorted(wanted) != stands or any(
+        f.borrow != f.gpus * percent // 100 for f in spec.flavors
+    )

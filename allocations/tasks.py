@@ -86,6 +86,9 @@ def sample_use() -> None:
 def tell_close() -> None:
     """Tell of every budget that has reached its soft stage and was not told of, each in a transaction of its own."""
     for budget_id in (
-        Budget.objects.close().filter(soft_told_at=None).order_by("pk").values_list("pk", flat=True)
+        Budget.objects.close()
+        .filter(soft_told_at=None)
+        .order_by("pk")
+        .values_list("pk", flat=True)
     ):
         budget_actions.tell_close(Budget.objects.filter(pk=budget_id), now=clock.now())

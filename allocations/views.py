@@ -32,11 +32,17 @@ RELATED = ("team", "tenancy__cluster", "flavor__cluster")
 @require_http_methods(["GET", "HEAD", "POST"])
 def give_back(request: HttpRequest, pk: int) -> HttpResponse:
     """GET shows what giving back would change, POST gives back, once per form."""
-    rows = Allocation.objects.visible_to(visitor(request)).of_gpus().select_related(*RELATED)
+    rows = (
+        Allocation.objects.visible_to(visitor(request))
+        .of_gpus()
+        .select_related(*RELATED)
+    )
     allocation = get_object_or_404(rows, pk=pk)
     if request.method != "POST":
         count = request.GET.get("gpus") or str(allocation.gpus)
-        return _effect_page(request, allocation, GiveBackForm({"gpus": count}, label_suffix=""))
+        return _effect_page(
+            request, allocation, GiveBackForm({"gpus": count}, label_suffix="")
+        )
     form, status = GiveBackForm(request.POST, label_suffix=""), 422
     if form.is_valid():
         try:
@@ -54,14 +60,21 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
     known = months.budgets_ahead(team, now=now)
     chosen = known[_chosen(request, list(known))]
-    form, status = BudgetForm(sent(request), months=list(known), initial=_limits_of(chosen)), 200
+    form, status = (
+        BudgetForm(sent(request), months=list(known), initial=_limits_of(chosen)),
+        200,
+    )
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
                 month = date.fromisoformat(form.cleaned_data["month"])
-                row = budget_actions.set_budget(team, month=month, by=user, **form.limits)
-                words = limits_words(row.limit_usd, row.gpu_hours_limit, row.soft_percent)
+                row = budget_actions.set_budget(
+                    team, month=month, by=user, **form.limits
+                )
+                words = limits_words(
+                    row.limit_usd, row.gpu_hours_limit, row.soft_percent
+                )
                 messages.success(request, f"The limit for {month:%B %Y} is {words}.")
                 return HttpResponseRedirect(reverse("team-budget", args=[slug]))
             except Refused as refusal:
@@ -91,7 +104,9 @@ def ledger(request: HttpRequest, slug: str, month: str) -> HttpResponse:
         "team": team,
         "budget": budget,
         "columns": months.COLUMNS,
-        "hours_note": "no limit" if budget.gpu_hours_limit is None else f"of {budget.gpu_hours_limit:,.0f}",
+        "hours_note": "no limit"
+        if budget.gpu_hours_limit is None
+        else f"of {budget.gpu_hours_limit:,.0f}",
         "ledger": months.ledger_of(budget, request.GET.dict()),
     }
     return render(request, "allocations/ledger.html", context)
@@ -134,11 +149,20 @@ def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) ->
 
 
 def _effect_page(
-    request: HttpRequest, allocation: Allocation, form: GiveBackForm, *, status: int = 200
+    request: HttpRequest,
+    allocation: Allocation,
+    form: GiveBackForm,
+    *,
+    status: int = 200,
 ) -> HttpResponse:
     count = form.cleaned_data["gpus"] if form.is_valid() else 0
     fits = allocation.ended_at is None and 1 <= count <= allocation.gpus
     effect = presenting.effect(allocation, count, now=timezone.now()) if fits else None
-    context = {"allocation": allocation, "form": form, "effect": effect, "token": new_key()}
+    context = {
+        "allocation": allocation,
+        "form": form,
+        "effect": effect,
+        "token": new_key(),
+    }
     context["may_give_back"] = ends.may_give_back(visitor(request), allocation.team_id)
     return render(request, "allocations/give_back.html", context, status=status)

@@ -59,14 +59,18 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""
         return self.filter(
-            state=State.APPROVED, allocation__ended_at=None, allocation__begun_at__isnull=False
+            state=State.APPROVED,
+            allocation__ended_at=None,
+            allocation__begun_at__isnull=False,
         )
 
     def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
         if not user.is_authenticated or user.may(Permission.SEE_ALL_TEAMS):
             return self.visible_to(user)
-        asked = Step.objects.of(user, seats_of(user, givers_for(user, now))).filter(request=OuterRef("pk"))
+        asked = Step.objects.of(user, seats_of(user, givers_for(user, now))).filter(
+            request=OuterRef("pk")
+        )
         said = Decision.objects.filter(by=user, request=OuterRef("pk"))
         return self.filter(Q(team_id__in=user.team_ids) | Exists(asked) | Exists(said))
 
@@ -84,7 +88,11 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
             .of(user, seats)
             .filter(request=OuterRef("pk"), version=OuterRef("content_version"))
         )
-        return self.waiting().exclude(requester=user).filter(Exists(open_step), ~Exists(voted))
+        return (
+            self.waiting()
+            .exclude(requester=user)
+            .filter(Exists(open_step), ~Exists(voted))
+        )
 
 
 class Request(Row):
@@ -104,27 +112,41 @@ class Request(Row):
         REQUESTER = "requester", "requester"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="requests")
-    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="requests")
-    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="requests")
+    tenancy = models.ForeignKey(
+        Tenancy, models.PROTECT, null=True, related_name="requests"
+    )
+    requester = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="requests"
+    )
     offering = models.CharField(max_length=20, choices=CHOICES)
     spec = models.JSONField()
     flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
     count = models.PositiveIntegerField()
     gpus = models.PositiveIntegerField()
     until = models.DateTimeField()
-    starts_at = models.DateTimeField(null=True)  # from then on, where it was not to begin at once
+    starts_at = models.DateTimeField(
+        null=True
+    )  # from then on, where it was not to begin at once
     purpose = models.CharField(max_length=12, choices=Purpose.choices)
     reason = models.TextField(blank=True, max_length=2000)
     # Whose route it goes: the policy that judged it, or one that came into force while it waited.
-    routed_by = models.ForeignKey(PolicyVersion, models.PROTECT, null=True, related_name="+")
+    routed_by = models.ForeignKey(
+        PolicyVersion, models.PROTECT, null=True, related_name="+"
+    )
     # What is set aside for it, and what was granted.
     hold = models.OneToOneField(Hold, models.PROTECT, related_name="request")
-    allocation = models.OneToOneField(Allocation, models.PROTECT, null=True, related_name="+")
+    allocation = models.OneToOneField(
+        Allocation, models.PROTECT, null=True, related_name="+"
+    )
     # What is held under this one is to go on under the new one.
-    renews = models.ForeignKey("self", models.PROTECT, null=True, related_name="renewals")
+    renews = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="renewals"
+    )
 
     state = models.CharField(
-        max_length=12, choices=[(s.value, s.words) for s in STORED], default=State.WAITING
+        max_length=12,
+        choices=[(s.value, s.words) for s in STORED],
+        default=State.WAITING,
     )
     turn = models.CharField(max_length=10, choices=Turn.choices, default=Turn.APPROVER)
     content_version = models.PositiveIntegerField(default=1)
@@ -147,15 +169,24 @@ class Request(Row):
         indexes = [
             models.Index(fields=["team", "-created_at", "-id"], name="request_of_team"),
             models.Index(fields=["-created_at", "-id"], name="request_newest"),
-            models.Index(fields=["created_at"], condition=Q(state="waiting"), name="request_waiting"),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(state="waiting"),
+                name="request_waiting",
+            ),
         ]
         constraints = [
-            models.CheckConstraint(condition=Q(count__gte=1), name="a_request_asks_for_something"),
+            models.CheckConstraint(
+                condition=Q(count__gte=1), name="a_request_asks_for_something"
+            ),
             models.UniqueConstraint(
-                fields=["renews"], condition=Q(state="waiting"), name="one_renewal_waits_at_a_time"
+                fields=["renews"],
+                condition=Q(state="waiting"),
+                name="one_renewal_waits_at_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(renews=None) | (Q(flavor__isnull=False) & ~Q(renews=F("id"))),
+                condition=Q(renews=None)
+                | (Q(flavor__isnull=False) & ~Q(renews=F("id"))),
                 name="a_renewal_is_of_gpus_of_an_earlier_request",
             ),
             models.CheckConstraint(
@@ -163,28 +194,37 @@ class Request(Row):
                 name="a_request_for_gpus_says_how_many_and_where",
             ),
             models.CheckConstraint(
-                condition=Q(offering__in=list(OFFERINGS)), name="a_request_is_for_a_known_offering"
+                condition=Q(offering__in=list(OFFERINGS)),
+                name="a_request_is_for_a_known_offering",
             ),
             models.CheckConstraint(
-                condition=Q(until__gt=F("created_at")), name="a_request_ends_after_it_is_made"
+                condition=Q(until__gt=F("created_at")),
+                name="a_request_ends_after_it_is_made",
             ),
             models.CheckConstraint(
                 condition=Q(starts_at=None) | Q(starts_at__lt=F("until"), renews=None),
                 name="a_request_begins_before_it_ends",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in STORED]), name="a_request_is_in_a_known_state"
+                condition=Q(state__in=[s.value for s in STORED]),
+                name="a_request_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=Q(state="approved", approved_count__isnull=False, decided_at__isnull=False)
+                condition=Q(
+                    state="approved",
+                    approved_count__isnull=False,
+                    decided_at__isnull=False,
+                )
                 | (~Q(state="approved") & Q(approved_count=None)),
                 name="an_approval_says_how_many",
             ),
             models.CheckConstraint(
-                condition=Q(allocation=None) | Q(state="approved"), name="only_what_is_approved_is_allocated"
+                condition=Q(allocation=None) | Q(state="approved"),
+                name="only_what_is_approved_is_allocated",
             ),
             models.CheckConstraint(
-                condition=Q(approved_count=None) | Q(approved_count__lte=F("count"), approved_count__gte=1),
+                condition=Q(approved_count=None)
+                | Q(approved_count__lte=F("count"), approved_count__gte=1),
                 name="nobody_is_given_more_than_was_asked",
             ),
         ]
@@ -200,7 +240,11 @@ class Request(Row):
     @property
     def lapses(self) -> datetime:
         """When it lapses by itself: undecided, or unanswered while its requester has the turn."""
-        return (self.answer_by or self.until) if self.turn == self.Turn.REQUESTER else self.lapses_at
+        return (
+            (self.answer_by or self.until)
+            if self.turn == self.Turn.REQUESTER
+            else self.lapses_at
+        )
 
     @property
     def of(self) -> Offering:
@@ -220,12 +264,18 @@ class Request(Row):
     @property
     def provisioner(self) -> Provisioner:
         """Who made it, or would make it now."""
-        return Provisioner(self.allocation.provisioner) if self.allocation else provisioner_of(self.of)
+        return (
+            Provisioner(self.allocation.provisioner)
+            if self.allocation
+            else provisioner_of(self.of)
+        )
 
     @property
     def arrival(self) -> Arrival:
         """How it gets to where it is used, unless a person makes it."""
-        return arrival_by(self.provisioner, self.flavor.cluster if self.flavor else None)
+        return arrival_by(
+            self.provisioner, self.flavor.cluster if self.flavor else None
+        )
 
     @property
     def asked(self) -> Spec:
@@ -235,7 +285,9 @@ class Request(Row):
     def name(self, count: int | None = None, *, of: int = 0) -> str:
         """What is asked for, or as many of it as `count` says: "2 × A100", and `of` how many."""
         product = self.flavor.kind if self.flavor is not None else ""
-        return self.of.title(self.asked, product=product, count=count or self.count, of=of)
+        return self.of.title(
+            self.asked, product=product, count=count or self.count, of=of
+        )
 
     @property
     def whole_name(self) -> str:
@@ -245,7 +297,9 @@ class Request(Row):
     @property
     def current_steps(self) -> list["Step"]:
         """The steps of what is asked now that are needed, in their order; asks nothing where they are at hand."""
-        steps = [step for step in self.steps.all() if step.version == self.content_version]
+        steps = [
+            step for step in self.steps.all() if step.version == self.content_version
+        ]
         return [step for step in steps if step.dropped_at is None]
 
     @property
@@ -262,7 +316,9 @@ class Request(Row):
     def spec_lines(self) -> list[tuple[str, Any]]:
         """The fields of that with their values, without where it is."""
         return [
-            (name, value) for name, value in self.granted_spec.items() if name not in ("cluster", "region")
+            (name, value)
+            for name, value in self.granted_spec.items()
+            if name not in ("cluster", "region")
         ]
 
     @property
@@ -290,7 +346,9 @@ class Revision(models.Model):
     class Meta:
         ordering = ["number"]
         constraints = [
-            models.UniqueConstraint(fields=["request", "number"], name="a_version_is_written_once")
+            models.UniqueConstraint(
+                fields=["request", "number"], name="a_version_is_written_once"
+            )
         ]
 
     def __str__(self) -> str:
@@ -304,7 +362,9 @@ class Evaluation(Row):
     policy = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
     content_version = models.PositiveIntegerField()
     at = models.DateTimeField()
-    outcome = models.CharField(max_length=12, choices=[(o.value, o.value) for o in Outcome])
+    outcome = models.CharField(
+        max_length=12, choices=[(o.value, o.value) for o in Outcome]
+    )
     answer = models.JSONField()
     # What would have made it automatic; null in what was judged before this was kept.
     remedies = models.JSONField(null=True)
@@ -332,7 +392,9 @@ class StepQuerySet(models.QuerySet["Step"]):
     def of(self, user: User, seats: Any) -> "StepQuerySet":
         """Those at one of these seats, which are this person's; once passed on, the next level's count too."""
         return self.filter(
-            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user)
+            Q(seat__in=seats)
+            | Q(escalated_at__isnull=False, escalate_to__in=seats)
+            | Q(stand_in=user)
         )
 
 
@@ -352,7 +414,9 @@ class Step(Row):
     escalate_to = models.CharField(max_length=60)
     opened_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
-    dropped_at = models.DateTimeField(null=True)  # no longer needed: a new policy does not have it
+    dropped_at = models.DateTimeField(
+        null=True
+    )  # no longer needed: a new policy does not have it
     paused_at = models.DateTimeField(null=True)
     remind_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(null=True)
@@ -360,7 +424,10 @@ class Step(Row):
     reminded_at = models.DateTimeField(null=True)
     escalated_at = models.DateTimeField(null=True)
     stand_in = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="stands_in_for"
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        null=True,
+        related_name="stands_in_for",
     )
 
     objects = StepQuerySet.as_manager()
@@ -373,21 +440,34 @@ class Step(Row):
                 condition=Q(done_at=None, opened_at__isnull=False),
                 name="step_next_reminder",
             ),
-            models.Index(fields=["request", "seat"], condition=Q(done_at=None), name="step_open_of_seat"),
+            models.Index(
+                fields=["request", "seat"],
+                condition=Q(done_at=None),
+                name="step_open_of_seat",
+            ),
         ]
         constraints = [
-            models.UniqueConstraint(fields=["request", "version", "position"], name="a_step_has_its_place"),
+            models.UniqueConstraint(
+                fields=["request", "version", "position"], name="a_step_has_its_place"
+            ),
             models.CheckConstraint(
                 condition=Q(done_at=None) | Q(opened_at__isnull=False),
                 name="a_step_is_opened_before_it_is_done",
             ),
-            models.CheckConstraint(condition=Q(quorum__gte=1), name="somebody_decides_a_step"),
             models.CheckConstraint(
-                condition=Q(done_at=None) | Q(dropped_at=None), name="what_is_decided_is_not_dropped"
+                condition=Q(quorum__gte=1), name="somebody_decides_a_step"
+            ),
+            models.CheckConstraint(
+                condition=Q(done_at=None) | Q(dropped_at=None),
+                name="what_is_decided_is_not_dropped",
             ),
             models.CheckConstraint(
                 condition=Q(opened_at=None)
-                | Q(remind_at__isnull=False, due_at__isnull=False, escalate_at__isnull=False),
+                | Q(
+                    remind_at__isnull=False,
+                    due_at__isnull=False,
+                    escalate_at__isnull=False,
+                ),
                 name="an_open_step_has_its_moments",
             ),
         ]
@@ -409,7 +489,9 @@ class Rerouting(models.Model):
 
     request = models.ForeignKey(Request, models.PROTECT, related_name="reroutings")
     policy = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
-    evaluation = models.OneToOneField(Evaluation, models.PROTECT, related_name="rerouting")
+    evaluation = models.OneToOneField(
+        Evaluation, models.PROTECT, related_name="rerouting"
+    )
     content_version = models.PositiveIntegerField()
     at = models.DateTimeField()
     now_decide = models.JSONField()  # who decides from now on, in words, in order
@@ -457,9 +539,15 @@ class Decision(Row):
     VOTES = (Verdict.APPROVE, Verdict.REJECT)
 
     request = models.ForeignKey(Request, models.PROTECT, related_name="decisions")
-    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decisions")
-    seat_of = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    requester = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decisions"
+    )
+    seat_of = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     step = models.ForeignKey(Step, models.PROTECT, null=True, related_name="decisions")
     content_version = models.PositiveIntegerField()
     verdict = models.CharField(max_length=10, choices=Verdict.choices)

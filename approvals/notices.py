@@ -17,7 +17,14 @@ from accounts.roles import Permission
 from approvals.decisions import deciders, route_words
 from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.requests import prices
-from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict, wish
+from approvals.requests.presenting import (
+    asks,
+    lapse_words,
+    usual_wait,
+    usual_words,
+    verdict,
+    wish,
+)
 from approvals.requests.vacancies import of_steps
 from approvals.states import State
 from notices.actions import tell, tell_channels
@@ -30,7 +37,11 @@ from ui.amounts import moment, usd
 # Marks of rules that do not let the policy decide alone.
 DECIDING = ("no", "note")
 # What asks somebody to decide.
-ASKS = (NoticeKind.REQUEST_WAITING, NoticeKind.REQUEST_REMINDER, NoticeKind.REQUEST_ESCALATED)
+ASKS = (
+    NoticeKind.REQUEST_WAITING,
+    NoticeKind.REQUEST_REMINDER,
+    NoticeKind.REQUEST_ESCALATED,
+)
 
 
 def waits(
@@ -51,8 +62,13 @@ def waits(
         to = people.at_work(everybody, now=now)
     answer, hint = _answer(request)
     title = f"{request.team.name} asks {wish(request, request.name())}"
-    sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
-    rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
+    sentence = (
+        f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
+    )
+    rules = [
+        (rule["mark"], rule["text"], rule["number"])
+        for rule in verdict(answer)["rules"]
+    ]
     said = _message(
         request,
         title,
@@ -62,19 +78,32 @@ def waits(
         action="Decide",
         now=now,
     )
-    _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
+    _tell(
+        kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now
+    )
 
 
-def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
+def _consequences(
+    request: Request, rules: Iterable[tuple[str, str, str]]
+) -> list[tuple[str, str]]:
     """The rule for which people decide, what stays free when it is granted, and how many others wait for the same."""
     broken = next(
-        (f"{text} ({limit})" if limit else text for mark, text, limit in rules if mark in DECIDING), ""
+        (
+            f"{text} ({limit})" if limit else text
+            for mark, text, limit in rules
+            if mark in DECIDING
+        ),
+        "",
     )
     facts = [("Why people decide", broken)] if broken else []
     flavor = request.flavor
     if flavor is None or not request.gpus:
         return facts
-    waiting = Request.objects.filter(flavor=flavor, state=State.WAITING).exclude(pk=request.pk).count()
+    waiting = (
+        Request.objects.filter(flavor=flavor, state=State.WAITING)
+        .exclude(pk=request.pk)
+        .count()
+    )
     left = max(flavor.free - request.gpus, 0)
     return [
         *facts,
@@ -85,12 +114,16 @@ def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> li
 
 def seats_empty(request: Request, *, now: datetime) -> None:
     """Tell the requester and platform leads of seats in which nobody is known, when it is asked and not in two days."""
-    steps = Step.objects.undecided().filter(request=request, version=request.content_version)
+    steps = Step.objects.undecided().filter(
+        request=request, version=request.content_version
+    )
     vacant = of_steps(steps.order_by("position"), request.requester)
     # Whose seat was never read is told by its first reading.
     if not vacant.empty:
         return
-    said = _message(request, f"Nobody can decide yet: {_what(request)}", vacant.words, now=now)
+    said = _message(
+        request, f"Nobody can decide yet: {_what(request)}", vacant.words, now=now
+    )
     to = [request.requester, *people.holding(Permission.DECIDE_AS_PLATFORM)]
     _tell(NoticeKind.SEAT_EMPTY, request, said, to=to, now=now)
 
@@ -116,18 +149,29 @@ def decided(
         who = f"{by.name} for {seat_of.name}"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
     if cost > request.usd and prices.matters(cost, asked=request.usd):
-        sentence += (
-            f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
-        )
-    said = _message(request, what, sentence, now=now, facts=_next_step(request, decision))
-    _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester] if by else [], now=now)
+        sentence += f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
+    said = _message(
+        request, what, sentence, now=now, facts=_next_step(request, decision)
+    )
+    _tell(
+        NoticeKind.REQUEST_DECIDED,
+        request,
+        said,
+        to=[request.requester] if by else [],
+        now=now,
+    )
 
 
 def _next_step(request: Request, decision: str) -> list[tuple[str, str]]:
     """Where the requester reads how to use what was approved."""
     if decision != "approved" or request.tenancy_id is None:
         return []
-    return [("Use it", f"{settings.PUBLIC_URL}{reverse('use-it', args=[request.tenancy_id])}")]
+    return [
+        (
+            "Use it",
+            f"{settings.PUBLIC_URL}{reverse('use-it', args=[request.tenancy_id])}",
+        )
+    ]
 
 
 def freed(request: Request, why: str, *, now: datetime) -> None:
@@ -141,12 +185,19 @@ def freed(request: Request, why: str, *, now: datetime) -> None:
         now=now,
     )
     _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester], now=now)
-    nothing_left(request, f"Approved: {_what(request)}", f"The policy approved it. {why}", now=now)
+    nothing_left(
+        request,
+        f"Approved: {_what(request)}",
+        f"The policy approved it. {why}",
+        now=now,
+    )
 
 
 def asked(request_id: int) -> set[int]:
     """Whom a notice has asked to decide a request."""
-    notices = Notice.objects.filter(kind__in=ASKS, subject_type="request", subject_id=request_id)
+    notices = Notice.objects.filter(
+        kind__in=ASKS, subject_type="request", subject_id=request_id
+    )
     return set(notices.filter(person__isnull=False).values_list("person", flat=True))
 
 
@@ -160,7 +211,9 @@ def rerouting_words(changed: Rerouting) -> str:
             f"Change it or withdraw it; else it lapses on {lapses}."
         )
     said = [f"{version} is in force now"]
-    said[0] += f": {', then '.join(changed.now_decide)} decide." if changed.now_decide else "."
+    said[0] += (
+        f": {', then '.join(changed.now_decide)} decide." if changed.now_decide else "."
+    )
     if changed.dropped:
         said.append(f"No longer needed: {', '.join(changed.dropped)}.")
     if not changed.now_decide:
@@ -174,35 +227,64 @@ def rerouted(request: Request, changed: Rerouting, *, now: datetime) -> None:
     """Tell the requester that a new policy has other people decide, or lets nobody approve it as it stands."""
     words = "Not possible any more" if changed.refused else "Other people decide"
     action = "Change it" if changed.refused else "Open the request"
-    said = _message(request, f"{words}: {_what(request)}", rerouting_words(changed), action=action, now=now)
+    said = _message(
+        request,
+        f"{words}: {_what(request)}",
+        rerouting_words(changed),
+        action=action,
+        now=now,
+    )
     _tell(NoticeKind.REQUEST_REROUTED, request, said, to=[request.requester], now=now)
 
 
-def not_needed(request: Request, changed: Rerouting, *, to: Iterable[User], now: datetime) -> None:
+def not_needed(
+    request: Request, changed: Rerouting, *, to: Iterable[User], now: datetime
+) -> None:
     """Tell people who were asked to decide that a new policy does not need them; channels know it already."""
     persons = list(to)
     if not persons:
         return
     sentence = f"{rerouting_words(changed)} You need not decide it any more."
-    said = _message(request, f"No longer yours to decide: {_what(request)}", sentence, now=now)
+    said = _message(
+        request, f"No longer yours to decide: {_what(request)}", sentence, now=now
+    )
     about, link = ("request", request.pk), reverse("request", args=[request.pk])
-    tell(NoticeKind.REQUEST_REROUTED, to=persons, subject=about, link=link, message=said, now=now)
+    tell(
+        NoticeKind.REQUEST_REROUTED,
+        to=persons,
+        subject=about,
+        link=link,
+        message=said,
+        now=now,
+    )
 
 
 def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:
     """Tell the requester that it waits for their answer."""
     lapses = f"Unanswered, it lapses on {moment(request.lapses, now)}."
-    sentence = f"{by.name} asks: {question} The clock stands still until you answer. {lapses}"
-    said = _message(request, f"A question about {_what(request)}", sentence, action="Answer", now=now)
+    sentence = (
+        f"{by.name} asks: {question} The clock stands still until you answer. {lapses}"
+    )
+    said = _message(
+        request,
+        f"A question about {_what(request)}",
+        sentence,
+        action="Answer",
+        now=now,
+    )
     _tell(NoticeKind.REQUEST_ASKED_BACK, request, said, to=[request.requester], now=now)
 
 
 def answered(request: Request, text: str, *, now: datetime) -> None:
     """Tell who asked what the requester answered."""
-    questions = Decision.objects.filter(request=request, verdict=Decision.Verdict.ASK).select_related("by")
+    questions = Decision.objects.filter(
+        request=request, verdict=Decision.Verdict.ASK
+    ).select_related("by")
     asker = questions.order_by("-at", "-id").first()
     sentence = f"{request.requester.name} answers: {text}"
-    said = _message(request, f"An answer about {_what(request)}", sentence, action="Decide", now=now)
+    said = _message(
+        request, f"An answer about {_what(request)}", sentence, action="Decide", now=now
+    )
     link = reverse("approval", args=[request.pk])
     to = [asker.by] if asker and asker.by else []
     _tell(NoticeKind.REQUEST_ANSWERED, request, said, to=to, link=link, now=now)
@@ -210,8 +292,16 @@ def answered(request: Request, text: str, *, now: datetime) -> None:
 
 def commented(request: Request, text: str, *, by: User, now: datetime) -> None:
     """Tell those who take part in a request what somebody else said about it."""
-    said = _message(request, f"{by.name} about {_what(request)}", f"{by.name}: {text}", now=now)
-    _tell(NoticeKind.REQUEST_COMMENTED, request, said, to=taking_part(request, but=by), now=now)
+    said = _message(
+        request, f"{by.name} about {_what(request)}", f"{by.name}: {text}", now=now
+    )
+    _tell(
+        NoticeKind.REQUEST_COMMENTED,
+        request,
+        said,
+        to=taking_part(request, but=by),
+        now=now,
+    )
 
 
 def changed(request: Request, said: str, *, to: Iterable[User], now: datetime) -> None:
@@ -222,7 +312,13 @@ def changed(request: Request, said: str, *, to: Iterable[User], now: datetime) -
 
 def lapsed(request: Request, *, now: datetime) -> None:
     """Tell the requester that nobody decided in time, or that their answer did not come."""
-    said = _message(request, f"Lapsed: {_what(request)}", lapse_words(request), action="Ask again", now=now)
+    said = _message(
+        request,
+        f"Lapsed: {_what(request)}",
+        lapse_words(request),
+        action="Ask again",
+        now=now,
+    )
     _tell(NoticeKind.REQUEST_LAPSED, request, said, to=[request.requester], now=now)
 
 
@@ -234,9 +330,14 @@ def withdrawn(request: Request, why: str, *, now: datetime) -> None:
 def nothing_left(request: Request, title: str, why: str, *, now: datetime) -> None:
     """Tell those who were asked to decide that nothing is left to decide, once each."""
     asked = Notice.objects.filter(
-        kind__in=ASKS, subject_type="request", subject_id=request.pk, person__isnull=False
+        kind__in=ASKS,
+        subject_type="request",
+        subject_id=request.pk,
+        person__isnull=False,
     )
-    to = User.objects.filter(pk__in=asked.exclude(person=request.requester_id).order_by().values("person"))
+    to = User.objects.filter(
+        pk__in=asked.exclude(person=request.requester_id).order_by().values("person")
+    )
     said = _message(request, title, f"{why} There is nothing left to decide.", now=now)
     _tell(NoticeKind.REQUEST_WITHDRAWN, request, said, to=to, now=now)
 
@@ -251,7 +352,9 @@ def offered_again(request: Request, *, now: datetime) -> None:
         action="Ask again",
         now=now,
     )
-    _tell(NoticeKind.REQUEST_OFFERED_AGAIN, request, said, to=[request.requester], now=now)
+    _tell(
+        NoticeKind.REQUEST_OFFERED_AGAIN, request, said, to=[request.requester], now=now
+    )
 
 
 def taking_part(request: Request, *, but: User) -> list[User]:
@@ -270,7 +373,9 @@ def _what(request: Request) -> str:
 
 def _answer(request: Request) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """The policy's newest answer, as it is stored, and what would make it automatic, as a fact."""
-    answer, remedies = request.evaluations.order_by("-id").values_list("answer", "remedies")[0]
+    answer, remedies = request.evaluations.order_by("-id").values_list(
+        "answer", "remedies"
+    )[0]
     return answer, [("Without people", remedies[0]["sentence"])] if remedies else []
 
 
@@ -278,7 +383,9 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
     """Who decides, for those who do: the answer itself is for the requester, to whom a manager is "your manager"."""
     if MANAGERS not in answer["route"]:
         return str(answer["sentence"])
-    rows = Step.objects.filter(request=request, version=request.content_version, dropped_at=None)
+    rows = Step.objects.filter(
+        request=request, version=request.content_version, dropped_at=None
+    )
     steps = list(rows.select_related("stand_in"))
     decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
     words = (answer.get("route_size") or {}).get("words", "")
@@ -302,18 +409,40 @@ def _message(
         ("Cost", usd(request.usd)),
     ]
     known += [*facts, *([("Why", request.reason)] if request.reason else [])]
-    return Message(title=title, sentence=sentence, facts=tuple(known), rules=tuple(rules), action=action)
+    return Message(
+        title=title,
+        sentence=sentence,
+        facts=tuple(known),
+        rules=tuple(rules),
+        action=action,
+    )
 
 
 def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:
-    decides = step.words if not step.escalated_at else f"{step.words}, {seat_words(step.escalate_to)}"
-    usual = usual_words(usual_wait([step.seat])).removeprefix("Usually ").removesuffix(".")
+    decides = (
+        step.words
+        if not step.escalated_at
+        else f"{step.words}, {seat_words(step.escalate_to)}"
+    )
+    usual = (
+        usual_words(usual_wait([step.seat])).removeprefix("Usually ").removesuffix(".")
+    )
     facts = [("Decides", decides)] + ([("Usual time", usual)] if usual else [])
-    return [*facts, ("To be decided by", moment(step.due_at, now))] if step.due_at else facts
+    return (
+        [*facts, ("To be decided by", moment(step.due_at, now))]
+        if step.due_at
+        else facts
+    )
 
 
 def _tell(
-    kind: NoticeKind, request: Request, said: Message, *, to: Iterable[User], now: datetime, link: str = ""
+    kind: NoticeKind,
+    request: Request,
+    said: Message,
+    *,
+    to: Iterable[User],
+    now: datetime,
+    link: str = "",
 ) -> None:
     about = ("request", request.pk)
     link = link or reverse("request", args=[request.pk])

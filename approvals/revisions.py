@@ -37,7 +37,9 @@ class Change:
         return f"{self.label}: {self.before} → {self.after}"
 
 
-def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> list[Change]:
+def changes(
+    before: Said, after: Said, *, offering: Offering, now: datetime
+) -> list[Change]:
     """What differs, in the order of the form; empty where both say the same."""
     found = list(_of_spec(before.spec, after.spec, offering))
     if (then := _begins(before, now)) != (later := _begins(after, now)):
@@ -46,7 +48,11 @@ def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> 
     if (then := moment(before.until, now)) != (later := moment(after.until, now)):
         found.append(Change("Until", then, later))
     if before.reason.strip() != after.reason.strip():
-        found.append(Change("Why", before.reason.strip() or NOTHING, after.reason.strip() or NOTHING))
+        found.append(
+            Change(
+                "Why", before.reason.strip() or NOTHING, after.reason.strip() or NOTHING
+            )
+        )
     if found and before.usd != after.usd:
         found.append(Change("Cost", usd(before.usd), usd(after.usd)))
     return found
@@ -54,18 +60,26 @@ def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> 
 
 def in_words(found: list[Change]) -> str:
     """ "GPUs: 5 → 3, Until: Mon 23 Nov, 12:00 UTC → Tue 24 Nov, 12:00 UTC"; the reason is named, not repeated."""
-    return "; ".join("the reason" if change.label == "Why" else change.words for change in found)
+    return "; ".join(
+        "the reason" if change.label == "Why" else change.words for change in found
+    )
 
 
 def _begins(said: Said, now: datetime) -> str:
     return "at once" if said.starts is None else moment(said.starts, now)
 
 
-def _of_spec(before: Mapping[str, Any], after: Mapping[str, Any], offering: Offering) -> Iterator[Change]:
+def _of_spec(
+    before: Mapping[str, Any], after: Mapping[str, Any], offering: Offering
+) -> Iterator[Change]:
     for name, field in offering.spec.model_fields.items():
         old, new = before.get(name), after.get(name)
         if old != new:
-            yield Change(field.title or name.replace("_", " ").capitalize(), _shown(old), _shown(new))
+            yield Change(
+                field.title or name.replace("_", " ").capitalize(),
+                _shown(old),
+                _shown(new),
+            )
 
 
 def _shown(value: Any) -> str:

@@ -52,7 +52,9 @@ _WORDS: Mapping[State, tuple[str, str]] = {
 # from the allocation and the cluster, so they can never disagree with them.
 STORED = (State.WAITING, State.APPROVED, State.REJECTED, State.WITHDRAWN, State.LAPSED)
 LEGAL: Mapping[State, frozenset[State]] = {
-    State.WAITING: frozenset({State.WAITING, State.APPROVED, State.REJECTED, State.WITHDRAWN, State.LAPSED}),
+    State.WAITING: frozenset(
+        {State.WAITING, State.APPROVED, State.REJECTED, State.WITHDRAWN, State.LAPSED}
+    ),
     State.APPROVED: frozenset(),
     State.REJECTED: frozenset(),
     State.WITHDRAWN: frozenset(),

@@ -64,9 +64,14 @@ def _anchor_of_the_day(*, log: str, now: datetime) -> None:
     if head is None or Anchor.objects.filter(day=now.date()).exists():
         return
     text = signing.sign(
-        Known(head.seq, head.hash), log=log, at=now, key=signing.key_from(settings.SECRET_KEY)
+        Known(head.seq, head.hash),
+        log=log,
+        at=now,
+        key=signing.key_from(settings.SECRET_KEY),
     )
-    Anchor.objects.get_or_create(day=now.date(), defaults={"seq": head.seq, "text": text})
+    Anchor.objects.get_or_create(
+        day=now.date(), defaults={"seq": head.seq, "text": text}
+    )
 
 
 def _store(anchor: Anchor, folder: Path) -> bool:
@@ -77,13 +82,20 @@ def _store(anchor: Anchor, folder: Path) -> bool:
             file.write(content)
         if path.read_text() == content:
             return True
-        logger.warning("another anchor of the audit log has this name", extra={"file": path.name})
+        logger.warning(
+            "another anchor of the audit log has this name", extra={"file": path.name}
+        )
     except OSError as error:
-        logger.warning("an anchor of the audit log cannot be stored", extra={"error": type(error).__name__})
+        logger.warning(
+            "an anchor of the audit log cannot be stored",
+            extra={"error": type(error).__name__},
+        )
     return False
 
 
-def _mail(anchor: Anchor, mail: Mail, to: tuple[str, ...], *, log: str, now: datetime) -> bool:
+def _mail(
+    anchor: Anchor, mail: Mail, to: tuple[str, ...], *, log: str, now: datetime
+) -> bool:
     host = log.partition("://")[2].partition("/")[0].partition(":")[0]
     text = TEXT.format(log=log, seq=anchor.seq, anchor=anchor.text)
     for address in to:
@@ -97,6 +109,9 @@ def _mail(anchor: Anchor, mail: Mail, to: tuple[str, ...], *, log: str, now: dat
         try:
             mail.send(letter, now=now)
         except ConnectorError as error:
-            logger.warning("an anchor of the audit log cannot be mailed", extra={"error": str(error)})
+            logger.warning(
+                "an anchor of the audit log cannot be mailed",
+                extra={"error": str(error)},
+            )
             return False
     return True

@@ -30,7 +30,9 @@ class Verdict:
 
 def digest(*, seq: int, body: Mapping[str, Any], previous: str) -> str:
     """SHA-256 over the previous hash, the number and the canonical JSON of the body, in hexadecimal."""
-    text = json.dumps([previous, seq, body], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(
+        [previous, seq, body], sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -43,7 +45,11 @@ class Known:
 
 
 def verify(
-    links: Iterable[Link], *, after: int = 0, previous: str = GENESIS, known: Iterable[Known] = ()
+    links: Iterable[Link],
+    *,
+    after: int = 0,
+    previous: str = GENESIS,
+    known: Iterable[Known] = (),
 ) -> Verdict:
     """Walk links in order and name the first gap, changed event, or event that differs from what is `known` of it.
 
@@ -57,12 +63,18 @@ def verify(
         if link.seq != after + 1:
             return Verdict(checked, after + 1, f"Event {after + 1} is missing.")
         if link.previous != previous:
-            return Verdict(checked, link.seq, f"Event {link.seq} does not follow event {after}.")
+            return Verdict(
+                checked, link.seq, f"Event {link.seq} does not follow event {after}."
+            )
         if digest(seq=link.seq, body=link.body, previous=previous) != link.hash:
-            return Verdict(checked, link.seq, f"Event {link.seq} was changed after it was written.")
+            return Verdict(
+                checked, link.seq, f"Event {link.seq} was changed after it was written."
+            )
         if noted.get(link.seq, set()) - {link.hash}:
             return Verdict(
-                checked, link.seq, f"Event {link.seq} is not the one that was noted: it was rewritten."
+                checked,
+                link.seq,
+                f"Event {link.seq} is not the one that was noted: it was rewritten.",
             )
         after, previous, checked = link.seq, link.hash, checked + 1
     newest = max(noted, default=0)

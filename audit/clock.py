@@ -12,7 +12,9 @@ from django.utils import timezone
 # Nobody waits longer for a lock; a moment further back is a replay's or a test's.
 MAX_WAIT = timedelta(minutes=5)
 # Within a task: when the database said what time it is, by its clock and by one that nobody sets.
-_asked: ContextVar[list[tuple[datetime, float]] | None] = ContextVar("asked", default=None)
+_asked: ContextVar[list[tuple[datetime, float]] | None] = ContextVar(
+    "asked", default=None
+)
 
 
 @contextmanager

@@ -14,7 +14,10 @@ class Kind(models.TextChoices):
     SEAT_FILLED = "person.seat_filled", "took over from the directory whose seat it is"
     TOKEN_SUSPENDED = "token.suspended", "suspended a token"
     ACCESS_RESTORED = "person.access_restored", "gave back what the directory had taken"
-    DIRECTORY_BRAKED = "directory.braked", "stopped believing the directory until a person looks"
+    DIRECTORY_BRAKED = (
+        "directory.braked",
+        "stopped believing the directory until a person looks",
+    )
     DIRECTORY_RELEASED = "directory.released", "let take effect what the directory says"
     DIRECTORY_PASSED = "directory.passed", "believes the directory again"
     TEAM_CREATED = "team.created", "created the team"
@@ -38,7 +41,10 @@ class Kind(models.TextChoices):
     CHANNEL_CHANGED = "channel.changed", "changed the channel"
     CHANNEL_REMOVED = "channel.removed", "removed the channel"
     COST_CENTRE_CONFIRMED = "cost_centre.confirmed", "confirmed the cost centre"
-    COST_CENTRE_WITHDRAWN = "cost_centre.withdrawn", "took the confirmation of the cost centre back"
+    COST_CENTRE_WITHDRAWN = (
+        "cost_centre.withdrawn",
+        "took the confirmation of the cost centre back",
+    )
     BUDGET_SET = "budget.set", "set the budget"
     BUDGET_SOFT_REACHED = "budget.soft_reached", "saw a budget come close to its limit"
     REQUEST_SUBMITTED = "request.submitted", "asked"
@@ -53,9 +59,15 @@ class Kind(models.TextChoices):
     REQUEST_REMINDED = "request.reminded", "reminded who decides"
     REQUEST_ESCALATED = "request.escalated", "passed the request on to the next level"
     REQUEST_COMMENTED = "request.commented", "said something about the request"
-    REQUEST_OFFERED_AGAIN = "request.offered_again", "offered again what has become free"
+    REQUEST_OFFERED_AGAIN = (
+        "request.offered_again",
+        "offered again what has become free",
+    )
     REQUEST_REROUTED = "request.rerouted", "has other people decide the request"
-    REQUEST_NOT_ALLOWED = "request.not_allowed", "lets nobody approve the request as it stands"
+    REQUEST_NOT_ALLOWED = (
+        "request.not_allowed",
+        "lets nobody approve the request as it stands",
+    )
     TASK_ASSIGNED = "task.assigned", "gave the task to somebody"
     TASK_DONE = "task.done", "carried the task out"
     TASK_FAILED = "task.failed", "could not carry the task out"
@@ -86,7 +98,10 @@ class Kind(models.TextChoices):
     TENANCY_TRIED_AGAIN = "tenancy.tried_again", "had it tried again"
     TENANCY_PROTECTED = "tenancy.protected", "protected the team's place from deletion"
     TENANCY_UNPROTECTED = "tenancy.unprotected", "took the protection from deletion off"
-    TENANCY_LEAVING = "tenancy.leaving", "set the date on which the team leaves the cluster"
+    TENANCY_LEAVING = (
+        "tenancy.leaving",
+        "set the date on which the team leaves the cluster",
+    )
     TENANCY_DRAINED = "tenancy.drained", "stopped what ran and took access away"
     TENANCY_RESTORED = "tenancy.restored", "put the team's place back"
     TENANCY_REMOVING = "tenancy.removing", "began to delete the team's place"
@@ -96,7 +111,10 @@ class Kind(models.TextChoices):
     DEPARTURE_CONFIRMED = "departure.confirmed", "confirmed that the team leaves"
     DEPARTURE_RESTORED = "departure.restored", "restored the team"
     DEPARTURE_DONE = "departure.done", "finished the team's leaving"
-    DEPARTURE_BRAKED = "departure.braked", "stopped deleting, because too many teams would go at once"
+    DEPARTURE_BRAKED = (
+        "departure.braked",
+        "stopped deleting, because too many teams would go at once",
+    )
     DRIFT_REPAIRED = "tenancy.drift_repaired", "repaired what had changed"
     DRIFT_FOUND = "drift.found", "found a change from elsewhere"
     DRIFT_GONE = "drift.gone", "saw a change from elsewhere undone"
@@ -117,7 +135,10 @@ class Kind(models.TextChoices):
     TEMPLATE_TAKEN_BACK = "template.taken_back", "took a template of runs back"
     NOTEBOOK_LAUNCHED = "notebook.launched", "launched a notebook"
     NOTEBOOK_READY = "notebook.ready", "saw the notebook come up"
-    NOTEBOOK_TAKEN_IN = "notebook.taken_in", "found a notebook that was started in the hub"
+    NOTEBOOK_TAKEN_IN = (
+        "notebook.taken_in",
+        "found a notebook that was started in the hub",
+    )
     NOTEBOOK_FAILED = "notebook.failed", "saw the notebook fail to start"
     NOTEBOOK_IDLE = "notebook.idle", "told its owner that the notebook is idle"
     NOTEBOOK_KEPT = "notebook.kept", "kept the notebook though it was idle"
@@ -135,9 +156,18 @@ class Kind(models.TextChoices):
     PROFILE_DEPRECATED = "profile.deprecated", "deprecated a notebook profile"
     PROFILE_RETIRED = "profile.retired", "retired a notebook profile"
     SUBSCRIPTION_REACHABLE = "subscription.reachable", "reads the Azure subscription"
-    SUBSCRIPTION_UNREACHABLE = "subscription.unreachable", "cannot read the Azure subscription"
-    SUBSCRIPTION_CHECK_ASKED = "subscription.check_asked", "asked for the Azure subscription to be read again"
-    SUBSCRIPTION_RIGHTS_CHANGED = "subscription.rights_changed", "saw the portal's rights in Azure change"
+    SUBSCRIPTION_UNREACHABLE = (
+        "subscription.unreachable",
+        "cannot read the Azure subscription",
+    )
+    SUBSCRIPTION_CHECK_ASKED = (
+        "subscription.check_asked",
+        "asked for the Azure subscription to be read again",
+    )
+    SUBSCRIPTION_RIGHTS_CHANGED = (
+        "subscription.rights_changed",
+        "saw the portal's rights in Azure change",
+    )
     PRICES_CHANGED = "prices.changed", "saw Azure's list prices change"
     PRICES_DOUBTED = "prices.doubted", "did not believe Azure's list prices"
     PRICES_CONFIRMED = "prices.confirmed", "confirmed Azure's list prices of a machine"
@@ -146,25 +176,64 @@ class Kind(models.TextChoices):
     QUOTA_INCREASE_SENT = "quota_increase.sent", "sent Azure a request for more quota"
     QUOTA_INCREASE_GRANTED = "quota_increase.granted", "saw Azure grant more quota"
     QUOTA_INCREASE_REFUSED = "quota_increase.refused", "saw Azure refuse more quota"
-    QUOTA_INCREASE_FAILED = "quota_increase.failed", "could not ask Azure for more quota"
-    QUOTA_INCREASE_WITHDRAWN = "quota_increase.withdrawn", "withdrew a request for more Azure quota"
-    RESERVATION_CHANGED = "reservation.changed", "changed how much capacity is reserved in Azure"
+    QUOTA_INCREASE_FAILED = (
+        "quota_increase.failed",
+        "could not ask Azure for more quota",
+    )
+    QUOTA_INCREASE_WITHDRAWN = (
+        "quota_increase.withdrawn",
+        "withdrew a request for more Azure quota",
+    )
+    RESERVATION_CHANGED = (
+        "reservation.changed",
+        "changed how much capacity is reserved in Azure",
+    )
     RESERVATION_READY = "reservation.ready", "saw capacity reserved in Azure"
     RESERVATION_REFUSED = "reservation.refused", "was refused capacity by Azure"
-    RESERVATION_RELEASED = "reservation.released", "asked Azure to release reserved capacity"
+    RESERVATION_RELEASED = (
+        "reservation.released",
+        "asked Azure to release reserved capacity",
+    )
     RESERVATION_GONE = "reservation.gone", "saw reserved capacity released"
     RESERVATION_PARKED = "reservation.parked", "gave up reserving or releasing capacity"
-    MODEL_ENDPOINT_CHANGED = "model_endpoint.changed", "changed the capacity of a model in Azure OpenAI"
+    MODEL_ENDPOINT_CHANGED = (
+        "model_endpoint.changed",
+        "changed the capacity of a model in Azure OpenAI",
+    )
     MODEL_ENDPOINT_READY = "model_endpoint.ready", "saw a model ready in Azure OpenAI"
-    MODEL_ENDPOINT_REFUSED = "model_endpoint.refused", "was refused a model by Azure OpenAI"
-    MODEL_ENDPOINT_RELEASED = "model_endpoint.released", "asked for a model in Azure OpenAI to be deleted"
+    MODEL_ENDPOINT_REFUSED = (
+        "model_endpoint.refused",
+        "was refused a model by Azure OpenAI",
+    )
+    MODEL_ENDPOINT_RELEASED = (
+        "model_endpoint.released",
+        "asked for a model in Azure OpenAI to be deleted",
+    )
     MODEL_ENDPOINT_GONE = "model_endpoint.gone", "saw a model in Azure OpenAI deleted"
-    MODEL_ACCOUNT_PARKED = "model_account.parked", "gave up making or deleting an account of Azure OpenAI"
-    REGISTRY_GRANTED = "registry.granted", "gave the team’s group access to the registry"
-    REGISTRY_WITHDRAWN = "registry.withdrawn", "took access to the registry from the team’s group"
-    REGISTRY_PARKED = "registry.parked", "gave up giving or taking access to the registry"
-    RESERVATION_TRIED_AGAIN = "reservation.tried_again", "had reserving or releasing capacity tried again"
-    RESERVATION_ORPHANED = "reservation.orphaned", "found an orphaned reservation in Azure"
+    MODEL_ACCOUNT_PARKED = (
+        "model_account.parked",
+        "gave up making or deleting an account of Azure OpenAI",
+    )
+    REGISTRY_GRANTED = (
+        "registry.granted",
+        "gave the team’s group access to the registry",
+    )
+    REGISTRY_WITHDRAWN = (
+        "registry.withdrawn",
+        "took access to the registry from the team’s group",
+    )
+    REGISTRY_PARKED = (
+        "registry.parked",
+        "gave up giving or taking access to the registry",
+    )
+    RESERVATION_TRIED_AGAIN = (
+        "reservation.tried_again",
+        "had reserving or releasing capacity tried again",
+    )
+    RESERVATION_ORPHANED = (
+        "reservation.orphaned",
+        "found an orphaned reservation in Azure",
+    )
     ORPHAN_RELEASE_ASKED = (
         "orphan.release_asked",
         "asked for an orphaned reservation to be released",
@@ -178,7 +247,10 @@ class Kind(models.TextChoices):
     HUB_DISCONNECTED = "hub.disconnected", "disconnected the JupyterHub of a cluster"
     HUB_REACHABLE = "hub.reachable", "is in contact with the JupyterHub"
     HUB_UNREACHABLE = "hub.unreachable", "lost contact with the JupyterHub"
-    HUB_NAMED_PERSON = "hub.named_person", "learnt by which name a JupyterHub knows a person"
+    HUB_NAMED_PERSON = (
+        "hub.named_person",
+        "learnt by which name a JupyterHub knows a person",
+    )
     INVARIANTS_BROKEN = "invariants.broken", "found promises that do not hold"
     AUDIT_EXPORTED = "audit.exported", "exported events of the audit log"
     REFUSED = "refused", "was refused"

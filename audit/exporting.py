@@ -12,7 +12,11 @@ from audit.models import EventQuerySet
 
 @transaction.atomic
 def begin_export(
-    rows: EventQuerySet, *, by: Actor, narrowed: Mapping[str, str], team_id: int | None = None
+    rows: EventQuerySet,
+    *,
+    by: Actor,
+    narrowed: Mapping[str, str],
+    team_id: int | None = None,
 ) -> EventQuerySet:
     """Record that somebody exports these events and what they were narrowed to; returns those that there are now.
 
@@ -20,6 +24,10 @@ def begin_export(
     narrowed to: its members see that somebody took its events along.
     """
     event = record(
-        Kind.AUDIT_EXPORTED, actor=by, team_id=team_id, events=rows.count(), narrowed=dict(narrowed) or None
+        Kind.AUDIT_EXPORTED,
+        actor=by,
+        team_id=team_id,
+        events=rows.count(),
+        narrowed=dict(narrowed) or None,
     )
     return rows.filter(seq__lt=event.seq)

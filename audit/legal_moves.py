@@ -18,7 +18,9 @@ END $$;
 CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF {columns} ON {table}
     FOR EACH ROW EXECUTE FUNCTION {table}_moves();
 """
-POSTGRES_BACK = "DROP TRIGGER {table}_legal_move ON {table}; DROP FUNCTION {table}_moves();"
+POSTGRES_BACK = (
+    "DROP TRIGGER {table}_legal_move ON {table}; DROP FUNCTION {table}_moves();"
+)
 # SQLite loses triggers when a migration makes the table anew: such a one has this step as its last.
 SQLITE = """CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF {columns} ON {table}
 WHEN {illegal} BEGIN SELECT RAISE(ABORT, '{words}'); END"""
@@ -28,7 +30,9 @@ def only_moves(table: str, column: str, moves: Moves, *, words: str) -> RunPytho
     """The migration step that keeps a column to a table of moves (state: those that may follow); staying is no move."""
     old, new = f'OLD."{column}"', f'NEW."{column}"'
     known = [
-        f"({old} = '{before}' AND {new} IN ({_texts(after)}))" for before, after in moves.items() if after
+        f"({old} = '{before}' AND {new} IN ({_texts(after)}))"
+        for before, after in moves.items()
+        if after
     ]
     legal = " OR ".join([f"{old} = {new}", *known])
     return _refusing(table, [column], f"NOT ({legal})", words)
@@ -45,14 +49,19 @@ def once_only(table: str, columns: Iterable[str], *, words: str) -> RunPython:
     return _refusing(table, names, illegal, words)
 
 
-def _refusing(table: str, columns: list[str], illegal: str | Mapping[str, str], words: str) -> RunPython:
+def _refusing(
+    table: str, columns: list[str], illegal: str | Mapping[str, str], words: str
+) -> RunPython:
     def guard(apps: Any, schema_editor: Any) -> None:
         vendor = schema_editor.connection.vendor
         said = illegal if isinstance(illegal, str) else illegal[vendor]
         text = POSTGRES if vendor == "postgresql" else SQLITE
         schema_editor.execute(
             text.format(
-                table=table, columns=", ".join(f'"{name}"' for name in columns), illegal=said, words=words
+                table=table,
+                columns=", ".join(f'"{name}"' for name in columns),
+                illegal=said,
+                words=words,
             )
         )
 

@@ -97,7 +97,9 @@ _waiting: ContextVar[list[_Waiting] | None] = ContextVar("waiting", default=None
 
 def _check_transaction() -> None:
     if not connection.in_atomic_block:
-        raise transaction.TransactionManagementError("An audit event needs the transaction it tells of.")
+        raise transaction.TransactionManagementError(
+            "An audit event needs the transaction it tells of."
+        )
 
 
 def _append(events: Sequence[Event]) -> None:
@@ -107,7 +109,9 @@ def _append(events: Sequence[Event]) -> None:
     head = Head.objects.select_for_update(no_key=True).get_or_create(id=1)[0]
     for event in events:
         event.seq, event.at, event.previous = head.seq + 1, clock.now(), head.hash
-        event.hash = chain.digest(seq=event.seq, body=event.body(), previous=event.previous)
+        event.hash = chain.digest(
+            seq=event.seq, body=event.body(), previous=event.previous
+        )
         head.seq, head.hash = event.seq, event.hash
     Event.objects.bulk_create(events)
     Head.objects.filter(id=1).update(seq=head.seq, hash=head.hash)
@@ -132,9 +136,13 @@ def count_refusal(*, actor: Actor, status: int, now: datetime) -> None:
     rows = RefusalCount.objects.filter(actor_id=actor.id, day=day, status=status)
     if rows.update(count=F("count") + 1):
         return
-    first = RefusalCount(actor_id=actor.id, actor_name=actor.name[:200], day=day, status=status, count=1)
+    first = RefusalCount(
+        actor_id=actor.id, actor_name=actor.name[:200], day=day, status=status, count=1
+    )
     with transaction.atomic():
-        RefusalCount.objects.filter(actor_id=actor.id, day__lt=day - COUNTS_KEPT).delete()
+        RefusalCount.objects.filter(
+            actor_id=actor.id, day__lt=day - COUNTS_KEPT
+        ).delete()
         try:
             with transaction.atomic():
                 first.save(force_insert=True)
@@ -153,7 +161,10 @@ def _short(value: Any) -> Any:
         value = _storable(value)
         return value if len(value) <= 1000 else value[:1000] + "…"
     if isinstance(value, dict):
-        return {_storable(str(key)[:100]): _short(inner) for key, inner in list(value.items())[:50]}
+        return {
+            _storable(str(key)[:100]): _short(inner)
+            for key, inner in list(value.items())[:50]
+        }
     if isinstance(value, list | tuple):
         return [_short(inner) for inner in value[:50]]
     if isinstance(value, bool | int) or value is None:

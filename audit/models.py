@@ -36,7 +36,9 @@ class Event(models.Model):
     seq = models.BigIntegerField(primary_key=True)
     at = models.DateTimeField(db_index=True)
     kind = models.CharField(max_length=60, choices=kinds)
-    outcome = models.CharField(max_length=10, choices=Outcome.choices, default=Outcome.DONE)
+    outcome = models.CharField(
+        max_length=10, choices=Outcome.choices, default=Outcome.DONE
+    )
     actor_kind = models.CharField(max_length=20)
     actor_id = models.CharField(max_length=64, blank=True)
     actor_name = models.CharField(max_length=200)
@@ -52,11 +54,19 @@ class Event(models.Model):
 
     class Meta:
         ordering = ["-seq"]
-        indexes = [models.Index(fields=["subject_type", "subject_id", "-seq"], name="event_subject")]
+        indexes = [
+            models.Index(
+                fields=["subject_type", "subject_id", "-seq"], name="event_subject"
+            )
+        ]
         constraints = [
             # No list of kinds: each new one would write the constraint anew, on the largest table there is.
-            models.CheckConstraint(condition=~models.Q(kind=""), name="an_event_has_a_kind"),
-            models.CheckConstraint(condition=models.Q(seq__gte=1), name="events_are_numbered_from_one"),
+            models.CheckConstraint(
+                condition=~models.Q(kind=""), name="an_event_has_a_kind"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(seq__gte=1), name="events_are_numbered_from_one"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -82,7 +92,9 @@ class Event(models.Model):
 
     def link(self) -> chain.Link:
         """This event as a link of the chain."""
-        return chain.Link(seq=self.seq, body=self.body(), previous=self.previous, hash=self.hash)
+        return chain.Link(
+            seq=self.seq, body=self.body(), previous=self.previous, hash=self.hash
+        )
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Insert once; a second save is refused before the database refuses it."""
@@ -103,7 +115,9 @@ class Head(models.Model):
     hash = models.CharField(max_length=64, default=chain.GENESIS)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="there_is_one_head")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="there_is_one_head")
+        ]
 
     def __str__(self) -> str:
         return str(self.seq)
@@ -121,7 +135,9 @@ class Anchor(models.Model):
     class Meta:
         ordering = ["day"]
         constraints = [
-            models.CheckConstraint(condition=models.Q(seq__gte=1), name="an_anchor_holds_an_event"),
+            models.CheckConstraint(
+                condition=models.Q(seq__gte=1), name="an_anchor_holds_an_event"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -141,9 +157,13 @@ class RefusalCount(models.Model):
         ordering = ["-day", "-count", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["actor_id", "day", "status"], name="one_count_per_person_day_and_status"
+                fields=["actor_id", "day", "status"],
+                name="one_count_per_person_day_and_status",
             ),
-            models.CheckConstraint(condition=models.Q(count__gte=1), name="a_refusal_count_counts_something"),
+            models.CheckConstraint(
+                condition=models.Q(count__gte=1),
+                name="a_refusal_count_counts_something",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -160,4 +180,6 @@ def verify(*, known: Iterable[chain.Known] = ()) -> chain.Verdict:
     """Walk the whole log, and compare it with its head and with what else is known of it."""
     # The head first: what is written meanwhile is newer.
     head = Head.objects.filter(pk=1, seq__gt=0).values_list("seq", "hash").first()
-    return chain.verify(links(), known=[*known, *([chain.Known(*head)] if head else [])])
+    return chain.verify(
+        links(), known=[*known, *([chain.Known(*head)] if head else [])]
+    )

@@ -9,7 +9,10 @@ from collections.abc import Collection
 from datetime import datetime
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -54,12 +57,16 @@ def read(text: str, *, trusted: Collection[str]) -> Known:
             raise ValueError
         document = json.loads(text)
         signature = base64.b64decode(document.pop("signature"), validate=True)
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(document["key"], validate=True))
+        key = Ed25519PublicKey.from_public_bytes(
+            base64.b64decode(document["key"], validate=True)
+        )
         head = Known(int(document["seq"]), str(document["hash"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise NotGenuine("It is no anchor of an audit log.") from error
     if document["key"] not in trusted:
-        raise NotGenuine(f"It is signed with the key {document['key']}, which is not trusted.")
+        raise NotGenuine(
+            f"It is signed with the key {document['key']}, which is not trusted."
+        )
     try:
         key.verify(signature, _canonical(document))
     except InvalidSignature as error:
@@ -68,4 +75,6 @@ def read(text: str, *, trusted: Collection[str]) -> Known:
 
 
 def _canonical(document: dict[str, object]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=True
+    ).encode()

@@ -32,9 +32,13 @@ BENCHMARKS = {
 def main(arguments: list[str] | None = None) -> int:
     """Measure what is asked for; 1 when a target is missed or something could not be measured, 2 for no such name."""
     asked = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    asked.add_argument("--only", default="", help="names with commas between them, such as B5")
+    asked.add_argument(
+        "--only", default="", help="names with commas between them, such as B5"
+    )
     try:
-        names = results.chosen(asked.parse_args(arguments).only.split(","), list(BENCHMARKS))
+        names = results.chosen(
+            asked.parse_args(arguments).only.split(","), list(BENCHMARKS)
+        )
     except ValueError as strange:
         print(f"bench: {strange}", file=sys.stderr)
         return 2

@@ -28,14 +28,28 @@ def measure(on: rig.Rig) -> Measured:
     seed.requests(among, count=REQUESTS, waiting=WAITING, now=now)
     rig.settle(on)
     dice = random.Random(1)
-    _, secret = create_token(user=among.lead, name="bench", scope="read", days=1, now=now)
+    _, secret = create_token(
+        user=among.lead, name="bench", scope="read", days=1, now=now
+    )
     read = partial(per_second, seconds=SECONDS)
-    with rig.portal(on) as port, coldfront.started(on, requests=REQUESTS, waiting=WAITING) as peer:
-        ours = [[request_page(port, secret, pk) for pk in mixed(dice)] for _ in range(CLIENTS)]
-        theirs = [[peer.detail(pk) for pk in dice.sample(peer.allocations, 2 * EACH)] for _ in range(CLIENTS)]
+    with (
+        rig.portal(on) as port,
+        coldfront.started(on, requests=REQUESTS, waiting=WAITING) as peer,
+    ):
+        ours = [
+            [request_page(port, secret, pk) for pk in mixed(dice)]
+            for _ in range(CLIENTS)
+        ]
+        theirs = [
+            [peer.detail(pk) for pk in dice.sample(peer.allocations, 2 * EACH)]
+            for _ in range(CLIENTS)
+        ]
         for each in (ours, theirs):
             per_second(each, seconds=1)
-        turns = [(read(ours), read(theirs), read([[healthz(port)]] * CLIENTS)) for _ in range(PAIRS)]
+        turns = [
+            (read(ours), read(theirs), read([[healthz(port)]] * CLIENTS))
+            for _ in range(PAIRS)
+        ]
     return Measured(
         what=f"API detail of one of {REQUESTS:,}, {CLIENTS} clients; peer: ColdFront {coldfront.VERSION}'s",
         portal=[ours for ours, _, _ in turns],
@@ -43,14 +57,21 @@ def measure(on: rig.Rig) -> Measured:
         unit="/s",
         better=Better.PORTAL_OVER_PEER,
         least=LEAST,
-        others=[Goal("beside /healthz, ratio", median(ours / health for ours, _, health in turns))],
+        others=[
+            Goal(
+                "beside /healthz, ratio",
+                median(ours / health for ours, _, health in turns),
+            )
+        ],
     )
 
 
 def mixed(dice: random.Random) -> Sequence[int]:
     """Requests that wait and requests that are decided, as many of each, in any order."""
     waiting = list(Request.objects.waiting().values_list("pk", flat=True))
-    decided = list(Request.objects.exclude(state=State.WAITING).values_list("pk", flat=True))
+    decided = list(
+        Request.objects.exclude(state=State.WAITING).values_list("pk", flat=True)
+    )
     found = [*dice.sample(waiting, EACH), *dice.sample(decided, EACH)]
     dice.shuffle(found)
     return found

@@ -22,13 +22,25 @@ def measure(on: rig.Rig) -> Measured:
     among = seed.crowd(now)
     seed.requests(among, count=REQUESTS, waiting=0, now=now)
     rig.settle(on)
-    _, secret = create_token(user=among.lead, name="bench", scope="read", days=1, now=now)
+    _, secret = create_token(
+        user=among.lead, name="bench", scope="read", days=1, now=now
+    )
     read = partial(per_second, seconds=SECONDS)
-    with rig.portal(on) as port, coldfront.started(on, requests=REQUESTS, waiting=0) as peer:
-        ours, theirs, health = [[requests_page(port, secret)]], [[peer.list()]], [[healthz(port)]]
+    with (
+        rig.portal(on) as port,
+        coldfront.started(on, requests=REQUESTS, waiting=0) as peer,
+    ):
+        ours, theirs, health = (
+            [[requests_page(port, secret)]],
+            [[peer.list()]],
+            [[healthz(port)]],
+        )
         for each in (ours, theirs):
             per_second(each * CLIENTS, seconds=1)
-        turns = [(read(ours * CLIENTS), read(theirs * CLIENTS), read(health * CLIENTS)) for _ in range(PAIRS)]
+        turns = [
+            (read(ours * CLIENTS), read(theirs * CLIENTS), read(health * CLIENTS))
+            for _ in range(PAIRS)
+        ]
     return Measured(
         what=f"API list, {LIMIT} of {REQUESTS:,}, {CLIENTS} clients; peer: ColdFront {coldfront.VERSION}'s, 25",
         portal=[ours for ours, _, _ in turns],
@@ -37,8 +49,15 @@ def measure(on: rig.Rig) -> Measured:
         better=Better.PORTAL_OVER_PEER,
         least=TIMES_FASTER,
         others=[
-            Goal("answers a second", median(ours for ours, _, _ in turns), least=LEAST_A_SECOND),
-            Goal("beside /healthz, ratio", median(ours / health for ours, _, health in turns)),
+            Goal(
+                "answers a second",
+                median(ours for ours, _, _ in turns),
+                least=LEAST_A_SECOND,
+            ),
+            Goal(
+                "beside /healthz, ratio",
+                median(ours / health for ours, _, health in turns),
+            ),
         ],
     )
 

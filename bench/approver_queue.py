@@ -26,9 +26,14 @@ def measure(on: rig.Rig) -> Measured:
     seed.requests(among, count=REQUESTS, waiting=WAITING, now=now)
     rig.settle(on)
     if (found := Request.objects.awaiting(among.lead, now).count()) != WAITING:
-        raise RuntimeError(f"{found} requests wait instead of {WAITING}: bench/seed.py no longer fits.")
+        raise RuntimeError(
+            f"{found} requests wait instead of {WAITING}: bench/seed.py no longer fits."
+        )
     client = signed_in(among.lead)
-    with rig.portal(on) as port, coldfront.started(on, requests=REQUESTS, waiting=WAITING) as peer:
+    with (
+        rig.portal(on) as port,
+        coldfront.started(on, requests=REQUESTS, waiting=WAITING) as peer,
+    ):
         ours, theirs = queue(client, port), peer.queue(waiting=WAITING)
         ours.median(CALLS)
         theirs.median(rig.WORKERS)
@@ -59,7 +64,9 @@ def queue(client: Client, port: int) -> Page:
         port,
         reverse("approvals"),
         {"Cookie": f"{settings.SESSION_COOKIE_NAME}={cookie}"},
-        lambda body: body.count('href="/approvals/') >= MOST_IN_QUEUE and f"{WAITING}" in body,
+        lambda body: (
+            body.count('href="/approvals/') >= MOST_IN_QUEUE and f"{WAITING}" in body
+        ),
     )
 
 

@@ -58,7 +58,9 @@ class Page:
 
     def _check(self, status: int, body: str) -> None:
         if status != 200 or not self.is_right(body):
-            raise WrongAnswer(f"{self.path} answered {status} with another page: {body[:200]!r}")
+            raise WrongAnswer(
+                f"{self.path} answered {status} with another page: {body[:200]!r}"
+            )
 
 
 def path_of(url: str) -> str:

@@ -8,5 +8,7 @@ from portal.celery import app
 __all__ = ["app"]
 
 app.conf.beat_schedule = {
-    name: entry for name, entry in app.conf.beat_schedule.items() if name != "look at clusters"
+    name: entry
+    for name, entry in app.conf.beat_schedule.items()
+    if name != "look at clusters"
 }

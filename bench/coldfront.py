@@ -54,7 +54,12 @@ class ColdFront:
     def detail(self, number: int) -> Page:
         """The page of one allocation."""
         path = f"/allocation/{number}/"
-        return Page(self.port, path, {"Cookie": self.cookie}, lambda body: "Allocation Information" in body)
+        return Page(
+            self.port,
+            path,
+            {"Cookie": self.cookie},
+            lambda body: "Allocation Information" in body,
+        )
 
 
 @contextmanager
@@ -62,14 +67,20 @@ def started(rig: Rig, *, requests: int, waiting: int) -> Iterator[ColdFront]:
     """ColdFront with so many allocations until the block ends; raises RuntimeError when it cannot be set up."""
     install()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="coldfront-", dir=rig.folder)))
+        folder = Path(
+            stack.enter_context(TemporaryDirectory(prefix="coldfront-", dir=rig.folder))
+        )
         rig.postgres.execute("CREATE DATABASE coldfront")
         stack.callback(rig.postgres.execute, "DROP DATABASE coldfront WITH (FORCE)")
-        yield stack.enter_context(_serving(rig, folder, requests=requests, waiting=waiting))
+        yield stack.enter_context(
+            _serving(rig, folder, requests=requests, waiting=waiting)
+        )
 
 
 @contextmanager
-def _serving(rig: Rig, folder: Path, *, requests: int, waiting: int) -> Iterator[ColdFront]:
+def _serving(
+    rig: Rig, folder: Path, *, requests: int, waiting: int
+) -> Iterator[ColdFront]:
     (folder / "static").mkdir()
     variables = {
         "DB_URL": f"psql://quartermaster:x@127.0.0.1:{rig.postgres.port}/coldfront",
@@ -100,13 +111,23 @@ def install() -> None:
     print(f"bench: installing ColdFront {VERSION} into {ENVIRONMENT}", flush=True)
     ENVIRONMENT.mkdir(parents=True, exist_ok=True)
     _run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], CACHE, {})
-    pip = [str(ENVIRONMENT / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "--no-input"]
+    pip = [
+        str(ENVIRONMENT / "bin" / "pip"),
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
     _run([*pip, *PACKAGES], CACHE, {})
     stamp.write_text("\n".join(PACKAGES))
 
 
-def _manage(folder: Path, variables: Mapping[str, str], *command: str, words: str = "yes\n" * 9) -> str:
-    return _run([program("coldfront", ENVIRONMENT), *command], folder, _clean(variables), words)
+def _manage(
+    folder: Path, variables: Mapping[str, str], *command: str, words: str = "yes\n" * 9
+) -> str:
+    return _run(
+        [program("coldfront", ENVIRONMENT), *command], folder, _clean(variables), words
+    )
 
 
 def _clean(variables: Mapping[str, str]) -> dict[str, str]:
@@ -114,7 +135,9 @@ def _clean(variables: Mapping[str, str]) -> dict[str, str]:
     return {**variables, "DJANGO_SETTINGS_MODULE": "coldfront.config.settings"}
 
 
-def _run(command: list[str], folder: Path, variables: Mapping[str, str], words: str = "") -> str:
+def _run(
+    command: list[str], folder: Path, variables: Mapping[str, str], words: str = ""
+) -> str:
     done = subprocess.run(
         command,
         cwd=folder,
@@ -125,5 +148,7 @@ def _run(command: list[str], folder: Path, variables: Mapping[str, str], words: 
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command[:3])} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+        raise RuntimeError(
+            f"{' '.join(command[:3])} failed:\n{(done.stdout + done.stderr)[-2000:]}"
+        )
     return done.stdout

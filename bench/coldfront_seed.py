@@ -27,13 +27,21 @@ COUNT, WAITING = int(os.environ["SEED_REQUESTS"]), int(os.environ["SEED_WAITING"
 
 Allocation.objects.all().delete()
 people = User.objects.bulk_create(
-    User(username=f"seeded{n}", first_name="Person", last_name=str(n)) for n in range(PEOPLE)
+    User(username=f"seeded{n}", first_name="Person", last_name=str(n))
+    for n in range(PEOPLE)
 )
 # bulk_create skips the signal that would make them.
-UserProfile.objects.bulk_create(UserProfile(user=user, is_pi=n < PROJECTS) for n, user in enumerate(people))
+UserProfile.objects.bulk_create(
+    UserProfile(user=user, is_pi=n < PROJECTS) for n, user in enumerate(people)
+)
 active = ProjectStatusChoice.objects.get(name="Active")
 projects = Project.objects.bulk_create(
-    Project(pi=people[n], title=f"Project {n}", description="Detector training.", status=active)
+    Project(
+        pi=people[n],
+        title=f"Project {n}",
+        description="Detector training.",
+        status=active,
+    )
     for n in range(PROJECTS)
 )
 states = {each.name: each for each in AllocationStatusChoice.objects.all()}
@@ -41,7 +49,9 @@ today = timezone.now().date()
 rows = Allocation.objects.bulk_create(
     Allocation(
         project=projects[n % PROJECTS],
-        status=states["New" if n >= COUNT - WAITING else "Active" if n % 5 else "Denied"],
+        status=states[
+            "New" if n >= COUNT - WAITING else "Active" if n % 5 else "Denied"
+        ],
         start_date=today,
         end_date=today + timedelta(days=30),
         justification="Retrain the detector on the November data before the review.",
@@ -53,7 +63,9 @@ through = Allocation.resources.through
 through.objects.bulk_create(through(allocation=row, resource=resource) for row in rows)
 member = AllocationUserStatusChoice.objects.get(name="Active")
 AllocationUser.objects.bulk_create(
-    AllocationUser(allocation=row, user=people[(n + k * PROJECTS) % PEOPLE], status=member)
+    AllocationUser(
+        allocation=row, user=people[(n + k * PROJECTS) % PEOPLE], status=member
+    )
     for n, row in enumerate(rows)
     for k in range(2)
 )

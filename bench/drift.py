@@ -54,9 +54,14 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
         most=MOST,
         others=[
             # Every object is compared once by each process; from then on, those that somebody has written to.
-            Goal("first look of a process, ratio", statistics.median(fresh) / statistics.median(bare)),
+            Goal(
+                "first look of a process, ratio",
+                statistics.median(fresh) / statistics.median(bare),
+            ),
             Goal("writes", idle, most=0),
-            Goal(f"writes for {drifted} drifted", repaired, least=drifted, most=drifted),
+            Goal(
+                f"writes for {drifted} drifted", repaired, least=drifted, most=drifted
+            ),
         ],
     )
 
@@ -68,7 +73,9 @@ def look(ground: Ground, count: int, *, now: datetime) -> float:
     seconds = time.perf_counter() - began
     seen = Tenancy.objects.filter(last_looked_at=now).count()
     if differing or seen != count:
-        raise RuntimeError(f"{len(differing)} differ and {seen} of {count} were looked at.")
+        raise RuntimeError(
+            f"{len(differing)} differ and {seen} of {count} were looked at."
+        )
     return seconds
 
 
@@ -79,7 +86,9 @@ def plain(bare: Bare, wanted: Mapping[Ref, Mapping[Key, Manifest]]) -> float:
         found = 0
         for live in bare.every(ref):
             metadata = live["metadata"]
-            manifest = manifests[Key(*ref, metadata.get("namespace", ""), metadata["name"])]
+            manifest = manifests[
+                Key(*ref, metadata.get("namespace", ""), metadata["name"])
+            ]
             found += holds(manifest, {**live, "apiVersion": ref[0], "kind": ref[1]})
         if found != len(manifests):
             raise RuntimeError(f"{found} of {len(manifests)} {ref[1]} are as wanted.")
@@ -91,7 +100,9 @@ def holds(wanted: Any, live: Any) -> bool:
     if isinstance(wanted, dict):
         if not wanted:
             return True
-        return isinstance(live, dict) and all(holds(value, live.get(name)) for name, value in wanted.items())
+        return isinstance(live, dict) and all(
+            holds(value, live.get(name)) for name, value in wanted.items()
+        )
     if isinstance(wanted, list):
         if not wanted and live is None:
             return True
@@ -103,7 +114,9 @@ def repair(ground: Ground, drifted: Sequence[Tenancy], *, now: datetime) -> int:
     """Change one object of each by hand, look, and put right what was found; the writes that took."""
     for tenancy in drifted:
         body = {"spec": {"hard": {"pods": "1"}}}
-        ground.bare.merge(("v1", "ResourceQuota"), tenancy.namespace, "team-quota", body)
+        ground.bare.merge(
+            ("v1", "ResourceQuota"), tenancy.namespace, "team-quota", body
+        )
     before = ground.world.writes()
     for pk in cluster_sweep.sweep(ground.cluster.pk, now=lambda: now):
         reconcile.reconcile(pk, now=lambda: now)

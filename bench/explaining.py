@@ -53,7 +53,10 @@ def measured(*, count: int, teams: int, pairs: int) -> Measured:
     codes = Counter(one.why.code for one in found)
     if len(found) != count:
         raise RuntimeError(f"{len(found)} of {count} Workloads were explained.")
-    both = [(_timed(partial(explain_all, waiting)), _timed(partial(look, everything))) for _ in range(pairs)]
+    both = [
+        (_timed(partial(explain_all, waiting)), _timed(partial(look, everything)))
+        for _ in range(pairs)
+    ]
     return Measured(
         what=f"why {count:,} Workloads wait, one; peer: a bare look at what Kueue says of it",
         portal=[1e6 * portal / count for portal, _ in both],
@@ -90,7 +93,9 @@ def explain_team(team: Team) -> Iterator[Work]:
             each: queue_seen(team.queue if each == name else None, all_of, read=read)
             for each, all_of in in_queue.items()
         },
-        team_queues={(text(part(team.team_queue, "metadata"), "namespace"), own.name): own},
+        team_queues={
+            (text(part(team.team_queue, "metadata"), "namespace"), own.name): own
+        },
         nodes=Nodes(),
         known=_known,
     )
@@ -103,9 +108,13 @@ def look(workloads: Sequence[Copy]) -> list[str]:
     found = []
     for one in workloads:
         conditions = one["status"].get("conditions", ())
-        said = next((each for each in conditions if each["type"] == "QuotaReserved"), None)
+        said = next(
+            (each for each in conditions if each["type"] == "QuotaReserved"), None
+        )
         since = datetime.fromisoformat(said["lastTransitionTime"]) if said else NOW
-        found.append(f"{one['metadata']['name']} {NOW - since} {said['message'] if said else ''}")
+        found.append(
+            f"{one['metadata']['name']} {NOW - since} {said['message'] if said else ''}"
+        )
     return found
 
 
@@ -121,7 +130,10 @@ def teams_of(count: int, teams: int) -> list[Team]:
             Team(
                 named(queue, namespace, ""),
                 leading_to(named(team_queue, "default", namespace), namespace),
-                [renamed(patterns[each % len(patterns)], each, namespace) for each in share],
+                [
+                    renamed(patterns[each % len(patterns)], each, namespace)
+                    for each in share
+                ],
             )
         )
     return made
@@ -139,7 +151,9 @@ def recorded_waits() -> Iterator[Copy]:
         workload = workload_of(found)
         said = workload.conditions.get("QuotaReserved")
         is_waiting = (
-            workload.is_active and not workload.holds("QuotaReserved") and not workload.holds("Finished")
+            workload.is_active
+            and not workload.holds("QuotaReserved")
+            and not workload.holds("Finished")
         )
         key = (said.reason, said.message) if said else ()
         if is_waiting and key not in known:
@@ -149,19 +163,27 @@ def recorded_waits() -> Iterator[Copy]:
 
 def recorded_queues() -> tuple[Copy, Copy]:
     """A ClusterQueue with a quota of GPUs, and a LocalQueue, as the portal copies them."""
-    queue = next(one for one in _all_recorded("ClusterQueue") if one["spec"].get("resourceGroups"))
+    queue = next(
+        one
+        for one in _all_recorded("ClusterQueue")
+        if one["spec"].get("resourceGroups")
+    )
     return copy_of(queue), copy_of(next(_all_recorded("LocalQueue")))
 
 
 def _all_recorded(kind: str) -> Iterator[Copy]:
     for path in sorted(RECORDINGS.glob("*.json")):
         for step in json.loads(path.read_text()):
-            yield from (dict(one) for one in objects(step["response"].get("body"), kind))
+            yield from (
+                dict(one) for one in objects(step["response"].get("body"), kind)
+            )
 
 
 def named(found: Copy, name: str, namespace: str) -> Copy:
     """The same object under another name."""
-    metadata = {**found["metadata"], "name": name} | ({"namespace": namespace} if namespace else {})
+    metadata = {**found["metadata"], "name": name} | (
+        {"namespace": namespace} if namespace else {}
+    )
     return {**found, "metadata": metadata}
 
 
@@ -186,7 +208,10 @@ def renamed(pattern: Copy, number: int, namespace: str) -> Copy:
 
 
 def _known(queue: Queue | None) -> Mapping[str, Any]:
-    return {"titles": {"a100": "A100", "h100": "H100"}, "cluster": Cluster(title="Training")}
+    return {
+        "titles": {"a100": "A100", "h100": "H100"},
+        "cluster": Cluster(title="Training"),
+    }
 
 
 def _timed(work: Callable[[], object]) -> float:

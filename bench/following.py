@@ -57,11 +57,16 @@ def measured(on: rig.Rig, *, pairs: int, followers: int) -> Measured:
         crew.portal.web(workers=1)
         headers = [crew.headers(number) for number in range(len(crew.people))]
         both = [
-            (rate(partial(portal_stream, crew, fast, headers[0])), rate(partial(raw_stream, crew, fast)))
+            (
+                rate(partial(portal_stream, crew, fast, headers[0])),
+                rate(partial(raw_stream, crew, fast)),
+            )
             for _ in range(pairs)
         ]
         before = streams(crew)
-        readings = follow(crew, calm, [headers[number // MAX_FOLLOWED] for number in range(followers)])
+        readings = follow(
+            crew, calm, [headers[number // MAX_FOLLOWED] for number in range(followers)]
+        )
         cost = streams(crew) - before
     whole = [one for one in readings if one.is_whole]
     return Measured(
@@ -73,7 +78,9 @@ def measured(on: rig.Rig, *, pairs: int, followers: int) -> Measured:
         least=LEAST,
         others=[
             # Whoever is too slow for a program is told how many lines they missed: those are not in the pace.
-            Goal("times that lines were left out", sum(ours.missed for ours, _ in both)),
+            Goal(
+                "times that lines were left out", sum(ours.missed for ours, _ in both)
+            ),
             Goal(f"streams at the API server for {followers} followers", cost, most=1),
             Goal("of them had every line", len(whole), least=followers),
         ],
@@ -83,7 +90,9 @@ def measured(on: rig.Rig, *, pairs: int, followers: int) -> Measured:
 def log_of(crew: Crew, name: str, *, every: str) -> Log:
     """A run whose pod writes a line each so many seconds, and of which the portal knows."""
     namespace = crew.tenancy.namespace
-    manifest = job(name, namespace, annotations={"test/log-every": every}, labels={RUN_LABEL: name})
+    manifest = job(
+        name, namespace, annotations={"test/log-every": every}, labels={RUN_LABEL: name}
+    )
     admin = crew.ground.world.admin()
     admin.create(manifest)
     found: list[dict[str, Any]] = []
@@ -108,7 +117,11 @@ def log_of(crew: Crew, name: str, *, every: str) -> Log:
     [pod] = found
     body = copy_of({**pod, "kind": "Pod"})
     ClusterObject.objects.create(
-        cluster=crew.cluster, kind="Pod", namespace=namespace, name=pod["metadata"]["name"], body=body
+        cluster=crew.cluster,
+        kind="Pod",
+        namespace=namespace,
+        name=pod["metadata"]["name"],
+        body=body,
     )
     return Log(run, pod["metadata"]["name"])
 
@@ -144,7 +157,11 @@ def rate(opened: Stream) -> Reading:
                 passed += lines
                 found.began = now if passed >= FIRST else 0.0
                 continue
-            found.lines, found.missed, found.ended = found.lines + lines, found.missed + missed, now
+            found.lines, found.missed, found.ended = (
+                found.lines + lines,
+                found.missed + missed,
+                now,
+            )
             if now - found.began >= SECONDS:
                 return found
     raise RuntimeError("The log ended before it was measured.")
@@ -157,7 +174,9 @@ Part = tuple[int, int, bytes]
 def raw_stream(crew: Crew, log: Log) -> Iterator[Iterator[Part]]:
     """The log as the API server sends it, each line behind its time."""
     where = f"{path(POD, crew.tenancy.namespace, log.pod)}/log?follow=true&timestamps=true&tailLines=1000"
-    context = ssl.create_default_context(cafile=str(crew.ground.world.folder / "ca.pem"))
+    context = ssl.create_default_context(
+        cafile=str(crew.ground.world.folder / "ca.pem")
+    )
     host = str(urlsplit(crew.ground.bare.server).netloc)
     connection = http.client.HTTPSConnection(host, timeout=LONGEST, context=context)
     with _answer(connection, where, crew.ground.bare.headers) as answer:
@@ -165,15 +184,21 @@ def raw_stream(crew: Crew, log: Log) -> Iterator[Iterator[Part]]:
 
 
 @contextmanager
-def portal_stream(crew: Crew, log: Log, headers: Mapping[str, str]) -> Iterator[Iterator[Part]]:
+def portal_stream(
+    crew: Crew, log: Log, headers: Mapping[str, str]
+) -> Iterator[Iterator[Part]]:
     """The log as a browser gets it, each line an event with its place."""
     where = f"/api/v1/runs/{log.run.pk}/logs/?follow=true&pod={log.pod}"
-    connection = http.client.HTTPConnection(str(urlsplit(crew.portal.url).netloc), timeout=LONGEST)
+    connection = http.client.HTTPConnection(
+        str(urlsplit(crew.portal.url).netloc), timeout=LONGEST
+    )
     with _answer(connection, where, headers) as answer:
         yield (counted(part) for part in events(answer))
 
 
-def follow(crew: Crew, log: Log, people: Sequence[Mapping[str, str]]) -> Sequence[Reading]:
+def follow(
+    crew: Crew, log: Log, people: Sequence[Mapping[str, str]]
+) -> Sequence[Reading]:
     """Followers of one log at the same time, each with the headers of a person; what each read."""
     readings = [Reading() for _ in people]
     gate = Gate(threading.Semaphore(AT_ONCE), threading.Barrier(len(people)))
@@ -193,7 +218,9 @@ def compared(readings: Sequence[Reading]) -> Sequence[Reading]:
     everything = sorted({place for one in readings for place in one.places})
     for one in readings:
         first = everything.index(one.places[0]) if one.places else 0
-        one.is_whole = one.is_enough and one.places == everything[first : first + len(one.places)]
+        one.is_whole = (
+            one.is_enough and one.places == everything[first : first + len(one.places)]
+        )
     return readings
 
 
@@ -210,7 +237,9 @@ class Gate:
     everybody: threading.Barrier
 
 
-def _follow(crew: Crew, log: Log, headers: Mapping[str, str], found: Reading, gate: Gate) -> None:
+def _follow(
+    crew: Crew, log: Log, headers: Mapping[str, str], found: Reading, gate: Gate
+) -> None:
     """Follow until everybody has begun, and for so many lines more."""
     with ExitStack() as stack:
         with gate.coming:
@@ -235,7 +264,9 @@ def _answer(
         connection.request("GET", where, headers=dict(headers))
         answer = connection.getresponse()
         if answer.status != 200:
-            raise RuntimeError(f"{where} answered {answer.status}: {answer.read()[:300]!r}")
+            raise RuntimeError(
+                f"{where} answered {answer.status}: {answer.read()[:300]!r}"
+            )
         yield answer
     finally:
         connection.close()

@@ -20,8 +20,21 @@ ASKS, OVERRIDES, ROUTES = 10_000, 40, 10
 PAIRS = 7
 MOST_MICROSECONDS, MOST_SECONDS = 50, 1
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-OFFERINGS = ("gpus", "namespace", "notebook", "dataset", "inference", "training", "cluster", "reservation")
-ENVIRONMENTS, FLAVORS, TIERS = ("dev", "test", "production"), ("a100", "h100", "t4"), ("standard", "gold")
+OFFERINGS = (
+    "gpus",
+    "namespace",
+    "notebook",
+    "dataset",
+    "inference",
+    "training",
+    "cluster",
+    "reservation",
+)
+ENVIRONMENTS, FLAVORS, TIERS = (
+    ("dev", "test", "production"),
+    ("a100", "h100", "t4"),
+    ("standard", "gold"),
+)
 KINDS = tuple(product(OFFERINGS, ENVIRONMENTS, FLAVORS, TIERS))
 SEEN = ("offerings", "environments", "flavors", "tiers")
 
@@ -40,7 +53,10 @@ def measure(on: rig.Rig) -> Measured:
     document = document_of(dice)
     policy = policy_from(document)
     plain = [plain_of(ask, evaluate(ask, standing, policy)) for ask, standing in asks]
-    rules = [tuple(frozenset(each["where"].get(name, ())) for name in SEEN) for each in _entries(document)]
+    rules = [
+        tuple(frozenset(each["where"].get(name, ())) for name in SEEN)
+        for each in _entries(document)
+    ]
     portal, peer, wholes = [], [], []
     for _ in range(PAIRS):
         wholes.append(_timed(partial(judge_all, policy_from(document), asks)))
@@ -66,7 +82,9 @@ def judge(policy: Policy, asked: tuple[Ask, Standing]) -> Evaluation:
 
 def judge_all(policy: Policy, asks: Iterable[tuple[Ask, Standing]]) -> int:
     """Judge all of them: how many are automatic."""
-    return sum(evaluate(ask, standing, policy).outcome == "automatic" for ask, standing in asks)
+    return sum(
+        evaluate(ask, standing, policy).outcome == "automatic" for ask, standing in asks
+    )
 
 
 def bare(rules: Sequence[tuple[frozenset[str], ...]], ask: Plain) -> bool:
@@ -93,7 +111,10 @@ def document_of(dice: random.Random) -> dict[str, Any]:
     overrides = [
         {
             "where": _where(dice),
-            "set": {"automatic_gpus": dice.randint(1, 4), "automatic_days": dice.randint(1, 30)},
+            "set": {
+                "automatic_gpus": dice.randint(1, 4),
+                "automatic_days": dice.randint(1, 30),
+            },
         }
         for _ in range(OVERRIDES)
     ]
@@ -106,7 +127,10 @@ def document_of(dice: random.Random) -> dict[str, Any]:
         }
         for number in range(ROUTES - 1)
     ]
-    return {"overrides": overrides, "routes": [*routes, {"name": "ordinary", "steps": [_step()]}]}
+    return {
+        "overrides": overrides,
+        "routes": [*routes, {"name": "ordinary", "steps": [_step()]}],
+    }
 
 
 def ask_of(dice: random.Random) -> Ask:
@@ -128,7 +152,10 @@ def standing_of(dice: random.Random) -> Standing:
     limit = Decimal(12_000)
     budget = {
         month: Left(
-            limit * dice.randint(0, 100) / 100, limit, Decimal(dice.randint(0, 4_000)), Decimal(4_000)
+            limit * dice.randint(0, 100) / 100,
+            limit,
+            Decimal(dice.randint(0, 4_000)),
+            Decimal(4_000),
         )
         for month in (date(2026, 11, 1), date(2026, 12, 1), date(2027, 1, 1))
     }
@@ -146,7 +173,9 @@ def standing_of(dice: random.Random) -> Standing:
 
 def _where(dice: random.Random) -> dict[str, list[str]]:
     known = zip(SEEN, (OFFERINGS, ENVIRONMENTS, FLAVORS, TIERS), strict=True)
-    return {name: dice.sample(values, 1) for name, values in known if dice.random() < 0.5}
+    return {
+        name: dice.sample(values, 1) for name, values in known if dice.random() < 0.5
+    }
 
 
 def _step() -> dict[str, str]:
@@ -154,11 +183,15 @@ def _step() -> dict[str, str]:
 
 
 def _entries(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"where": {}} | each for each in (*document["overrides"], *document["routes"])]
+    return [
+        {"where": {}} | each for each in (*document["overrides"], *document["routes"])
+    ]
 
 
 def _comparable(value: Any, limit: Any) -> tuple[Any, Any]:
-    pair = tuple(each[0] if isinstance(each, tuple) and each else each for each in (value, limit))
+    pair = tuple(
+        each[0] if isinstance(each, tuple) and each else each for each in (value, limit)
+    )
     try:
         _ = pair[0] <= pair[1]
     except TypeError:

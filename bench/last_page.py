@@ -24,11 +24,15 @@ def measure(on: rig.Rig) -> Measured:
     # All decided, so that both pages have rows of one kind.
     seed.requests(among, count=REQUESTS, waiting=0, now=now)
     rig.settle(on)
-    _, secret = create_token(user=among.lead, name="bench", scope="read", days=1, now=now)
+    _, secret = create_token(
+        user=among.lead, name="bench", scope="read", days=1, now=now
+    )
     headers = {"Authorization": f"Bearer {secret}"}
     with rig.portal(on) as port:
         first = Page(port, f"/api/v1/requests/?limit={LIMIT}", headers, _is_first)
-        last = Page(port, path_of_last(json.loads(first.text())["next"]), headers, _is_last)
+        last = Page(
+            port, path_of_last(json.loads(first.text())["next"]), headers, _is_last
+        )
         first.median(CALLS)
         last.median(CALLS)
         pairs = [(last.median(CALLS), first.median(CALLS)) for _ in range(PAIRS)]
@@ -58,9 +62,17 @@ def path_of_last(following: str) -> str:
 
 def _is_first(body: str) -> bool:
     page = json.loads(body)
-    return page["previous"] is None and page["next"] is not None and len(page["results"]) == LIMIT
+    return (
+        page["previous"] is None
+        and page["next"] is not None
+        and len(page["results"]) == LIMIT
+    )
 
 
 def _is_last(body: str) -> bool:
     page = json.loads(body)
-    return page["previous"] is not None and page["next"] is None and len(page["results"]) == LIMIT
+    return (
+        page["previous"] is not None
+        and page["next"] is None
+        and len(page["results"]) == LIMIT
+    )

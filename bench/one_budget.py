@@ -93,10 +93,20 @@ class Caller:
         finally:
             connection.close()
 
-    def _post(self, connection: http.client.HTTPConnection, key: str) -> tuple[int, dict[str, Any]]:
+    def _post(
+        self, connection: http.client.HTTPConnection, key: str
+    ) -> tuple[int, dict[str, Any]]:
         """One call; of a server that is too busy, after the time that it asks for."""
-        headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
-        connection.request("POST", self.path, json.dumps(self.body), {**headers, "Idempotency-Key": key})
+        headers = {
+            "Authorization": f"Bearer {self.secret}",
+            "Content-Type": "application/json",
+        }
+        connection.request(
+            "POST",
+            self.path,
+            json.dumps(self.body),
+            {**headers, "Idempotency-Key": key},
+        )
         answer = connection.getresponse()
         found: dict[str, Any] = json.loads(answer.read())
         if answer.status == BUSY:
@@ -136,30 +146,42 @@ def measured(on: rig.Rig, *, clients: int, each: int, pairs: int) -> Measured:
         better=Better.PORTAL_OVER_PEER,
         least=LEAST,
         others=[
-            Goal("ms, 99 of 100", 1000 * statistics.quantiles(seconds, n=100)[-1], most=MOST_AT_WORST),
+            Goal(
+                "ms, 99 of 100",
+                1000 * statistics.quantiles(seconds, n=100)[-1],
+                most=MOST_AT_WORST,
+            ),
             Goal("granted beyond the budget", beyond, most=0),
             Goal(
                 "beside a bare REST view, ratio",
-                statistics.median(portal.per_second / view.per_second for portal, _, view in three),
+                statistics.median(
+                    portal.per_second / view.per_second for portal, _, view in three
+                ),
             ),
         ],
     )
 
 
-def of_the_portal(port: int, clients: int, groups: int, *, paid: int) -> list[list[Client]]:
+def of_the_portal(
+    port: int, clients: int, groups: int, *, paid: int
+) -> list[list[Client]]:
     """So many groups of people with a team, a place and a budget of their own."""
     now = timezone.now()
     factories.policy(WIDE, now=now)  # money alone decides
     flavor = factories.flavor(gpus_total=MUCH)
     until = now.replace(microsecond=0) + HELD
-    cost = money.by_month(gpus=1, usd_per_hour=flavor.price_per_gpu_hour, start=now, end=until)
+    cost = money.by_month(
+        gpus=1, usd_per_hour=flavor.price_per_gpu_hour, start=now, end=until
+    )
     found = list[list[Client]]()
     for _ in range(groups):
         team = factories.team()
         factories.tenancy(team, flavor.cluster)
         for month, part in cost.items():
             # It falls by a little each second: the half of an ask is never a whole one.
-            Budget.objects.create(team=team, month=month, limit_usd=part.usd * paid + part.usd / 2)
+            Budget.objects.create(
+                team=team, month=month, limit_usd=part.usd * paid + part.usd / 2
+            )
         body = {
             "team": team.slug,
             "flavor": f"{flavor.cluster.name}/{flavor.name}",
@@ -169,8 +191,13 @@ def of_the_portal(port: int, clients: int, groups: int, *, paid: int) -> list[li
             "reason": REASON,
         }
         people = [factories.person(teams=[team]) for _ in range(clients)]
-        tokens = [create_token(user=one, name="bench", scope="write", days=1, now=now)[1] for one in people]
-        found.append([Caller(port, "/api/v1/requests/", secret, body) for secret in tokens])
+        tokens = [
+            create_token(user=one, name="bench", scope="write", days=1, now=now)[1]
+            for one in people
+        ]
+        found.append(
+            [Caller(port, "/api/v1/requests/", secret, body) for secret in tokens]
+        )
     return found
 
 
@@ -194,7 +221,9 @@ class Connection:
         with psycopg.connect(self.dsn) as connection:
             for _ in range(calls):
                 began = time.perf_counter()
-                is_granted = connection.execute(SPEND, [1, self.budget, 1]).rowcount == 1
+                is_granted = (
+                    connection.execute(SPEND, [1, self.budget, 1]).rowcount == 1
+                )
                 connection.execute(KEEP, [self.budget, 1, 1, until, REASON, is_granted])
                 connection.commit()
                 yield time.perf_counter() - began, is_granted
@@ -245,7 +274,10 @@ def plain_view(on: rig.Rig) -> Iterator[int]:
         "PLAIN_DATABASE": DATABASE,
         "PLAIN_USER": POSTGRES_USER,
     }
-    command = [str(Path(sys.executable).parent / "gunicorn"), "bench.plain_drf:application"]
+    command = [
+        str(Path(sys.executable).parent / "gunicorn"),
+        "bench.plain_drf:application",
+    ]
     try:
         with rig.serving("the bare view", on, command, variables) as port:
             yield port

@@ -10,7 +10,12 @@ from redis import Redis
 BROKER = os.environ.get("PLAIN_BROKER", "redis://127.0.0.1:9/0")
 TASK = "plain.work"
 NOTE = "plain.note"
-RUNNING, KILLED, DONE, STARTED = "plain-running", "plain-killed", "plain-done", "plain-started"
+RUNNING, KILLED, DONE, STARTED = (
+    "plain-running",
+    "plain-killed",
+    "plain-done",
+    "plain-started",
+)
 
 # Imported beside the portal it must not become the application that the portal rings with.
 app = Celery("plain", broker=BROKER, set_as_current=False)

@@ -78,11 +78,23 @@ class Asks(APIView):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(SPEND, [said["gpus"], said["budget"], said["gpus"]])
             is_granted = cursor.rowcount == 1
-            values = [said["budget"], request.user, said["gpus"], said["until"], said["reason"], is_granted]
+            values = [
+                said["budget"],
+                request.user,
+                said["gpus"],
+                said["until"],
+                said["reason"],
+                is_granted,
+            ]
             cursor.execute(KEEP, values)
             [number] = cursor.fetchone()
         return Response(
-            {"id": number, "state": "approved" if is_granted else "waiting", **asked.data}, status=201
+            {
+                "id": number,
+                "state": "approved" if is_granted else "waiting",
+                **asked.data,
+            },
+            status=201,
         )
 
 

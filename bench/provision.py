@@ -37,7 +37,11 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
         all_three = [three(ground, batch) for batch in batches[1:]]
         alone = [one_by_one(ground, batch, "bare") for batch in singles]
         # Each side wrote every object once; what is more than that was written for nothing.
-        more = ground.world.writes() - before - objects * pairs * (3 * count + 2 * (count // 5))
+        more = (
+            ground.world.writes()
+            - before
+            - objects * pairs * (3 * count + 2 * (count // 5))
+        )
     return Measured(
         what=f"{count} new tenancies, {objects} objects each; peer: a bare loop of server-side apply",
         portal=[count * objects / seconds for seconds, _, _ in all_three],
@@ -50,7 +54,10 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
                 f"beside {PROCESSES} loops, ratio",
                 statistics.median(many / own for own, _, many in all_three),
             ),
-            Goal("one process, ratio", statistics.median(bare / portal for portal, bare in alone)),
+            Goal(
+                "one process, ratio",
+                statistics.median(bare / portal for portal, bare in alone),
+            ),
             Goal("writes too many", more, most=0),
         ],
     )
@@ -58,13 +65,27 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
 
 def three(ground: Ground, batch: Sequence[Tenancy]) -> tuple[float, float, float]:
     """Seconds of the portal's processes for these tenancies, of a bare loop for their twins, and of as many loops."""
-    twins, others, shares = ground.twins(batch, "bare"), ground.twins(batch, "many"), range(PROCESSES)
-    portal = together([partial(_worker, ground, batch[share::PROCESSES]) for share in shares])
+    twins, others, shares = (
+        ground.twins(batch, "bare"),
+        ground.twins(batch, "many"),
+        range(PROCESSES),
+    )
+    portal = together(
+        [partial(_worker, ground, batch[share::PROCESSES]) for share in shares]
+    )
     bare = together([partial(_loop, ground, twins)])
-    return portal, bare, together([partial(_loop, ground, others[share::PROCESSES]) for share in shares])
+    return (
+        portal,
+        bare,
+        together(
+            [partial(_loop, ground, others[share::PROCESSES]) for share in shares]
+        ),
+    )
 
 
-def one_by_one(ground: Ground, batch: Sequence[Tenancy], mark: str) -> tuple[float, float]:
+def one_by_one(
+    ground: Ground, batch: Sequence[Tenancy], mark: str
+) -> tuple[float, float]:
     """The same in this process, one call after another."""
     twins = ground.twins(batch, mark)
     return ground.provision(batch, now=timezone.now()), ground.provision_bare(twins)

@@ -31,8 +31,14 @@ LONGEST = 300
 
 def measure(on: rig.Rig) -> Measured:
     """Five kills of each; the peers wait at the same time, because they do nothing but wait."""
-    with tenancies.ground(on) as ground, processes(on, ground) as portal, peers(on) as waiting:
-        portal.start("beat", ["celery", "-A", "portal.celery", "beat", "-l", "INFO"], {})
+    with (
+        tenancies.ground(on) as ground,
+        processes(on, ground) as portal,
+        peers(on) as waiting,
+    ):
+        portal.start(
+            "beat", ["celery", "-A", "portal.celery", "beat", "-l", "INFO"], {}
+        )
         worker = started(portal, ["-A", "portal.celery"])
         took, starts = list[float](), list[float]()
         for _ in range(PAIRS):
@@ -55,14 +61,20 @@ def measure(on: rig.Rig) -> Measured:
     )
 
 
-def recovered(ground: Ground, portal: Portal, worker: Process) -> tuple[float, float, Process]:
+def recovered(
+    ground: Ground, portal: Portal, worker: Process
+) -> tuple[float, float, Process]:
     """Kill the worker with each of its processes in a pass; seconds, those of the next one's start, and that one."""
     match = {"method": "PATCH", "path_regex": "/rolebindings/"}
     ground.world.switch("POST", "faults", match=match, hang=HANG, times=CONCURRENCY)
     before = ground.world.writes()
     wanted = [row.pk for row in ground.wanted(STEPS, now=timezone.now())]
     in_hand = before + BEFORE * CONCURRENCY
-    wait_until(lambda: ground.world.writes() >= in_hand, what="the passes to be under way", seconds=60)
+    wait_until(
+        lambda: ground.world.writes() >= in_hand,
+        what="the passes to be under way",
+        seconds=60,
+    )
     began = time.monotonic()
     worker.kill()
     following = started(portal, ["-A", "portal.celery"])
@@ -81,7 +93,11 @@ class Peer:
 
     def recovered(self) -> float:
         """Seconds from the kill until the last task was done."""
-        wait_until(lambda: self.redis.zcard(DONE) == STEPS, what="Celery's redelivery", seconds=LONGEST)
+        wait_until(
+            lambda: self.redis.zcard(DONE) == STEPS,
+            what="Celery's redelivery",
+            seconds=LONGEST,
+        )
         done: Any = self.redis.zrange(DONE, -1, -1, withscores=True)
         return float(done[0][1]) - self.killed_at
 
@@ -90,7 +106,8 @@ class Peer:
 def processes(on: rig.Rig, ground: Ground) -> Iterator[Portal]:
     """The portal's processes, ended with the block."""
     portal = Portal(
-        on.folder / "recovery", environment(on.folder / "recovery", kubeconfigs=ground.world.folder)
+        on.folder / "recovery",
+        environment(on.folder / "recovery", kubeconfigs=ground.world.folder),
     )
     try:
         yield portal
@@ -101,9 +118,16 @@ def processes(on: rig.Rig, ground: Ground) -> Iterator[Portal]:
 @contextmanager
 def peers(on: rig.Rig) -> Iterator[list[Peer]]:
     """As many plain Celeries as there are pairs, each on a Redis database of its own, killed one after another."""
-    plain = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "DJANGO_SETTINGS_MODULE"
+    }
     running = [
-        Portal(on.folder / f"plain-{number}", {**plain, "PLAIN_BROKER": _broker(on, number)})
+        Portal(
+            on.folder / f"plain-{number}",
+            {**plain, "PLAIN_BROKER": _broker(on, number)},
+        )
         for number in range(PAIRS)
     ]
     try:
@@ -140,7 +164,11 @@ def _killed(plain: Portal) -> Peer:
 
 
 def started(
-    where: Portal, application: list[str], *, wait: bool = True, processes: int = CONCURRENCY
+    where: Portal,
+    application: list[str],
+    *,
+    wait: bool = True,
+    processes: int = CONCURRENCY,
 ) -> Process:
     """A worker of so many processes."""
     name = f"worker-{len(where.running)}"

@@ -42,7 +42,9 @@ class Goal:
     def bound(self) -> str:
         """The bounds as the table says them."""
         parts = [("≥", self.least), ("≤", self.most)]
-        return ", ".join(f"{sign} {figure(limit)}" for sign, limit in parts if limit is not None)
+        return ", ".join(
+            f"{sign} {figure(limit)}" for sign, limit in parts if limit is not None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +66,13 @@ class Measured:
     def __post_init__(self) -> None:
         """Raises ValueError for figures that are not in pairs, or too few to say anything."""
         if len(self.portal) != len(self.peer):
-            raise ValueError(f"{len(self.portal)} figures of the portal and {len(self.peer)} of the peer.")
+            raise ValueError(
+                f"{len(self.portal)} figures of the portal and {len(self.peer)} of the peer."
+            )
         if len(self.portal) < LEAST_PAIRS:
-            raise ValueError(f"{len(self.portal)} pairs are too few: {LEAST_PAIRS} at least.")
+            raise ValueError(
+                f"{len(self.portal)} pairs are too few: {LEAST_PAIRS} at least."
+            )
         if min(*self.portal, *self.peer) <= 0:
             raise ValueError("Nothing takes no time: a figure is zero or less.")
 
@@ -103,21 +109,35 @@ class Measured:
             "min": min(self.ratios),
             "max": max(self.ratios),
             "goals": [
-                {"what": goal.words, "value": goal.value, "bound": goal.bound, "met": goal.is_met}
+                {
+                    "what": goal.words,
+                    "value": goal.value,
+                    "bound": goal.bound,
+                    "met": goal.is_met,
+                }
                 for goal in self.goals
             ],
         }
 
     def _ratio(self, portal: float, peer: float) -> float:
-        return peer / portal if self.better is Better.PEER_OVER_PORTAL else portal / peer
+        return (
+            peer / portal if self.better is Better.PEER_OVER_PORTAL else portal / peer
+        )
 
 
 def table(measured: dict[str, Measured]) -> str:
     """One line for each goal, aligned; the first of a benchmark has its figures."""
-    lines = [HEADINGS, *(line for name, each in measured.items() for line in _lines(name, each))]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+    lines = [
+        HEADINGS,
+        *(line for name, each in measured.items() for line in _lines(name, each)),
+    ]
+    widths = [
+        max(len(line[column]) for line in lines) for column in range(len(HEADINGS))
+    ]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(line, widths, strict=True)
+        ).rstrip()
         for line in lines
     )
 
@@ -132,7 +152,9 @@ def chosen(names: Iterable[str], known: Sequence[str]) -> list[str]:
     """The known ones among `names`, in their order, all when none is named; raises ValueError naming a strange one."""
     wanted = {name.strip().upper() for name in names} - {""}
     if strange := sorted(wanted - set(known)):
-        raise ValueError(f"There is no benchmark {strange[0]}; there are {', '.join(known)}.")
+        raise ValueError(
+            f"There is no benchmark {strange[0]}; there are {', '.join(known)}."
+        )
     return [name for name in known if name in wanted or not wanted]
 
 
@@ -154,10 +176,16 @@ def _lines(name: str, each: Measured) -> list[tuple[str, ...]]:
         f"{figure(shown['peer'])} {each.unit}",
         f"{figure(each.ratio)} ({figure(shown['min'])} – {figure(shown['max'])})",
     )
-    goals = [(_held(goal), "ok" if goal.is_met else "MISSED") for goal in each.goals] or [("", "")]
+    goals = [
+        (_held(goal), "ok" if goal.is_met else "MISSED") for goal in each.goals
+    ] or [("", "")]
     rest = [("", "", "", "", "", *goal) for goal in goals[1:]]
     return [(*first, *goals[0]), *rest]
 
 
 def _held(goal: Goal) -> str:
-    return goal.bound if goal.words == "ratio" else f"{goal.words}: {figure(goal.value)} ({goal.bound})"
+    return (
+        goal.bound
+        if goal.words == "ratio"
+        else f"{goal.words}: {figure(goal.value)} ({goal.bound})"
+    )

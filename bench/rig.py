@@ -35,7 +35,12 @@ class Gunicorn(Server):
     program = "gunicorn"
 
     def __init__(
-        self, name: str, folder: Path, port: int, command: list[str], variables: Mapping[str, str]
+        self,
+        name: str,
+        folder: Path,
+        port: int,
+        command: list[str],
+        variables: Mapping[str, str],
     ) -> None:
         """`command` begins with the program and ends with the application."""
         super().__init__(folder, port)
@@ -44,7 +49,14 @@ class Gunicorn(Server):
     def argv(self) -> list[str]:
         """As many processes for each, on loopback."""
         program, *rest = self.command
-        options = ["--workers", str(WORKERS), "--bind", f"127.0.0.1:{self.port}", "--graceful-timeout", "3"]
+        options = [
+            "--workers",
+            str(WORKERS),
+            "--bind",
+            f"127.0.0.1:{self.port}",
+            "--graceful-timeout",
+            "3",
+        ]
         return [program, *options, "--timeout", "120", "--no-control-socket", *rest]
 
     def answers(self) -> bool:
@@ -75,9 +87,17 @@ class Gunicorn(Server):
 def started() -> Iterator[Rig]:
     """A rig whose database is migrated and empty, with this process's Django on it, until the block ends."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quartermaster-bench-")))
+        folder = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="quartermaster-bench-")
+            )
+        )
         ports = [port_of(stack.enter_context(reserve_port())) for _ in range(2)]
-        rig = Rig(folder, Postgres(folder / "postgres", ports[0]), Redis(folder / "redis", ports[1]))
+        rig = Rig(
+            folder,
+            Postgres(folder / "postgres", ports[0]),
+            Redis(folder / "redis", ports[1]),
+        )
         for server in (rig.postgres, rig.redis):
             server.start()
             stack.callback(server.stop)
@@ -89,13 +109,20 @@ def started() -> Iterator[Rig]:
 def portal(rig: Rig) -> Iterator[int]:
     """The portal as its container starts it, and its port."""
     gunicorn = str(Path(sys.executable).parent / "gunicorn")
-    command = [gunicorn, "-k", "portal.web_worker.BoundedWorker", "portal.asgi:application"]
+    command = [
+        gunicorn,
+        "-k",
+        "portal.web_worker.BoundedWorker",
+        "portal.asgi:application",
+    ]
     with serving("the portal", rig, command, {}) as port:
         yield port
 
 
 @contextmanager
-def serving(name: str, rig: Rig, command: list[str], variables: Mapping[str, str]) -> Iterator[int]:
+def serving(
+    name: str, rig: Rig, command: list[str], variables: Mapping[str, str]
+) -> Iterator[int]:
     """A web application until the block ends, and its port; raises RuntimeError with its log when it does not start."""
     with reserve_port() as held:
         port = port_of(held)
@@ -131,7 +158,9 @@ def program(name: str, folder: Path) -> str:
 def _set_up(rig: Rig) -> None:
     os.environ.update(environment.harmless())
     os.environ.update(
-        environment.addresses(postgres_port=rig.postgres.port, redis_port=rig.redis.port, worker=0)
+        environment.addresses(
+            postgres_port=rig.postgres.port, redis_port=rig.redis.port, worker=0
+        )
     )
     os.environ |= {
         "QM_DEMO": "false",  # as in production: static files are collected and named by their content

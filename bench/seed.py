@@ -15,7 +15,12 @@ from accounts.models import Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation, Hold
 from approvals.decisions.routing import start
-from approvals.judging.inputs import answer_of, inputs_of, policy_in_force, remedies_shown
+from approvals.judging.inputs import (
+    answer_of,
+    inputs_of,
+    policy_in_force,
+    remedies_shown,
+)
 from approvals.models import Decision, Evaluation, Request, Revision, Step
 from approvals.states import State
 from fleet.models import Cluster, Flavor
@@ -29,7 +34,9 @@ PEOPLE, TEAMS, CLUSTERS = 2_000, 1_000, 4
 BATCH = 2_000
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
 PRICE = Decimal("3.67")
-REASON = "Retrain the detector on the November data before the review; run {} of the series."
+REASON = (
+    "Retrain the detector on the November data before the review; run {} of the series."
+)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
@@ -46,15 +53,22 @@ class Crowd:
 def crowd(now: datetime) -> Crowd:
     """2,000 people in 1,000 teams of two, each team with a place on one of four clusters."""
     people = User.objects.bulk_create(_person(number) for number in range(PEOPLE))
-    lead = User.objects.create(tid=TENANT, oid=UUID(int=PEOPLE + 1), name="Priya Raman", username="priya")
+    lead = User.objects.create(
+        tid=TENANT, oid=UUID(int=PEOPLE + 1), name="Priya Raman", username="priya"
+    )
     roles = [RoleHeld(user=user, role=Role.DATA_SCIENTIST) for user in people]
     RoleHeld.objects.bulk_create([*roles, RoleHeld(user=lead, role=Role.PLATFORM_LEAD)])
     teams = Team.objects.bulk_create(_team(number, lead) for number in range(TEAMS))
-    projects = Project.objects.bulk_create(Project(team=team, slug="main") for team in teams)
-    Membership.objects.bulk_create(
-        Membership(team=teams[number % TEAMS], user=user, part="member") for number, user in enumerate(people)
+    projects = Project.objects.bulk_create(
+        Project(team=team, slug="main") for team in teams
     )
-    clusters = Cluster.objects.bulk_create(_cluster(number, now) for number in range(CLUSTERS))
+    Membership.objects.bulk_create(
+        Membership(team=teams[number % TEAMS], user=user, part="member")
+        for number, user in enumerate(people)
+    )
+    clusters = Cluster.objects.bulk_create(
+        _cluster(number, now) for number in range(CLUSTERS)
+    )
     flavors = Flavor.objects.bulk_create(_flavor(cluster, now) for cluster in clusters)
     tenancies = Tenancy.objects.bulk_create(
         Tenancy(
@@ -75,31 +89,51 @@ def requests(among: Crowd, *, count: int, waiting: int, now: datetime) -> None:
     dice = random.Random(1)  # the same rows in every run
     apart = 400 * DAY / count
     rows = [
-        _request(among, number, dice, at=now - (count - number) * apart, is_open=number >= count - waiting)
+        _request(
+            among,
+            number,
+            dice,
+            at=now - (count - number) * apart,
+            is_open=number >= count - waiting,
+        )
         for number in range(count)
     ]
-    for row, hold in zip(rows, _stored([Hold(team_id=row.team_id) for row in rows]), strict=True):
+    for row, hold in zip(
+        rows, _stored([Hold(team_id=row.team_id) for row in rows]), strict=True
+    ):
         row.hold = hold
     _store(Request, rows)
     _store(Revision, [_revision(row) for row in rows])
     _store(Evaluation, list(_evaluations(rows, now)))
     _store(Step, [step for row in rows for step in _steps(row)])
     decided = [row for row in rows if row.decided_at]
-    steps = {step.request_id: step for step in Step.objects.filter(position=0, done_at__isnull=False)}
+    steps = {
+        step.request_id: step
+        for step in Step.objects.filter(position=0, done_at__isnull=False)
+    }
     _store(Decision, [_decision(row, steps[row.pk], among.lead) for row in decided])
     granted = [row for row in decided if row.approved_count]
-    for row, allocation in zip(granted, _stored([_allocation(row) for row in granted]), strict=True):
+    for row, allocation in zip(
+        granted, _stored([_allocation(row) for row in granted]), strict=True
+    ):
         row.allocation = allocation
     Request.objects.bulk_update(granted, ["allocation"], batch_size=BATCH)
 
 
-def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is_open: bool) -> Request:
+def _request(
+    among: Crowd, number: int, dice: random.Random, *, at: datetime, is_open: bool
+) -> Request:
     place = dice.randrange(TEAMS)
-    flavor, purpose = among.flavors[place % CLUSTERS], dice.choice(Request.Purpose.values)
+    flavor, purpose = (
+        among.flavors[place % CLUSTERS],
+        dice.choice(Request.Purpose.values),
+    )
     gpus, days = dice.choice((3, 4, 4, 5, 6, 8, 16)), dice.randint(1, 30)
     is_approved = not is_open and dice.random() < 0.8
     decided_at = None if is_open else at + dice.randint(1, 60) * HOUR
-    state = State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
+    state = (
+        State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
+    )
     return Request(
         team_id=among.tenancies[place].team_id,
         tenancy=among.tenancies[place],
@@ -108,7 +142,11 @@ def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is
         count=gpus,
         gpus=gpus,
         offering="gpus",
-        spec={"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": gpus, "purpose": purpose},
+        spec={
+            "flavor": f"{flavor.cluster.name}/{flavor.name}",
+            "gpus": gpus,
+            "purpose": purpose,
+        },
         until=(decided_at or at) + days * DAY,
         purpose=purpose,
         reason=REASON.format(number),
@@ -144,7 +182,10 @@ def _evaluations(rows: Sequence[Request], now: datetime) -> Iterator[Evaluation]
         if row.count not in answers:
             ask = Ask(count=row.count, until=now + 30 * DAY, usd_per_hour_each=PRICE)
             standing = Standing(now=now, free_gpus=2_000, total_gpus=2_000, budget={})
-            judged, (inputs, digest) = evaluate(ask, standing, policy), inputs_of(ask, standing, version)
+            judged, (inputs, digest) = (
+                evaluate(ask, standing, policy),
+                inputs_of(ask, standing, version),
+            )
             answers[row.count] = {
                 "outcome": judged.outcome,
                 "answer": answer_of(judged),
@@ -153,7 +194,11 @@ def _evaluations(rows: Sequence[Request], now: datetime) -> Iterator[Evaluation]
                 "input_hash": digest,
             }
         yield Evaluation(
-            request=row, policy=version, content_version=1, at=row.created_at, **answers[row.count]
+            request=row,
+            policy=version,
+            content_version=1,
+            at=row.created_at,
+            **answers[row.count],
         )
 
 
@@ -166,7 +211,11 @@ def _steps(row: Request) -> Iterator[Step]:
             seat=plan.by,
             label=plan.words,
             escalate_to=plan.escalate_to,
-            plan={"remind": plan.remind_hours, "target": plan.target_hours, "escalate": plan.escalate_hours},
+            plan={
+                "remind": plan.remind_hours,
+                "target": plan.target_hours,
+                "escalate": plan.escalate_hours,
+            },
             done_at=row.decided_at,
         )
         if position == 0 or row.decided_at:
@@ -186,7 +235,9 @@ def _decision(row: Request, step: Step, lead: User) -> Decision:
         verdict="approve" if row.approved_count else "reject",
         count=row.approved_count,
         usd=row.usd,
-        reason="" if row.approved_count else "The cluster is reserved for the release that week.",
+        reason=""
+        if row.approved_count
+        else "The cluster is reserved for the release that week.",
         at=row.decided_at,
     )
 
@@ -233,7 +284,12 @@ def _store(model: type[Model], rows: Sequence[Model]) -> None:
 
 def _person(number: int) -> User:
     name = f"Person {number}"
-    return User(tid=TENANT, oid=UUID(int=number + 1), name=name, username=f"person{number}@example.com")
+    return User(
+        tid=TENANT,
+        oid=UUID(int=number + 1),
+        name=name,
+        username=f"person{number}@example.com",
+    )
 
 
 def _team(number: int, lead: User) -> Team:

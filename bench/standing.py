@@ -17,11 +17,16 @@ from tests.recordings.calling import call
 
 ADMIN = "admin"
 ONCE = {"fieldManager": MANAGER, "force": "true"}
-APPLY = {"authorization": f"Bearer {ADMIN}", "content-type": "application/apply-patch+yaml"}
+APPLY = {
+    "authorization": f"Bearer {ADMIN}",
+    "content-type": "application/apply-patch+yaml",
+}
 BATCH = 250
 
 
-def write(folder: Path, name: str, tenancies: Sequence[Tenancy], *, now: datetime) -> None:
+def write(
+    folder: Path, name: str, tenancies: Sequence[Tenancy], *, now: datetime
+) -> None:
     """Leave such a cluster's state where its sandbox finds it when it starts, and say in the database that all is true.
 
     The first tenancy is applied to a sandbox in this process; what stands there is the others' too, under their names.
@@ -30,16 +35,28 @@ def write(folder: Path, name: str, tenancies: Sequence[Tenancy], *, now: datetim
     first, *others = tenancies
     manifests = tenancy_objects(first.desired)
     for manifest in manifests:
-        where = path(ref_of(manifest), manifest["metadata"].get("namespace"), manifest["metadata"]["name"])
-        answer = call(cluster.app, "PATCH", where, ONCE, APPLY, json.dumps(manifest).encode())
+        where = path(
+            ref_of(manifest),
+            manifest["metadata"].get("namespace"),
+            manifest["metadata"]["name"],
+        )
+        answer = call(
+            cluster.app, "PATCH", where, ONCE, APPLY, json.dumps(manifest).encode()
+        )
         if answer.status >= 400:
             raise RuntimeError(f"{where}: {answer.status}")
     state = cluster.snapshot()
-    pattern = [json.dumps(one) for one in state["objects"] if first.namespace in _places(one)]
+    pattern = [
+        json.dumps(one) for one in state["objects"] if first.namespace in _places(one)
+    ]
     for other in others:
         state["objects"] += _copies(pattern, first, other)
     for version, one in enumerate(state["objects"], start=1):
-        one["metadata"] = {**one["metadata"], "uid": str(uuid.uuid4()), "resourceVersion": str(version)}
+        one["metadata"] = {
+            **one["metadata"],
+            "uid": str(uuid.uuid4()),
+            "resourceVersion": str(version),
+        }
     folder.mkdir(parents=True, exist_ok=True)
     state["version"] = len(state["objects"]) + 1
     (folder / f"state-kubernetes-{name}.json").write_text(json.dumps(state))
@@ -50,7 +67,9 @@ def _places(one: Manifest) -> tuple[str, str]:
     return one["metadata"].get("namespace", ""), one["metadata"]["name"]
 
 
-def _copies(pattern: Iterable[str], first: Tenancy, other: Tenancy) -> Iterable[Manifest]:
+def _copies(
+    pattern: Iterable[str], first: Tenancy, other: Tenancy
+) -> Iterable[Manifest]:
     """The objects of one tenancy as they would stand for another."""
     wanted = {Key.of(manifest): manifest for manifest in tenancy_objects(other.desired)}
     for text in pattern:
@@ -61,7 +80,10 @@ def _copies(pattern: Iterable[str], first: Tenancy, other: Tenancy) -> Iterable[
 def _laid_on(live: Any, wanted: Any) -> Any:
     """What stands, with what is wanted laid on it; what the server added stays."""
     if isinstance(live, dict) and isinstance(wanted, dict):
-        return {**live, **{name: _laid_on(live.get(name), value) for name, value in wanted.items()}}
+        return {
+            **live,
+            **{name: _laid_on(live.get(name), value) for name, value in wanted.items()},
+        }
     if isinstance(live, list) and isinstance(wanted, list) and len(live) == len(wanted):
         return [_laid_on(*pair) for pair in zip(live, wanted, strict=True)]
     return wanted
@@ -78,7 +100,11 @@ def _say_true(tenancies: Sequence[Tenancy], *, now: datetime) -> None:
     }
     for tenancy in tenancies:
         desired = tenancy_objects(tenancy.desired)
-        tenancy.rendered, tenancy.conditions, tenancy.is_true = digest(desired), [ready], True
+        tenancy.rendered, tenancy.conditions, tenancy.is_true = (
+            digest(desired),
+            [ready],
+            True,
+        )
         tenancy.observed_generation = tenancy.generation
         tenancy.true_since = tenancy.last_looked_at = now
         tenancy.objects_seen = [
@@ -92,5 +118,12 @@ def _say_true(tenancies: Sequence[Tenancy], *, now: datetime) -> None:
             }
             for key in map(Key.of, desired)
         ]
-    fields = ["rendered", "conditions", "is_true", "observed_generation", "true_since", "last_looked_at"]
+    fields = [
+        "rendered",
+        "conditions",
+        "is_true",
+        "observed_generation",
+        "true_since",
+        "last_looked_at",
+    ]
     Tenancy.objects.bulk_update(tenancies, [*fields, "objects_seen"], batch_size=BATCH)

@@ -42,15 +42,25 @@ def of_the_portal(on: rig.Rig, rows: list[int]) -> float:
     for tenancy_id in rows:
         enqueue(tenancy_id)
     with steps.portal(on, processes=PROCESSES):
-        wait_until(lambda: len(steps.starts(rows)) == len(rows), what="every pass to begin", seconds=LONGEST)
+        wait_until(
+            lambda: len(steps.starts(rows)) == len(rows),
+            what="every pass to begin",
+            seconds=LONGEST,
+        )
     return _per_second(steps.starts(rows))
 
 
 def of_the_peer(on: rig.Rig, count: int) -> float:
     """How many tasks a second a worker begins with."""
-    with steps.plain(on, processes=PROCESSES, send=lambda sender: _send(sender, count)) as peer:
+    with steps.plain(
+        on, processes=PROCESSES, send=lambda sender: _send(sender, count)
+    ) as peer:
         numbers = range(count)
-        wait_until(lambda: len(peer.starts(numbers)) == count, what="every task to begin", seconds=LONGEST)
+        wait_until(
+            lambda: len(peer.starts(numbers)) == count,
+            what="every task to begin",
+            seconds=LONGEST,
+        )
         return _per_second(peer.starts(numbers))
 
 

@@ -74,11 +74,18 @@ def portal(on: rig.Rig, *, processes: int) -> Iterator[Portal]:
 
 @contextmanager
 def plain(
-    on: rig.Rig, *, processes: int, send: Callable[[Celery], object] = lambda sender: None
+    on: rig.Rig,
+    *,
+    processes: int,
+    send: Callable[[Celery], object] = lambda sender: None,
 ) -> Iterator[Plain]:
     """A bare Celery with a worker, until the block ends; `send` sends what the worker finds when it begins."""
     broker = on.redis.url(PLAIN_DATABASE)
-    variables = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "DJANGO_SETTINGS_MODULE"
+    }
     running = Portal(on.folder / "plain", {**variables, "PLAIN_BROKER": broker})
     with Redis.from_url(broker) as redis:
         redis.flushdb()
@@ -105,7 +112,10 @@ def watched() -> Iterator[None]:
 def starts(of: Sequence[int]) -> dict[int, float]:
     """When work on each of these tenancies first began, in seconds since 1970; those that wait are missing."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT tenancy, min(at) FROM {TABLE} WHERE tenancy = ANY(%s) GROUP BY 1", [[*of]])
+        cursor.execute(
+            f"SELECT tenancy, min(at) FROM {TABLE} WHERE tenancy = ANY(%s) GROUP BY 1",
+            [[*of]],
+        )
         return dict(cursor.fetchall())
 
 
@@ -117,7 +127,9 @@ def forget_starts() -> None:
 def clusters(count: int) -> list[Cluster]:
     """So many clusters that no pass calls."""
     return [
-        tenancies.cluster_of(f"cluster-{number}", kubeconfig="none.yaml", kueue_version=TOO_OLD)
+        tenancies.cluster_of(
+            f"cluster-{number}", kubeconfig="none.yaml", kueue_version=TOO_OLD
+        )
         for number in range(count)
     ]
 

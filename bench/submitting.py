@@ -55,12 +55,17 @@ def measured(on: rig.Rig, *, pairs: int) -> Measured:
             for way in ways:
                 way(f"warm-{number}")
         turns = [
-            (through(f"run-{number}")[0], *(way(f"plain-{place}-{number}") for place, way in enumerate(ways)))
+            (
+                through(f"run-{number}")[0],
+                *(way(f"plain-{place}-{number}") for place, way in enumerate(ways)),
+            )
             for number in range(pairs)
         ]
         observer.close()
     # The last is kubectl, where there is one.
-    portal, client, peer = ([1000 * turn[column] for turn in turns] for column in (0, 1, -1))
+    portal, client, peer = (
+        [1000 * turn[column] for turn in turns] for column in (0, 1, -1)
+    )
     return Measured(
         what="run submitted until its Workload is seen; peer: kubectl create and get, or a client's without it",
         portal=portal,
@@ -85,7 +90,11 @@ class Appearing:
 
     def __init__(self, crew: Crew) -> None:
         """Begin to watch, on a connection of its own."""
-        self.client, self.names, self.more = crew.ground.world.admin(), set[str](), threading.Condition()
+        self.client, self.names, self.more = (
+            crew.ground.world.admin(),
+            set[str](),
+            threading.Condition(),
+        )
         _, version = self.client.snapshot(WORKLOAD)
         threading.Thread(target=self._follow, args=(version,), daemon=True).start()
 
@@ -103,12 +112,18 @@ class Appearing:
     def _read(self, version: str) -> None:
         for _, found in self.client.watch(WORKLOAD, since=version, seconds=WATCHED):
             with self.more:
-                self.names |= {owner["name"] for owner in found["metadata"]["ownerReferences"]}
+                self.names |= {
+                    owner["name"] for owner in found["metadata"]["ownerReferences"]
+                }
                 self.more.notify_all()
 
 
 def through_the_portal(
-    crew: Crew, headers: dict[str, str], observer: Client, appearing: Appearing, key: str
+    crew: Crew,
+    headers: dict[str, str],
+    observer: Client,
+    appearing: Appearing,
+    key: str,
 ) -> tuple[float, dict[str, Any]]:
     """Submit over the API and see the Workload on the cluster; seconds, and the Job that was sent."""
     asked = {
@@ -125,7 +140,9 @@ def through_the_portal(
         },
     }
     began = time.perf_counter()
-    made = post(crew.portal.url, "/api/v1/runs/", asked, {**headers, "Idempotency-Key": key})
+    made = post(
+        crew.portal.url, "/api/v1/runs/", asked, {**headers, "Idempotency-Key": key}
+    )
     name = made["name"]
     appearing.see(name)
     took = time.perf_counter() - began
@@ -140,9 +157,17 @@ def plainly(crew: Crew, pattern: dict[str, Any], name: str) -> float:
     began = time.perf_counter()
     with official(crew) as client:
         # Both take and give plain JSON, too, which their types do not say.
-        batch, custom = cast("Any", BatchV1Api(client)), cast("Any", CustomObjectsApi(client))
+        batch, custom = (
+            cast("Any", BatchV1Api(client)),
+            cast("Any", CustomObjectsApi(client)),
+        )
         batch.create_namespaced_job(namespace, manifest)
-        see(lambda: custom.list_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL)["items"], name)
+        see(
+            lambda: custom.list_namespaced_custom_object(
+                GROUP, VERSION, namespace, PLURAL
+            )["items"],
+            name,
+        )
     took = time.perf_counter() - began
     observer = crew.ground.world.admin()
     clear(crew, observer, name)
@@ -160,7 +185,9 @@ def by_kubectl(crew: Crew, pattern: dict[str, Any], name: str) -> float:
     subprocess.run([*base, "create", "-f", str(file)], check=True, capture_output=True)
     see(
         lambda: json.loads(
-            subprocess.run([*base, "get", PLURAL, "-o", "json"], check=True, capture_output=True).stdout
+            subprocess.run(
+                [*base, "get", PLURAL, "-o", "json"], check=True, capture_output=True
+            ).stdout
         )["items"],
         name,
     )
@@ -175,7 +202,9 @@ def see(workloads: Callable[[], Sequence[Any]], name: str) -> None:
     """Ask until a Workload of this Job is there."""
     until = time.monotonic() + LONGEST
     while not any(
-        owner["name"] == name for one in workloads() for owner in one["metadata"]["ownerReferences"]
+        owner["name"] == name
+        for one in workloads()
+        for owner in one["metadata"]["ownerReferences"]
     ):
         if time.monotonic() > until:
             raise TimeoutError(f"No Workload for {name} within {LONGEST} s.")
@@ -186,12 +215,17 @@ def clear(crew: Crew, observer: Client, name: str) -> None:
     """Take the Job away again, so that every one finds the queue as the first did."""
     namespace = crew.tenancy.namespace
     observer.delete(JOB, name, namespace)
-    wait_until(lambda: not list(observer.list(WORKLOAD, namespace)), what="the queue to be empty again")
+    wait_until(
+        lambda: not list(observer.list(WORKLOAD, namespace)),
+        what="the queue to be empty again",
+    )
 
 
 def renamed(pattern: dict[str, Any], name: str) -> dict[str, Any]:
     """The same object under another name."""
-    found: dict[str, Any] = json.loads(json.dumps(pattern).replace(pattern["metadata"]["name"], name))
+    found: dict[str, Any] = json.loads(
+        json.dumps(pattern).replace(pattern["metadata"]["name"], name)
+    )
     return found
 
 
@@ -199,7 +233,12 @@ def post(url: str, path: str, body: object, headers: dict[str, str]) -> dict[str
     """One call on a connection of its own; raises RuntimeError when it is refused."""
     connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=LONGEST)
     try:
-        connection.request("POST", path, json.dumps(body), {**headers, "Content-Type": "application/json"})
+        connection.request(
+            "POST",
+            path,
+            json.dumps(body),
+            {**headers, "Content-Type": "application/json"},
+        )
         answer = connection.getresponse()
         text = answer.read()
     finally:

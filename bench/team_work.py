@@ -24,7 +24,14 @@ from accounts.models import User
 from bench import rig
 from bench.approver_queue import signed_in
 from bench.calls import Page
-from bench.explaining import Copy, leading_to, named, recorded_queues, recorded_waits, renamed
+from bench.explaining import (
+    Copy,
+    leading_to,
+    named,
+    recorded_queues,
+    recorded_waits,
+    renamed,
+)
 from bench.results import Better, Goal, Measured
 from bench.training import GROUP, PLURAL, VERSION
 from provisioning.models import Tenancy
@@ -59,8 +66,13 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
     workloads = work_in(tenancy, count)
     rig.settle(on)
     with rig.portal(on) as port, api_server(workloads) as client:
-        page, api = work_page(person, tenancy, port, count), work_call(person, tenancy, port, count)
-        listing = partial(list_and_explain, CustomObjectsApi(client), tenancy.namespace, count)
+        page, api = (
+            work_page(person, tenancy, port, count),
+            work_call(person, tenancy, port, count),
+        )
+        listing = partial(
+            list_and_explain, CustomObjectsApi(client), tenancy.namespace, count
+        )
         for each in (page, api):
             listen()
             each.median(rig.WORKERS)
@@ -80,7 +92,11 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
         others=[
             Goal("queries of the API's answer", asked["api"], most=MOST_QUERIES),
             Goal("queries of the page, session and frame included", asked["page"]),
-            Goal("queries of the page as it renews itself", asked["renewal"], most=MOST_QUERIES),
+            Goal(
+                "queries of the page as it renews itself",
+                asked["renewal"],
+                most=MOST_QUERIES,
+            ),
             Goal(
                 f"the API's answer with all {count:,}, ratio",
                 statistics.median(theirs for _, theirs, _ in figures)
@@ -97,19 +113,27 @@ def work_in(tenancy: Tenancy, count: int) -> list[Copy]:
     """
     patterns, namespace = list(recorded_waits()), tenancy.namespace
     queue, team_queue = recorded_queues()
-    workloads = [renamed(patterns[number % len(patterns)], number, namespace) for number in range(count)]
+    workloads = [
+        renamed(patterns[number % len(patterns)], number, namespace)
+        for number in range(count)
+    ]
     shared = [
         named(queue, namespace, ""),
         leading_to(named(team_queue, "default", namespace), namespace),
     ]
     objects = [*shared, *workloads, *map(job_of, workloads), *map(event_of, workloads)]
     now = timezone.now()
-    ClusterObject.objects.bulk_create((row_of(tenancy, one) for one in objects), batch_size=BATCH)
+    ClusterObject.objects.bulk_create(
+        (row_of(tenancy, one) for one in objects), batch_size=BATCH
+    )
     feeds = Feed.objects.bulk_create(
-        Feed(cluster=tenancy.cluster, kind=kind, listed_at=now, heard_at=now) for kind in KINDS
+        Feed(cluster=tenancy.cluster, kind=kind, listed_at=now, heard_at=now)
+        for kind in KINDS
     )
     FeedRevision.objects.bulk_create(
-        FeedRevision(feed=feed, scope=scope) for feed in feeds for scope in (EVERYBODY, namespace)
+        FeedRevision(feed=feed, scope=scope)
+        for feed in feeds
+        for scope in (EVERYBODY, namespace)
     )
     return workloads
 
@@ -126,7 +150,11 @@ def job_of(workload: Copy) -> Copy:
             "namespace": meta["namespace"],
             "uid": owner["uid"],
             "creationTimestamp": meta["creationTimestamp"],
-            "labels": {"kueue.x-k8s.io/queue-name": workload["spec"].get("queueName", "default")},
+            "labels": {
+                "kueue.x-k8s.io/queue-name": workload["spec"].get(
+                    "queueName", "default"
+                )
+            },
         },
         "spec": {
             "suspend": True,
@@ -149,7 +177,11 @@ def event_of(workload: Copy) -> Copy:
             "uid": f"e-{meta['uid']}",
             "creationTimestamp": meta["creationTimestamp"],
         },
-        "involvedObject": {"kind": "Workload", "name": meta["name"], "uid": meta["uid"]},
+        "involvedObject": {
+            "kind": "Workload",
+            "name": meta["name"],
+            "uid": meta["uid"],
+        },
         "type": "Normal",
         "reason": "Pending",
         "message": conditions[0].get("message", "") if conditions else "",
@@ -177,16 +209,25 @@ def api_server(workloads: Sequence[Copy]) -> Iterator[ApiClient]:
     """
     pages = [
         json.dumps(
-            {"metadata": _following(number, len(workloads)), "items": workloads[number : number + CHUNK]}
+            {
+                "metadata": _following(number, len(workloads)),
+                "items": workloads[number : number + CHUNK],
+            }
         )
         for number in range(0, len(workloads), CHUNK)
     ]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, [page.encode() for page in pages]))
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Pages, [page.encode() for page in pages])
+    )
     # In a process of its own: it has the peer's processor else.
-    process = multiprocessing.get_context("fork").Process(target=server.serve_forever, daemon=True)
+    process = multiprocessing.get_context("fork").Process(
+        target=server.serve_forever, daemon=True
+    )
     process.start()
     try:
-        with ApiClient(Configuration(host=f"http://127.0.0.1:{server.server_port}")) as client:
+        with ApiClient(
+            Configuration(host=f"http://127.0.0.1:{server.server_port}")
+        ) as client:
             yield client
     finally:
         process.kill()
@@ -246,7 +287,9 @@ def work_call(person: User, tenancy: Tenancy, port: int, count: int) -> Page:
         headers_of(person),
         lambda body: (
             body.count('"created_at"') == count
-            and not any(f'"code":"{code}"' in body for code in (UNKNOWN, "cluster_silent"))
+            and not any(
+                f'"code":"{code}"' in body for code in (UNKNOWN, "cluster_silent")
+            )
         ),
     )
 
@@ -277,7 +320,11 @@ def timed(work: Callable[[], object]) -> float:
 def queries(person: User, tenancy: Tenancy) -> dict[str, int]:
     """How many queries the API's answer, the page and its live part take."""
     slug, client = tenancy.team.slug, signed_in(person)
-    api, page, token = f"/api/v1/work/{slug}/", reverse("work", args=[slug]), headers_of(person)
+    api, page, token = (
+        f"/api/v1/work/{slug}/",
+        reverse("work", args=[slug]),
+        headers_of(person),
+    )
     calls: dict[str, Callable[[], Any]] = {
         "api": lambda: Client().get(api, headers=token),
         "page": lambda: client.get(page),
@@ -297,5 +344,7 @@ def queries(person: User, tenancy: Tenancy) -> dict[str, int]:
 
 def headers_of(person: User) -> dict[str, str]:
     """The headers of a script of theirs."""
-    _, secret = create_token(user=person, name="bench", scope="read", days=1, now=timezone.now())
+    _, secret = create_token(
+        user=person, name="bench", scope="read", days=1, now=timezone.now()
+    )
     return {"Authorization": f"Bearer {secret}"}

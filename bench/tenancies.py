@@ -45,14 +45,27 @@ class Bare:
 
     def apply(self, manifest: Manifest, *, manager: str = "bare") -> None:
         """Server-side apply; raises RuntimeError when it is refused."""
-        where = path(ref_of(manifest), manifest["metadata"].get("namespace"), manifest["metadata"]["name"])
+        where = path(
+            ref_of(manifest),
+            manifest["metadata"].get("namespace"),
+            manifest["metadata"]["name"],
+        )
         query = urlencode({"fieldManager": manager, "force": "true"})
-        self._send("PATCH", f"{where}?{query}", json.dumps(manifest).encode(), "application/apply-patch+yaml")
+        self._send(
+            "PATCH",
+            f"{where}?{query}",
+            json.dumps(manifest).encode(),
+            "application/apply-patch+yaml",
+        )
 
-    def merge(self, ref: tuple[str, str], namespace: str, name: str, body: Mapping[str, Any]) -> None:
+    def merge(
+        self, ref: tuple[str, str], namespace: str, name: str, body: Mapping[str, Any]
+    ) -> None:
         """Change an object by hand, as another field manager."""
         where = f"{path(ref, namespace, name)}?fieldManager=kubectl-edit"
-        self._send("PATCH", where, json.dumps(body).encode(), "application/merge-patch+json")
+        self._send(
+            "PATCH", where, json.dumps(body).encode(), "application/merge-patch+json"
+        )
 
     def version(self) -> None:
         """Ask for the server's version, so that the connection stands."""
@@ -68,11 +81,17 @@ class Bare:
                 return
             query["continue"] = following
 
-    def _send(self, method: str, where: str, body: bytes | None = None, kind: str = "") -> dict[str, Any]:
+    def _send(
+        self, method: str, where: str, body: bytes | None = None, kind: str = ""
+    ) -> dict[str, Any]:
         headers = {**self.headers, "Content-Type": kind} if kind else self.headers
-        answer = self.pool.request(method, self.server + where, body=body, headers=headers)
+        answer = self.pool.request(
+            method, self.server + where, body=body, headers=headers
+        )
         if answer.status >= 400:
-            raise RuntimeError(f"{method} {where}: {answer.status} {answer.data[:300]!r}")
+            raise RuntimeError(
+                f"{method} {where}: {answer.status} {answer.data[:300]!r}"
+            )
         found: dict[str, Any] = json.loads(answer.data)
         return found
 
@@ -98,7 +117,9 @@ class Ground:
             while (writes := reconcile.reconcile(tenancy.pk, now=lambda: now)) is None:
                 continue  # others took every place that was seen free: a worker comes by again, too
             if not writes:
-                raise RuntimeError(f"{tenancy} was not written: {Tenancy.objects.get(pk=tenancy.pk).ready}")
+                raise RuntimeError(
+                    f"{tenancy} was not written: {Tenancy.objects.get(pk=tenancy.pk).ready}"
+                )
         return time.perf_counter() - began
 
     def provision_bare(self, objects: Iterable[Sequence[Manifest]]) -> float:
@@ -165,14 +186,22 @@ def cluster_of(name: str, **fields: Any) -> Cluster:
 
 def somebody() -> User:
     """Who made the teams."""
-    return User.objects.create(tid=seed.TENANT, oid=UUID(int=1), name="Priya Raman", username="priya")
+    return User.objects.create(
+        tid=seed.TENANT, oid=UUID(int=1), name="Priya Raman", username="priya"
+    )
 
 
-def wanted_on(cluster: Cluster, lead: User, count: int, *, now: datetime) -> list[Tenancy]:
+def wanted_on(
+    cluster: Cluster, lead: User, count: int, *, now: datetime
+) -> list[Tenancy]:
     """Tenancies of new teams as their coming on board leaves them, in bulk."""
     first = Team.objects.count()
-    teams = Team.objects.bulk_create(_team(first + number, lead) for number in range(count))
-    projects = Project.objects.bulk_create(Project(team=team, slug="main") for team in teams)
+    teams = Team.objects.bulk_create(
+        _team(first + number, lead) for number in range(count)
+    )
+    projects = Project.objects.bulk_create(
+        Project(team=team, slug="main") for team in teams
+    )
     made = Tenancy.objects.bulk_create(
         Tenancy(
             team=project.team,
@@ -195,7 +224,9 @@ def wanted_on(cluster: Cluster, lead: User, count: int, *, now: datetime) -> lis
 
 def _bare(world: World) -> Bare:
     described = world.described()
-    user = yaml.safe_load(Path(described["admin_kubeconfig"]).read_text())["users"][0]["user"]
+    user = yaml.safe_load(Path(described["admin_kubeconfig"]).read_text())["users"][0][
+        "user"
+    ]
     headers = {"Authorization": f"Bearer {user['token']}", "Accept": "application/json"}
     pool = urllib3.PoolManager(ca_certs=str(world.folder / "ca.pem"), retries=False)
     return Bare(described["server"], headers, pool)

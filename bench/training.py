@@ -43,14 +43,22 @@ class Crew:
     def headers(self, number: int = 0) -> dict[str, str]:
         """The headers of one of the people, whose token may change things."""
         person = self.people[number]
-        _, secret = create_token(user=person, name="bench", scope="write", days=1, now=timezone.now())
+        _, secret = create_token(
+            user=person, name="bench", scope="write", days=1, now=timezone.now()
+        )
         return {"Authorization": f"Bearer {secret}"}
 
 
-def job(name: str, namespace: str, *, annotations: dict[str, str], labels: dict[str, str]) -> dict[str, Any]:
+def job(
+    name: str, namespace: str, *, annotations: dict[str, str], labels: dict[str, str]
+) -> dict[str, Any]:
     """A Job with one GPU in the team's queue, whose pod has these annotations and labels."""
     size = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
-    container = {"name": "train", "image": "registry.example.com/train:1", "resources": {"limits": size}}
+    container = {
+        "name": "train",
+        "image": "registry.example.com/train:1",
+        "resources": {"limits": size},
+    }
     taint = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     return {
         "apiVersion": "batch/v1",
@@ -63,7 +71,11 @@ def job(name: str, namespace: str, *, annotations: dict[str, str], labels: dict[
         "spec": {
             "template": {
                 "metadata": {"annotations": annotations, "labels": labels},
-                "spec": {"restartPolicy": "Never", "containers": [container], "tolerations": [taint]},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [container],
+                    "tolerations": [taint],
+                },
             },
         },
     }
@@ -91,13 +103,19 @@ def crew(on: rig.Rig, *, gpus: int, people: int = 1) -> Iterator[Crew]:
             factories.join(team, one)
         tenancy = factories.tenancy(team, ground.cluster)
         # No person decides here.
-        factories.policy(Thresholds(automatic_gpus=gpus, automatic_usd=MUCH), now=timezone.now())
-        factories.allocation(members[0], tenancy, ground.cluster.flavors.get(), gpus=gpus)
+        factories.policy(
+            Thresholds(automatic_gpus=gpus, automatic_usd=MUCH), now=timezone.now()
+        )
+        factories.allocation(
+            members[0], tenancy, ground.cluster.flavors.get(), gpus=gpus
+        )
         look_at(ground.cluster.pk, now=timezone.now)
         reconcile.reconcile(tenancy.pk, now=timezone.now)
         tenancy.refresh_from_db()
         if not tenancy.is_true:
-            raise RuntimeError(f"The team's namespace does not stand: {tenancy.conditions}")
+            raise RuntimeError(
+                f"The team's namespace does not stand: {tenancy.conditions}"
+            )
         portal = Portal(folder, environment(folder, kubeconfigs=ground.world.folder))
         try:
             yield Crew(ground, tenancy, members, portal)

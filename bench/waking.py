@@ -44,7 +44,10 @@ class Side:
     def waited(self, sent: dict[int, float]) -> list[float]:
         """How many seconds each of these waited for its worker."""
         numbers = list(sent)
-        wait_until(lambda: len(self.began(numbers)) == len(numbers), what="a worker to begin with each")
+        wait_until(
+            lambda: len(self.began(numbers)) == len(numbers),
+            what="a worker to begin with each",
+        )
         began = self.began(numbers)
         # Read from the clock by two programs: what begins at once may seem to have begun before.
         return [max(began[number] - at, 1e-6) for number, at in sent.items()]
@@ -59,13 +62,19 @@ def measured(on: rig.Rig, *, count: int, pairs: int, lost: int) -> Measured:
     """Workers of four processes on both sides; beside the portal's its clock, whose sweeps go on meanwhile."""
     rows = put_off(count + lost)
     rig.settle(on)
-    with steps.watched(), steps.portal(on, processes=PROCESSES) as portal, plain(on) as peer:
+    with (
+        steps.watched(),
+        steps.portal(on, processes=PROCESSES) as portal,
+        plain(on) as peer,
+    ):
         portal.clock("bench.clock")
         ours = Side(change, steps.starts, steps.forget_starts)
         # What a process does for the first time takes it long, on both sides.
         for side, numbers in ((ours, rows), (peer, range(count))):
             side.waits(numbers[:count])
-        both = [(ours.waits(rows[:count]), peer.waits(range(count))) for _ in range(pairs)]
+        both = [
+            (ours.waits(rows[:count]), peer.waits(range(count))) for _ in range(pairs)
+        ]
         slowest = max(ours.waited(dict(map(without_message, rows[count:]))))
     every = list(chain.from_iterable(waits for waits, _ in both))
     return Measured(
@@ -76,8 +85,14 @@ def measured(on: rig.Rig, *, count: int, pairs: int, lost: int) -> Measured:
         better=Better.PORTAL_OVER_PEER,
         others=[
             Goal("ms, middle", 1000 * statistics.median(every), most=MOST),
-            Goal("ms, 99 of 100", 1000 * statistics.quantiles(every, n=100)[-1], most=MOST_AT_WORST),
-            Goal(f"s, slowest of {lost} without a message", slowest, most=MOST_WHEN_LOST),
+            Goal(
+                "ms, 99 of 100",
+                1000 * statistics.quantiles(every, n=100)[-1],
+                most=MOST_AT_WORST,
+            ),
+            Goal(
+                f"s, slowest of {lost} without a message", slowest, most=MOST_WHEN_LOST
+            ),
         ],
     )
 

@@ -43,7 +43,9 @@ def azure_of(subscription: str) -> Azure:
     """The clients for a subscription, made once in a process; raises PermanentError where Azure is not connected."""
     env = settings.ENV
     if not is_connected():
-        raise PermanentError("The portal is not connected to Azure.", code="not_connected")
+        raise PermanentError(
+            "The portal is not connected to Azure.", code="not_connected"
+        )
     return _made(
         AzureSettings(
             subscription_id=subscription,

@@ -17,14 +17,25 @@ from reconciling.lease import Lease
 RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
 # What Azure will say again however often it is asked, until somebody changes something there or here.
 FINAL = frozenset(
-    {"quota", "size_not_available", "not_supported", "denied_by_policy", "not_allowed", "immutable"}
+    {
+        "quota",
+        "size_not_available",
+        "not_supported",
+        "denied_by_policy",
+        "not_allowed",
+        "immutable",
+    }
 )
 FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
 # What an operation is forgotten for: whatever it was about is looked at again.
 FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
 # How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;
 # how long an operation may take until it is said that it does, and until it is asked after no more.
-SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
+SOON, BUSY_WAIT, LOOK_AGAIN = (
+    timedelta(seconds=2),
+    timedelta(seconds=10),
+    timedelta(minutes=5),
+)
 LONG, DEADLINE = timedelta(minutes=30), timedelta(hours=2)
 PARKED = f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find out why in the workers' logs."
 Clock = Callable[[], datetime]
@@ -55,9 +66,14 @@ def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
     raise RequeueAfter(wait_for(operation))
 
 
-def keep(lease: Lease[Any], operation: Operation, step: str, *, now: datetime, **about: str) -> None:
+def keep(
+    lease: Lease[Any], operation: Operation, step: str, *, now: datetime, **about: str
+) -> None:
     """Keep the operation that is under way, so that whoever comes next goes on with it."""
-    _store(lease, {"step": step, "token": operation.token, "since": now.isoformat(), **about})
+    _store(
+        lease,
+        {"step": step, "token": operation.token, "since": now.isoformat(), **about},
+    )
 
 
 def forget(lease: Lease[Any]) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 MANAGED_BY, MARK = "managed-by", "quartermaster-installation"
 
 
-def tags(key: str, number: int, *, mark: str, team: str, cost_centre: str) -> Mapping[str, str]:
+def tags(
+    key: str, number: int, *, mark: str, team: str, cost_centre: str
+) -> Mapping[str, str]:
     """What stands on everything that the portal makes there; `key` says which of its rows the number is of."""
     return {
         MANAGED_BY: "quartermaster",

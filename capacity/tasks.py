@@ -35,10 +35,20 @@ MAX_AT_ONCE = 200
 @shared_task(name="capacity.tasks.reconcile_reservations")
 def reconcile_reservations() -> None:
     """Enqueue every reservation and orphan for which something is to be done, or that is to be looked at again."""
-    due = Reservation.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    due = (
+        Reservation.objects.in_azure()
+        .due(clock.now())
+        .order_by("requeue_at")
+        .values_list("pk", flat=True)
+    )
     for reservation_id in due[:MAX_AT_ONCE]:
         enqueue(reservation_id)
-    orphans = Orphan.objects.releasing().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    orphans = (
+        Orphan.objects.releasing()
+        .due(clock.now())
+        .order_by("requeue_at")
+        .values_list("pk", flat=True)
+    )
     for orphan_id in orphans[:MAX_AT_ONCE]:
         enqueue_orphan(orphan_id)
 
@@ -52,7 +62,12 @@ def reconcile_reservation(reservation_id: int) -> None:
 @shared_task(name="capacity.tasks.reconcile_model_accounts")
 def reconcile_model_accounts() -> None:
     """Enqueue every account of Azure OpenAI for which something is to be done, or that is to be looked at again."""
-    due = ModelAccount.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    due = (
+        ModelAccount.objects.in_azure()
+        .due(clock.now())
+        .order_by("requeue_at")
+        .values_list("pk", flat=True)
+    )
     for account_id in due[:MAX_AT_ONCE]:
         enqueue_model_account(account_id)
 
@@ -112,7 +127,9 @@ def observe_subscription() -> None:
 
     A message names rows by numbers alone, and a subscription has none: whoever comes takes the next one.
     """
-    for subscription_id in Subscription.objects.due(clock.now()).values_list("pk", flat=True):
+    for subscription_id in Subscription.objects.due(clock.now()).values_list(
+        "pk", flat=True
+    ):
         if observing.observe(subscription_id, now=clock.now):
             return
 

@@ -43,7 +43,9 @@ def change(
     Raises NoRight, BadInput.
     """
     if not by.may(Permission.MANAGE_CATALOGUE):
-        raise NoRight("Platform leads change the catalogue.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads change the catalogue.", code="not_a_platform_lead"
+        )
     rows = settings_for_change()
     row = rows[key]
     before = _told(row)
@@ -62,7 +64,9 @@ def change(
 
 
 def _tell_changes(row: OfferingSetting, before: Mapping[str, Any], *, by: User) -> None:
-    changed = {name: value for name, value in _told(row).items() if value != before[name]}
+    changed = {
+        name: value for name, value in _told(row).items() if value != before[name]
+    }
     if changed:
         was = {f"{name}_before": before[name] for name in changed}
         record(
@@ -97,13 +101,23 @@ def settings_for_change() -> dict[str, OfferingSetting]:
 
 
 def _fresh(key: str) -> OfferingSetting:
-    return OfferingSetting(key=key, gate=OFFERINGS[key].gate, position=list(OFFERINGS).index(key))
+    return OfferingSetting(
+        key=key, gate=OFFERINGS[key].gate, position=list(OFFERINGS).index(key)
+    )
 
 
 def _set_end(
-    row: OfferingSetting, *, grace_hours: int | None, when_over: str | None, drain_hours: int | None
+    row: OfferingSetting,
+    *,
+    grace_hours: int | None,
+    when_over: str | None,
+    drain_hours: int | None,
 ) -> None:
-    said = {"grace_hours": grace_hours, "when_over": when_over, "drain_hours": drain_hours}
+    said = {
+        "grace_hours": grace_hours,
+        "when_over": when_over,
+        "drain_hours": drain_hours,
+    }
     given = [name for name, value in said.items() if value is not None]
     if given and not OFFERINGS[row.key].on_cluster:
         raise BadInput(
@@ -112,38 +126,66 @@ def _set_end(
             field=given[0],
         )
     if when_over is not None and when_over not in list(WhenOver):
-        raise BadInput(f"Choose one of: {', '.join(WhenOver)}.", code="unknown_end", field="when_over")
+        raise BadInput(
+            f"Choose one of: {', '.join(WhenOver)}.",
+            code="unknown_end",
+            field="when_over",
+        )
     for name, hours, most in (
         ("grace_hours", grace_hours, LONGEST_GRACE),
         ("drain_hours", drain_hours, LONGEST_DRAIN),
     ):
         if hours is not None and not 0 <= hours <= most:
-            raise BadInput(f"A whole number of hours from 0 to {most}.", code="out_of_range", field=name)
+            raise BadInput(
+                f"A whole number of hours from 0 to {most}.",
+                code="out_of_range",
+                field=name,
+            )
     for name in given:
         setattr(row, name, said[name])
 
 
 def _gate(gate: str) -> str:
     if gate not in [each.value for each in Gate]:
-        raise BadInput(f"Choose one of: {', '.join(Gate)}.", code="unknown_gate", field="gate")
+        raise BadInput(
+            f"Choose one of: {', '.join(Gate)}.", code="unknown_gate", field="gate"
+        )
     return gate
 
 
-def _prices(row: OfferingSetting, prices: Mapping[str, Decimal | None]) -> dict[str, str | None]:
+def _prices(
+    row: OfferingSetting, prices: Mapping[str, Decimal | None]
+) -> dict[str, str | None]:
     if not OFFERINGS[row.key].prices:
         raise BadInput(
-            f"{OFFERINGS[row.key].name} has no prices of its own.", code="no_prices_here", field="prices"
+            f"{OFFERINGS[row.key].name} has no prices of its own.",
+            code="no_prices_here",
+            field="prices",
         )
     for name, price in prices.items():
         if not NAME.fullmatch(name):
-            raise BadInput("Name what the price is for.", code="unknown_price", field="prices")
+            raise BadInput(
+                "Name what the price is for.", code="unknown_price", field="prices"
+            )
         if price is not None and not 0 <= price <= MOST_USD:
-            raise BadInput(f"A price lies between $0 and ${MOST_USD:,}.", code="out_of_range", field="prices")
+            raise BadInput(
+                f"A price lies between $0 and ${MOST_USD:,}.",
+                code="out_of_range",
+                field="prices",
+            )
     _check_names(row, prices)
-    said = {name: None if price is None else str(price) for name, price in prices.items()}
-    own = {name: price for name, price in {**row.prices, **said}.items() if not _is_usual(row, name, price)}
+    said = {
+        name: None if price is None else str(price) for name, price in prices.items()
+    }
+    own = {
+        name: price
+        for name, price in {**row.prices, **said}.items()
+        if not _is_usual(row, name, price)
+    }
     if len(own) > MOST_PRICES:
-        raise BadInput(f"At most {MOST_PRICES} prices.", code="too_many", field="prices")
+        raise BadInput(
+            f"At most {MOST_PRICES} prices.", code="too_many", field="prices"
+        )
     return own
 
 
@@ -151,7 +193,9 @@ def _set_prices(row: OfferingSetting, prices: Mapping[str, str | None]) -> None:
     """Set the installation's own prices, each with the day on which it became another one."""
     today = clock.now().date().isoformat()
     row.priced_on = {
-        name: row.priced_on.get(name, today) if row.prices.get(name, "") == price else today
+        name: row.priced_on.get(name, today)
+        if row.prices.get(name, "") == price
+        else today
         for name, price in prices.items()
     }
     row.prices = dict(prices)
@@ -160,13 +204,21 @@ def _set_prices(row: OfferingSetting, prices: Mapping[str, str | None]) -> None:
 def _check_names(row: OfferingSetting, prices: Mapping[str, Decimal | None]) -> None:
     """Refuse names that no ask could ever choose, where the choices are fixed or have a pattern."""
     spec = OFFERINGS[row.key].spec
-    field = next(name for name in ("vm_size", "model", "access") if name in spec.model_fields)
+    field = next(
+        name for name in ("vm_size", "model", "access") if name in spec.model_fields
+    )
     schema: dict[str, Any] = spec.model_json_schema()["properties"][field]
     for name in prices:
-        fits = name in schema["enum"] if "enum" in schema else re.fullmatch(schema["pattern"], name)
+        fits = (
+            name in schema["enum"]
+            if "enum" in schema
+            else re.fullmatch(schema["pattern"], name)
+        )
         if not fits:
             raise BadInput(
-                f"“{name}” can be no {schema['title'].lower()}.", code="unknown_price", field="prices"
+                f"“{name}” can be no {schema['title'].lower()}.",
+                code="unknown_price",
+                field="prices",
             )
 
 
@@ -175,10 +227,17 @@ def _is_usual(row: OfferingSetting, name: str, price: str | None) -> bool:
     return usual is None if price is None else usual == Decimal(price)
 
 
-def _place(rows: Mapping[str, OfferingSetting], row: OfferingSetting, position: int) -> None:
+def _place(
+    rows: Mapping[str, OfferingSetting], row: OfferingSetting, position: int
+) -> None:
     if not 1 <= position <= len(rows):
-        raise BadInput(f"A place from 1 to {len(rows)}.", code="out_of_range", field="position")
-    others = sorted((other for other in rows.values() if other != row), key=lambda o: (o.position, o.key))
+        raise BadInput(
+            f"A place from 1 to {len(rows)}.", code="out_of_range", field="position"
+        )
+    others = sorted(
+        (other for other in rows.values() if other != row),
+        key=lambda o: (o.position, o.key),
+    )
     others.insert(position - 1, row)
     for place, other in enumerate(others):
         other.position = place
@@ -186,8 +245,15 @@ def _place(rows: Mapping[str, OfferingSetting], row: OfferingSetting, position: 
 
 
 def _told(row: OfferingSetting) -> dict[str, Any]:
-    prices = {name: str(price) for name, price in prices_of(OFFERINGS[row.key], row).items()}
-    told = {"enabled": row.enabled, "gate": row.gate, "position": row.position + 1, "prices": prices}
+    prices = {
+        name: str(price) for name, price in prices_of(OFFERINGS[row.key], row).items()
+    }
+    told = {
+        "enabled": row.enabled,
+        "gate": row.gate,
+        "position": row.position + 1,
+        "prices": prices,
+    }
     return told | ends_of(row) if OFFERINGS[row.key].on_cluster else told
 
 

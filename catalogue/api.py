@@ -45,7 +45,8 @@ class OfferingSerializer(serializers.Serializer[Any]):
         help_text="The field of the spec that says how many; empty when it is one."
     )
     prices = serializers.DictField(
-        child=serializers.CharField(), help_text="USD by what may be chosen, where it is cheapest."
+        child=serializers.CharField(),
+        help_text="USD by what may be chosen, where it is cheapest.",
     )
     prices_by_region = serializers.DictField(
         child=serializers.DictField(child=serializers.CharField()),
@@ -60,7 +61,9 @@ class OfferingSerializer(serializers.Serializer[Any]):
         help_text="How long its GPUs are kept after the end, without charge; null without GPUs.",
     )
     when_over = serializers.ChoiceField(
-        choices=ENDS, allow_null=True, help_text="What becomes of work that still runs then."
+        choices=ENDS,
+        allow_null=True,
+        help_text="What becomes of work that still runs then.",
     )
     drain_hours = serializers.IntegerField(
         allow_null=True, help_text="For `drain`: hours until it is stopped."
@@ -88,8 +91,12 @@ class OfferingChangeSerializer(StrictSerializer):
     enabled = Boolean(required=False)
     gate = Choice(choices=GATES, required=False)
     position = Integer(required=False, help_text="Its place in the catalogue, from 1.")
-    prices = PricesField(required=False, help_text="USD as text; null takes the choice away.")
-    grace_hours = Integer(required=False, help_text="0 to 168; for what is granted from now on.")
+    prices = PricesField(
+        required=False, help_text="USD as text; null takes the choice away."
+    )
+    grace_hours = Integer(
+        required=False, help_text="0 to 168; for what is granted from now on."
+    )
     when_over = Choice(choices=ENDS, required=False)
     drain_hours = Integer(required=False, help_text="0 to 720.")
 
@@ -128,7 +135,13 @@ class OfferingEndpoint(Endpoint):
         """Everything that may be asked for, in its order; what is switched off is told to platform leads only."""
         rows = [row for row in offering_actions.settings_in_order() if self._sees(row)]
         listed = listed_prices()
-        return Response({"results": [shown(row, place, listed) for place, row in enumerate(rows, 1)]})
+        return Response(
+            {
+                "results": [
+                    shown(row, place, listed) for place, row in enumerate(rows, 1)
+                ]
+            }
+        )
 
     @extend_schema(responses=OfferingSerializer)
     def retrieve(self, call: Call, key: str) -> Response:
@@ -147,12 +160,19 @@ class OfferingEndpoint(Endpoint):
     def options_of(self, call: Call, key: str) -> Response:
         """What a team may choose in the spec, field by field, and why not the rest."""
         self._known(key)
-        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
+        team = get_object_or_404(
+            Team.objects.visible_to(self.request.user), slug=self.asked["team"]
+        )
         offering = OFFERINGS[key]
         found = choices_of(offering, setting_of(offering), team=team)
         lines = {
             name: [
-                {"value": c.value, "label": c.label, "disabled": bool(c.reason), "reason": c.reason}
+                {
+                    "value": c.value,
+                    "label": c.label,
+                    "disabled": bool(c.reason),
+                    "reason": c.reason,
+                }
                 for c in each
             ]
             for name, each in found.items()
@@ -169,14 +189,21 @@ class OfferingEndpoint(Endpoint):
     def _shown(self, key: str) -> dict[str, Any]:
         rows = offering_actions.settings_in_order()
         found = next(
-            ((row, place) for place, row in enumerate(rows, 1) if row.key == key and self._sees(row)), None
+            (
+                (row, place)
+                for place, row in enumerate(rows, 1)
+                if row.key == key and self._sees(row)
+            ),
+            None,
         )
         if found is None:
             raise NotFound
         return shown(*found, listed_prices())
 
 
-def shown(row: OfferingSetting, place: int, listed: Sequence[MachinePrice]) -> dict[str, Any]:
+def shown(
+    row: OfferingSetting, place: int, listed: Sequence[MachinePrice]
+) -> dict[str, Any]:
     """An offering as the API tells it."""
     offering = OFFERINGS[row.key]
     prices = lowest(offering, row, listed)
@@ -192,7 +219,8 @@ def shown(row: OfferingSetting, place: int, listed: Sequence[MachinePrice]) -> d
         "counted": offering.spec.counted,
         "prices": {name: str(price.usd) for name, price in prices.items()},
         "prices_by_region": {
-            region: {name: str(usd) for name, usd in found.items()} for region, found in regions.items()
+            region: {name: str(usd) for name, usd in found.items()}
+            for region, found in regions.items()
         },
         "priced_per": offering.priced,
         "reversible_minutes": offering.reversible_minutes,

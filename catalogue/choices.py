@@ -58,7 +58,9 @@ class Choice:
     short: str = ""
 
 
-def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | None) -> dict[str, list[Choice]]:
+def choices_of(
+    offering: Offering, setting: OfferingSetting, *, team: Team | None
+) -> dict[str, list[Choice]]:
     """The lines of every field that is chosen from a list, by field; empty lists where there is no team yet."""
     prices = lowest(offering, setting, listed_prices() if offering.is_listed else ())
     found: dict[str, list[Choice]] = {}
@@ -78,8 +80,12 @@ def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | Non
 
 def fields_of(offering: Offering) -> Mapping[str, Mapping[str, Any]]:
     """The fields that are asked for, in order, as JSON Schema; what can only be one word is not asked."""
-    properties: dict[str, dict[str, Any]] = offering.spec.model_json_schema()["properties"]
-    return {name: schema for name, schema in properties.items() if "const" not in schema}
+    properties: dict[str, dict[str, Any]] = offering.spec.model_json_schema()[
+        "properties"
+    ]
+    return {
+        name: schema for name, schema in properties.items() if "const" not in schema
+    }
 
 
 def depends_on_team(schema: Mapping[str, Any]) -> bool:
@@ -92,17 +98,26 @@ def is_suggested(schema: Mapping[str, Any]) -> bool:
     return schema.get("list") == "projects"
 
 
-def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: Team | None) -> list[Choice]:
+def _lines(
+    listed: str, offering: Offering, prices: Mapping[str, Lowest], team: Team | None
+) -> list[Choice]:
     if listed == "models":
         return _models(prices, offering)
     if listed == "vm_sizes":
         named = _possible(prices, offering)
-        return [Choice(name, _priced(name, prices[name], offering)) for name in sorted(named)]
+        return [
+            Choice(name, _priced(name, prices[name], offering))
+            for name in sorted(named)
+        ]
     if listed == "regions":
-        ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
+        ours = set(
+            Cluster.objects.filter(enabled=True).values_list("region", flat=True)
+        )
         return [
             Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
-            for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))
+            for name in sorted(
+                {*REGIONS, *ours}, key=lambda name: (name not in ours, name)
+            )
         ]
     if listed == "azure_flavors":
         return azure_flavors_of(team)
@@ -110,7 +125,8 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: 
         return []
     if listed == "projects":
         return [
-            Choice(slug, slug) for slug in Project.objects.filter(team=team).values_list("slug", flat=True)
+            Choice(slug, slug)
+            for slug in Project.objects.filter(team=team).values_list("slug", flat=True)
         ]
     if listed == "profiles":
         return profiles_of()
@@ -121,7 +137,15 @@ def _models(prices: Mapping[str, Lowest], offering: Offering) -> list[Choice]:
     """The models that have a price, each with what is left of its quota where that was read."""
     offers = quotas.offers() if is_connected() else {}
     return [
-        Choice(name, " · ".join([_priced(name, price, offering), *quotas.left_words(offers.get(name, ()))]))
+        Choice(
+            name,
+            " · ".join(
+                [
+                    _priced(name, price, offering),
+                    *quotas.left_words(offers.get(name, ())),
+                ]
+            ),
+        )
         for name, price in sorted(prices.items())
     ]
 
@@ -134,11 +158,14 @@ def _possible(prices: Mapping[str, Lowest], offering: Offering) -> Collection[st
 
 def flavors_of(team: Team) -> list[Choice]:
     """The kinds of GPU on the team's clusters."""
-    rows = flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
+    rows = (
+        flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
+    )
     # What is taken back under those who use it is nobody's first choice by itself.
     is_spot = Case(When(capacity_type=Flavor.Capacity.SPOT, then=1), default=0)
     return [
-        _flavor_line(row) for row in rows.order_by("cluster__name", is_spot, "price_per_gpu_hour", "name")
+        _flavor_line(row)
+        for row in rows.order_by("cluster__name", is_spot, "price_per_gpu_hour", "name")
     ]
 
 
@@ -149,8 +176,13 @@ def azure_flavors_of(team: Team | None) -> list[Choice]:
         return [none]
     rows = flavors_of_team(team).select_related("cluster").exclude(cluster__azure_id="")
     spot = Flavor.Capacity.SPOT
-    kinds = rows.exclude(capacity_type=spot).order_by("cluster__name", "price_per_gpu_hour", "name")
-    return [none, *(Choice(row.key, f"{row.words} · {row.cluster.title}") for row in kinds)]
+    kinds = rows.exclude(capacity_type=spot).order_by(
+        "cluster__name", "price_per_gpu_hour", "name"
+    )
+    return [
+        none,
+        *(Choice(row.key, f"{row.words} · {row.cluster.title}") for row in kinds),
+    ]
 
 
 def _flavor_line(row: Flavor) -> Choice:
@@ -158,7 +190,9 @@ def _flavor_line(row: Flavor) -> Choice:
     return Choice(
         row.key,
         f"{row.words} · {row.cluster.name} · {figures}",
-        "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
+        ""
+        if row.is_offered and row.cluster.enabled
+        else "This kind of GPU is not offered now.",
         group=row.cluster.name,
         short=f"{row.words} · {figures}",
     )
@@ -172,7 +206,12 @@ def profiles_of() -> list[Choice]:
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:
     """The clusters where the team is; for a namespace those that take it, where it may have others already."""
-    rows = Tenancy.objects.present().filter(team=team).order_by().values_list("cluster_id", "stage")
+    rows = (
+        Tenancy.objects.present()
+        .filter(team=team)
+        .order_by()
+        .values_list("cluster_id", "stage")
+    )
     stages: dict[int, set[str]] = {}
     for cluster_id, stage in rows:
         stages.setdefault(cluster_id, set()).add(stage)
@@ -195,10 +234,18 @@ def _here(team: Team) -> Any:
 
 def _worded(word: str, prices: Mapping[str, Lowest], offering: Offering) -> str:
     said = WORDS.get(word, word)
-    return f"{said} · {cents(prices[word].usd)} per {offering.priced}" if word in prices else said
+    return (
+        f"{said} · {cents(prices[word].usd)} per {offering.priced}"
+        if word in prices
+        else said
+    )
 
 
 def _priced(name: str, price: Lowest, offering: Offering) -> str:
-    gpus = f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}" if name in VM_GPUS else ""
+    gpus = (
+        f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}"
+        if name in VM_GPUS
+        else ""
+    )
     least = "from " if price.differs else ""
     return f"{name}{gpus} · {least}{cents(price.usd)} per {offering.priced}"

@@ -19,7 +19,9 @@ class ClusterSpec(Spec):
     region: Region
     vm_size: VmSize
     nodes: int = Field(title="GPU nodes", ge=1, le=1_000)
-    purpose: Literal["training", "inference", "development"] = Field(default="training", title="For")
+    purpose: Literal["training", "inference", "development"] = Field(
+        default="training", title="For"
+    )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """By node and hour."""

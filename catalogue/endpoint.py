@@ -7,7 +7,17 @@ from typing import ClassVar
 from pydantic import Field
 
 from allocations.schedule import Provisioner, Terms, WhenOver
-from catalogue.offering import BACK, HERE, KEPT, PERSON, Flavor, Gate, Offering, Size, Spec
+from catalogue.offering import (
+    BACK,
+    HERE,
+    KEPT,
+    PERSON,
+    Flavor,
+    Gate,
+    Offering,
+    Size,
+    Spec,
+)
 from ui.amounts import cents, gpus
 
 # Others depend on what runs, so it never ends by itself.
@@ -19,7 +29,12 @@ class EndpointSpec(Spec):
 
     counted: ClassVar[str] = "replicas"
     flavor: Flavor
-    model: str = Field(title="Model", min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")
+    model: str = Field(
+        title="Model",
+        min_length=1,
+        max_length=80,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$",
+    )
     gpus_per_replica: int = Field(title="GPUs per replica", ge=1, le=8)
     replicas: int = Field(title="Replicas", ge=1, le=64)
 
@@ -34,7 +49,9 @@ class EndpointSpec(Spec):
 
     def title(self, number: str, *, product: str) -> str:
         """ "Endpoint of 2 × 1 A100 for mistral-7b"."""
-        return f"Endpoint of {number} × {self.gpus_per_replica} {product} for {self.model}"
+        return (
+            f"Endpoint of {number} × {self.gpus_per_replica} {product} for {self.model}"
+        )
 
     def thing(self) -> str:
         """By its model."""

@@ -22,7 +22,9 @@ class GpuSpec(Spec):
     counted: ClassVar[str] = "gpus"
     flavor: Flavor
     gpus: int = Field(title="GPUs", ge=1, le=9_999)
-    purpose: Literal["training", "notebook", "inference", "other"] = Field(default="training", title="For")
+    purpose: Literal["training", "notebook", "inference", "other"] = Field(
+        default="training", title="For"
+    )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """Each GPU costs what its flavor costs."""

@@ -5,7 +5,14 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import Q
 
-from allocations.schedule import IN_AZURE, LONGEST_DRAIN, LONGEST_GRACE, Provisioner, Terms, WhenOver
+from allocations.schedule import (
+    IN_AZURE,
+    LONGEST_DRAIN,
+    LONGEST_GRACE,
+    Provisioner,
+    Terms,
+    WhenOver,
+)
 from capacity.connection import is_connected
 from capacity.prices.shipped import VM_PRICES
 from capacity.reservations.asking import reservable_sizes
@@ -24,7 +31,9 @@ class OfferingSetting(models.Model):
 
     key = models.CharField(max_length=20, unique=True, choices=CHOICES)
     enabled = models.BooleanField(default=True)
-    gate = models.CharField(max_length=12, choices=[(gate.value, gate.words) for gate in Gate])
+    gate = models.CharField(
+        max_length=12, choices=[(gate.value, gate.words) for gate in Gate]
+    )
     position = models.PositiveSmallIntegerField()
     prices = models.JSONField(default=dict)
     # The day on which people set each of these, in UTC.
@@ -42,9 +51,12 @@ class OfferingSetting(models.Model):
     class Meta:
         ordering = ["position", "key"]
         constraints = [
-            models.CheckConstraint(condition=Q(key__in=list(OFFERINGS)), name="an_offering_is_known"),
             models.CheckConstraint(
-                condition=Q(gate__in=[gate.value for gate in Gate]), name="an_offering_has_a_known_gate"
+                condition=Q(key__in=list(OFFERINGS)), name="an_offering_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(gate__in=[gate.value for gate in Gate]),
+                name="an_offering_has_a_known_gate",
             ),
             models.CheckConstraint(
                 condition=Q(when_over__in=["", *(each.value for each in WhenOver)]),
@@ -73,9 +85,13 @@ class OfferingSetting(models.Model):
         """How what is granted now will end."""
         usual = OFFERINGS[self.key].end
         return Terms(
-            grace_hours=usual.grace_hours if self.grace_hours is None else self.grace_hours,
+            grace_hours=usual.grace_hours
+            if self.grace_hours is None
+            else self.grace_hours,
             when_over=WhenOver(self.when_over) if self.when_over else usual.when_over,
-            drain_hours=usual.drain_hours if self.drain_hours is None else self.drain_hours,
+            drain_hours=usual.drain_hours
+            if self.drain_hours is None
+            else self.drain_hours,
         )
 
 
@@ -105,12 +121,20 @@ def arrival_on(cluster: Cluster | None) -> Arrival:
     """How what is granted gets to a cluster; what needs none is there as soon as it is written down."""
     if cluster is None or cluster.delivery == Cluster.Delivery.APPLY:
         return Arrival.WRITTEN
-    return Arrival.COMMITTED if cluster.git_way == Cluster.GitWay.DIRECT else Arrival.PROPOSED
+    return (
+        Arrival.COMMITTED
+        if cluster.git_way == Cluster.GitWay.DIRECT
+        else Arrival.PROPOSED
+    )
 
 
 def follows(offering: Offering) -> tuple[str, ...]:
     """What follows an approval, as pages say it."""
-    return offering.after_by_person if is_by_person(offering) and offering.after_by_person else offering.after
+    return (
+        offering.after_by_person
+        if is_by_person(offering) and offering.after_by_person
+        else offering.after
+    )
 
 
 def setting_of(offering: Offering) -> OfferingSetting:
@@ -128,7 +152,9 @@ def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal
     where Azure is connected, none for the rest.
     """
     known = {**offering.prices, **_of_reservable(offering), **setting.prices}
-    return {name: Decimal(str(price)) for name, price in known.items() if price is not None}
+    return {
+        name: Decimal(str(price)) for name, price in known.items() if price is not None
+    }
 
 
 def _of_reservable(offering: Offering) -> dict[str, Decimal]:

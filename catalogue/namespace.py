@@ -13,8 +13,12 @@ class NamespaceSpec(Spec):
     """A namespace for a project's environment on a cluster; the team may have several there."""
 
     cluster: ClusterName
-    environment: Literal["dev", "test", "production"] = Field(default="dev", title="Environment")
-    project: str = Field(title="Project", pattern=NAME, json_schema_extra={"list": "projects"})
+    environment: Literal["dev", "test", "production"] = Field(
+        default="dev", title="Environment"
+    )
+    project: str = Field(
+        title="Project", pattern=NAME, json_schema_extra={"list": "projects"}
+    )
 
     def title(self, number: str, *, product: str) -> str:
         """ "Development namespace for detection"."""
@@ -37,5 +41,8 @@ NAMESPACE = Offering(
     unit="namespace",
     gate=Gate.SELF_SERVICE,
     reversible_minutes=5,
-    after=("Namespace, quota, network policies and queue are made within seconds.", DOWN),
+    after=(
+        "Namespace, quota, network policies and queue are made within seconds.",
+        DOWN,
+    ),
 )

@@ -10,9 +10,7 @@ from allocations.schedule import Provisioner, Terms, WhenOver
 from catalogue.offering import BACK, KEPT, Flavor, Gate, Offering, Size, Spec
 from ui.amounts import cents
 
-LAUNCHED = (
-    "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready."
-)
+LAUNCHED = "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready."
 Profile = Annotated[
     str,
     Field(

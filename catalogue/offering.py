@@ -19,12 +19,22 @@ NAME = r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"
 KIND = r"^[a-z0-9-]{1,40}/[a-z0-9-]{1,40}$"
 REGION = r"^[a-z]{2,}[a-z0-9]{0,30}$"
 
-Flavor = Annotated[str, Field(title="Kind of GPU", pattern=KIND, json_schema_extra={"list": "flavors"})]
-ClusterName = Annotated[str, Field(title="Cluster", pattern=NAME, json_schema_extra={"list": "clusters"})]
-Region = Annotated[str, Field(title="Region", pattern=REGION, json_schema_extra={"list": "regions"})]
+Flavor = Annotated[
+    str, Field(title="Kind of GPU", pattern=KIND, json_schema_extra={"list": "flavors"})
+]
+ClusterName = Annotated[
+    str, Field(title="Cluster", pattern=NAME, json_schema_extra={"list": "clusters"})
+]
+Region = Annotated[
+    str, Field(title="Region", pattern=REGION, json_schema_extra={"list": "regions"})
+]
 VmSize = Annotated[
     str,
-    Field(title="VM size", pattern=r"^Standard_[A-Za-z0-9_]{2,40}$", json_schema_extra={"list": "vm_sizes"}),
+    Field(
+        title="VM size",
+        pattern=r"^Standard_[A-Za-z0-9_]{2,40}$",
+        json_schema_extra={"list": "vm_sizes"},
+    ),
 ]
 
 # What follows an approval, as pages say it.
@@ -46,7 +56,10 @@ class Gate(StrEnum):
     @property
     def words(self) -> str:
         """As pages say it."""
-        return {"self_service": "the policy, when every rule holds", "approval": "always people"}[self.value]
+        return {
+            "self_service": "the policy, when every rule holds",
+            "approval": "always people",
+        }[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +90,9 @@ class Spec(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    counted: ClassVar[str] = ""  # the field that says how many, "" when there is one of it
+    counted: ClassVar[str] = (
+        ""  # the field that says how many, "" when there is one of it
+    )
 
     @property
     def count(self) -> int:
@@ -88,11 +103,20 @@ class Spec(BaseModel):
     def least(cls) -> int:
         """The smallest number of units that can be asked for."""
         limits = cls.model_fields[cls.counted].metadata if cls.counted else []
-        return next((limit.ge for limit in limits if isinstance(limit, Ge) and isinstance(limit.ge, int)), 1)
+        return next(
+            (
+                limit.ge
+                for limit in limits
+                if isinstance(limit, Ge) and isinstance(limit.ge, int)
+            ),
+            1,
+        )
 
     def fewer(self, count: int) -> dict[str, Any]:
         """The same spec as JSON for `count` units."""
-        return self.model_dump(mode="json") | ({self.counted: count} if self.counted else {})
+        return self.model_dump(mode="json") | (
+            {self.counted: count} if self.counted else {}
+        )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """How much it is; `price` is the flavor's in USD per GPU-hour, `prices` what the offering charges.
@@ -134,7 +158,9 @@ class Offering:
     reversible_minutes: int | None
     provisioner: Provisioner = Provisioner.KUBERNETES
     purpose: str = ""  # as requests are listed by, where the spec does not say it
-    judged_as: str = ""  # the environment as which it is judged, whatever its tenancy's is
+    judged_as: str = (
+        ""  # the environment as which it is judged, whatever its tenancy's is
+    )
     after: tuple[str, ...] = ()
     after_by_person: tuple[str, ...] = ()  # where a person makes what the portal could
     priced: str = ""  # what the prices are of: "GiB and month"
@@ -154,7 +180,11 @@ class Offering:
 
     def units(self, many: int) -> str:
         """What so many are of: "GPUs", "GiB", "replica"."""
-        return self.unit if many == 1 or self.unit == "GiB" or "tokens" in self.unit else f"{self.unit}s"
+        return (
+            self.unit
+            if many == 1 or self.unit == "GiB" or "tokens" in self.unit
+            else f"{self.unit}s"
+        )
 
     @property
     def undone(self) -> str:
@@ -164,13 +194,17 @@ class Offering:
         minutes = self.reversible_minutes
         return f"Can be undone within {minutes} minute{'' if minutes == 1 else 's'}."
 
-    def title(self, spec: Spec, *, product: str = "", count: int | None = None, of: int = 0) -> str:
+    def title(
+        self, spec: Spec, *, product: str = "", count: int | None = None, of: int = 0
+    ) -> str:
         """What is asked for in a few words: "2 × A100", "500 GiB volume corpus".
 
         With `of` it is some of what was asked: "2 of 3 × A100".
         """
         units = spec.count if count is None else count
-        return spec.title(f"{units:,} of {of:,}" if of > units else f"{units:,}", product=product)
+        return spec.title(
+            f"{units:,} of {of:,}" if of > units else f"{units:,}", product=product
+        )
 
     def label(self, name: str) -> str:
         """What a field of its spec is called."""

@@ -17,6 +17,16 @@ from catalogue.volume import VOLUME
 
 OFFERINGS: Mapping[str, Offering] = {
     offering.key: offering
-    for offering in (GPUS, NOTEBOOK, VOLUME, NAMESPACE, TRAINING, ENDPOINT, OPENAI, RESERVATION, CLUSTER)
+    for offering in (
+        GPUS,
+        NOTEBOOK,
+        VOLUME,
+        NAMESPACE,
+        TRAINING,
+        ENDPOINT,
+        OPENAI,
+        RESERVATION,
+        CLUSTER,
+    )
 }
 CHOICES = [(offering.key, offering.name) for offering in OFFERINGS.values()]

@@ -24,9 +24,13 @@ class OpenAiSpec(Spec):
     counted: ClassVar[str] = "thousand_tokens_per_minute"
     region: Region
     model: str = Field(
-        title="Model", pattern=r"^[a-z0-9][a-z0-9.-]{1,40}$", json_schema_extra={"list": "models"}
+        title="Model",
+        pattern=r"^[a-z0-9][a-z0-9.-]{1,40}$",
+        json_schema_extra={"list": "models"},
     )
-    thousand_tokens_per_minute: int = Field(title="Thousand tokens a minute", ge=1, le=10_000)
+    thousand_tokens_per_minute: int = Field(
+        title="Thousand tokens a minute", ge=1, le=10_000
+    )
 
     deployment_type: Literal["Standard", "GlobalStandard"] = Field(
         default="Standard", title="Deployment type"
@@ -55,9 +59,7 @@ class OpenAiSpec(Spec):
 
 
 MADE = "The portal deploys it in Azure OpenAI within minutes, for your team’s group, with its network closed."
-CALLED = (
-    "It takes tokens of Entra ID and no keys. Its address and an example stand on the page of the request."
-)
+CALLED = "It takes tokens of Entra ID and no keys. Its address and an example stand on the page of the request."
 DELETED = "On its end date the portal deletes it for good."
 
 OPENAI = Offering(

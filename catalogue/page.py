@@ -80,19 +80,30 @@ def _card(
 
 
 def price_lines(
-    offering: Offering, row: OfferingSetting, flavors: list[Flavor], listed: list[MachinePrice]
+    offering: Offering,
+    row: OfferingSetting,
+    flavors: list[Flavor],
+    listed: list[MachinePrice],
 ) -> list[str]:
     """What it costs, cheapest first: a few prices, and how many more there are."""
     if offering.on_cluster:
         found = [
-            (f"{f.device}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", cents(f.price_per_gpu_hour))
+            (
+                f"{f.device}, {f.memory_gb} GB{', spot' if f.is_spot else ''}",
+                cents(f.price_per_gpu_hour),
+            )
             for f in flavors
         ]
         per = "GPU-hour"
     else:
-        own = sorted(lowest(offering, row, listed).items(), key=lambda pair: pair[1].usd)
+        own = sorted(
+            lowest(offering, row, listed).items(), key=lambda pair: pair[1].usd
+        )
         found = [
-            (WORDS.get(name, name), f"{'from ' if each.differs else ''}{cents(each.usd)}")
+            (
+                WORDS.get(name, name),
+                f"{'from ' if each.differs else ''}{cents(each.usd)}",
+            )
             for name, each in own
         ]
         per = offering.priced

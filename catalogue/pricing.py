@@ -42,7 +42,9 @@ def listed_prices() -> list[MachinePrice]:
     return list(MachinePrice.objects.exclude(on_demand=None))
 
 
-def prices_in(offering: Offering, setting: OfferingSetting, region: str) -> dict[str, Price]:
+def prices_in(
+    offering: Offering, setting: OfferingSetting, region: str
+) -> dict[str, Price]:
     """What may be chosen in a region at which price; one query for what Azure's list has, none for the rest."""
     listed: Mapping[str, MachinePrice] = {}
     if offering.is_listed:
@@ -54,14 +56,18 @@ def prices_in(offering: Offering, setting: OfferingSetting, region: str) -> dict
     }
 
 
-def lowest(offering: Offering, setting: OfferingSetting, listed: Iterable[MachinePrice]) -> dict[str, Lowest]:
+def lowest(
+    offering: Offering, setting: OfferingSetting, listed: Iterable[MachinePrice]
+) -> dict[str, Lowest]:
     """What may be chosen at the price of the cheapest region that the list is read for."""
     found: dict[str, set[Decimal]] = {}
     for prices in by_region(offering, setting, listed).values():
         for name, usd in prices.items():
             found.setdefault(name, set()).add(usd)
     return {
-        name: Lowest(usd=min(found.get(name, {usd})), differs=len(found.get(name, ())) > 1)
+        name: Lowest(
+            usd=min(found.get(name, {usd})), differs=len(found.get(name, ())) > 1
+        )
         for name, usd in prices_of(offering, setting).items()
     }
 
@@ -83,7 +89,9 @@ def by_region(
     return found
 
 
-def sized(offering: Offering, spec: Spec, flavor: Flavor | None, setting: OfferingSetting) -> Size:
+def sized(
+    offering: Offering, spec: Spec, flavor: Flavor | None, setting: OfferingSetting
+) -> Size:
     """How much a spec is at the price of now, which it names; raises KeyError naming what has no price."""
     prices = prices_in(offering, setting, str(getattr(spec, "region", "")))
     size = spec.size(
@@ -92,18 +100,29 @@ def sized(offering: Offering, spec: Spec, flavor: Flavor | None, setting: Offeri
     )
     if flavor is not None:
         return replace(size, priced=flavor.price_words)
-    chosen = prices.get(next((str(getattr(spec, name)) for name in PRICED_BY if hasattr(spec, name)), ""))
+    chosen = prices.get(
+        next(
+            (str(getattr(spec, name)) for name in PRICED_BY if hasattr(spec, name)), ""
+        )
+    )
     return size if chosen is None else replace(size, priced=chosen.words)
 
 
 def _price(
-    offering: Offering, setting: OfferingSetting, name: str, usd: Decimal, row: MachinePrice | None
+    offering: Offering,
+    setting: OfferingSetting,
+    name: str,
+    usd: Decimal,
+    row: MachinePrice | None,
 ) -> Price:
     if name in setting.prices:
         since = setting.priced_on.get(name)
         on = f" on {dated(date.fromisoformat(since))}" if since else ""
         return Price(usd=usd, words=f"set by the platform team{on}")
     if row is not None and row.on_demand is not None:
-        return Price(usd=row.on_demand.quantize(KEPT), words=f"Azure's list price of {dated(row.seen_at)}")
+        return Price(
+            usd=row.on_demand.quantize(KEPT),
+            words=f"Azure's list price of {dated(row.seen_at)}",
+        )
     whose = "Azure's list" if offering.is_listed else "the catalogue's"
     return Price(usd=usd, words=f"{whose} price of {SHIPPED_ON:%B %Y}")

@@ -48,11 +48,17 @@ class ReservationSpec(Spec):
 
     def place(self) -> dict[str, str]:
         """Where it is reserved, of which size, and for whose nodes."""
-        return self.model_dump(mode="json", include={"region", "vm_size", "zone", "nodes_for"})
+        return self.model_dump(
+            mode="json", include={"region", "vm_size", "zone", "nodes_for"}
+        )
 
     def gone_with_it(self) -> str:
         """What runs on it may find no machine the next time."""
-        return "; nodes that were made of it go, with what runs on them" if self.nodes_for else ""
+        return (
+            "; nodes that were made of it go, with what runs on them"
+            if self.nodes_for
+            else ""
+        )
 
     def title(self, number: str, *, product: str) -> str:
         """ "2 × Standard_NC24ads_A100_v4 reserved"."""
@@ -87,7 +93,11 @@ RESERVATION = Offering(
     gate=Gate.APPROVAL,
     reversible_minutes=60,
     provisioner=Provisioner.AZURE,
-    after=("The portal reserves it in Azure within minutes, all of it or nothing.", SAME, RELEASED),
+    after=(
+        "The portal reserves it in Azure within minutes, all of it or nothing.",
+        SAME,
+        RELEASED,
+    ),
     after_by_person=(PERSON, SAME, DOWN),
     priced="instance and hour",
     may_begin_later=True,

@@ -62,13 +62,26 @@ class OfferingChangeForm(StrictForm):
     )
     new_name = forms.CharField(label="Something new", required=False, max_length=60)
     new_price = AmountField(
-        label="Its price in USD", required=False, min_value=0, max_digits=10, decimal_places=4
+        label="Its price in USD",
+        required=False,
+        min_value=0,
+        max_digits=10,
+        decimal_places=4,
     )
 
-    def __init__(self, data: Any, *, offering: Offering, setting: OfferingSetting) -> None:
-        begins = {"enabled": setting.enabled, "gate": setting.gate, **offering_actions.ends_of(setting)}
+    def __init__(
+        self, data: Any, *, offering: Offering, setting: OfferingSetting
+    ) -> None:
+        begins = {
+            "enabled": setting.enabled,
+            "gate": setting.gate,
+            **offering_actions.ends_of(setting),
+        }
         super().__init__(data, label_suffix="", initial=begins)
-        prices = {**dict.fromkeys([*offering.prices, *setting.prices]), **prices_of(offering, setting)}
+        prices = {
+            **dict.fromkeys([*offering.prices, *setting.prices]),
+            **prices_of(offering, setting),
+        }
         self.priced = {f"price_{at}": name for at, name in enumerate(prices)}
         for field, name in self.priced.items():
             self.fields[field] = AmountField(
@@ -78,7 +91,9 @@ class OfferingChangeForm(StrictForm):
                 max_digits=10,
                 decimal_places=4,
                 initial=prices[name],
-                help_text="" if prices[name] is not None else "Not offered: it has no price.",
+                help_text=""
+                if prices[name] is not None
+                else "Not offered: it has no price.",
             )
         if not offering.on_cluster:
             for field in ENDS:
@@ -92,7 +107,9 @@ class OfferingChangeForm(StrictForm):
         said = super().clean()
         name, price = said.get("new_name"), said.get("new_price")
         if bool(name) != (price is not None) and "new_price" not in self.errors:
-            self.add_error("new_price" if name else "new_name", "Name and price go together.")
+            self.add_error(
+                "new_price" if name else "new_name", "Name and price go together."
+            )
         return said
 
     @property
@@ -110,8 +127,12 @@ class OfferingChangeForm(StrictForm):
         if not self.priced:
             return None
         said = self.cleaned_data
-        found: dict[str, Decimal | None] = {name: said[field] for field, name in self.priced.items()}
-        return found | ({said["new_name"]: said["new_price"]} if said.get("new_name") else {})
+        found: dict[str, Decimal | None] = {
+            name: said[field] for field, name in self.priced.items()
+        }
+        return found | (
+            {said["new_name"]: said["new_price"]} if said.get("new_name") else {}
+        )
 
 
 @require_safe
@@ -121,7 +142,10 @@ def catalogue(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "approvals/catalogue.html",
-        {"cards": catalogue_page.cards(user), "may_manage": user.may(Permission.MANAGE_CATALOGUE)},
+        {
+            "cards": catalogue_page.cards(user),
+            "may_manage": user.may(Permission.MANAGE_CATALOGUE),
+        },
     )
 
 
@@ -137,14 +161,21 @@ def offering(request: HttpRequest, key: str) -> HttpResponse:
         _quick(key, do, by=user)
         return HttpResponseRedirect(f"{reverse('catalogue')}#{key}")
     form = OfferingChangeForm(
-        request.POST if request.method == "POST" else None, offering=chosen, setting=setting
+        request.POST if request.method == "POST" else None,
+        offering=chosen,
+        setting=setting,
     )
     status = 200 if request.method != "POST" else 422
     if form.is_valid():
         said = form.cleaned_data
         try:
             offering_actions.change(
-                key, by=user, enabled=said["enabled"], gate=said["gate"], prices=form.prices(), **form.ends()
+                key,
+                by=user,
+                enabled=said["enabled"],
+                gate=said["gate"],
+                prices=form.prices(),
+                **form.ends(),
             )
             messages.success(request, f"Saved: {chosen.name}.")
             return HttpResponseRedirect(f"{reverse('catalogue')}#{key}")

@@ -22,7 +22,9 @@ class VolumeSpec(Spec):
     cluster: ClusterName
     name: str = Field(title="Name", pattern=NAME)
     gib: int = Field(title="Size in GiB", ge=1, le=65_536)
-    access: Literal["ReadWriteOnce", "ReadWriteMany"] = Field(default="ReadWriteMany", title="Access")
+    access: Literal["ReadWriteOnce", "ReadWriteMany"] = Field(
+        default="ReadWriteMany", title="Access"
+    )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """By GiB and month of 730 hours."""

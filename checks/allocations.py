@@ -26,7 +26,9 @@ def granted_once(now: datetime) -> Iterator[Finding]:
     granted = live.order_by().values("hold__request").annotate(number=Count("pk"))
     for row in granted.filter(number__gt=1):
         words = f"It is granted {row['number']} times."
-        yield Finding("I1", f"request-{row['hold__request']}", words, "Give all but one back.")
+        yield Finding(
+            "I1", f"request-{row['hold__request']}", words, "Give all but one back."
+        )
     counted = Flavor.objects.annotate(
         held=Sum(
             "allocations__gpus",
@@ -34,7 +36,9 @@ def granted_once(now: datetime) -> Iterator[Finding]:
             default=0,
         )
     )
-    for wrong in counted.exclude(allocated=F("held")).values("cluster__name", "name", "allocated", "held"):
+    for wrong in counted.exclude(allocated=F("held")).values(
+        "cluster__name", "name", "allocated", "held"
+    ):
         yield Finding(
             "I1",
             f"flavor {wrong['cluster__name']}/{wrong['name']}",
@@ -68,8 +72,15 @@ def desired_is_held(now: datetime) -> Iterator[Finding]:
     )
     for row in rows:
         held.setdefault(row["tenancy_id"], {})[row["flavor__name"]] = row["sum"]
-    for tenancy in Tenancy.objects.order_by().exclude(generation=0).only("namespace", "spec").iterator():
-        wanted = {f["name"]: f["gpus"] for f in tenancy.spec.get("flavors", []) if f["gpus"]}
+    for tenancy in (
+        Tenancy.objects.order_by()
+        .exclude(generation=0)
+        .only("namespace", "spec")
+        .iterator()
+    ):
+        wanted = {
+            f["name"]: f["gpus"] for f in tenancy.spec.get("flavors", []) if f["gpus"]
+        }
         if wanted != held.get(tenancy.pk, {}):
             yield Finding(
                 "I2",
@@ -80,7 +91,10 @@ def desired_is_held(now: datetime) -> Iterator[Finding]:
 
 
 def _sum(gpus: dict[str, int]) -> str:
-    return " and ".join(f"{number} × {name}" for name, number in sorted(gpus.items())) or "no GPUs"
+    return (
+        " and ".join(f"{number} × {name}" for name, number in sorted(gpus.items()))
+        or "no GPUs"
+    )
 
 
 def books_agree(now: datetime) -> Iterator[Finding]:
@@ -97,7 +111,9 @@ def books_agree(now: datetime) -> Iterator[Finding]:
         usd=in_cents(Sum("entries__usd", default=Decimal(0))),
         hours=in_cents(Sum("entries__gpu_hours", default=Decimal(0))),
     ).exclude(held_usd=F("usd"), held_gpu_hours=F("hours"))
-    for row in summed.values("team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"):
+    for row in summed.values(
+        "team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"
+    ):
         yield Finding(
             "I4",
             f"budget of {row['team__slug']}, {row['month']:%Y-%m}",
@@ -115,11 +131,16 @@ def _held_for_nothing() -> Iterator[Finding]:
         .annotate(usd=in_cents(Sum("usd")), hours=in_cents(Sum("gpu_hours")))
     )
     left = {row["hold"]: row["usd"] for row in sums.exclude(usd=0, hours=0)}
-    over = Request.objects.filter(state__in=[State.REJECTED, State.WITHDRAWN, State.LAPSED])
+    over = Request.objects.filter(
+        state__in=[State.REJECTED, State.WITHDRAWN, State.LAPSED]
+    )
     for pk, hold in over.order_by().values_list("pk", "hold").iterator():
         if (usd := left.get(hold)) is not None:
             yield Finding(
-                "I4", f"request-{pk}", f"It is over, and {cents(usd)} are still set aside for it.", REFRESH
+                "I4",
+                f"request-{pk}",
+                f"It is over, and {cents(usd)} are still set aside for it.",
+                REFRESH,
             )
 
 
@@ -129,9 +150,13 @@ def _name(budget: Budget) -> str:
 
 def has_ended(now: datetime) -> Iterator[Finding]:
     """I11: nothing is held more than a minute past its end; what a brake holds back is one finding, for a person."""
-    late = Allocation.objects.over(now - LATE).select_related("tenancy", "hold__request")
+    late = Allocation.objects.over(now - LATE).select_related(
+        "tenancy", "hold__request"
+    )
     brake, confirmed = Brake.objects.open().first(), Brake.objects.confirmed_until()
-    held_back = [a for a in late if brake and (confirmed is None or a.kept_until > confirmed)]
+    held_back = [
+        a for a in late if brake and (confirmed is None or a.kept_until > confirmed)
+    ]
     if brake and held_back:
         yield Finding(
             "I11",
@@ -153,4 +178,6 @@ def has_ended(now: datetime) -> Iterator[Finding]:
 
 
 def _in(allocation: Allocation) -> str:
-    return f" in {allocation.tenancy.namespace}" if allocation.tenancy is not None else ""
+    return (
+        f" in {allocation.tenancy.namespace}" if allocation.tenancy is not None else ""
+    )

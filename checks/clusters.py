@@ -18,7 +18,13 @@ from fleet.models import Cluster
 from provisioning.clusters.installation import mark
 from provisioning.clusters.observe import shared_steps
 from provisioning.delivery import client_for
-from provisioning.desired.manifests import NAMED, SOMETIMES, TENANCY_LABEL, sometimes, tenancy_objects
+from provisioning.desired.manifests import (
+    NAMED,
+    SOMETIMES,
+    TENANCY_LABEL,
+    sometimes,
+    tenancy_objects,
+)
 from provisioning.desired.objects import INSTALLATION_LABEL
 from provisioning.desired.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
 from provisioning.desired.quantities import counted
@@ -42,7 +48,9 @@ class Seen:
     """One cluster as it was listed: our objects by tenancy, and the others that carry our field manager."""
 
     cluster: Cluster
-    by_tenancy: dict[str, dict[Key, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
+    by_tenancy: dict[str, dict[Key, dict[str, Any]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     touched: list[Key] = field(default_factory=list)
 
     def add(self, found: dict[str, Any]) -> None:
@@ -51,7 +59,10 @@ class Seen:
         if labels.get(INSTALLATION_LABEL, mark()) != mark():
             return  # another portal's, for it to look after
         if not is_ours(found):
-            if any(e.get("manager") == FIELD_MANAGER for e in found["metadata"].get("managedFields") or []):
+            if any(
+                e.get("manager") == FIELD_MANAGER
+                for e in found["metadata"].get("managedFields") or []
+            ):
                 self.touched.append(Key.of(found))
         elif SCOPE_LABEL not in labels:
             self.by_tenancy[labels.get(TENANCY_LABEL, "")][Key.of(found)] = found
@@ -61,7 +72,9 @@ def look_at_clusters(report: Report, *, now: datetime) -> None:
     """Add what is found on every cluster; one that cannot be read is noted."""
     for cluster in Cluster.objects.order_by("name"):
         if cluster.delivery != Cluster.Delivery.APPLY:
-            report.notes.append(f"{cluster.name}: delivered by Git, so what stands there was not compared.")
+            report.notes.append(
+                f"{cluster.name}: delivered by Git, so what stands there was not compared."
+            )
             continue
         try:
             report.findings += _wrong_on(cluster, report, now=now)
@@ -81,7 +94,9 @@ def _wrong_on(cluster: Cluster, report: Report, *, now: datetime) -> list[Findin
     found = [*_strays(seen, tenancies), *_wrong_shared(cluster, client)]
     for key, tenancy in tenancies.items():
         live = seen.by_tenancy.get(key, {})
-        steps, rows = left_alone(tenancy, plan(tenancy_objects(tenancy.desired), live), live, now=now)
+        steps, rows = left_alone(
+            tenancy, plan(tenancy_objects(tenancy.desired), live), live, now=now
+        )
         if rows:
             report.notes.append(
                 f"{cluster.name}: in {tenancy.namespace} {len(rows)} found changed from elsewhere, left alone or "
@@ -109,18 +124,26 @@ def _standing(cluster: Cluster) -> list[Tenancy]:
 def _moves(before: Tenancy) -> bool:
     """Whether a worker is at it, or something was asked of it, since it was read."""
     now = Tenancy.objects.get(pk=before.pk)
-    return (now.generation, now.lease_no, now.lease_until) != (before.generation, before.lease_no, None)
+    return (now.generation, now.lease_no, now.lease_until) != (
+        before.generation,
+        before.lease_no,
+        None,
+    )
 
 
 def _list(client: Client, cluster: Cluster, tenancies: Any) -> Seen:
     seen, kinds = Seen(cluster), dict[Ref, None](dict.fromkeys(SOMETIMES))
     for tenancy in tenancies:
-        kinds |= dict.fromkeys(Key.of(manifest).ref for manifest in tenancy_objects(tenancy.desired))
+        kinds |= dict.fromkeys(
+            Key.of(manifest).ref for manifest in tenancy_objects(tenancy.desired)
+        )
         kinds |= dict.fromkeys(sometimes(tenancy.desired))
     marks = "app.kubernetes.io/managed-by=quartermaster"
     for ref in kinds:
         for found in client.list(
-            ref, label_selector="" if ref[1] in WATCHED else marks, name=NAMED.get(ref, "")
+            ref,
+            label_selector="" if ref[1] in WATCHED else marks,
+            name=NAMED.get(ref, ""),
         ):
             seen.add(found)
     return seen
@@ -133,10 +156,16 @@ def _strays(seen: Seen, tenancies: Mapping[str, Tenancy]) -> Iterator[Finding]:
         for key in objects:
             if tenancy is None:
                 yield _stray(
-                    seen, key, f"It says it belongs to tenancy {owner or 'none'}, which is not here."
+                    seen,
+                    key,
+                    f"It says it belongs to tenancy {owner or 'none'}, which is not here.",
                 )
             elif (key.namespace or key.name) != tenancy.namespace:
-                yield _stray(seen, key, f"It belongs to {tenancy.namespace} and stands somewhere else.")
+                yield _stray(
+                    seen,
+                    key,
+                    f"It belongs to {tenancy.namespace} and stands somewhere else.",
+                )
     for key in seen.touched:
         yield _stray(seen, key, "It is not ours, and the portal has written to it.")
 
@@ -145,7 +174,9 @@ def _wrong_shared(cluster: Cluster, client: Client) -> Iterator[Finding]:
     """I8 of what all teams of a cluster share; what is missing comes with the next look at the cluster."""
     for step in shared_steps(cluster, client)[0]:
         if step.verb is Verb.UPDATE:
-            words = f"{step.key.kind} {step.key.name} would be written again: {step.why}."
+            words = (
+                f"{step.key.kind} {step.key.name} would be written again: {step.why}."
+            )
             yield Finding("I8", cluster.name, words, AGAIN_SHARED)
 
 
@@ -168,7 +199,9 @@ def _wrong_of(tenancy: Tenancy, steps: Sequence[Step], live: Live) -> Iterator[F
             words = f"{step.key.kind} {step.key.name} is called true and is not there."
             yield Finding("I1", subject, words, AGAIN)
         elif step.verb is not Verb.KEEP:
-            words = f"{step.key.kind} {step.key.name} would be written again: {step.why}."
+            words = (
+                f"{step.key.kind} {step.key.name} would be written again: {step.why}."
+            )
             yield Finding("I8", subject, words, AGAIN)
 
 
@@ -177,16 +210,28 @@ def _wrong_quotas(tenancy: Tenancy, live: Live, subject: str) -> Iterator[Findin
     if not tenancy.has_access:
         return  # its team leaves: quota and queue are of nothing, and what is held goes back a moment later
     rows = Allocation.objects.live().of_gpus().filter(tenancy=tenancy).order_by()
-    sums = list(rows.values_list("flavor__name", "flavor__resource").annotate(sum=Sum("gpus")))
+    sums = list(
+        rows.values_list("flavor__name", "flavor__resource").annotate(sum=Sum("gpus"))
+    )
     held = {name: number for name, _, number in sums}
     for key, found in live.items():
         if (key.kind, key.name) == ("ResourceQuota", "team-quota"):
             yield from _narrow(found["spec"]["hard"], sums, subject)
-        if key.kind in QUEUES and (nominal := _nominal(in_form(found, tenancy.desired))) != held:
-            yield Finding("I2", subject, f"Its queue guarantees {nominal}, {held} are held.", AGAIN)
+        if (
+            key.kind in QUEUES
+            and (nominal := _nominal(in_form(found, tenancy.desired))) != held
+        ):
+            yield Finding(
+                "I2",
+                subject,
+                f"Its queue guarantees {nominal}, {held} are held.",
+                AGAIN,
+            )
 
 
-def _narrow(hard: Mapping[str, Any], sums: Sequence[tuple[str, str, int]], subject: str) -> Iterator[Finding]:
+def _narrow(
+    hard: Mapping[str, Any], sums: Sequence[tuple[str, str, int]], subject: str
+) -> Iterator[Finding]:
     """Where a quota has less room for a resource, whole GPUs or a slice of them, than is held of it."""
     held: dict[str, int] = defaultdict(int)
     for _, resource, number in sums:

@@ -29,13 +29,21 @@ ENDS = {
 def has_a_record(now: datetime) -> Iterator[Finding]:
     """I3: votes of enough people who did not ask, or the policy's own verdict with what it looked at."""
     approved = Request.objects.filter(state=State.APPROVED).order_by("pk")
-    for request in approved.prefetch_related("decisions", "steps", "evaluations__policy").iterator(BATCH):
+    for request in approved.prefetch_related(
+        "decisions", "steps", "evaluations__policy"
+    ).iterator(BATCH):
         for words in _missing(request):
             yield Finding("I3", request.reference, words, LOOK)
-    known = {row.hold_id: row for row in approved.only("pk", "hold_id", "team_id", "flavor_id")}
+    known = {
+        row.hold_id: row
+        for row in approved.only("pk", "hold_id", "team_id", "flavor_id")
+    }
     for held in Allocation.objects.live().described().order_by("pk"):
         asked = known.get(held.hold_id)
-        if asked is None or (asked.team_id, asked.flavor_id) != (held.team_id, held.flavor_id):
+        if asked is None or (asked.team_id, asked.flavor_id) != (
+            held.team_id,
+            held.flavor_id,
+        ):
             yield Finding(
                 "I3",
                 held.hold.reference,
@@ -48,11 +56,16 @@ def _missing(request: Request) -> Iterator[str]:
     votes = [
         vote
         for vote in request.decisions.all()
-        if vote.verdict == Decision.Verdict.APPROVE and vote.content_version == request.content_version
+        if vote.verdict == Decision.Verdict.APPROVE
+        and vote.content_version == request.content_version
     ]
     if any({vote.by_id, vote.seat_of_id} & {request.requester_id} for vote in votes):
         yield "Its own requester approved it."
-    evaluations = [e for e in request.evaluations.all() if e.content_version == request.content_version]
+    evaluations = [
+        e
+        for e in request.evaluations.all()
+        if e.content_version == request.content_version
+    ]
     if any(vote.by_id is None for vote in votes):
         yield from _wrong_in_policys(evaluations)
         return
@@ -75,22 +88,31 @@ def _wrong_in_policys(evaluations: Iterable[Evaluation]) -> Iterator[str]:
 def is_where_its_record_says(now: datetime) -> Iterator[Finding]:
     """I6: one end at most, the one that is recorded; nothing waits past its date, nothing is forgotten on its way."""
     ends: dict[str, list[State]] = defaultdict(list)
-    told = Event.objects.filter(subject_type="request", kind__in=ENDS, outcome=Event.Outcome.DONE)
-    for subject, kind in told.order_by("seq").values_list("subject_id", "kind").iterator():
+    told = Event.objects.filter(
+        subject_type="request", kind__in=ENDS, outcome=Event.Outcome.DONE
+    )
+    for subject, kind in (
+        told.order_by("seq").values_list("subject_id", "kind").iterator()
+    ):
         ends[subject].append(ENDS[Kind(kind)])
     by_policy = set(
         Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE).values_list(
             "request_id", flat=True
         )
     )
-    for pk, state in Request.objects.order_by("pk").values_list("pk", "state").iterator():
+    for pk, state in (
+        Request.objects.order_by("pk").values_list("pk", "state").iterator()
+    ):
         seen = ends.get(str(pk), [])
         if not seen and pk in by_policy:
             seen = [State.APPROVED]
         if seen != ([] if state == State.WAITING else [State(state)]):
             said = ", then ".join(end.words.lower() for end in seen) or "not decided"
             yield Finding(
-                "I6", f"request-{pk}", f"It is {State(state).words.lower()}; its events say {said}.", LOOK
+                "I6",
+                f"request-{pk}",
+                f"It is {State(state).words.lower()}; its events say {said}.",
+                LOOK,
             )
     yield from _stuck(now)
 
@@ -105,8 +127,15 @@ def _stuck(now: datetime) -> Iterator[Finding]:
         )
     approved = Request.objects.filter(state=State.APPROVED, flavor__isnull=False)
     for pk in approved.filter(hold__allocations=None).values_list("pk", flat=True):
-        yield Finding("I6", f"request-{pk}", "It is approved, and no GPUs were ever held for it.", LOOK)
-    unseen = Tenancy.objects.filter(last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1)
+        yield Finding(
+            "I6",
+            f"request-{pk}",
+            "It is approved, and no GPUs were ever held for it.",
+            LOOK,
+        )
+    unseen = Tenancy.objects.filter(
+        last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1
+    )
     for tenancy in unseen:
         yield Finding(
             "I6",

@@ -54,4 +54,6 @@ class Report:
 
     def by_promise(self) -> dict[str, int]:
         """How many findings there are of each promise that does not hold."""
-        return {p: n for p in PROMISES if (n := sum(f.promise == p for f in self.findings))}
+        return {
+            p: n for p in PROMISES if (n := sum(f.promise == p for f in self.findings))
+        }

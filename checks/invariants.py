@@ -34,9 +34,7 @@ BOOKS: Mapping[str, Check] = {
     "I14": work.ends_are_seen_to,
     "I15": kept.accepted_is_kept,
 }
-AZURE = (
-    "Azure: nothing was asked, because the portal buys nothing there by itself; I14 is checked in the books."
-)
+AZURE = "Azure: nothing was asked, because the portal buys nothing there by itself; I14 is checked in the books."
 MOST_TOLD = 20
 NO_CLUSTERS = "Clusters: not looked at, as you said; I8 and I9 were not checked."
 
@@ -50,7 +48,9 @@ def check(*, now: datetime, clusters: bool = True) -> Report:
             report.findings += _alone(promise, _in_a_savepoint(look), now)
             report.checked.add(promise)
     for brake in DirectoryBrake.objects.open():
-        report.notes.append(f"Directory: not believed since {brake.at:%Y-%m-%d %H:%M} UTC. {brake.reason}")
+        report.notes.append(
+            f"Directory: not believed since {brake.at:%Y-%m-%d %H:%M} UTC. {brake.reason}"
+        )
     report.findings += _alone("I16", work.reads_are_answered, now)
     report.checked.add("I16")
     if clusters:
@@ -83,12 +83,20 @@ def tell(report: Report) -> None:
     """Write what was found into the log and the audit log, so that it is not only said to who asked."""
     for finding in report.findings:
         logger.error(
-            "invariant broken", promise=finding.promise, subject=finding.subject, words=finding.words
+            "invariant broken",
+            promise=finding.promise,
+            subject=finding.subject,
+            words=finding.words,
         )
     if report.findings:
         said = [str(finding) for finding in report.findings[:MOST_TOLD]]
         with transaction.atomic():
-            record(Kind.INVARIANTS_BROKEN, actor=PORTAL, promises=report.by_promise(), findings=said)
+            record(
+                Kind.INVARIANTS_BROKEN,
+                actor=PORTAL,
+                promises=report.by_promise(),
+                findings=said,
+            )
 
 
 def _at_one_moment() -> None:

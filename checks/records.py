@@ -34,7 +34,12 @@ def log_is_whole(now: datetime) -> Iterator[Finding]:
     newest = Event.objects.order_by("-seq").values_list("seq").first() or (0,)
     head = Head.objects.filter(pk=1).values_list("seq").first() or (0,)
     if newest[0] > head[0]:
-        yield Finding("I5", f"event {newest[0]}", f"The newest event should be number {head[0]}.", RESTORE)
+        yield Finding(
+            "I5",
+            f"event {newest[0]}",
+            f"The newest event should be number {head[0]}.",
+            RESTORE,
+        )
     for guard in GUARDS:
         if not _stands(guard):
             yield Finding(
@@ -63,12 +68,24 @@ def _untold() -> Iterator[Finding]:
     asked = _told(Kind.REQUEST_SUBMITTED)
     for pk in Request.objects.order_by("pk").values_list("pk", flat=True).iterator():
         if asked[str(pk)] != 1:
-            yield Finding("I5", f"request-{pk}", f"{asked[str(pk)]} events say that it was asked.", BACKUP)
+            yield Finding(
+                "I5",
+                f"request-{pk}",
+                f"{asked[str(pk)]} events say that it was asked.",
+                BACKUP,
+            )
     told = {kind: _told(kind) for kind in set(ENDED.values())}
     # Of what ended in parts, each part has an event that names the whole.
     whole = Coalesce("part_of", "pk")
-    rows = Allocation.objects.of_gpus().filter(end_reason__in=ENDED).order_by().annotate(whole=whole)
-    counted = rows.values_list("whole", "hold__request", "end_reason").annotate(ends=Count("pk"))
+    rows = (
+        Allocation.objects.of_gpus()
+        .filter(end_reason__in=ENDED)
+        .order_by()
+        .annotate(whole=whole)
+    )
+    counted = rows.values_list("whole", "hold__request", "end_reason").annotate(
+        ends=Count("pk")
+    )
     for pk, request, reason, ends in counted.order_by("whole").iterator():
         number = told[ENDED[reason]][str(pk)]
         if number != ends:
@@ -77,29 +94,57 @@ def _untold() -> Iterator[Finding]:
 
 
 def _told(kind: Kind) -> Counter[str]:
-    return Counter(Event.objects.filter(kind=kind).values_list("subject_id", flat=True).iterator())
+    return Counter(
+        Event.objects.filter(kind=kind).values_list("subject_id", flat=True).iterator()
+    )
 
 
 def keys_have_one_answer(now: datetime) -> Iterator[Finding]:
     """I10: a key is there once, with the answer that was given to it."""
     rows = Idempotency.objects.order_by()
-    for row in rows.values("user", "route", "key").annotate(number=Count("pk")).filter(number__gt=1):
+    for row in (
+        rows.values("user", "route", "key")
+        .annotate(number=Count("pk"))
+        .filter(number__gt=1)
+    ):
         yield Finding(
-            "I10", f"{row['route']} {row['key']}", f"The key is there {row['number']} times.", BACKUP
+            "I10",
+            f"{row['route']} {row['key']}",
+            f"The key is there {row['number']} times.",
+            BACKUP,
         )
     for half in rows.filter(status=None, location=""):
         yield Finding(
-            "I10", f"{half.route} {half.key}", "The key was taken, and its answer is not there.", BACKUP
+            "I10",
+            f"{half.route} {half.key}",
+            "The key was taken, and its answer is not there.",
+            BACKUP,
         )
 
 
 def accepted_is_kept(now: datetime) -> Iterator[Finding]:
     """I15: what was answered with success, or written into the log as done, is there."""
-    there = {str(pk) for pk in Request.objects.order_by().values_list("pk", flat=True).iterator()}
-    answered = Idempotency.objects.exclude(location="").values_list("location", flat=True)
-    said = {found[1] for location in answered.iterator() if (found := LOCATION.search(location))}
+    there = {
+        str(pk)
+        for pk in Request.objects.order_by().values_list("pk", flat=True).iterator()
+    }
+    answered = Idempotency.objects.exclude(location="").values_list(
+        "location", flat=True
+    )
+    said = {
+        found[1]
+        for location in answered.iterator()
+        if (found := LOCATION.search(location))
+    }
     for number in sorted((said | set(_told(Kind.REQUEST_SUBMITTED))) - there, key=int):
-        yield Finding("I15", f"request-{number}", "It was accepted and is gone.", BACKUP)
-    held = {str(pk) for pk in Allocation.objects.order_by().values_list("pk", flat=True).iterator()}
+        yield Finding(
+            "I15", f"request-{number}", "It was accepted and is gone.", BACKUP
+        )
+    held = {
+        str(pk)
+        for pk in Allocation.objects.order_by().values_list("pk", flat=True).iterator()
+    }
     for number in sorted(set(_told(Kind.ALLOCATION_ISSUED)) - held, key=int):
-        yield Finding("I15", f"allocation {number}", "It was granted and is gone.", BACKUP)
+        yield Finding(
+            "I15", f"allocation {number}", "It was granted and is gone.", BACKUP
+        )

@@ -38,7 +38,9 @@ PLACES: tuple[tuple[type[Model], str, str], ...] = (
 SHORTEST = 8
 # A cluster's token is far longer; a shorter one may well be a word.
 SHORTEST_TOKEN = 16
-PERSONAL_ENDS = "Change the secret where it comes from, then tell the developers how it got there."
+PERSONAL_ENDS = (
+    "Change the secret where it comes from, then tell the developers how it got there."
+)
 
 
 def no_secrets(now: datetime) -> Iterator[Finding]:
@@ -48,9 +50,15 @@ def no_secrets(now: datetime) -> Iterator[Finding]:
         wrong = Q(text__regex="|".join(SHAPES))
         for secret in secrets:
             wrong |= Q(text__contains=secret)
-        rows = model._default_manager.annotate(text=Cast(column, TextField())).filter(wrong).order_by("pk")
+        rows = (
+            model._default_manager.annotate(text=Cast(column, TextField()))
+            .filter(wrong)
+            .order_by("pk")
+        )
         for pk in rows.values_list("pk", flat=True):
-            yield Finding("I13", f"{name} {pk}", f"Its {column} hold a secret.", PERSONAL_ENDS)
+            yield Finding(
+                "I13", f"{name} {pk}", f"Its {column} hold a secret.", PERSONAL_ENDS
+            )
 
 
 def _configured() -> set[str]:
@@ -60,7 +68,9 @@ def _configured() -> set[str]:
         if isinstance(value, SecretStr):
             text = value.get_secret_value()
             # Of an address only the password is secret; without one there is none.
-            found.add((urlsplit(text).password or "") if name.endswith("_url") else text)
+            found.add(
+                (urlsplit(text).password or "") if name.endswith("_url") else text
+            )
     return found | _tokens()
 
 
@@ -74,9 +84,13 @@ def _addresses() -> Iterator[str]:
 def _tokens() -> set[str]:
     """The bearer tokens of the clusters in use; a file that cannot be read holds none we could leak."""
     found: set[str] = set()
-    for name in Cluster.objects.exclude(kubeconfig="").values_list("kubeconfig", flat=True):
+    for name in Cluster.objects.exclude(kubeconfig="").values_list(
+        "kubeconfig", flat=True
+    ):
         try:
-            users = yaml.safe_load((Path(settings.ENV.kubeconfig_dir) / Path(name).name).read_text())["users"]
+            users = yaml.safe_load(
+                (Path(settings.ENV.kubeconfig_dir) / Path(name).name).read_text()
+            )["users"]
             tokens = {str(user["user"].get("token", "")) for user in users}
         except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError):
             continue

@@ -29,7 +29,9 @@ CLOCK = "See whether a worker with its clock runs (celery worker -B), and what i
 
 def is_worked_on(now: datetime) -> Iterator[Finding]:
     """I7: no look and no message is due for longer than half a minute."""
-    for tenancy in Tenancy.objects.due(now - LATE).exclude(generation=0).order_by("requeue_at"):
+    for tenancy in (
+        Tenancy.objects.due(now - LATE).exclude(generation=0).order_by("requeue_at")
+    ):
         seconds = (now - tenancy.requeue_at).total_seconds()
         yield Finding(
             "I7",
@@ -42,7 +44,12 @@ def is_worked_on(now: datetime) -> Iterator[Finding]:
         due = due.exclude(way=Way.EMAIL)
     for delivery in due:
         seconds = (now - delivery.next_at).total_seconds()
-        yield Finding("I7", str(delivery), f"Sending it has been due for {seconds:,.0f} seconds.", CLOCK)
+        yield Finding(
+            "I7",
+            str(delivery),
+            f"Sending it has been due for {seconds:,.0f} seconds.",
+            CLOCK,
+        )
 
 
 def newest_wins(now: datetime) -> Iterator[Finding]:
@@ -60,7 +67,10 @@ def newest_wins(now: datetime) -> Iterator[Finding]:
                 f"{passes} passes have written what they saw, with {tenancy.lease_no} leases taken.",
                 "Stop all workers but one, and tell the developers: a worker wrote without a lease.",
             )
-        if tenancy.lease_until and tenancy.lease_until > now + timedelta(seconds=SECONDS) + SLACK:
+        if (
+            tenancy.lease_until
+            and tenancy.lease_until > now + timedelta(seconds=SECONDS) + SLACK
+        ):
             yield Finding(
                 "I12",
                 f"tenancy {tenancy.namespace}",
@@ -71,16 +81,28 @@ def newest_wins(now: datetime) -> Iterator[Finding]:
 
 def _told(*kinds: Kind) -> Counter[str]:
     """How many of these events there are, by tenancy."""
-    rows = Event.objects.filter(subject_type="tenancy", kind__in=kinds).order_by().values_list("subject_id")
+    rows = (
+        Event.objects.filter(subject_type="tenancy", kind__in=kinds)
+        .order_by()
+        .values_list("subject_id")
+    )
     return Counter(dict(rows.annotate(number=Count("pk"))))
 
 
 def ends_are_seen_to(now: datetime) -> Iterator[Finding]:
     """I14: whatever costs money outside is asked to be taken down once its time is over."""
-    ended = Allocation.objects.filter(ended_at__lte=now - SLACK, task__kind=Task.Kind.SET_UP)
-    over = ended.exclude(end_reason__in=[Allocation.End.RENEWED, Allocation.End.FAILED]).filter(part_of=None)
-    for row in over.exclude(task__state=Task.State.DROPPED).select_related("hold__request", "flavor"):
-        words = f"{row.title or row.what} is over, and nobody was asked to take it down."
+    ended = Allocation.objects.filter(
+        ended_at__lte=now - SLACK, task__kind=Task.Kind.SET_UP
+    )
+    over = ended.exclude(
+        end_reason__in=[Allocation.End.RENEWED, Allocation.End.FAILED]
+    ).filter(part_of=None)
+    for row in over.exclude(task__state=Task.State.DROPPED).select_related(
+        "hold__request", "flavor"
+    ):
+        words = (
+            f"{row.title or row.what} is over, and nobody was asked to take it down."
+        )
         yield Finding("I14", row.hold.reference, words, CLOCK)
 
 
@@ -89,7 +111,12 @@ def reads_are_answered(now: datetime) -> Iterator[Finding]:
     for path in READS:
         status = _handler().get_response(_get(path)).status_code
         if status != 200:
-            yield Finding("I16", path, f"It answers {status}.", "See what the web server logs of it.")
+            yield Finding(
+                "I16",
+                path,
+                f"It answers {status}.",
+                "See what the web server logs of it.",
+            )
 
 
 @cache

@@ -80,26 +80,40 @@ class Entra:
         """Return a flow to keep in the session; send the browser to its `auth_uri`."""
         with _Reached():
             flow = self._application.initiate_auth_code_flow(
-                [], redirect_uri=redirect_uri, response_mode="form_post", login_hint=login_hint or None
+                [],
+                redirect_uri=redirect_uri,
+                response_mode="form_post",
+                login_hint=login_hint or None,
             )
         # form_post would come back as a cross-site POST, without the session that holds the flow; MSAL warns
         # when it is asked for anything else.
-        auth_uri = flow["auth_uri"].replace("response_mode=form_post", "response_mode=query")
+        auth_uri = flow["auth_uri"].replace(
+            "response_mode=form_post", "response_mode=query"
+        )
         return {**flow, "auth_uri": auth_uri}
 
-    def finish_sign_in(self, flow: Mapping[str, Any], query: Mapping[str, str]) -> Claims:
+    def finish_sign_in(
+        self, flow: Mapping[str, Any], query: Mapping[str, str]
+    ) -> Claims:
         """Redeem the answer of the browser, once, and return who signed in; raise SignInRefused."""
         if not flow.get("state") or query.get("state") != flow["state"]:
-            raise SignInRefused("state_mismatch", "This sign-in was not started in this browser, or twice.")
+            raise SignInRefused(
+                "state_mismatch",
+                "This sign-in was not started in this browser, or twice.",
+            )
         if not query.get("code") and not query.get("error"):
-            raise SignInRefused("bad_answer", "The sign-in answer holds neither a code nor an error.")
+            raise SignInRefused(
+                "bad_answer", "The sign-in answer holds neither a code nor an error."
+            )
         with _Reached():
             result = _redeem(self._application, dict(flow), dict(query))
         if "error" in result:
             raise _refusal(result)
         raw = result.get("id_token")
         if not isinstance(raw, str):
-            raise SignInRefused("token_missing", "Entra ID answered without an ID token.")
+            raise SignInRefused(
+                "token_missing", "Entra ID answered without an ID token."
+            )
         return self._signed_in(raw, _nonce_of(flow))
 
     def verify_bearer(self, token: str) -> Claims:
@@ -107,14 +121,22 @@ class Entra:
 
         Accepts v1 and v2 access tokens of people (`scp`) and of applications (`idtyp` app), never ID tokens.
         """
-        issuers = {"1.0": f"https://sts.windows.net/{self._settings.tenant_id}/", "2.0": self._issuer}
+        issuers = {
+            "1.0": f"https://sts.windows.net/{self._settings.tenant_id}/",
+            "2.0": self._issuer,
+        }
         client = self._settings.client_id
         body = self._decode(token, [client, f"api://{client}"], list(issuers.values()))
         if issuers.get(str(body.get("ver"))) != body["iss"]:
-            raise SignInRefused("token_invalid", "The token's version and issuer do not belong together.")
+            raise SignInRefused(
+                "token_invalid",
+                "The token's version and issuer do not belong together.",
+            )
         claims = _claims(body)
         if not claims.scopes and not claims.app_only:
-            raise SignInRefused("not_an_access_token", "This is not an access token for this API.")
+            raise SignInRefused(
+                "not_an_access_token", "This is not an access token for this API."
+            )
         return claims
 
     def sign_out_url(self, post_logout_redirect_uri: str, login_hint: str = "") -> str:
@@ -140,7 +162,9 @@ class Entra:
 
     def _sign_out_endpoint(self) -> str:
         """Signing out must work while Entra ID cannot be reached: only what is known already counts."""
-        endpoint = str(self._built.authority.authorization_endpoint) if self._built else ""
+        endpoint = (
+            str(self._built.authority.authorization_endpoint) if self._built else ""
+        )
         if endpoint.endswith("/authorize"):
             return f"{endpoint.removesuffix('/authorize')}/logout"
         return f"{self._authority}/oauth2/v2.0/logout"
@@ -161,23 +185,40 @@ class Entra:
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
-        return _Keys(f"{self._authority}/discovery/v2.0/keys", BoundedSession(self._settings.ca_file))
+        return _Keys(
+            f"{self._authority}/discovery/v2.0/keys",
+            BoundedSession(self._settings.ca_file),
+        )
 
     def _signed_in(self, raw: str, nonce: str) -> Claims:
         body = self._decode(raw, [self._settings.client_id], [self._issuer])
         if not nonce or body.get("nonce") != nonce:
-            raise SignInRefused("nonce_mismatch", "The ID token was not made for this sign-in.")
+            raise SignInRefused(
+                "nonce_mismatch", "The ID token was not made for this sign-in."
+            )
         return _claims(body)
 
-    def _decode(self, raw: str, audience: list[str], issuers: list[str]) -> dict[str, Any]:
+    def _decode(
+        self, raw: str, audience: list[str], issuers: list[str]
+    ) -> dict[str, Any]:
         options: Any = {"require": REQUIRED}
         try:
             key = self._keys.get_signing_key_from_jwt(raw)
-            body = jwt.decode(raw, key, ASYMMETRIC, options, audience=audience, issuer=issuers, leeway=LEEWAY)
+            body = jwt.decode(
+                raw,
+                key,
+                ASYMMETRIC,
+                options,
+                audience=audience,
+                issuer=issuers,
+                leeway=LEEWAY,
+            )
         except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError) as error:
             raise TemporaryError("Entra ID's signing keys cannot be read") from error
         except jwt.PyJWTError as error:
-            raise SignInRefused("token_invalid", f"The token is refused: {type(error).__name__}.") from error
+            raise SignInRefused(
+                "token_invalid", f"The token is refused: {type(error).__name__}."
+            ) from error
         if body["tid"] != self._settings.tenant_id:
             raise SignInRefused("token_invalid", "The token is of another tenant.")
         return dict(body)
@@ -208,35 +249,49 @@ class _Reached:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, MsalError):
             raise TemporaryError(f"Entra ID failed: {type(error).__name__}") from error
         if isinstance(error, OSError):  # requests' exceptions are among them
-            raise TemporaryError(f"Entra ID cannot be reached: {type(error).__name__}") from error
+            raise TemporaryError(
+                f"Entra ID cannot be reached: {type(error).__name__}"
+            ) from error
         if isinstance(error, json.JSONDecodeError):
             raise TemporaryError("Entra ID gave an answer that is not JSON") from error
         if isinstance(error, ValueError):
             raise PermanentError(
-                "Entra ID has no such tenant, or the authority is wrong", code="authority"
+                "Entra ID has no such tenant, or the authority is wrong",
+                code="authority",
             ) from error
 
 
-def _redeem(application: Any, flow: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
+def _redeem(
+    application: Any, flow: dict[str, Any], query: dict[str, str]
+) -> dict[str, Any]:
     try:
         return dict(application.acquire_token_by_auth_code_flow(flow, query))
     except RuntimeError as error:
-        raise SignInRefused("nonce_mismatch", "The ID token was not made for this sign-in.") from error
+        raise SignInRefused(
+            "nonce_mismatch", "The ID token was not made for this sign-in."
+        ) from error
     except json.JSONDecodeError as error:
         raise TemporaryError("Entra ID gave an answer that is not JSON") from error
     except ValueError as error:
-        raise SignInRefused("bad_answer", "The sign-in answer cannot be used.") from error
+        raise SignInRefused(
+            "bad_answer", "The sign-in answer cannot be used."
+        ) from error
 
 
 def _refusal(result: Mapping[str, Any]) -> TemporaryError | SignInRefused:
     code = str(result.get("error", "unknown"))
     message = str(result.get("error_description", "")).partition(" Trace ID")[0]
     if code in TRANSIENT:
-        return TemporaryError(f"Entra ID: {message or code}", retry_after=seconds(result.get("retry_after")))
+        return TemporaryError(
+            f"Entra ID: {message or code}",
+            retry_after=seconds(result.get("retry_after")),
+        )
     return SignInRefused(code, message or f"Entra ID answered {code}.")
 
 
@@ -250,14 +305,21 @@ def _claims(body: Mapping[str, Any]) -> Claims:
     try:
         oid = str(UUID(str(body["oid"])))
     except ValueError as error:
-        raise SignInRefused("token_invalid", "The token's object id is not a GUID.") from error
+        raise SignInRefused(
+            "token_invalid", "The token's object id is not a GUID."
+        ) from error
     names = body.get("_claim_names")
     groups = _texts(body.get("groups"))
     # People get `hasgroups` instead of `_claim_names` from the implicit flow.
     overage = "groups" not in body and (
         (isinstance(names, dict) and "groups" in names) or bool(body.get("hasgroups"))
     )
-    username = body.get("preferred_username") or body.get("upn") or body.get("unique_name") or ""
+    username = (
+        body.get("preferred_username")
+        or body.get("upn")
+        or body.get("unique_name")
+        or ""
+    )
     return Claims(
         oid=oid,
         tid=str(body["tid"]),

@@ -7,7 +7,9 @@ class ConnectorError(Exception):
     """Something an outside system answered or failed to answer; the text is cut, and never holds a secret."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message if len(message) <= LONGEST else message[:LONGEST] + "…")
+        super().__init__(
+            message if len(message) <= LONGEST else message[:LONGEST] + "…"
+        )
 
     @property
     def message(self) -> str:

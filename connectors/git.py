@@ -23,7 +23,12 @@ from dulwich.client import (
 )
 from dulwich.errors import GitProtocolError, HangupException, NotGitRepository
 from dulwich.file import FileLocked
-from dulwich.object_store import BaseObjectStore, MemoryObjectStore, OverlayObjectStore, commit_tree_changes
+from dulwich.object_store import (
+    BaseObjectStore,
+    MemoryObjectStore,
+    OverlayObjectStore,
+    commit_tree_changes,
+)
 from dulwich.objects import ZERO_SHA, Blob, Commit, ObjectID, Tree
 from dulwich.pack import pack_objects_to_data
 from dulwich.refs import Ref
@@ -92,7 +97,11 @@ class Snapshot:
     def names(self, folder: str) -> list[str]:
         """The names in a folder, none where nothing is; raises NotAFile where a file is in its place."""
         tree = self._tree(folder)
-        return [] if tree is None else [entry.path.decode("utf-8", "replace") for entry in tree.iteritems()]
+        return (
+            []
+            if tree is None
+            else [entry.path.decode("utf-8", "replace") for entry in tree.iteritems()]
+        )
 
     def _tree(self, folder: str) -> Tree | None:
         if not self.sha:
@@ -130,7 +139,9 @@ class Repository:
     def look(self, branch: str) -> Snapshot:
         """The newest state of a branch. Raises TemporaryError or PermanentError in words without credentials."""
         with self._lock, self._calling() as (client, path):
-            return Snapshot(self._fetch(client, path, _ref(branch)), self._memory.object_store)
+            return Snapshot(
+                self._fetch(client, path, _ref(branch)), self._memory.object_store
+            )
 
     def commit(
         self,
@@ -157,14 +168,23 @@ class Repository:
     def remove(self, branch: str, *, at: str) -> None:
         """Delete a branch that is still at this commit, else Moved is raised and nothing changed."""
         with self._lock, self._calling() as (client, path):
-            self._push(client, path, _ref(branch), ObjectID(at.encode()), ZERO_SHA, MemoryObjectStore())
+            self._push(
+                client,
+                path,
+                _ref(branch),
+                ObjectID(at.encode()),
+                ZERO_SHA,
+                MemoryObjectStore(),
+            )
 
     def _fetch(self, client: GitClient, path: str, ref: Ref) -> str:
         if self._fetches >= FETCHES_KEPT:
             self._memory, self._fetches = MemoryRepo(), 0
         found: list[ObjectID] = []
 
-        def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+        def wants(
+            refs: Mapping[Ref, ObjectID], depth: int | None = None
+        ) -> list[ObjectID]:
             found.extend([refs[ref]] if ref in refs else [])
             return [sha for sha in found if sha not in self._memory.object_store]
 
@@ -200,8 +220,14 @@ class Repository:
             raise refusal(self.remote.shown, str(words))
         # A folder tells of refusals alone; a server tells of all that it was sent, and what it is silent about is not
         # there for certain.
-        if ref not in told and sha != expected and not isinstance(client, LocalGitClient):
-            raise TemporaryError(f"{self.remote.shown} gave no answer that can be used.")
+        if (
+            ref not in told
+            and sha != expected
+            and not isinstance(client, LocalGitClient)
+        ):
+            raise TemporaryError(
+                f"{self.remote.shown} gave no answer that can be used."
+            )
 
     @contextmanager
     def _calling(self) -> Iterator[tuple[GitClient, str]]:
@@ -225,7 +251,9 @@ class _Objects:
         self.added = MemoryObjectStore()
         self._all = OverlayObjectStore([self.added, known], self.added)
 
-    def commit(self, base: str, changes: Mapping[str, bytes | None], signed: Signed) -> ObjectID:
+    def commit(
+        self, base: str, changes: Mapping[str, bytes | None], signed: Signed
+    ) -> ObjectID:
         """Make blobs, trees and the commit; the same input gives the same id."""
         entries: list[tuple[bytes, int | None, ObjectID | None]] = []
         for path, content in sorted(changes.items()):
@@ -288,7 +316,9 @@ def refusal(shown: str, words: str) -> ConnectorError:
     plain = UNSAID.sub(" ", words).strip()[:200]
     if any(sign in plain.casefold() for sign in BEHIND):
         return Moved(shown)
-    return PermanentError(f"{shown} does not take the push: {plain}.", code="push_refused")
+    return PermanentError(
+        f"{shown} does not take the push: {plain}.", code="push_refused"
+    )
 
 
 def said(shown: str, error: Exception) -> ConnectorError:
@@ -297,14 +327,19 @@ def said(shown: str, error: Exception) -> ConnectorError:
         return error
     if isinstance(error, NotGitRepository):
         return PermanentError(
-            f"There is no repository at {shown}, or the credentials do not open it.", code="no_repository"
+            f"There is no repository at {shown}, or the credentials do not open it.",
+            code="no_repository",
         )
     if isinstance(error, HTTPUnauthorized):
-        return PermanentError(f"{shown} does not accept the credentials.", code="unauthorized")
+        return PermanentError(
+            f"{shown} does not accept the credentials.", code="unauthorized"
+        )
     if isinstance(error, FileLocked):
         return TemporaryError(f"{shown} is locked by another writer.")
     if isinstance(error, PermissionError):
-        return PermanentError(f"{shown} may not be written to by the portal.", code="forbidden")
+        return PermanentError(
+            f"{shown} may not be written to by the portal.", code="forbidden"
+        )
     if isinstance(error, GitProtocolError) and not isinstance(error, HangupException):
         return _of_protocol(shown, error)
     return TemporaryError(f"{shown} cannot be reached: {type(error).__name__}.")
@@ -319,9 +354,13 @@ def _of_protocol(shown: str, error: GitProtocolError) -> ConnectorError:
     if number in BUSY:
         return TemporaryError(f"{shown} answered {number}.")
     if number.startswith("3"):
-        return PermanentError(f"{shown} sends on to another address, which is not followed.", code="moved")
+        return PermanentError(
+            f"{shown} sends on to another address, which is not followed.", code="moved"
+        )
     code = "forbidden" if number == "403" else "bad_answer"
-    return PermanentError(f"{shown} answered {number}: the credentials may not do this.", code=code)
+    return PermanentError(
+        f"{shown} answered {number}: the credentials may not do this.", code=code
+    )
 
 
 def static_repository(files: Mapping[str, bytes], signed: Signed) -> dict[str, bytes]:
@@ -331,7 +370,10 @@ def static_repository(files: Mapping[str, bytes], signed: Signed) -> dict[str, b
     """
     objects = _Objects(MemoryObjectStore())
     tip = objects.commit("", files, signed)
-    found = {"HEAD": f"ref: {STATIC_REF}\n".encode(), "info/refs": b"%s\t%s\n" % (tip, STATIC_REF.encode())}
+    found = {
+        "HEAD": f"ref: {STATIC_REF}\n".encode(),
+        "info/refs": b"%s\t%s\n" % (tip, STATIC_REF.encode()),
+    }
     for sha in objects.added:
         name = sha.decode()
         found[f"objects/{name[:2]}/{name[2:]}"] = objects.added[sha].as_legacy_object()

@@ -38,7 +38,11 @@ class Place:
     def base(self) -> str:
         """Scheme, host and port of an https address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{host}" if self.port == PORTS["https"] else f"https://{host}:{self.port}"
+        return (
+            f"https://{host}"
+            if self.port == PORTS["https"]
+            else f"https://{host}:{self.port}"
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,11 @@ class Remote:
             place = self.place()
         except BadAddress:
             return "the repository"
-        return place.path if place.scheme == "local" else f"{place.host}/{place.path.strip('/')}"
+        return (
+            place.path
+            if place.scheme == "local"
+            else f"{place.host}/{place.path.strip('/')}"
+        )
 
 
 def read(url: str, *, folder: Path | None) -> Place:
@@ -86,19 +94,29 @@ def read(url: str, *, folder: Path | None) -> Place:
         raise BadAddress("Give an address that begins with https:// or ssh://.")
     user = parts.username or ""
     if parts.password is not None or (parts.scheme == "https" and "@" in parts.netloc):
-        raise BadAddress("Put the credentials into a file and name it; an address carries none.")
+        raise BadAddress(
+            "Put the credentials into a file and name it; an address carries none."
+        )
     if parts.scheme == "ssh" and not USER.fullmatch(user):
         raise BadAddress("An ssh address names its user, such as ssh://git@host/path.")
-    if parts.query or parts.fragment or not HOST.fullmatch(host if ":" not in host else f"[{host}]"):
+    if (
+        parts.query
+        or parts.fragment
+        or not HOST.fullmatch(host if ":" not in host else f"[{host}]")
+    ):
         raise BadAddress("Give the address with a host and a path only.")
     _check_path(parts.path)
-    return Place(parts.scheme, _short(parts.path), host, port or PORTS[parts.scheme], user)
+    return Place(
+        parts.scheme, _short(parts.path), host, port or PORTS[parts.scheme], user
+    )
 
 
 def is_branch(name: str) -> bool:
     """Whether Git takes this as a branch, and no tool takes it for an option or a path."""
     odd = ".." in name or any(part.endswith((".", ".lock")) for part in name.split("/"))
-    return bool(BRANCH.fullmatch(name)) and not odd and len(name) <= 100 and name != "HEAD"
+    return (
+        bool(BRANCH.fullmatch(name)) and not odd and len(name) <= 100 and name != "HEAD"
+    )
 
 
 def _check_path(path: str) -> None:
@@ -114,10 +132,14 @@ def _short(path: str) -> str:
 
 def _local(url: str, folder: Path | None) -> Place:
     if folder is None:
-        raise BadAddress("Repositories on this machine are switched off. Give an https or ssh address.")
+        raise BadAddress(
+            "Repositories on this machine are switched off. Give an https or ssh address."
+        )
     _check_path(url)
     inside = folder.resolve()
     path = Path(url).resolve()
     if path == inside or inside not in path.parents:
-        raise BadAddress("A repository on this machine lies in the portal's folder for repositories.")
+        raise BadAddress(
+            "A repository on this machine lies in the portal's folder for repositories."
+        )
     return Place("local", str(path))

@@ -39,9 +39,19 @@ class Pull:
     @classmethod
     def of(cls, told: dict[str, Any]) -> "Pull":
         """What the API says of one."""
-        state = "merged" if told.get("merged_at") or told.get("merged") else str(told["state"])
+        state = (
+            "merged"
+            if told.get("merged_at") or told.get("merged")
+            else str(told["state"])
+        )
         head = told["head"]
-        return cls(int(told["number"]), state, str(head["sha"]), str(head["ref"]), str(told["title"]))
+        return cls(
+            int(told["number"]),
+            state,
+            str(head["sha"]),
+            str(head["ref"]),
+            str(told["title"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,9 @@ class GitHub:
 
     def newest(self, *, head: str, base: str) -> Pull | None:
         """The newest pull request from one branch to another, open or not. Raises TemporaryError or PermanentError."""
-        found = self._list(head, base=base, state="all", sort="created", direction="desc")
+        found = self._list(
+            head, base=base, state="all", sort="created", direction="desc"
+        )
         return found[0] if found else None
 
     def waiting(self, *, head: str) -> list[Pull]:
@@ -65,7 +77,9 @@ class GitHub:
         try:
             return Pull.of(self._call("POST", f"/repos/{self._name()}/pulls", asked))
         except PermanentError as error:
-            found = self.newest(head=head, base=base) if error.code == "http_422" else None
+            found = (
+                self.newest(head=head, base=base) if error.code == "http_422" else None
+            )
             if found is None or found.state != "open":
                 raise
             return found
@@ -73,22 +87,33 @@ class GitHub:
     def withdraw(self, pull: Pull, *, why: str) -> None:
         """Close an open pull request, and say why below it. Raises TemporaryError or PermanentError."""
         title = (WITHDRAWN + pull.title.removeprefix(WITHDRAWN))[:LONGEST_TITLE]
-        self._call("PATCH", f"/repos/{self._name()}/pulls/{pull.number}", {"state": "closed", "title": title})
-        self._call("POST", f"/repos/{self._name()}/issues/{pull.number}/comments", {"body": why})
+        self._call(
+            "PATCH",
+            f"/repos/{self._name()}/pulls/{pull.number}",
+            {"state": "closed", "title": title},
+        )
+        self._call(
+            "POST",
+            f"/repos/{self._name()}/issues/{pull.number}/comments",
+            {"body": why},
+        )
 
     def _list(self, head: str, **asked: str) -> list[Pull]:
         """Those of one branch, and of no other whatever the server understood."""
         query = urlencode({"head": f"{self._name().partition('/')[0]}:{head}", **asked})
         found = self._call("GET", f"/repos/{self._name()}/pulls?{query}", None)
         if not isinstance(found, list):
-            raise TemporaryError(f"{self.remote.place().host} gave an answer that is no list.")
+            raise TemporaryError(
+                f"{self.remote.place().host} gave an answer that is no list."
+            )
         return [pull for pull in map(Pull.of, found) if pull.branch == head]
 
     def _name(self) -> str:
         parts = self.remote.place().path.strip("/").removesuffix(".git").split("/")
         if len(parts) != 2:
             raise PermanentError(
-                "Pull requests need an address like https://host/owner/name.", code="bad_address"
+                "Pull requests need an address like https://host/owner/name.",
+                code="bad_address",
             )
         return "/".join(parts)
 
@@ -97,13 +122,18 @@ class GitHub:
         token = self.remote.secret.rpartition(":")[2]
         if not TOKEN.fullmatch(token):
             raise PermanentError(
-                "The credentials hold no token, which is one line of plain characters.", code="no_token"
+                "The credentials hold no token, which is one line of plain characters.",
+                code="no_token",
             )
         return token
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         place = self.remote.place()
-        base = "https://api.github.com" if place.host == "github.com" else f"{place.base}/api/v3"
+        base = (
+            "https://api.github.com"
+            if place.host == "github.com"
+            else f"{place.base}/api/v3"
+        )
         headers = {
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": VERSION,
@@ -118,11 +148,17 @@ class GitHub:
                 pool(allowed=self.remote.allowed, ca_file=self.remote.ca_file) as web,
             ):
                 answer = web.request(
-                    method, base + path, body=content, headers=headers, preload_content=False
+                    method,
+                    base + path,
+                    body=content,
+                    headers=headers,
+                    preload_content=False,
                 )
                 return _judge(place.host, answer, answer.read(LARGEST_ANSWER))
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TemporaryError(f"{place.host} cannot be reached: {type(error).__name__}.") from error
+            raise TemporaryError(
+                f"{place.host} cannot be reached: {type(error).__name__}."
+            ) from error
 
 
 def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
@@ -136,8 +172,15 @@ def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
 
 def _failure(host: str, answer: urllib3.BaseHTTPResponse) -> ConnectorError:
     wait = seconds(answer.headers.get("Retry-After"))
-    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in answer.headers
-    if answer.status == 429 or answer.status >= 500 or (answer.status == 403 and limited):
+    limited = (
+        answer.headers.get("X-RateLimit-Remaining") == "0"
+        or "Retry-After" in answer.headers
+    )
+    if (
+        answer.status == 429
+        or answer.status >= 500
+        or (answer.status == 403 and limited)
+    ):
         return TemporaryError(f"{host} answered {answer.status}.", retry_after=wait)
     return PermanentError(
         f"{host} answered {answer.status} to a pull request: the credentials may not do this, or it is not possible.",

@@ -101,9 +101,13 @@ class Graph:
         Raises PermanentError `not_found` for an unknown person: that is not the same as being in no group.
         """
         body = {"securityEnabledOnly": True}
-        answer = self._call("POST", f"/users/{quote(user_oid, safe='')}/getMemberObjects", json=body)
+        answer = self._call(
+            "POST", f"/users/{quote(user_oid, safe='')}/getMemberObjects", json=body
+        )
         if answer is None:
-            raise PermanentError("Graph does not know whose groups were asked for", code="not_found")
+            raise PermanentError(
+                "Graph does not know whose groups were asked for", code="not_found"
+            )
         return {str(oid) for oid in answer["value"]}
 
     def tenant_ids(self) -> frozenset[str] | None:
@@ -117,14 +121,20 @@ class Graph:
             if error.code != "forbidden":
                 raise
             return None
-        return frozenset(str(row["id"]).lower() for row in answer.get("value", ())) if answer else frozenset()
+        return (
+            frozenset(str(row["id"]).lower() for row in answer.get("value", ()))
+            if answer
+            else frozenset()
+        )
 
     def is_member(self, user_oid: str, group_oids: Iterable[str]) -> bool:
         """Tell whether a person is in any of the groups, directly or through another group."""
         asked = list(dict.fromkeys(group_oids))
         path = f"/users/{quote(user_oid, safe='')}/checkMemberGroups"
         for start in range(0, len(asked), MOST_CHECKED):
-            answer = self._call("POST", path, json={"groupIds": asked[start : start + MOST_CHECKED]})
+            answer = self._call(
+                "POST", path, json={"groupIds": asked[start : start + MOST_CHECKED]}
+            )
             if answer and answer["value"]:
                 return True
         return False
@@ -164,19 +174,27 @@ class Graph:
         path = f"/servicePrincipals(appId='{quote(client_id, safe='')}')"
         described = self._call("GET", path, params={"$select": "id,appRoles"})
         if described is None:
-            raise PermanentError("Graph knows no application of this client id", code="not_found")
+            raise PermanentError(
+                "Graph knows no application of this client id", code="not_found"
+            )
         # What is switched off is in no token, and what has no value is access alone.
         roles = (
-            row for row in described["appRoles"] if row.get("isEnabled") is not False and row.get("value")
+            row
+            for row in described["appRoles"]
+            if row.get("isEnabled") is not False and row.get("value")
         )
         values = {row["id"]: str(row["value"]) for row in roles}
         found: dict[str, set[str]] = {}
         for row in self._rows(f"{path}/appRoleAssignedTo", {"$top": str(LARGEST_PAGE)}):
             if row["appRoleId"] in values:
-                found.setdefault(str(row["principalId"]).lower(), set()).add(values[row["appRoleId"]])
+                found.setdefault(str(row["principalId"]).lower(), set()).add(
+                    values[row["appRoleId"]]
+                )
         return {oid: frozenset(assigned) for oid, assigned in found.items()}
 
-    def people_with_role(self, client_id: str, values: Collection[str]) -> Iterator[Person]:
+    def people_with_role(
+        self, client_id: str, values: Collection[str]
+    ) -> Iterator[Person]:
         """Yield everybody to whom Entra ID gives one of these app roles: themselves, or as a group's direct member.
 
         Somebody may come more than once. Raises as `app_roles` does.
@@ -194,7 +212,9 @@ class Graph:
 
     def person(self, oid: str) -> Person | None:
         """Return a person, blocked or not, or None when the directory has none with this id."""
-        answer = self._call("GET", f"/users/{quote(oid, safe='')}", params={"$select": PERSON})
+        answer = self._call(
+            "GET", f"/users/{quote(oid, safe='')}", params={"$select": PERSON}
+        )
         return _person(answer) if answer else None
 
     def manager_chain(self, oid: str) -> list[Person] | None:
@@ -204,7 +224,9 @@ class Graph:
             "$select": "id,displayName",
             "$count": "true",
         }
-        answer = self._call("GET", f"/users/{quote(oid, safe='')}", params=params, headers=EVENTUAL)
+        answer = self._call(
+            "GET", f"/users/{quote(oid, safe='')}", params=params, headers=EVENTUAL
+        )
         if answer is None:
             return None
         chain: list[Person] = []
@@ -247,7 +269,9 @@ class Graph:
         for start in range(0, len(oids), MOST_PRESENCES):
             body = {"ids": oids[start : start + MOST_PRESENCES]}
             try:
-                answer = self._call("POST", "/communications/getPresencesByUserId", json=body)
+                answer = self._call(
+                    "POST", "/communications/getPresencesByUserId", json=body
+                )
             except PermanentError as error:
                 if error.code not in UNKNOWN:
                     raise
@@ -269,12 +293,16 @@ class Graph:
         while answer:
             yield from answer["value"]
             following = answer.get("@odata.nextLink")
-            answer = self._call("GET", self._within(str(following))) if following else None
+            answer = (
+                self._call("GET", self._within(str(following))) if following else None
+            )
 
     def _within(self, link: str) -> str:
         """Refuse pages elsewhere: they would be given our token."""
         if not link.startswith(f"{self._base}/"):
-            raise PermanentError("Graph named a next page on another server", code="foreign_link")
+            raise PermanentError(
+                "Graph named a next page on another server", code="foreign_link"
+            )
         return link.removeprefix(self._base)
 
     def _call(self, method: str, path: str, **options: Any) -> Row | None:
@@ -293,12 +321,18 @@ class Graph:
             raise TemporaryError("Graph gave an answer of an unknown shape")
         return answer
 
-    def _send(self, method: str, path: str, token: str, options: Row) -> requests.Response:
+    def _send(
+        self, method: str, path: str, token: str, options: Row
+    ) -> requests.Response:
         headers = {"Authorization": f"Bearer {token}", **options.get("headers", {})}
         try:
-            return self._session.request(method, f"{self._base}{path}", **{**options, "headers": headers})
+            return self._session.request(
+                method, f"{self._base}{path}", **{**options, "headers": headers}
+            )
         except requests.RequestException as error:
-            raise TemporaryError(f"Graph cannot be reached: {type(error).__name__}") from error
+            raise TemporaryError(
+                f"Graph cannot be reached: {type(error).__name__}"
+            ) from error
 
 
 def _failure(response: requests.Response) -> TemporaryError | PermanentError:
@@ -307,23 +341,37 @@ def _failure(response: requests.Response) -> TemporaryError | PermanentError:
         said = response.json().get("error") or {}
     message = f"Graph answered {response.status_code} {said.get('code', '')}: {said.get('message', '')}"
     if response.status_code in TEMPORARY:
-        return TemporaryError(message, retry_after=seconds(response.headers.get("Retry-After")))
-    return PermanentError(message, code=CODES.get(response.status_code, f"http_{response.status_code}"))
+        return TemporaryError(
+            message, retry_after=seconds(response.headers.get("Retry-After"))
+        )
+    return PermanentError(
+        message, code=CODES.get(response.status_code, f"http_{response.status_code}")
+    )
 
 
 def _group(row: Row) -> Group:
-    return Group(str(row["id"]), str(row.get("displayName") or ""), str(row.get("description") or ""))
+    return Group(
+        str(row["id"]),
+        str(row.get("displayName") or ""),
+        str(row.get("description") or ""),
+    )
 
 
 def _person(row: Row) -> Person:
     enabled = row.get("accountEnabled") is not False
-    return Person(str(row["id"]), str(row.get("displayName") or ""), _address(row), enabled)
+    return Person(
+        str(row["id"]), str(row.get("displayName") or ""), _address(row), enabled
+    )
 
 
 def _address(row: Row) -> str:
     """Where mail reaches somebody: their mail, else a sign-in name that is an address; a guest's never is."""
     for given in (str(row.get("mail") or ""), str(row.get("userPrincipalName") or "")):
-        if len(given) <= LONGEST_ADDRESS and AN_ADDRESS.fullmatch(given) and GUEST not in given.lower():
+        if (
+            len(given) <= LONGEST_ADDRESS
+            and AN_ADDRESS.fullmatch(given)
+            and GUEST not in given.lower()
+        ):
             return given
     return ""
 
@@ -331,8 +379,13 @@ def _address(row: Row) -> str:
 def _is_out(row: Row) -> bool | None:
     """Whether a presence says out of office; None where it knows nothing, as of people without Teams."""
     # Graph's own documentation writes the words with small and with capital letters.
-    words = {str(row.get(name) or "").casefold() for name in ("availability", "activity")}
-    if OUT_OF_OFFICE in words or (row.get("outOfOfficeSettings") or {}).get("isOutOfOffice") is True:
+    words = {
+        str(row.get(name) or "").casefold() for name in ("availability", "activity")
+    }
+    if (
+        OUT_OF_OFFICE in words
+        or (row.get("outOfOfficeSettings") or {}).get("isOutOfOffice") is True
+    ):
         return True
     return None if "presenceunknown" in words else False
 
@@ -343,7 +396,10 @@ def _absence(row: Row, *, now: datetime) -> Absence:
         return Absence(is_away=True)
     if status != "scheduled":
         return Absence(is_away=False)
-    start, end = (_moment(row.get(name)) for name in ("scheduledStartDateTime", "scheduledEndDateTime"))
+    start, end = (
+        _moment(row.get(name))
+        for name in ("scheduledStartDateTime", "scheduledEndDateTime")
+    )
     is_away = (start is None or start <= now) and (end is None or now < end)
     return Absence(is_away, end if is_away else None)
 
@@ -353,5 +409,7 @@ def _moment(given: Any) -> datetime | None:
     with suppress(AttributeError, KeyError, OSError, ValueError):
         zone = given.get("timeZone") or "UTC"
         read = datetime.fromisoformat(str(given["dateTime"]))
-        return read if read.tzinfo else read.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+        return (
+            read if read.tzinfo else read.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+        )
     return None

@@ -92,21 +92,32 @@ class JupyterHub:
         """Make a person known to the hub; nothing happens to one who is."""
         self._call("POST", f"/users/{_part(username)}", also=(HTTPStatus.CONFLICT,))
 
-    def start(self, username: str, name: str, *, title: str, options: Mapping[str, Any]) -> bool:
+    def start(
+        self, username: str, name: str, *, title: str, options: Mapping[str, Any]
+    ) -> bool:
         """Start a server; True when it is ready, False while it starts.
 
         One that starts or runs already goes on with the options that it has.
         """
         # Version 5 takes the whole body for options, and knows no titles.
         is_titled = not self._checked(self._json("GET", "/")).startswith("5.")
-        body = {"display_name": title, "user_options": dict(options)} if is_titled else dict(options)
+        body = (
+            {"display_name": title, "user_options": dict(options)}
+            if is_titled
+            else dict(options)
+        )
         try:
             status, _ = self._call("POST", _server(username, name), body)
         except PermanentError as error:
-            if error.code != "invalid" or (there := self.server(username, name)) is None:
+            if (
+                error.code != "invalid"
+                or (there := self.server(username, name)) is None
+            ):
                 raise
             if there.pending == "stop":
-                raise TemporaryError("The server of this name is still stopping.") from error
+                raise TemporaryError(
+                    "The server of this name is still stopping."
+                ) from error
             if not there.is_ready:
                 raise
             return True
@@ -126,7 +137,9 @@ class JupyterHub:
     def server(self, username: str, name: str) -> HubServer | None:
         """A server whatever its state, None when the hub knows none of this name."""
         try:
-            told = self._json("GET", f"/users/{_part(username)}?include_stopped_servers=1")
+            told = self._json(
+                "GET", f"/users/{_part(username)}?include_stopped_servers=1"
+            )
         except PermanentError as error:
             if error.code == "no_such_user":
                 return None
@@ -148,10 +161,16 @@ class JupyterHub:
                 offset = int(following["offset"]) if following else 0
             except (TypeError, KeyError, ValueError) as error:
                 raise self._no_hub() from error
-            found |= {(one.username, one.name): one for who in people for one in self._servers_of(who)}
+            found |= {
+                (one.username, one.name): one
+                for who in people
+                for one in self._servers_of(who)
+            }
             if not following:
                 return list(found.values())
-        raise TemporaryError(f"{self._host} has more than {MAX_PAGES * PAGE} people with servers.")
+        raise TemporaryError(
+            f"{self._host} has more than {MAX_PAGES * PAGE} people with servers."
+        )
 
     def failure(self, username: str, name: str) -> str:
         """Why the last start failed, as the hub puts it; empty when it did not, or when nobody remembers."""
@@ -160,12 +179,17 @@ class JupyterHub:
             return ""
         # The stream of a server that is not starting ends at once; a hub that forgot the start refuses.
         unknown = (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST)
-        status, text = self._call("GET", f"{_server(username, name)}/progress", also=unknown)
+        status, text = self._call(
+            "GET", f"{_server(username, name)}/progress", also=unknown
+        )
         return _failed(text) if status == HTTPStatus.OK else ""
 
     def _servers_of(self, told: Any) -> list[HubServer]:
         try:
-            return [HubServer.of(str(told["name"]), one) for one in told.get("servers", {}).values()]
+            return [
+                HubServer.of(str(told["name"]), one)
+                for one in told.get("servers", {}).values()
+            ]
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise self._no_hub() from error
 
@@ -194,7 +218,9 @@ class JupyterHub:
         except ValueError:
             is_plain = False
         if not is_plain:
-            raise PermanentError("A hub's address begins with https:// and a host.", code="bad_address")
+            raise PermanentError(
+                "A hub's address begins with https:// and a host.", code="bad_address"
+            )
         return self.address.rstrip("/")
 
     @property
@@ -213,7 +239,9 @@ class JupyterHub:
 
     def _headers(self, accept: str) -> dict[str, str]:
         if not TOKEN.fullmatch(self.token):
-            raise PermanentError("The hub's token is one line of plain characters.", code="token_refused")
+            raise PermanentError(
+                "The hub's token is one line of plain characters.", code="token_refused"
+            )
         return {
             "Accept": accept,
             "Authorization": f"token {self.token}",
@@ -235,9 +263,17 @@ class JupyterHub:
         content = None if body is None else json.dumps(body).encode()
         address = f"{self._base}/hub/api{path}"
         try:
-            with within(DEADLINE_SECONDS), pool(allowed=self.allowed, ca_file=self.ca_file) as web:
+            with (
+                within(DEADLINE_SECONDS),
+                pool(allowed=self.allowed, ca_file=self.ca_file) as web,
+            ):
                 answer = web.request(
-                    method, address, body=content, headers=headers, preload_content=False, redirect=False
+                    method,
+                    address,
+                    body=content,
+                    headers=headers,
+                    preload_content=False,
+                    redirect=False,
                 )
                 text = answer.read(LARGEST_ANSWER + 1)
                 if len(text) > LARGEST_ANSWER:
@@ -248,33 +284,46 @@ class JupyterHub:
                     return answer.status, text
                 failure = self._failure(answer.status, answer.headers, text)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TemporaryError(f"{self._host} cannot be reached: {type(error).__name__}.") from error
+            raise TemporaryError(
+                f"{self._host} cannot be reached: {type(error).__name__}."
+            ) from error
         is_refusal = isinstance(failure, PermanentError) and failure.code != "not_a_hub"
         if is_refusal and answer.status in also:
             return answer.status, text
         raise failure
 
-    def _failure(self, status: int, headers: Mapping[str, str], text: bytes) -> ConnectorError:
+    def _failure(
+        self, status: int, headers: Mapping[str, str], text: bytes
+    ) -> ConnectorError:
         if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             wait = seconds(headers.get("Retry-After"))
             reason = _reason(status, text) or "it restarts or is not there"
-            return TemporaryError(f"{self._host} answered {status}: {reason}", retry_after=wait)
+            return TemporaryError(
+                f"{self._host} answered {status}: {reason}", retry_after=wait
+            )
         reason = _reason(status, text)
         if not reason:
             return self._no_hub()
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            return PermanentError(f"{self._host} refused the portal's token: {reason}", code="token_refused")
+            return PermanentError(
+                f"{self._host} refused the portal's token: {reason}",
+                code="token_refused",
+            )
         code = "no_such_user" if status == HTTPStatus.NOT_FOUND else "invalid"
         return PermanentError(f"{self._host} refused: {reason}", code=code)
 
     def _no_hub(self) -> PermanentError:
-        return PermanentError(f"{self._host} does not answer as a JupyterHub does.", code="not_a_hub")
+        return PermanentError(
+            f"{self._host} does not answer as a JupyterHub does.", code="not_a_hub"
+        )
 
 
 def _part(text: str) -> str:
     """A name as one part of an address; raises PermanentError for what would lead to another part."""
     if text in ("", ".", ".."):
-        raise PermanentError("The hub knows nobody and nothing by such a name.", code="invalid")
+        raise PermanentError(
+            "The hub knows nobody and nothing by such a name.", code="invalid"
+        )
     return quote(text, safe="")
 
 
@@ -295,14 +344,22 @@ def _reason(status: int, text: bytes) -> str:
     """The sentence of a refusal; empty for one that no hub gave."""
     try:
         told = json.loads(text)
-        return " ".join(str(told["message"]).split())[:LONGEST_REASON] if told["status"] == status else ""
+        return (
+            " ".join(str(told["message"]).split())[:LONGEST_REASON]
+            if told["status"] == status
+            else ""
+        )
     except (ValueError, TypeError, KeyError):
         return ""
 
 
 def _failed(stream: bytes) -> str:
     """The message of the last event of a progress stream, when it is that of a failure."""
-    lines = [line for line in stream.decode(errors="replace").splitlines() if line.startswith("data:")]
+    lines = [
+        line
+        for line in stream.decode(errors="replace").splitlines()
+        if line.startswith("data:")
+    ]
     try:
         last = json.loads(lines[-1].removeprefix("data:")) if lines else {}
         return str(last["message"])[:LONGEST_REASON] if last.get("failed") else ""

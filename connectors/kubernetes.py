@@ -65,7 +65,10 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     ("cilium.io/v2", "CiliumNetworkPolicy"): ("ciliumnetworkpolicies", True),
     ("scheduling.k8s.io/v1", "PriorityClass"): ("priorityclasses", False),
     (_ADMISSION, "ValidatingAdmissionPolicy"): ("validatingadmissionpolicies", False),
-    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): ("validatingadmissionpolicybindings", False),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): (
+        "validatingadmissionpolicybindings",
+        False,
+    ),
     ("batch/v1", "Job"): ("jobs", True),
     ("v1", "Service"): ("services", True),
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): ("jobsets", True),
@@ -104,7 +107,9 @@ class Cluster:
         self._patience = Patience()
 
     @classmethod
-    def from_kubeconfig(cls, path: str | os.PathLike[str], context: str | None = None) -> "Cluster":
+    def from_kubeconfig(
+        cls, path: str | os.PathLike[str], context: str | None = None
+    ) -> "Cluster":
         """Reach the cluster of a kubeconfig file; PermanentError(code="kubeconfig") when it cannot be read."""
         from kubernetes import client, config
 
@@ -112,7 +117,12 @@ class Cluster:
         configuration.proxy = None
         try:
             load: Callable[..., None] = config.load_kube_config
-            load(os.fspath(path), context=context, client_configuration=configuration, persist_config=False)
+            load(
+                os.fspath(path),
+                context=context,
+                client_configuration=configuration,
+                persist_config=False,
+            )
         # The loader takes the file for a mapping of lists of mappings, and trips over whatever else it is.
         except Exception as error:
             raise PermanentError(
@@ -131,7 +141,9 @@ class Cluster:
             load: Callable[..., None] = config.load_incluster_config
             load(client_configuration=configuration)
         except config.ConfigException as error:
-            raise PermanentError(f"not inside a cluster: {error}", code="kubeconfig") from error
+            raise PermanentError(
+                f"not inside a cluster: {error}", code="kubeconfig"
+            ) from error
         return cls(configuration)
 
     def patient(self, *, seconds: float) -> "Cluster":
@@ -157,7 +169,9 @@ class Cluster:
         try:
             return [
                 str(each["version"])
-                for each in self._json("GET", f"/apis/{quote(group, safe='')}")["versions"]
+                for each in self._json("GET", f"/apis/{quote(group, safe='')}")[
+                    "versions"
+                ]
             ]
         except PermanentError as error:
             if error.code == "not_found":
@@ -167,10 +181,15 @@ class Cluster:
     def served_kinds(self, version: str) -> frozenset[str]:
         """The kinds of a group and version, such as `batch/v1`, that the server serves; none when it has no such."""
         where = "/".join(
-            ["/apis" if "/" in version else "/api", *(quote(each, safe="") for each in version.split("/"))]
+            [
+                "/apis" if "/" in version else "/api",
+                *(quote(each, safe="") for each in version.split("/")),
+            ]
         )
         try:
-            return frozenset(str(each["kind"]) for each in self._json("GET", where)["resources"])
+            return frozenset(
+                str(each["kind"]) for each in self._json("GET", where)["resources"]
+            )
         except PermanentError as error:
             if error.code == "not_found":
                 return frozenset()
@@ -189,9 +208,14 @@ class Cluster:
         """The OpenAPI schema of a kind, by one of `schema_addresses`; an empty one where it has none."""
         where, _, query = address.partition("?")
         found = self._json("GET", where, dict(parse_qsl(query)))
-        schemas: Mapping[str, Manifest] = (found.get("components") or {}).get("schemas") or {}
+        schemas: Mapping[str, Manifest] = (found.get("components") or {}).get(
+            "schemas"
+        ) or {}
         for one in schemas.values():
-            if any(each.get("kind") == kind for each in one.get("x-kubernetes-group-version-kind") or ()):
+            if any(
+                each.get("kind") == kind
+                for each in one.get("x-kubernetes-group-version-kind") or ()
+            ):
                 return one
         return {}
 
@@ -205,7 +229,12 @@ class Cluster:
             raise
 
     def list(
-        self, ref: Ref, namespace: str | None = None, *, label_selector: str = "", name: str = ""
+        self,
+        ref: Ref,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        name: str = "",
     ) -> list[Manifest]:
         """All objects of a kind in a namespace (None: everywhere), as they were at one moment, each with its type.
 
@@ -213,15 +242,24 @@ class Cluster:
         server forgot the rest; TemporaryError when it forgot it again.
         """
         try:
-            return [*self.pages(ref, namespace, label_selector=label_selector, name=name)]
+            return [
+                *self.pages(ref, namespace, label_selector=label_selector, name=name)
+            ]
         except PermanentError as error:
             if error.code != "expired":
                 raise
         with forgotten_twice():
-            return [*self.pages(ref, namespace, label_selector=label_selector, name=name)]
+            return [
+                *self.pages(ref, namespace, label_selector=label_selector, name=name)
+            ]
 
     def pages(
-        self, ref: Ref, namespace: str | None = None, *, label_selector: str = "", name: str = ""
+        self,
+        ref: Ref,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        name: str = "",
     ) -> Iterator[Manifest]:
         """The same one by one, so that not all are in memory; code="expired" when the server has forgotten the rest."""
         query = {"labelSelector": label_selector} if label_selector else {}
@@ -239,19 +277,29 @@ class Cluster:
                 version = str(page["metadata"]["resourceVersion"])
         return found, version
 
-    def watch(self, ref: Ref, *, since: str, seconds: int) -> Iterator[tuple[str, Manifest]]:
+    def watch(
+        self, ref: Ref, *, since: str, seconds: int
+    ) -> Iterator[tuple[str, Manifest]]:
         """What happens to objects of a kind after a resourceVersion, for so many seconds: (type, object).
 
         Types are ADDED, MODIFIED, DELETED and BOOKMARK, whose object has a resourceVersion only. code="expired" when
         the server has forgotten so long ago: take a new `snapshot`. TemporaryError when it is silent past the time.
         """
-        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
-        for line in self.stream(path(ref), {**query, "resourceVersion": since}, silence=seconds + TIMEOUT[0]):
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+        }
+        for line in self.stream(
+            path(ref), {**query, "resourceVersion": since}, silence=seconds + TIMEOUT[0]
+        ):
             try:
                 said = json.loads(line)
                 kind, found = str(said["type"]), said["object"]
             except (ValueError, KeyError, TypeError) as error:
-                raise TemporaryError(f"watch {ref[1]}: a line is cut or no JSON") from error
+                raise TemporaryError(
+                    f"watch {ref[1]}: a line is cut or no JSON"
+                ) from error
             if kind == "ERROR":
                 raise failure(int(found.get("code") or 500), json.dumps(found))
             yield kind, {"apiVersion": ref[0], "kind": ref[1], **found}
@@ -278,10 +326,14 @@ class Cluster:
         query |= {"follow": "true"} if follow else {}
         where = f"{path(('v1', 'Pod'), namespace, pod)}/log"
         silence = LOG_SILENCE if follow else TIMEOUT[1]
-        for line in self.stream(where, query, silence=silence, is_text=True, opened=opened):
+        for line in self.stream(
+            where, query, silence=silence, is_text=True, opened=opened
+        ):
             yield line.decode("utf-8", "replace")
 
-    def _answers(self, ref: Ref, namespace: str | None, query: Mapping[str, str]) -> Iterator[Manifest]:
+    def _answers(
+        self, ref: Ref, namespace: str | None, query: Mapping[str, str]
+    ) -> Iterator[Manifest]:
         """The pages of a list; code="expired" when the server has forgotten the rest."""
         asked = {"limit": str(PAGE), **query}
         while True:
@@ -292,24 +344,45 @@ class Cluster:
             asked["continue"] = token
 
     def apply(
-        self, manifest: Manifest, *, force: bool = True, dry_run: bool = False, manager: str = MANAGER
+        self,
+        manifest: Manifest,
+        *,
+        force: bool = True,
+        dry_run: bool = False,
+        manager: str = MANAGER,
     ) -> Manifest:
         """Server-side apply as ``manager``; without force another owner's field is code="conflict".
 
         Sends exactly what it is given: an unknown field is refused (code="invalid"), never dropped.
         """
-        query = {"fieldManager": manager, "fieldValidation": "Strict", "force": str(force).lower()}
-        where = path(ref_of(manifest), _namespace_of(manifest), manifest["metadata"]["name"])
+        query = {
+            "fieldManager": manager,
+            "fieldValidation": "Strict",
+            "force": str(force).lower(),
+        }
+        where = path(
+            ref_of(manifest), _namespace_of(manifest), manifest["metadata"]["name"]
+        )
         sent = rendered(manifest)
-        return self._json("PATCH", where, _dry(query, dry_run), sent, "application/apply-patch+yaml")
+        return self._json(
+            "PATCH", where, _dry(query, dry_run), sent, "application/apply-patch+yaml"
+        )
 
-    def merge(self, ref: Ref, name: str, namespace: str | None, changes: Manifest) -> Manifest:
+    def merge(
+        self, ref: Ref, name: str, namespace: str | None, changes: Manifest
+    ) -> Manifest:
         """Change these fields of an object that is there (JSON merge patch), as ``quartermaster``.
 
         With `metadata.uid` in them, only the object that has it. code="not_found" when there is none.
         """
         query = {"fieldManager": MANAGER, "fieldValidation": "Strict"}
-        return self._json("PATCH", path(ref, namespace, name), query, changes, "application/merge-patch+json")
+        return self._json(
+            "PATCH",
+            path(ref, namespace, name),
+            query,
+            changes,
+            "application/merge-patch+json",
+        )
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """POST an object; code="already_exists" when the name is taken. Use it for Jobs, never apply."""
@@ -330,7 +403,10 @@ class Cluster:
 
         With `uid`, only the object that has it: one made anew under the same name is code="conflict".
         """
-        body = {"propagationPolicy": propagation, **({"preconditions": {"uid": uid}} if uid else {})}
+        body = {
+            "propagationPolicy": propagation,
+            **({"preconditions": {"uid": uid}} if uid else {}),
+        }
         try:
             self._json("DELETE", path(ref, namespace, name), body=body)
         except PermanentError as error:
@@ -339,7 +415,9 @@ class Cluster:
             raise
         return True
 
-    def can_i(self, verb: str, ref: Ref, namespace: str | None = None, name: str = "") -> bool:
+    def can_i(
+        self, verb: str, ref: Ref, namespace: str | None = None, name: str = ""
+    ) -> bool:
         """Whether this identity may do something; unknown rights are a no."""
         plural, _ = _plural(ref)
         asked = {
@@ -354,7 +432,9 @@ class Cluster:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": asked},
         }
-        answer = self._json("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+        answer = self._json(
+            "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body
+        )
         return bool(answer["status"].get("allowed"))
 
     def measured(self, service: str, query: str) -> Sequence[Manifest]:
@@ -367,7 +447,9 @@ class Cluster:
         answer = self._json("GET", where, {"query": query})
         data = answer.get("data")
         if answer.get("status") != "success" or not isinstance(data, dict):
-            raise TemporaryError(f"Prometheus: {str(answer.get('error', 'no answer'))[:300]}")
+            raise TemporaryError(
+                f"Prometheus: {str(answer.get('error', 'no answer'))[:300]}"
+            )
         return [one for one in data.get("result") or () if isinstance(one, dict)]
 
     def close(self) -> None:
@@ -389,7 +471,9 @@ class Cluster:
         try:
             answer = json.loads(text)
         except ValueError as error:
-            raise TemporaryError(f"{method} {where}: the answer is cut or no JSON") from error
+            raise TemporaryError(
+                f"{method} {where}: the answer is cut or no JSON"
+            ) from error
         if not isinstance(answer, dict):
             raise TemporaryError(f"{method} {where}: the answer is no object")
         return answer
@@ -409,7 +493,9 @@ class Cluster:
                 if status < 400:
                     return text
                 error = failure(status, text, headers.get("Retry-After"))
-                is_repeatable = is_momentary(status, error) and _may_be_repeated(method, call[2])
+                is_repeatable = is_momentary(status, error) and _may_be_repeated(
+                    method, call[2]
+                )
             if not is_repeatable:
                 raise error
             pause = self._patience.pause(tries, took=time.monotonic() - began)
@@ -443,12 +529,16 @@ class Cluster:
         if body is not None:
             headers["Content-Type"] = content_type
         api.update_params_for_auth(headers, [], ["BearerToken"], where, method, body)
-        url = f"{urlsplit(self.server).path}{where}" + (f"?{urlencode(query)}" if query else "")
+        url = f"{urlsplit(self.server).path}{where}" + (
+            f"?{urlencode(query)}" if query else ""
+        )
         try:
             return pool.urlopen(
                 method,
                 url,
-                body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
+                body
+                if body is None or isinstance(body, bytes)
+                else json.dumps(body).encode(),
                 headers,
                 retries=False,
                 redirect=False,
@@ -456,9 +546,13 @@ class Cluster:
                 timeout=urllib3.Timeout(connect=TIMEOUT[0], read=silence or TIMEOUT[1]),
             )
         except urllib3.exceptions.ProtocolError as error:
-            raise AnswerLost(f"{method} {where}: {type(error).__name__}: {error}") from error
+            raise AnswerLost(
+                f"{method} {where}: {type(error).__name__}: {error}"
+            ) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
+            raise TemporaryError(
+                f"{method} {where}: {type(error).__name__}: {error}"
+            ) from error
 
     def stream(
         self,
@@ -488,7 +582,9 @@ class Cluster:
             if rest and is_text:
                 yield rest
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise TemporaryError(f"GET {where}: {type(error).__name__}: {error}") from error
+            raise TemporaryError(
+                f"GET {where}: {type(error).__name__}: {error}"
+            ) from error
         finally:
             # What was not read to its end cannot carry another call.
             answer.close()
@@ -513,11 +609,17 @@ def check_kubeconfig(path: str | os.PathLike[str], context: str | None = None) -
     merge: Callable[..., Any] = kube_config.KubeConfigMerger
     load: Callable[..., Any] = kube_config.KubeConfigLoader
     try:
-        server = load(merge(os.fspath(path)).config, active_context=context)._cluster["server"]
+        server = load(merge(os.fspath(path)).config, active_context=context)._cluster[
+            "server"
+        ]
     except Exception as error:
-        raise PermanentError(f"cannot use the kubeconfig: {error}", code="kubeconfig") from error
+        raise PermanentError(
+            f"cannot use the kubeconfig: {error}", code="kubeconfig"
+        ) from error
     if urlsplit(str(server)).scheme not in ("https", "http"):
-        raise PermanentError("cannot use the kubeconfig: it names no server", code="kubeconfig")
+        raise PermanentError(
+            "cannot use the kubeconfig: it names no server", code="kubeconfig"
+        )
 
 
 def certificates_of(path: str | os.PathLike[str], context: str | None = None) -> str:
@@ -583,7 +685,9 @@ def _plural(ref: Ref) -> tuple[str, bool]:
     try:
         return KINDS[ref]
     except KeyError as error:
-        raise PermanentError(f"{ref[1]} of {ref[0]} is no kind we write", code="unknown_kind") from error
+        raise PermanentError(
+            f"{ref[1]} of {ref[0]} is no kind we write", code="unknown_kind"
+        ) from error
 
 
 def _group(ref: Ref) -> str:
@@ -601,7 +705,9 @@ def _dry(query: dict[str, str], dry_run: bool) -> dict[str, str]:
 
 def _may_be_repeated(method: str, body: Any) -> bool:
     """Whether a call that comes twice does nothing more: a read, a patch, the deletion of one object by its uid."""
-    return method in ("GET", "PATCH") or (method == "DELETE" and "preconditions" in body)
+    return method in ("GET", "PATCH") or (
+        method == "DELETE" and "preconditions" in body
+    )
 
 
 def _without_paths(error: Exception) -> str:

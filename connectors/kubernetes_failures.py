@@ -15,8 +15,18 @@ _FORBIDDEN = (
     ("attempting to grant RBAC permissions not currently held", "escalation"),
     ("denied the request", "denied"),
 )
-_CODES = {400: "bad_request", 401: "unauthorized", 404: "not_found", 410: "expired", 422: "invalid"}
-_MALFORMED = ("field not declared in schema", "failed to convert", "failed to create typed patch object")
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    404: "not_found",
+    410: "expired",
+    422: "invalid",
+}
+_MALFORMED = (
+    "field not declared in schema",
+    "failed to convert",
+    "failed to create typed patch object",
+)
 
 
 def failure(status: int, text: str, retry_after: str | None = None) -> ConnectorError:
@@ -26,7 +36,9 @@ def failure(status: int, text: str, retry_after: str | None = None) -> Connector
     bad_request, expired; a 500 is temporary unless it complains about the object itself (code="invalid").
     """
     said = _status_of(text)
-    message = f"{status} {said.get('reason') or ''}: {said.get('message') or text}"[:_BODY_LIMIT]
+    message = f"{status} {said.get('reason') or ''}: {said.get('message') or text}"[
+        :_BODY_LIMIT
+    ]
     wait = _seconds(retry_after, said)
     if _is_temporary(status, message):
         return TemporaryError(message, retry_after=wait)
@@ -35,7 +47,11 @@ def failure(status: int, text: str, retry_after: str | None = None) -> Connector
 
 def is_momentary(status: int, error: ConnectorError) -> bool:
     """Whether the server just failed: it neither complains of what was sent nor says when to come back."""
-    return status in MOMENTARY and isinstance(error, TemporaryError) and error.retry_after is None
+    return (
+        status in MOMENTARY
+        and isinstance(error, TemporaryError)
+        and error.retry_after is None
+    )
 
 
 def _status_of(text: str) -> Mapping[str, Any]:
@@ -59,7 +75,9 @@ def _is_temporary(status: int, message: str) -> bool:
         return not any(text in message for text in _MALFORMED)
     if status in {408, 429} or status > 500:
         return True
-    return (status == 403 and "being terminated" in message) or (status == 409 and "being deleted" in message)
+    return (status == 403 and "being terminated" in message) or (
+        status == 409 and "being deleted" in message
+    )
 
 
 def _code(status: int, reason: str, message: str) -> str:

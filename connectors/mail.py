@@ -22,7 +22,9 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 DEADLINE_SECONDS = 40.0
 LONGEST_REPLY = 120
-AN_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII)
+AN_ADDRESS = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", re.ASCII
+)
 
 
 class Security(StrEnum):
@@ -80,16 +82,26 @@ class Mail:
             # Greeting, sender, user name and password are the same for every mail.
             raise ServerAway(_words(error.smtp_code, error.smtp_error)) from error
         except smtplib.SMTPNotSupportedError as error:
-            raise ServerAway(f"The mail server cannot do what is needed: {error}") from error
+            raise ServerAway(
+                f"The mail server cannot do what is needed: {error}"
+            ) from error
         except ssl.SSLCertVerificationError as error:
-            raise ServerAway("The mail server shows a certificate that is not trusted.") from error
+            raise ServerAway(
+                "The mail server shows a certificate that is not trusted."
+            ) from error
         except (smtplib.SMTPException, OSError) as error:
-            raise ServerAway(f"The mail server cannot be reached: {type(error).__name__}.") from error
+            raise ServerAway(
+                f"The mail server cannot be reached: {type(error).__name__}."
+            ) from error
 
     @contextmanager
     def _session(self) -> Iterator[smtplib.SMTP]:
         """An open session, upgraded and signed in as the settings say; ended with or without a goodbye."""
-        context = trust(self.ca_file, protocol="smtp") if self.security is not Security.NONE else None
+        context = (
+            trust(self.ca_file, protocol="smtp")
+            if self.security is not Security.NONE
+            else None
+        )
         session = self._open(context)
         try:
             with cut_off_after(DEADLINE_SECONDS, lambda: session.sock):
@@ -110,7 +122,9 @@ class Mail:
         # The name of this machine is nobody's business, and looking it up can take seconds.
         name = "quartermaster"
         if self.security is Security.TLS:
-            return smtplib.SMTP_SSL(self.host, self.port, name, timeout=CONNECT_SECONDS, context=context)
+            return smtplib.SMTP_SSL(
+                self.host, self.port, name, timeout=CONNECT_SECONDS, context=context
+            )
         return smtplib.SMTP(self.host, self.port, name, timeout=CONNECT_SECONDS)
 
 
@@ -124,13 +138,17 @@ def _hand_over(session: smtplib.SMTP, message: EmailMessage, *, began: float) ->
     except (smtplib.SMTPServerDisconnected, ConnectionError) as error:
         if time.monotonic() - began >= min(READ_SECONDS, DEADLINE_SECONDS):
             raise
-        raise ReceiptLost("The mail server hung up before it said whether it took the mail.") from error
+        raise ReceiptLost(
+            "The mail server hung up before it said whether it took the mail."
+        ) from error
 
 
 def compose(letter: Letter, sender: str, now: datetime) -> EmailMessage:
     """The mail as it is sent; raises PermanentError for an address or a subject that is none."""
     if not AN_ADDRESS.fullmatch(letter.to):
-        raise PermanentError("This is no address that mail can be sent to.", code="bad_address")
+        raise PermanentError(
+            "This is no address that mail can be sent to.", code="bad_address"
+        )
     message = EmailMessage(policy=SMTP)
     try:
         message["From"] = sender
@@ -139,7 +157,9 @@ def compose(letter: Letter, sender: str, now: datetime) -> EmailMessage:
         message["Date"] = format_datetime(now)
         message["Message-ID"] = f"<{letter.message_id}>"
     except (ValueError, HeaderParseError) as error:
-        raise PermanentError("This cannot stand in the head of a mail.", code="bad_header") from error
+        raise PermanentError(
+            "This cannot stand in the head of a mail.", code="bad_header"
+        ) from error
     # No answering machine answers.
     message["Auto-Submitted"] = "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"

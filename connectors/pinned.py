@@ -19,7 +19,9 @@ READ_SECONDS = 20.0
 _open = threading.local()
 
 
-def checked_address(host: str, port: int, *, usual: int, allowed: Collection[str]) -> str:
+def checked_address(
+    host: str, port: int, *, usual: int, allowed: Collection[str]
+) -> str:
     """The address to connect to; `allowed` names inner hosts (`host` or `host:port`) that may be called all the same.
 
     Raises PermanentError(code="bad_address") for an inner address or a port other than `usual`, TemporaryError when
@@ -27,19 +29,27 @@ def checked_address(host: str, port: int, *, usual: int, allowed: Collection[str
     """
     inner = f"{host}:{port}" in allowed or (port == usual and host in allowed)
     if port != usual and not inner:
-        raise PermanentError(f"{host} is called at port {usual} only.", code="bad_address")
-    found = resolve(host, port)
-    if any(is_link_local(address) if inner else not is_public(address) for address in found):
         raise PermanentError(
-            f"{host} is not on the internet and not among the hosts allowed.", code="bad_address"
+            f"{host} is called at port {usual} only.", code="bad_address"
+        )
+    found = resolve(host, port)
+    if any(
+        is_link_local(address) if inner else not is_public(address) for address in found
+    ):
+        raise PermanentError(
+            f"{host} is not on the internet and not among the hosts allowed.",
+            code="bad_address",
         )
     return found[0]
 
 
-def connect(host: str, port: int, *, usual: int, allowed: Collection[str]) -> socket.socket:
+def connect(
+    host: str, port: int, *, usual: int, allowed: Collection[str]
+) -> socket.socket:
     """A socket to the address that was looked at; raises as `checked_address`, and OSError."""
     made = socket.create_connection(
-        (checked_address(host, port, usual=usual, allowed=allowed), port), CONNECT_SECONDS
+        (checked_address(host, port, usual=usual, allowed=allowed), port),
+        CONNECT_SECONDS,
     )
     made.settimeout(READ_SECONDS)
     _open.socket = made
@@ -67,7 +77,11 @@ def pool(*, allowed: Collection[str], ca_file: str | None) -> urllib3.PoolManage
 
     context: ssl.SSLContext = trust(ca_file, protocol="https")
     timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-    options: dict[str, Any] = {"ssl_context": context, "timeout": timeout, "retries": False}
+    options: dict[str, Any] = {
+        "ssl_context": context,
+        "timeout": timeout,
+        "retries": False,
+    }
     made = urllib3.PoolManager(**options)
     made.pool_classes_by_scheme = {"https": Pool}
     return made

@@ -29,7 +29,14 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")
 # Addresses that a gateway, a tunnel or an old rule turns into others, and blocks that lead to nobody's server.
 NOT_THE_INTERNET = tuple(
     ipaddress.ip_network(text)
-    for text in ("192.0.0.0/24", "192.88.99.0/24", "::/96", "64:ff9b:1::/48", "2001::/32", "fec0::/10")
+    for text in (
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "::/96",
+        "64:ff9b:1::/48",
+        "2001::/32",
+        "fec0::/10",
+    )
 )
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _trusting = threading.local()
@@ -47,7 +54,9 @@ def resolve(host: str, port: int) -> list[str]:
 def numeric(host: str) -> str:
     """The address that a host is written as, in whatever spelling; empty for a name. Nothing is asked of anybody."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        found = socket.getaddrinfo(
+            host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )
     except (OSError, UnicodeError):
         return ""
     return str(found[0][4][0])
@@ -56,7 +65,9 @@ def numeric(host: str) -> str:
 def is_public(text: str) -> bool:
     """Whether an address leads to the internet at large: not to this machine, its network or its provider."""
     address = _inner(ipaddress.ip_address(text.partition("%")[0]))
-    elsewhere = address in METADATA or any(address in network for network in NOT_THE_INTERNET)
+    elsewhere = address in METADATA or any(
+        address in network for network in NOT_THE_INTERNET
+    )
     return address.is_global and not address.is_multicast and not elsewhere
 
 
@@ -93,7 +104,9 @@ def _version(path: str | None) -> tuple[int, int, int] | None:
 
 
 @contextmanager
-def cut_off_after(seconds: float, current: Callable[[], socket.socket | None]) -> Iterator[None]:
+def cut_off_after(
+    seconds: float, current: Callable[[], socket.socket | None]
+) -> Iterator[None]:
     """Shut the current socket down when the block takes longer: what it waits for then fails as an OSError."""
 
     def cut() -> None:

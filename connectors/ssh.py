@@ -61,7 +61,11 @@ class Ssh:
             raise _said(host, error) from error
 
     def _know(self, client: SSHClient, host: str, port: int) -> None:
-        lines = [line for line in self.known_hosts.splitlines() if line.strip() and not line.startswith("#")]
+        lines = [
+            line
+            for line in self.known_hosts.splitlines()
+            if line.strip() and not line.startswith("#")
+        ]
         name = host if port == PORT else f"[{host}]:{port}"
         for number, line in enumerate(lines):
             entry = HostKeyEntry.from_line(line, number)
@@ -82,7 +86,10 @@ class Conversation:
         transport = client.get_transport()
         if transport is None:
             raise SSHException("the connection is gone")
-        self._client, self._channel = client, transport.open_session(timeout=READ_SECONDS)
+        self._client, self._channel = (
+            client,
+            transport.open_session(timeout=READ_SECONDS),
+        )
         self._channel.settimeout(READ_SECONDS)
         # One of Git's two commands, with a path of the characters that `git_address` lets through.
         self._channel.exec_command(command.decode())  # nosec B601
@@ -124,7 +131,8 @@ def _said(host: str, error: Exception) -> ConnectorError:
     # Paramiko's words name hosts, users and fingerprints, never a key.
     if refused or isinstance(error, BadHostKeyException):
         return PermanentError(
-            f"{host} and the portal do not accept each other by SSH: {error}", code="unauthorized"
+            f"{host} and the portal do not accept each other by SSH: {error}",
+            code="unauthorized",
         )
     if isinstance(error, SSHException):
         return TemporaryError(f"{host} cannot be reached by SSH: {error}")
@@ -143,4 +151,6 @@ def read_key(text: str) -> PKey:
             return kind.from_private_key(io.StringIO(text))
         except (SSHException, ValueError):
             continue
-    raise PermanentError("The credentials hold no private key without a passphrase.", code="no_key")
+    raise PermanentError(
+        "The credentials hold no private key without a passphrase.", code="no_key"
+    )

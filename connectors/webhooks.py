@@ -64,16 +64,24 @@ class Webhooks:
         Raises BadAddress, PermanentError, or TemporaryError (network, 429, 5xx; `retry_after` in seconds).
         """
         target = read(url)
-        connection = _Pinned(target, self._address(target), trust(self.ca_file, protocol="https"))
+        connection = _Pinned(
+            target, self._address(target), trust(self.ca_file, protocol="https")
+        )
         try:
             with cut_off_after(DEADLINE_SECONDS, lambda: connection.sock):
                 _judge(target, *_exchange(connection, target, body, stable_id))
         except ssl.SSLCertVerificationError as error:
-            raise TemporaryError(f"{target.host} shows a certificate that is not trusted.") from error
+            raise TemporaryError(
+                f"{target.host} shows a certificate that is not trusted."
+            ) from error
         except http.client.HTTPException as error:
-            raise TemporaryError(f"{target.host} gave an answer that is not HTTP.") from error
+            raise TemporaryError(
+                f"{target.host} gave an answer that is not HTTP."
+            ) from error
         except OSError as error:
-            raise TemporaryError(f"{target.host} cannot be reached: {type(error).__name__}.") from error
+            raise TemporaryError(
+                f"{target.host} cannot be reached: {type(error).__name__}."
+            ) from error
         finally:
             connection.close()
 
@@ -85,7 +93,9 @@ class Webhooks:
         found = resolve(target.host, target.port)
         refused = is_link_local if inner else lambda address: not is_public(address)
         if any(refused(address) for address in found):
-            raise BadAddress("This host is not on the internet. Give a webhook of Teams or Slack.")
+            raise BadAddress(
+                "This host is not on the internet. Give a webhook of Teams or Slack."
+            )
         return found[0]
 
 
@@ -100,13 +110,22 @@ def read(url: str) -> Target:
         raise BadAddress("This cannot be read as an address.") from error
     if parts.scheme != "https":
         raise BadAddress("Give an address that begins with https://.")
-    if "@" in parts.netloc or "\\" in url or parts.fragment or not A_NAME.fullmatch(host):
-        raise BadAddress("Give the address as Teams or Slack shows it, with a host and a path only.")
+    if (
+        "@" in parts.netloc
+        or "\\" in url
+        or parts.fragment
+        or not A_NAME.fullmatch(host)
+    ):
+        raise BadAddress(
+            "Give the address as Teams or Slack shows it, with a host and a path only."
+        )
     return Target(url, host, port)
 
 
 def _is_named(target: Target, allowed: Collection[str]) -> bool:
-    return f"{target.host}:{target.port}" in allowed or (target.port == HTTPS and target.host in allowed)
+    return f"{target.host}:{target.port}" in allowed or (
+        target.port == HTTPS and target.host in allowed
+    )
 
 
 class _Pinned(http.client.HTTPSConnection):
@@ -121,7 +140,9 @@ class _Pinned(http.client.HTTPSConnection):
         """Connect to the address that was looked at, never to the name."""
         raw = socket.create_connection((self._pinned, self.port), CONNECT_SECONDS)
         raw.settimeout(READ_SECONDS)
-        wrapped = self._trust.wrap_socket(raw, server_hostname=self.host, do_handshake_on_connect=False)
+        wrapped = self._trust.wrap_socket(
+            raw, server_hostname=self.host, do_handshake_on_connect=False
+        )
         self.sock = wrapped
         wrapped.do_handshake()
 
@@ -132,8 +153,14 @@ def _exchange(
     """The answer's status, Retry-After and beginning."""
     parts = urlsplit(target.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = {"Content-Type": "application/json", "User-Agent": "Quartermaster", "webhook-id": stable_id}
-    connection.request("POST", path, json.dumps(body, ensure_ascii=False).encode(), headers)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Quartermaster",
+        "webhook-id": stable_id,
+    }
+    connection.request(
+        "POST", path, json.dumps(body, ensure_ascii=False).encode(), headers
+    )
     answer = connection.getresponse()
     return answer.status, answer.getheader("Retry-After"), answer.read(LARGEST_ANSWER)
 
@@ -144,7 +171,8 @@ def _judge(target: Target, status: int, retry_after: str | None, body: bytes) ->
         return
     if 300 <= status < 400:
         raise PermanentError(
-            f"{target.host} sends on to another address, which is not followed.", code="moved"
+            f"{target.host} sends on to another address, which is not followed.",
+            code="moved",
         )
     word = body.decode() if A_WORD.fullmatch(body) else ""
     said = f"{target.host} answered {status}{f' {word}' if word else ''}."

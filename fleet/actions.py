@@ -23,7 +23,15 @@ from fleet import dedicated_nodes, queueing, repositories
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
-from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, SERVICE, fits, is_shared_space
+from fleet.names import (
+    LABEL_KEY,
+    LABEL_VALUE,
+    OBJECT_NAME,
+    RESOURCE,
+    SERVICE,
+    fits,
+    is_shared_space,
+)
 from fleet.services import ServiceRefused, services_from
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
@@ -82,7 +90,9 @@ FLAVOR_FIELDS = frozenset(
     }
 )
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
-WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
+WEB_ADDRESS = re.compile(
+    r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?"
+)
 OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 AZURE_ID = re.compile(
     r"/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourcegroups/[\w.()-]{1,90}"
@@ -124,7 +134,11 @@ LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "min_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
     "max_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
     "growing_minutes": (0, 240, "Growing takes between 0 and 240 minutes."),
-    "interruption_hours": (0, 8760, "A node is taken back after between 1 and 8,760 hours; 0 says nothing."),
+    "interruption_hours": (
+        0,
+        8760,
+        "A node is taken back after between 1 and 8,760 hours; 0 says nothing.",
+    ),
     "gpus_per_node": (1, 64, "A node has between 1 and 64 GPUs."),
     "cpu_per_gpu": (1, 1000, "Between 1 and 1,000 CPUs go with a GPU."),
     "memory_gib_per_gpu": (1, 10_000, "Between 1 and 10,000 GiB go with a GPU."),
@@ -155,12 +169,20 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     _check_variables(cluster)
     _check_names(cluster, changed)
     _save_new(cluster, taken="There is a cluster of this name already.")
-    record(Kind.CLUSTER_ADDED, actor=actor, subject=("cluster", cluster.pk), name=name, **_plain(changed))
+    record(
+        Kind.CLUSTER_ADDED,
+        actor=actor,
+        subject=("cluster", cluster.pk),
+        name=name,
+        **_plain(changed),
+    )
     return cluster
 
 
 @transaction.atomic
-def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Cluster:
+def change_cluster(
+    cluster_id: int, *, values: Mapping[str, Any], by: User | Actor
+) -> Cluster:
     """Change a cluster, never its name or whose queues it has: namespaces carry them.
 
     Raises NoRight, BadInput or Conflict naming the field.
@@ -202,7 +224,9 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
 
 
 @transaction.atomic
-def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: User | Actor) -> Flavor:
+def add_flavor(
+    cluster: Cluster, *, name: str, values: Mapping[str, Any], by: User | Actor
+) -> Flavor:
     """Add a kind of GPU to a cluster; its GPUs are counted when a worker next looks at the nodes.
 
     How many there are (`gpus_total`) is told for a cluster that nobody observes, and for no other; to how many nodes
@@ -212,7 +236,9 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     actor = _manages_clusters(by)
     if name.startswith(RESERVED):
         raise BadInput(
-            f"Names that start with “{RESERVED}” are the portal's own.", code="reserved", field="name"
+            f"Names that start with “{RESERVED}” are the portal's own.",
+            code="reserved",
+            field="name",
         )
     flavor = Flavor(cluster=_locked(cluster.pk), name=name)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
@@ -236,7 +262,9 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
 
 
 @transaction.atomic
-def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Flavor:
+def change_flavor(
+    flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
+) -> Flavor:
     """Change a flavor, never its name or cluster; what is held keeps the price it was granted at.
 
     How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes; what an autoscaler may do
@@ -285,9 +313,13 @@ def take_list_price(flavor_id: int, *, usd: Decimal, of: datetime) -> bool:
     price of a later reading, or for which `usd` is no price, stays as it is.
     """
     _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
-    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor_id)
+    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(
+        pk=flavor_id
+    )
     least, most, _ = LIMITS["price_per_gpu_hour"]
-    is_older = flavor.is_list_price and flavor.priced_at is not None and flavor.priced_at > of
+    is_older = (
+        flavor.is_list_price and flavor.priced_at is not None and flavor.priced_at > of
+    )
     if not flavor.follows_list or is_older or not least <= usd <= most:
         return False
     before, flavor.price_per_gpu_hour = flavor.price_per_gpu_hour, usd
@@ -316,9 +348,13 @@ def accept_identity(cluster_id: int, *, found: str, by: User) -> Cluster:
     actor = _manages_clusters(by)
     cluster = _locked(cluster_id)
     if not cluster.identity_found:
-        raise Conflict("The kubeconfig leads where it always led.", code="nothing_to_accept")
+        raise Conflict(
+            "The kubeconfig leads where it always led.", code="nothing_to_accept"
+        )
     if found != cluster.identity_found:
-        raise Stale("The kubeconfig leads somewhere else by now. Look again.", code="stale")
+        raise Stale(
+            "The kubeconfig leads somewhere else by now. Look again.", code="stale"
+        )
     before, cluster.identity, cluster.identity_found = cluster.identity, found, ""
     try:
         with transaction.atomic():
@@ -350,7 +386,11 @@ def accept_capacity(cluster_id: int, *, by: User) -> Cluster:
     reason = cluster.capacity_doubt
     _believe(cluster)
     record(
-        Kind.CLUSTER_CHANGED, actor=actor, subject=("cluster", cluster.pk), name=cluster.name, accepted=reason
+        Kind.CLUSTER_CHANGED,
+        actor=actor,
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        accepted=reason,
     )
     return cluster
 
@@ -365,7 +405,9 @@ def _manages_clusters(by: User | Actor) -> Actor:
     if isinstance(by, Actor):
         return by
     if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads add and change clusters.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads add and change clusters.", code="not_a_platform_lead"
+        )
     return by.as_actor()
 
 
@@ -374,25 +416,35 @@ def _locked(cluster_id: int) -> Cluster:
     return Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
 
 
-def _fill(row: models.Model, values: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
+def _fill(
+    row: models.Model, values: Mapping[str, Any], allowed: frozenset[str]
+) -> dict[str, Any]:
     """Set what differs and check the whole row; returns what differs. Raises BadInput naming the field."""
     unknown = next((field for field in values if field not in allowed), None)
     if unknown is not None:
         raise BadInput("This cannot be set.", code="unknown_field", field=unknown)
     values = _with_team(values)
-    changed = {field: value for field, value in values.items() if getattr(row, field) != value}
+    changed = {
+        field: value for field, value in values.items() if getattr(row, field) != value
+    }
     for field, value in changed.items():
         setattr(row, field, value)
     try:
         # Only what people give is checked: what is observed may be empty, labels and taints have checks of their own.
         given = allowed - {"node_labels", "node_taints"}
-        row.clean_fields(exclude={f.name for f in row._meta.fields if f.name not in given})
+        row.clean_fields(
+            exclude={f.name for f in row._meta.fields if f.name not in given}
+        )
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise BadInput(messages[0], code="invalid", field=field) from error
     for field in ("cohort", "storage_class"):
         if changed.get(field) and not OBJECT_NAME.fullmatch(str(changed[field])):
-            raise BadInput("Use small letters, digits, hyphens and dots.", code="bad_name", field=field)
+            raise BadInput(
+                "Use small letters, digits, hyphens and dots.",
+                code="bad_name",
+                field=field,
+            )
     for field, (least, most, words) in LIMITS.items():
         if hasattr(row, field) and not least <= getattr(row, field) <= most:
             raise BadInput(words, code="out_of_range", field=field)
@@ -405,10 +457,16 @@ def _check_told(flavor: Flavor, changed: Mapping[str, Any]) -> None:
         return
     if flavor.cluster.is_observed:
         raise BadInput(
-            "The portal counts the GPUs of this cluster's nodes.", code="counted", field="gpus_total"
+            "The portal counts the GPUs of this cluster's nodes.",
+            code="counted",
+            field="gpus_total",
         )
     if flavor.gpus_total < flavor.allocated:
-        raise BadInput(f"{flavor.allocated} are held.", code="below_what_is_held", field="gpus_total")
+        raise BadInput(
+            f"{flavor.allocated} are held.",
+            code="below_what_is_held",
+            field="gpus_total",
+        )
 
 
 def _check_pool(flavor: Flavor, changed: Mapping[str, Any]) -> None:
@@ -427,7 +485,9 @@ def _check_pool(flavor: Flavor, changed: Mapping[str, Any]) -> None:
         )
     if flavor.min_nodes > flavor.max_nodes:
         raise BadInput(
-            "The least number of nodes is not over the largest.", code="out_of_range", field="min_nodes"
+            "The least number of nodes is not over the largest.",
+            code="out_of_range",
+            field="min_nodes",
         )
     if changed.get("max_nodes") and not flavor.cluster.is_observed:
         raise BadInput(
@@ -475,7 +535,9 @@ def _with_team(values: Mapping[str, Any]) -> Mapping[str, Any]:
         return values
     team = Team.objects.filter(slug=slug).first()
     if slug and team is None:
-        raise BadInput("There is no team of this name.", code="no_such_team", field="dedicated_to")
+        raise BadInput(
+            "There is no team of this name.", code="no_such_team", field="dedicated_to"
+        )
     return {**values, "dedicated_to": team}
 
 
@@ -489,16 +551,22 @@ def _save_new(row: models.Model, *, taken: str) -> None:
         if type(row).objects.filter(name=row.name).exists():  # type: ignore[attr-defined]
             raise Conflict(taken, code="name_taken", field="name") from error
         raise BadInput(
-            "Use small letters, digits and dashes, beginning with a letter.", code="bad_name", field="name"
+            "Use small letters, digits and dashes, beginning with a letter.",
+            code="bad_name",
+            field="name",
         ) from error
 
 
 def _refuse_same_aks(cluster: Cluster, error: IntegrityError) -> None:
     """Raises Conflict where another cluster has this one's resource id."""
-    others = Cluster.objects.exclude(pk=cluster.pk).filter(azure_id__iexact=cluster.azure_id)
+    others = Cluster.objects.exclude(pk=cluster.pk).filter(
+        azure_id__iexact=cluster.azure_id
+    )
     if cluster.azure_id and others.exists():
         raise Conflict(
-            "Another cluster has this resource id.", code="registered_twice", field="azure_id"
+            "Another cluster has this resource id.",
+            code="registered_twice",
+            field="azure_id",
         ) from error
 
 
@@ -527,9 +595,13 @@ def _check_kubeconfig(cluster: Cluster) -> None:
 def _check_authority(cluster: Cluster) -> None:
     """Keep the certificates of what was said and nothing else; refuse what holds none."""
     try:
-        cluster.certificate_authority = certificates_from(cluster.certificate_authority, now=clock.now())
+        cluster.certificate_authority = certificates_from(
+            cluster.certificate_authority, now=clock.now()
+        )
     except AuthorityRefused as error:
-        raise BadInput(str(error), code="bad_certificate", field="certificate_authority") from error
+        raise BadInput(
+            str(error), code="bad_certificate", field="certificate_authority"
+        ) from error
 
 
 def _check_around(cluster: Cluster) -> None:
@@ -542,7 +614,9 @@ def _check_around(cluster: Cluster) -> None:
             field="jupyterhub_namespace",
         )
     for field in ("api_server", "dashboards_url"):
-        if getattr(cluster, field) and not WEB_ADDRESS.fullmatch(getattr(cluster, field)):
+        if getattr(cluster, field) and not WEB_ADDRESS.fullmatch(
+            getattr(cluster, field)
+        ):
             raise BadInput(
                 "Give an address that starts with https://, without spaces or a password.",
                 code="bad_address",
@@ -569,7 +643,9 @@ def _check_around(cluster: Cluster) -> None:
     try:
         services_from(cluster.shared_services)
     except ServiceRefused as refusal:
-        raise BadInput(str(refusal), code="bad_service", field="shared_services") from refusal
+        raise BadInput(
+            str(refusal), code="bad_service", field="shared_services"
+        ) from refusal
     try:
         egress_from(cluster.egress)
     except EgressRefused as refusal:
@@ -593,7 +669,11 @@ def _check_variables(cluster: Cluster) -> None:
                 code="bad_variables",
                 field="run_variables",
             )
-        if not isinstance(value, str) or len(value) > LONGEST_VALUE or not value.isprintable():
+        if (
+            not isinstance(value, str)
+            or len(value) > LONGEST_VALUE
+            or not value.isprintable()
+        ):
             raise BadInput(
                 f"{name} is text in one line of at most {LONGEST_VALUE} characters.",
                 code="bad_variables",
@@ -606,7 +686,9 @@ def _check_names(cluster: Cluster, changed: Mapping[str, Any]) -> None:
     if not {"egress", "outside_by_name"} & changed.keys() or cluster.takes_names:
         return
     if any(rule.names for rule in egress_from(cluster.egress)):
-        raise BadInput(_why_no_names(cluster), code="no_ways_out_by_name", field="egress")
+        raise BadInput(
+            _why_no_names(cluster), code="no_ways_out_by_name", field="egress"
+        )
 
 
 def _why_no_names(cluster: Cluster) -> str:
@@ -626,7 +708,9 @@ def _why_no_names(cluster: Cluster) -> str:
 
 def _check_empty_of_others(cluster: Cluster) -> None:
     """Refuse to give a cluster to one team while others are on it; who is gone is history there."""
-    others = cluster.tenancies.exclude(team=cluster.dedicated_to_id).exclude(stage="gone")
+    others = cluster.tenancies.exclude(team=cluster.dedicated_to_id).exclude(
+        stage="gone"
+    )
     if cluster.dedicated_to_id is not None and others.exists():
         raise Conflict(
             "Other teams are on this cluster. They leave before it can be one team's own.",
@@ -655,7 +739,11 @@ def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
 def _check_apart(flavor: Flavor) -> None:
     """Refuse nodes of one's own that others' work may run on, and to lead others' work to such nodes."""
     fleet = list(flavor.cluster.flavors.all())
-    lacks = dedicated_nodes.lacking(flavor, fleet) if flavor.dedicated_to_id is not None else ""
+    lacks = (
+        dedicated_nodes.lacking(flavor, fleet)
+        if flavor.dedicated_to_id is not None
+        else ""
+    )
     if lacks:
         raise BadInput(LACKS[lacks], code="not_apart", field=lacks)
     taken = dedicated_nodes.taken_by(flavor, fleet)
@@ -673,9 +761,13 @@ def _check_nodes(flavor: Flavor) -> None:
             field="resource",
         )
     labels, taints = flavor.node_labels, flavor.node_taints
-    if not isinstance(labels, dict) or not all(_is_label(key, value) for key, value in labels.items()):
+    if not isinstance(labels, dict) or not all(
+        _is_label(key, value) for key, value in labels.items()
+    ):
         raise BadInput(
-            "Labels are names and values as nodes carry them.", code="bad_label", field="node_labels"
+            "Labels are names and values as nodes carry them.",
+            code="bad_label",
+            field="node_labels",
         )
     if not isinstance(taints, list) or not all(_is_taint(taint) for taint in taints):
         raise BadInput(
@@ -687,20 +779,35 @@ def _check_nodes(flavor: Flavor) -> None:
 
 def _is_label(key: object, value: object) -> bool:
     texts = isinstance(key, str) and isinstance(value, str)
-    return texts and bool(LABEL_KEY.fullmatch(str(key)) and LABEL_VALUE.fullmatch(str(value)))
+    return texts and bool(
+        LABEL_KEY.fullmatch(str(key)) and LABEL_VALUE.fullmatch(str(value))
+    )
 
 
 def _is_taint(taint: object) -> bool:
-    if not isinstance(taint, dict) or not {"key", "effect"} <= set(taint) <= {"key", "value", "effect"}:
+    if not isinstance(taint, dict) or not {"key", "effect"} <= set(taint) <= {
+        "key",
+        "value",
+        "effect",
+    }:
         return False
-    return _is_label(taint["key"], taint.get("value", "")) and taint["effect"] in EFFECTS
+    return (
+        _is_label(taint["key"], taint.get("value", "")) and taint["effect"] in EFFECTS
+    )
 
 
 def _plain(changed: Mapping[str, Any]) -> dict[str, Any]:
     """The values as an event keeps them; the name of a kubeconfig is no secret, its content never comes here."""
     if "certificate_authority" in changed:
-        changed = {**changed, "certificate_authority": "changed" if changed["certificate_authority"] else ""}
+        changed = {
+            **changed,
+            "certificate_authority": "changed"
+            if changed["certificate_authority"]
+            else "",
+        }
     return {
-        key: value if isinstance(value, bool | int | dict | list) else str("" if value is None else value)
+        key: value
+        if isinstance(value, bool | int | dict | list)
+        else str("" if value is None else value)
         for key, value in changed.items()
     }

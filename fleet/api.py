@@ -18,7 +18,15 @@ from fleet import actions
 from fleet.authority import MAX_LENGTH
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
-from web.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
+from web.strict import (
+    Boolean,
+    Choice,
+    Integer,
+    Money,
+    PageQuery,
+    StrictSerializer,
+    Text,
+)
 
 
 @extend_schema_field(serializers.CharField(allow_null=True))
@@ -46,18 +54,25 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     gpus_per_node = serializers.IntegerField()
     capacity_type = serializers.ChoiceField(choices=Flavor.Capacity.choices)
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
-    follows_list = serializers.BooleanField(help_text="Whether the price goes with Azure's list.")
-    is_list_price = serializers.BooleanField(help_text="Whether the price is that of Azure's list.")
+    follows_list = serializers.BooleanField(
+        help_text="Whether the price goes with Azure's list."
+    )
+    is_list_price = serializers.BooleanField(
+        help_text="Whether the price is that of Azure's list."
+    )
     priced_at = serializers.DateTimeField(
         allow_null=True,
         help_text="When the price was read in the list, or set by people; null where that is not known.",
     )
-    gpus_total = serializers.IntegerField(help_text="What can be had: ready, or once the pool has grown.")
+    gpus_total = serializers.IntegerField(
+        help_text="What can be had: ready, or once the pool has grown."
+    )
     ready = serializers.IntegerField(
         source="gpus_ready", help_text="On nodes that are ready and schedulable."
     )
     cordoned = serializers.IntegerField(
-        source="gpus_cordoned", help_text="On nodes that are cordoned or do not get ready."
+        source="gpus_cordoned",
+        help_text="On nodes that are cordoned or do not get ready.",
     )
     can_grow_to = serializers.IntegerField(
         allow_null=True,
@@ -69,7 +84,8 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
         help_text="Its pool of AKS; empty for the one whose labels are those of its nodes."
     )
     azure_nodes = serializers.IntegerField(
-        allow_null=True, help_text="To how many nodes Azure lets the pool grow; null where that is not known."
+        allow_null=True,
+        help_text="To how many nodes Azure lets the pool grow; null where that is not known.",
     )
     azure_limit = serializers.CharField(
         help_text="What lets the pool grow no further, where that is less than its autoscaler's maximum."
@@ -88,7 +104,9 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     cpu_per_gpu = serializers.IntegerField()
     memory_gib_per_gpu = serializers.IntegerField()
     node_labels = serializers.DictField(child=serializers.CharField())
-    node_taints = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+    node_taints = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField())
+    )
     resource = serializers.CharField(help_text="What nodes count these as.")
     dedicated_to = OwnerField(
         help_text="The team whose own these nodes are, or null; empty for one you may not see."
@@ -147,11 +165,17 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     git_credentials = serializers.SerializerMethodField()
     enabled = serializers.BooleanField()
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"])
-    parts = PartSerializer(many=True, help_text="What was seen of each part at the last look.")
+    parts = PartSerializer(
+        many=True, help_text="What was seen of each part at the last look."
+    )
     message = serializers.CharField()
     version = serializers.CharField()
-    kueue_version = serializers.CharField(help_text="Empty until a worker has looked, and with Volcano.")
-    volcano_version = serializers.CharField(help_text="Empty until a worker has looked, and with Kueue.")
+    kueue_version = serializers.CharField(
+        help_text="Empty until a worker has looked, and with Volcano."
+    )
+    volcano_version = serializers.CharField(
+        help_text="Empty until a worker has looked, and with Kueue."
+    )
     last_contact_at = serializers.DateTimeField(allow_null=True)
     looked_at = serializers.DateTimeField(allow_null=True)
     cohort = serializers.CharField()
@@ -161,7 +185,8 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     shared_services = SharedServiceShownSerializer(many=True)
     egress = EgressRuleShownSerializer(many=True)
     run_variables = serializers.DictField(
-        child=serializers.CharField(), help_text="What every run there finds in its environment."
+        child=serializers.CharField(),
+        help_text="What every run there finds in its environment.",
     )
     outside_by_name = serializers.ChoiceField(choices=Cluster.ByName.choices)
     takes_names = serializers.BooleanField(
@@ -184,7 +209,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     dedicated_to = OwnerField(
         help_text="The team whose own the cluster is, or null; empty for one you may not see."
     )
-    writes_per_second = serializers.IntegerField(help_text="What all workers together write to it at most.")
+    writes_per_second = serializers.IntegerField(
+        help_text="What all workers together write to it at most."
+    )
     most_at_once = serializers.IntegerField(
         help_text="Tenancies that are worked on at the same time at most."
     )
@@ -197,8 +224,12 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     tenancies = serializers.IntegerField(
         source="tenancies_here", help_text="Namespaces of teams that are here."
     )
-    tenancies_not_true = serializers.IntegerField(help_text="Of these, how many are not as wanted now.")
-    drifted = serializers.IntegerField(help_text="Objects that somebody changed and nobody has dealt with.")
+    tenancies_not_true = serializers.IntegerField(
+        help_text="Of these, how many are not as wanted now."
+    )
+    drifted = serializers.IntegerField(
+        help_text="Objects that somebody changed and nobody has dealt with."
+    )
     kubeconfig = serializers.SerializerMethodField()
     flavors = FlavorSerializer(many=True)
 
@@ -298,7 +329,9 @@ class ClusterChangeSerializer(StrictSerializer):
         help_text="What every run there finds in its environment, unless it says otherwise; no secrets.",
     )
     outside_by_name = Choice(
-        choices=Cluster.ByName.choices, required=False, help_text="Whether ways out may be DNS names."
+        choices=Cluster.ByName.choices,
+        required=False,
+        help_text="Whether ways out may be DNS names.",
     )
     dashboards = Boolean(required=False)
     api_server = Text(
@@ -319,7 +352,10 @@ class ClusterChangeSerializer(StrictSerializer):
         help_text="The object id of the application that kubelogin signs in to.",
     )
     dashboards_url = Text(
-        max_length=300, required=False, allow_blank=True, help_text="Grafana's https address."
+        max_length=300,
+        required=False,
+        allow_blank=True,
+        help_text="Grafana's https address.",
     )
     prometheus = Text(
         max_length=140,
@@ -335,7 +371,10 @@ class ClusterChangeSerializer(StrictSerializer):
     )
     on_drift = Choice(choices=Cluster.OnDrift.choices, required=False)
     dedicated_to = Text(
-        max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        help_text="A team's slug; empty for all teams.",
     )
 
 
@@ -410,11 +449,18 @@ class FlavorChangeSerializer(StrictSerializer):
     cpu_per_gpu = Integer(min_value=1, max_value=1000, required=False)
     memory_gib_per_gpu = Integer(min_value=1, max_value=10_000, required=False)
     is_offered = Boolean(required=False)
-    node_labels = serializers.DictField(child=Text(max_length=63, allow_blank=True), required=False)
+    node_labels = serializers.DictField(
+        child=Text(max_length=63, allow_blank=True), required=False
+    )
     node_taints = TaintSerializer(many=True, required=False)
-    resource = Text(max_length=60, required=False, help_text="nvidia.com/gpu, or a MIG profile.")
+    resource = Text(
+        max_length=60, required=False, help_text="nvidia.com/gpu, or a MIG profile."
+    )
     dedicated_to = Text(
-        max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        help_text="A team's slug; empty for all teams.",
     )
 
 
@@ -464,7 +510,9 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def accept_identity(self, request: Request, name: str) -> Response:
         """Have the cluster be the API server that its kubeconfig leads to now (platform leads)."""
         found = self.body(AcceptIdentitySerializer)["identity_found"]
-        return self._accept(lambda pk: actions.accept_identity(pk, found=found, by=self.caller))
+        return self._accept(
+            lambda pk: actions.accept_identity(pk, found=found, by=self.caller)
+        )
 
     @extend_schema(request=None, responses=ClusterSerializer)
     @action(detail=True, methods=["post"], url_path="accept-capacity")
@@ -482,9 +530,15 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         return answer_once(self.request, change)
 
     def _add(self, values: dict[str, Any]) -> Answer:
-        cluster = actions.add_cluster(name=values.pop("name"), values=values, by=self.caller)
+        cluster = actions.add_cluster(
+            name=values.pop("name"), values=values, by=self.caller
+        )
         shown = self.get_queryset().get(pk=cluster.pk)
-        return Answer(self.shown(shown, ClusterSerializer), 201, f"/api/v1/clusters/{cluster.name}/")
+        return Answer(
+            self.shown(shown, ClusterSerializer),
+            201,
+            f"/api/v1/clusters/{cluster.name}/",
+        )
 
 
 class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
@@ -499,7 +553,9 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one cluster, if one is named."""
         cluster = self.asked.get("cluster")
-        return queryset.filter(cluster__name=cluster) if cluster is not None else queryset
+        return (
+            queryset.filter(cluster__name=cluster) if cluster is not None else queryset
+        )
 
     @extend_schema(request=NewFlavorSerializer, responses={201: FlavorSerializer})
     def create(self, request: Request) -> Response:
@@ -511,10 +567,16 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a kind of GPU (platform leads); its name and cluster stay."""
         values = self.body(FlavorChangeSerializer, partial=True)
-        flavor = actions.change_flavor(self.get_object().pk, values=values, by=self.caller)
+        flavor = actions.change_flavor(
+            self.get_object().pk, values=values, by=self.caller
+        )
         return Response(self.shown(flavor, FlavorSerializer))
 
     def _add(self, values: dict[str, Any]) -> Answer:
         cluster = get_object_or_404(Cluster, name=values.pop("cluster"))
-        flavor = actions.add_flavor(cluster, name=values.pop("name"), values=values, by=self.caller)
-        return Answer(self.shown(flavor, FlavorSerializer), 201, f"/api/v1/flavors/{flavor.pk}/")
+        flavor = actions.add_flavor(
+            cluster, name=values.pop("name"), values=values, by=self.caller
+        )
+        return Answer(
+            self.shown(flavor, FlavorSerializer), 201, f"/api/v1/flavors/{flavor.pk}/"
+        )

@@ -26,26 +26,38 @@ def certificates_from(text: str, *, now: datetime) -> str:
     if not text.strip():
         return ""
     if len(text) > MAX_LENGTH:
-        raise AuthorityRefused(f"This is longer than {MAX_LENGTH:,} characters: give the authority alone.")
+        raise AuthorityRefused(
+            f"This is longer than {MAX_LENGTH:,} characters: give the authority alone."
+        )
     if "PRIVATE KEY" in text:
-        raise AuthorityRefused("This holds a private key. Give the certificate alone, and replace that key.")
+        raise AuthorityRefused(
+            "This holds a private key. Give the certificate alone, and replace that key."
+        )
     try:
         found = x509.load_pem_x509_certificates(text.encode())
     except ValueError as error:
-        raise AuthorityRefused(f"This is no certificate in PEM: it begins with {BEGINS}.") from error
+        raise AuthorityRefused(
+            f"This is no certificate in PEM: it begins with {BEGINS}."
+        ) from error
     for certificate in found:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string() or "the certificate"
-            raise AuthorityRefused(f"{name} has expired on {certificate.not_valid_after_utc:%Y-%m-%d}.")
+            raise AuthorityRefused(
+                f"{name} has expired on {certificate.not_valid_after_utc:%Y-%m-%d}."
+            )
     # The certificates alone: what stands around them is no business of anybody who pastes this.
-    return "".join(each.public_bytes(serialization.Encoding.PEM).decode() for each in found).strip()
+    return "".join(
+        each.public_bytes(serialization.Encoding.PEM).decode() for each in found
+    ).strip()
 
 
 def authority_of(cluster: Cluster) -> str:
     """The certificates that people need: those that were told, else those of the cluster's kubeconfig file, if any."""
     if cluster.certificate_authority or not cluster.kubeconfig:
         return cluster.certificate_authority
-    told = certificates_of(f"{settings.ENV.kubeconfig_dir}/{cluster.kubeconfig}", cluster.context or None)
+    told = certificates_of(
+        f"{settings.ENV.kubeconfig_dir}/{cluster.kubeconfig}", cluster.context or None
+    )
     try:
         return certificates_from(told, now=clock.now())
     except AuthorityRefused:

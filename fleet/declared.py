@@ -39,10 +39,14 @@ def declare(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
 def _declare_flavor(cluster: Cluster, values: dict[str, Any]) -> list[str]:
     name = _name(values)
     try:
-        values["price_per_gpu_hour"] = Decimal(str(values.get("price_per_gpu_hour", "")))
+        values["price_per_gpu_hour"] = Decimal(
+            str(values.get("price_per_gpu_hour", ""))
+        )
     except InvalidOperation as error:
         raise BadInput(
-            "Give a price in USD per GPU-hour.", code="bad_price", field="price_per_gpu_hour"
+            "Give a price in USD per GPU-hour.",
+            code="bad_price",
+            field="price_per_gpu_hour",
         ) from error
     known = Flavor.objects.filter(cluster=cluster, name=name).first()
     if known is None:
@@ -55,5 +59,7 @@ def _declare_flavor(cluster: Cluster, values: dict[str, Any]) -> list[str]:
 def _name(values: dict[str, Any]) -> str:
     name = values.pop("name", None)
     if not isinstance(name, str):
-        raise BadInput("Every cluster and flavor has a name.", code="required", field="name")
+        raise BadInput(
+            "Every cluster and flavor has a name.", code="required", field="name"
+        )
     return name

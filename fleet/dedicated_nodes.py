@@ -15,9 +15,16 @@ HARD = ("NoSchedule", "NoExecute")
 
 def lacking(own: Flavor, fleet: Collection[Flavor]) -> str:
     """What a team's own kind of GPU lacks among those of its cluster: `node_taints`, `node_labels`, or nothing."""
-    others = [one for one in fleet if one.pk != own.pk and one.dedicated_to_id != own.dedicated_to_id]
+    others = [
+        one
+        for one in fleet
+        if one.pk != own.pk and one.dedicated_to_id != own.dedicated_to_id
+    ]
     tolerated = {_mark(taint) for one in others for taint in one.node_taints}
-    if not any(taint["effect"] in HARD and _mark(taint) not in tolerated for taint in own.node_taints):
+    if not any(
+        taint["effect"] in HARD and _mark(taint) not in tolerated
+        for taint in own.node_taints
+    ):
         return "node_taints"
     theirs = {item for one in others for item in one.node_labels.items()}
     return "" if own.node_labels.items() - theirs else "node_labels"

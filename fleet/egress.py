@@ -39,7 +39,13 @@ CLOSED: tuple[Network, ...] = tuple(
 # Where nodes, pods and services of clusters live, and other networks of the company.
 PRIVATE: tuple[Network, ...] = tuple(
     ip_network(text)
-    for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+    for text in (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "fc00::/7",
+    )
 )
 
 
@@ -50,7 +56,11 @@ _FIRST = r"[a-z0-9_*]([a-z0-9_*-]{0,61}[a-z0-9_*])?"
 HOST = re.compile(rf"(?=.{{1,253}}\Z){_FIRST}(\.{_LABEL})+")
 LONGEST_HOST = 253
 # Names of metadata services; their addresses are shut by name, too (provisioning.desired.network).
-CLOSED_NAMES = ("metadata.google.internal", "metadata.azure.internal", "instance-data.ec2.internal")
+CLOSED_NAMES = (
+    "metadata.google.internal",
+    "metadata.azure.internal",
+    "instance-data.ec2.internal",
+)
 # Names inside of clusters and machines, which no policy by name is about.
 INNER = ("local", "localhost", "svc", "arpa")
 # Domains under which everybody chooses the address that a name has.
@@ -76,11 +86,15 @@ class EgressRule:
 
     def __post_init__(self) -> None:
         if not fits(DNS_LABEL, self.name):
-            raise EgressRefused(f"{self.name!r} cannot be a rule's name: small letters, digits, hyphens.")
+            raise EgressRefused(
+                f"{self.name!r} cannot be a rule's name: small letters, digits, hyphens."
+            )
         if type(self.inside) is not bool:
             raise EgressRefused(f"{self.inside!r} is not yes or no.")
         self._check_places()
-        if not 1 <= len(self.ports) <= MAX_PORTS or len(set(self.ports)) != len(self.ports):
+        if not 1 <= len(self.ports) <= MAX_PORTS or len(set(self.ports)) != len(
+            self.ports
+        ):
             raise EgressRefused(f"{self.name} needs 1 to {MAX_PORTS} ports, each once.")
         if any(type(port) is not int or not 1 <= port <= 65_535 for port in self.ports):
             raise EgressRefused(f"{self.name}: a port is a number from 1 to 65535.")
@@ -97,8 +111,13 @@ class EgressRule:
                 f"{self.name} has ranges of addresses (cidrs) and DNS names (names): make two ways out of it."
             )
         if self.names and self.inside:
-            raise EgressRefused(f"{self.name}: inside is for ranges of addresses. Leave it out for names.")
-        if not 1 <= len(self.cidrs) <= MAX_RANGES and not 1 <= len(self.names) <= MAX_NAMES:
+            raise EgressRefused(
+                f"{self.name}: inside is for ranges of addresses. Leave it out for names."
+            )
+        if (
+            not 1 <= len(self.cidrs) <= MAX_RANGES
+            and not 1 <= len(self.names) <= MAX_NAMES
+        ):
             raise EgressRefused(
                 f"{self.name} needs 1 to {MAX_RANGES} ranges of addresses (cidrs), or 1 to {MAX_NAMES} DNS names "
                 "(names)."
@@ -112,7 +131,9 @@ class EgressRule:
     def from_json(cls, stored: Mapping[str, Any]) -> "EgressRule":
         """A rule as `to_json` gives it; raises EgressRefused for anything else."""
         try:
-            lists = {name: tuple(_listed(stored[name])) for name in LISTS if name in stored}
+            lists = {
+                name: tuple(_listed(stored[name])) for name in LISTS if name in stored
+            }
             return cls(**{**stored, **lists})
         except EgressRefused:
             raise
@@ -126,7 +147,12 @@ class EgressRule:
         ports = {"ports": list(self.ports)}
         if self.names:
             return {"name": self.name, "names": list(self.names), **ports}
-        return {"name": self.name, "cidrs": list(self.cidrs), **ports, "inside": self.inside}
+        return {
+            "name": self.name,
+            "cidrs": list(self.cidrs),
+            **ports,
+            "inside": self.inside,
+        }
 
 
 def egress_from(stored: object) -> tuple[EgressRule, ...]:
@@ -134,8 +160,13 @@ def egress_from(stored: object) -> tuple[EgressRule, ...]:
     if not isinstance(stored, Iterable) or isinstance(stored, str | Mapping):
         raise EgressRefused("Ways out are a list.")
     found = tuple(sorted(map(EgressRule.from_json, stored), key=lambda rule: rule.name))
-    if len({rule.name for rule in found}) != len(found) or len(found) > MAX_EGRESS_RULES:
-        raise EgressRefused(f"A cluster has up to {MAX_EGRESS_RULES} ways out, each named once.")
+    if (
+        len({rule.name for rule in found}) != len(found)
+        or len(found) > MAX_EGRESS_RULES
+    ):
+        raise EgressRefused(
+            f"A cluster has up to {MAX_EGRESS_RULES} ways out, each named once."
+        )
     return found
 
 
@@ -146,7 +177,9 @@ def network_of(cidr: object) -> Network:
     try:
         return ip_network(cidr)
     except ValueError as error:
-        raise EgressRefused(f"{cidr!r} is not a range such as 203.0.113.0/24.") from error
+        raise EgressRefused(
+            f"{cidr!r} is not a range such as 203.0.113.0/24."
+        ) from error
 
 
 def _listed(value: object) -> list[Any]:
@@ -168,37 +201,62 @@ def _check_range(name: str, cidr: str, *, inside: bool) -> None:
         raise EgressRefused(f"{cidr} is not inside: leave inside out.")
     if inside and network.max_prefixlen - network.prefixlen > ENDPOINT_BITS:
         smallest = network.max_prefixlen - ENDPOINT_BITS
-        raise EgressRefused(f"{cidr} is a network, not an endpoint: use /{smallest} or smaller.")
+        raise EgressRefused(
+            f"{cidr} is a network, not an endpoint: use /{smallest} or smaller."
+        )
 
 
 def _check_host(host: object) -> None:
-    if not isinstance(host, str) or not HOST.fullmatch(host) or "**" in host or host.count("*") > 1:
-        raise EgressRefused(f"{host!r} is not a DNS name such as huggingface.co or *.huggingface.co.")
+    if (
+        not isinstance(host, str)
+        or not HOST.fullmatch(host)
+        or "**" in host
+        or host.count("*") > 1
+    ):
+        raise EgressRefused(
+            f"{host!r} is not a DNS name such as huggingface.co or *.huggingface.co."
+        )
     first, *rest = host.split(".")
     if not re.search("[a-z]", rest[-1]):
         raise EgressRefused(f"{host} is an address: name it as a range (cidrs).")
     if rest[-1] in INNER:
-        raise EgressRefused(f"{host} is inside of a cluster: services there are shared by their labels.")
+        raise EgressRefused(
+            f"{host} is inside of a cluster: services there are shared by their labels."
+        )
     if "*" in first and len(rest) < 2:
-        raise EgressRefused(f"{host} is too wide: behind the * stand a domain and its top level at least.")
+        raise EgressRefused(
+            f"{host} is too wide: behind the * stand a domain and its top level at least."
+        )
     if any(fnmatchcase(closed, host) for closed in CLOSED_NAMES):
         raise EgressRefused(f"{host} is never opened: it hands out what a node may do.")
     if any(host == one or host.endswith(f".{one}") for one in ANYBODYS):
-        raise EgressRefused(f"{host} is never opened: everybody chooses the addresses that such names have.")
+        raise EgressRefused(
+            f"{host} is never opened: everybody chooses the addresses that such names have."
+        )
 
 
 def _contains(outer: Network, inner: Network) -> bool:
     if isinstance(outer, IPv4Network) and isinstance(inner, IPv4Network):
         return inner.subnet_of(outer)
-    return isinstance(outer, IPv6Network) and isinstance(inner, IPv6Network) and inner.subnet_of(outer)
+    return (
+        isinstance(outer, IPv6Network)
+        and isinstance(inner, IPv6Network)
+        and inner.subnet_of(outer)
+    )
 
 
 def _block(network: Network) -> dict[str, Any]:
-    closed = [str(one) for one in (*PRIVATE, *CLOSED) if _contains(network, one) and one != network]
+    closed = [
+        str(one)
+        for one in (*PRIVATE, *CLOSED)
+        if _contains(network, one) and one != network
+    ]
     # One that lies in another that is left out need not be named.
     rest = [
         text
         for text in closed
-        if not any(_contains(network_of(o), network_of(text)) for o in closed if o != text)
+        if not any(
+            _contains(network_of(o), network_of(text)) for o in closed if o != text
+        )
     ]
     return {"cidr": str(network), **({"except": sorted(rest)} if rest else {})}

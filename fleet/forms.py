@@ -40,7 +40,9 @@ NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
 class LabelsField(forms.CharField):
     """A JSON document in a text field, shown indented."""
 
-    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "font-mono"})
+    widget = forms.Textarea(
+        attrs={"rows": 3, "spellcheck": "false", "class": "font-mono"}
+    )
 
     def prepare_value(self, value: Any) -> Any:
         """The document as text."""
@@ -53,24 +55,59 @@ class LabelsField(forms.CharField):
         try:
             return json.loads(value or "null")
         except ValueError as error:
-            raise forms.ValidationError(f"This is not JSON: {error}.", code="not_json") from error
+            raise forms.ValidationError(
+                f"This is not JSON: {error}.", code="not_json"
+            ) from error
 
 
 # Fields of several lines.
-LONG = frozenset({"shared_services", "egress", "certificate_authority", "run_variables"})
+LONG = frozenset(
+    {"shared_services", "egress", "certificate_authority", "run_variables"}
+)
 SECTIONS = (
-    ("What it is", ("name", "title", "region", "purpose", "queueing", "dedicated_to", "enabled")),
+    (
+        "What it is",
+        ("name", "title", "region", "purpose", "queueing", "dedicated_to", "enabled"),
+    ),
     (
         "How the portal reaches it",
-        ("kubeconfig", "context", "azure_id", "writes_per_second", "most_at_once", "on_drift"),
+        (
+            "kubeconfig",
+            "context",
+            "azure_id",
+            "writes_per_second",
+            "most_at_once",
+            "on_drift",
+        ),
     ),
-    ("How changes are delivered", ("delivery", "git_url", "git_branch", "git_way", "git_credentials")),
+    (
+        "How changes are delivered",
+        ("delivery", "git_url", "git_branch", "git_way", "git_credentials"),
+    ),
     (
         "What teams get",
-        ("cohort", "borrow_percent", "storage_class", "dashboards", "prometheus", "run_variables"),
+        (
+            "cohort",
+            "borrow_percent",
+            "storage_class",
+            "dashboards",
+            "prometheus",
+            "run_variables",
+        ),
     ),
-    ("How teams sign in", ("api_server", "kubelogin_server_id", "dashboards_url", "certificate_authority")),
-    ("What pods may reach", ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress")),
+    (
+        "How teams sign in",
+        (
+            "api_server",
+            "kubelogin_server_id",
+            "dashboards_url",
+            "certificate_authority",
+        ),
+    ),
+    (
+        "What pods may reach",
+        ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress"),
+    ),
 )
 
 
@@ -147,7 +184,11 @@ class ClusterForm(_ClusterForm):
         field_classes = dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
         )
-        widgets = {"certificate_authority": forms.Textarea(attrs={"rows": 5, "spellcheck": "false"})}
+        widgets = {
+            "certificate_authority": forms.Textarea(
+                attrs={"rows": 5, "spellcheck": "false"}
+            )
+        }
         labels = {
             "certificate_authority": "Its certificate authority",
             "kubeconfig": "Kubeconfig file",
@@ -220,7 +261,11 @@ class ClusterForm(_ClusterForm):
         return [
             Section(
                 title=title,
-                fields=[self[name] for name in names if name in self.fields and name not in LONG],
+                fields=[
+                    self[name]
+                    for name in names
+                    if name in self.fields and name not in LONG
+                ],
                 long=[self[name] for name in names if name in LONG],
             )
             for title, names in SECTIONS
@@ -233,13 +278,22 @@ class ClusterForm(_ClusterForm):
             for name, value in self.cleaned_data.items()
             if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
         }
-        if values.get("queueing") == Cluster.Queueing.VOLCANO and "borrow_percent" not in self.changed_data:
+        if (
+            values.get("queueing") == Cluster.Queueing.VOLCANO
+            and "borrow_percent" not in self.changed_data
+        ):
             # Nobody has said it: what stood in the field is what clusters with Kueue begin with.
             values.pop("borrow_percent", None)
-        lists: dict[str, Any] = {name: values.get(name) or [] for name in ("shared_services", "egress")}
+        lists: dict[str, Any] = {
+            name: values.get(name) or [] for name in ("shared_services", "egress")
+        }
         lists["run_variables"] = values.get("run_variables") or {}
-        if values.get("certificate_authority"):  # a text of several lines comes with those of the web
-            lists["certificate_authority"] = values["certificate_authority"].replace("\r\n", "\n")
+        if values.get(
+            "certificate_authority"
+        ):  # a text of several lines comes with those of the web
+            lists["certificate_authority"] = values["certificate_authority"].replace(
+                "\r\n", "\n"
+            )
         return values | lists
 
     def _post_clean(self) -> None:
@@ -262,7 +316,9 @@ class FlavorForm(_FlavorForm):
         initial=WHOLE_GPU,
         help_text="nvidia.com/gpu, or a MIG profile such as nvidia.com/mig-1g.10gb.",
     )
-    node_labels = LabelsField(label="Labels of its nodes", help_text='Such as {"accelerator": "nvidia-a100"}')
+    node_labels = LabelsField(
+        label="Labels of its nodes", help_text='Such as {"accelerator": "nvidia-a100"}'
+    )
     node_taints = LabelsField(
         label="Taints of its nodes",
         required=False,
@@ -351,7 +407,11 @@ class FlavorForm(_FlavorForm):
 
     def values(self) -> dict[str, Any]:
         """What the action takes; no taints is an empty list, and GPUs are whole ones unless told otherwise."""
-        values = {name: value for name, value in self.cleaned_data.items() if name in FLAVOR_FIELDS}
+        values = {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name in FLAVOR_FIELDS
+        }
         resource = values.get("resource") or WHOLE_GPU
         numbers = {name: values[name] or 0 for name in MAY_BE_EMPTY if name in values}
         if values.get("capacity_type") != Flavor.Capacity.SPOT:
@@ -360,7 +420,11 @@ class FlavorForm(_FlavorForm):
         if self.instance.follows_list and values.get("follows_list"):
             # The list may have moved since the form was shown.
             values.pop("price_per_gpu_hour", None)
-        return values | numbers | {"node_taints": values.get("node_taints") or [], "resource": resource}
+        return (
+            values
+            | numbers
+            | {"node_taints": values.get("node_taints") or [], "resource": resource}
+        )
 
     def _post_clean(self) -> None:
         """Leave the row alone: the action fills and checks it, under its lock."""

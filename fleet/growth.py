@@ -17,5 +17,7 @@ def free(number: int, *, ready: int, cordoned: int) -> str:
     if ready < number:
         return f"{number} can be had, {ready} ready now"
     return (
-        f"0 free now, {cordoned} cordoned or not ready" if cordoned and not number else f"{number} free now"
+        f"0 free now, {cordoned} cordoned or not ready"
+        if cordoned and not number
+        else f"{number} free now"
     )

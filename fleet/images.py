@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 IMAGE = re.compile(
-    r"[a-z0-9][a-z0-9./_-]*(?::\d+/[a-z0-9./_-]+)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?", re.ASCII
+    r"[a-z0-9][a-z0-9./_-]*(?::\d+/[a-z0-9./_-]+)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?",
+    re.ASCII,
 )
 
 

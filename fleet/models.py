@@ -45,12 +45,17 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
     def counted(self) -> "ClusterQuerySet":
         """Each with how many tenancies it has, of how many teams, not as wanted, and how many objects drifted."""
         here = ~Q(tenancies__stage="gone") & Q(tenancies__isnull=False)
-        settled = Q(tenancies__is_true=True, tenancies__observed_generation=F("tenancies__generation"))
+        settled = Q(
+            tenancies__is_true=True,
+            tenancies__observed_generation=F("tenancies__generation"),
+        )
         drifted = Q(tenancies__drifts__state="open")
         return self.annotate(
             tenancies_here=Count("tenancies", filter=here, distinct=True),
             teams_here=Count("tenancies__team", filter=here, distinct=True),
-            tenancies_not_true=Count("tenancies", filter=here & ~settled, distinct=True),
+            tenancies_not_true=Count(
+                "tenancies", filter=here & ~settled, distinct=True
+            ),
             drifted=Count("tenancies__drifts", filter=drifted, distinct=True),
         )
 
@@ -88,10 +93,15 @@ class Cluster(Row):
     title = models.CharField(max_length=80)
     region = models.CharField(max_length=40)
     purpose = models.CharField(max_length=20, choices=Purpose.choices)
-    delivery = models.CharField(max_length=10, choices=Delivery.choices, default=Delivery.APPLY)
+    delivery = models.CharField(
+        max_length=10, choices=Delivery.choices, default=Delivery.APPLY
+    )
     # Whose queues its jobs wait in: chosen when it is registered, and fixed.
     queueing = models.CharField(
-        max_length=10, choices=Queueing.choices, default=Queueing.KUEUE, db_default="kueue"
+        max_length=10,
+        choices=Queueing.choices,
+        default=Queueing.KUEUE,
+        db_default="kueue",
     )
     kubeconfig = models.CharField(max_length=200, blank=True)
     context = models.CharField(max_length=100, blank=True)
@@ -99,8 +109,12 @@ class Cluster(Row):
     borrow_percent = models.PositiveSmallIntegerField(default=0)
     storage_class = models.CharField(max_length=60, blank=True)
     enabled = models.BooleanField(default=True)
-    dedicated_to = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="own_clusters")
-    jupyterhub_namespace = models.CharField(max_length=63, blank=True, default="", db_default="")
+    dedicated_to = models.ForeignKey(
+        Team, models.PROTECT, null=True, blank=True, related_name="own_clusters"
+    )
+    jupyterhub_namespace = models.CharField(
+        max_length=63, blank=True, default="", db_default=""
+    )
     # [{"name": …, "namespace": …, "labels": {…}, "port": …}]: what every team's pods may call.
     shared_services = models.JSONField(default=list, blank=True, db_default=[])
     # [{"name": …, "cidrs": […] or "names": […], "ports": […], "inside": …}]: where every team's pods may go outside.
@@ -120,7 +134,9 @@ class Cluster(Row):
     kubelogin_server_id = models.CharField(
         max_length=36, blank=True, default=AKS_SERVER, db_default=AKS_SERVER
     )
-    dashboards_url = models.CharField(max_length=300, blank=True, default="", db_default="")
+    dashboards_url = models.CharField(
+        max_length=300, blank=True, default="", db_default=""
+    )
     # As namespace/service:port, inside the cluster: how busy GPUs are. Empty: nobody measures it.
     prometheus = models.CharField(max_length=140, blank=True, default="", db_default="")
 
@@ -128,36 +144,54 @@ class Cluster(Row):
     azure_id = models.CharField(max_length=300, blank=True, default="", db_default="")
 
     on_drift = models.CharField(
-        max_length=10, choices=OnDrift.choices, default=OnDrift.REPAIR, db_default="repair"
+        max_length=10,
+        choices=OnDrift.choices,
+        default=OnDrift.REPAIR,
+        db_default="repair",
     )
     writes_per_second = models.PositiveSmallIntegerField(default=20, db_default=20)
     most_at_once = models.PositiveSmallIntegerField(default=4, db_default=4)
     # Set when so much would change at once that a person must look first; nothing is repaired while it is.
     braked_at = models.DateTimeField(null=True)
-    brake_reason = models.CharField(max_length=300, blank=True, default="", db_default="")
+    brake_reason = models.CharField(
+        max_length=300, blank=True, default="", db_default=""
+    )
 
     git_url = models.CharField(max_length=300, blank=True, default="", db_default="")
     git_branch = models.CharField(max_length=100, default="main", db_default="main")
     git_way = models.CharField(
-        max_length=12, choices=GitWay.choices, default=GitWay.DIRECT, db_default="direct"
+        max_length=12,
+        choices=GitWay.choices,
+        default=GitWay.DIRECT,
+        db_default="direct",
     )
-    git_credentials = models.CharField(max_length=200, blank=True, default="", db_default="")
+    git_credentials = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
 
     reachable = models.BooleanField(null=True)
     message = models.CharField(max_length=600, blank=True)
     version = models.CharField(max_length=40, blank=True)
-    kueue_version = models.CharField(max_length=40, blank=True, default="", db_default="")
-    volcano_version = models.CharField(max_length=40, blank=True, default="", db_default="")
+    kueue_version = models.CharField(
+        max_length=40, blank=True, default="", db_default=""
+    )
+    volcano_version = models.CharField(
+        max_length=40, blank=True, default="", db_default=""
+    )
     last_contact_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
 
     # The uid of the namespace kube-system: which API server this is. `identity_found` is that of another one to which
     # the kubeconfig leads now, until a lead accepts it or mends the file.
     identity = models.CharField(max_length=64, blank=True, default="", db_default="")
-    identity_found = models.CharField(max_length=64, blank=True, default="", db_default="")
+    identity_found = models.CharField(
+        max_length=64, blank=True, default="", db_default=""
+    )
     # How many nodes were listed that no autoscaler may take away, and why a shorter list is not believed yet.
     nodes_seen = models.PositiveIntegerField(default=0, db_default=0)
-    capacity_doubt = models.CharField(max_length=300, blank=True, default="", db_default="")
+    capacity_doubt = models.CharField(
+        max_length=300, blank=True, default="", db_default=""
+    )
     doubted_looks = models.PositiveSmallIntegerField(default=0, db_default=0)
     # [{"part": …, "state": "good" | "bad" | "waiting", "words": …}]: what was seen of each part at the last look.
     parts = models.JSONField(default=list, blank=True, db_default=[])
@@ -168,10 +202,14 @@ class Cluster(Row):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["identity"], condition=~Q(identity=""), name="an_api_server_is_registered_once"
+                fields=["identity"],
+                condition=~Q(identity=""),
+                name="an_api_server_is_registered_once",
             ),
             models.UniqueConstraint(
-                Lower("azure_id"), condition=~Q(azure_id=""), name="an_aks_cluster_is_registered_once"
+                Lower("azure_id"),
+                condition=~Q(azure_id=""),
+                name="an_aks_cluster_is_registered_once",
             ),
             models.CheckConstraint(
                 condition=Q(capacity_doubt="", doubted_looks=0)
@@ -183,11 +221,15 @@ class Cluster(Row):
                 name="a_cluster_with_volcano_is_written_to_directly",
             ),
             models.CheckConstraint(
-                condition=Q(queueing="kueue") | Q(borrow_percent=0), name="nothing_is_borrowed_with_volcano"
+                condition=Q(queueing="kueue") | Q(borrow_percent=0),
+                name="nothing_is_borrowed_with_volcano",
             ),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="a_cluster_name_is_a_dns_label"),
             models.CheckConstraint(
-                condition=Q(borrow_percent__lte=100), name="borrowing_is_at_most_as_much_again"
+                condition=Q(name__regex=SLUG), name="a_cluster_name_is_a_dns_label"
+            ),
+            models.CheckConstraint(
+                condition=Q(borrow_percent__lte=100),
+                name="borrowing_is_at_most_as_much_again",
             ),
             models.CheckConstraint(
                 condition=Q(braked_at=None, brake_reason="")
@@ -195,7 +237,8 @@ class Cluster(Row):
                 name="repairs_stop_for_a_reason",
             ),
             models.CheckConstraint(
-                condition=Q(writes_per_second__gte=1, most_at_once__gte=1), name="a_cluster_may_be_written_to"
+                condition=Q(writes_per_second__gte=1, most_at_once__gte=1),
+                name="a_cluster_may_be_written_to",
             ),
         ]
 
@@ -210,7 +253,9 @@ class Cluster(Row):
     @property
     def takes_names(self) -> bool:
         """Whether its ways out may be DNS names."""
-        return self.may_have_policies_by_name and self.outside_by_name != self.ByName.NONE
+        return (
+            self.may_have_policies_by_name and self.outside_by_name != self.ByName.NONE
+        )
 
     @property
     def is_written_to(self) -> bool:
@@ -247,7 +292,10 @@ class Cluster(Row):
     @property
     def has_answered(self) -> bool:
         """Whether its API server answered at the last look, whatever came of the rest of it."""
-        return any(part["part"] == "API server" and part["state"] == "good" for part in self.parts)
+        return any(
+            part["part"] == "API server" and part["state"] == "good"
+            for part in self.parts
+        )
 
 
 def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
@@ -265,7 +313,9 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
 
     def offered_to(self, team: Team | None) -> "FlavorQuerySet":
         """What this team may ask for now; None is a team that is not there yet."""
-        return self.offered().filter(_for(team, "dedicated_to"), _for(team, "cluster__dedicated_to"))
+        return self.offered().filter(
+            _for(team, "dedicated_to"), _for(team, "cluster__dedicated_to")
+        )
 
 
 class Flavor(Row):
@@ -286,7 +336,9 @@ class Flavor(Row):
     product = models.CharField(max_length=40)
     memory_gb = models.PositiveIntegerField()
     gpus_per_node = models.PositiveSmallIntegerField()
-    capacity_type = models.CharField(max_length=12, choices=Capacity.choices, default=Capacity.ON_DEMAND)
+    capacity_type = models.CharField(
+        max_length=12, choices=Capacity.choices, default=Capacity.ON_DEMAND
+    )
     price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
     # Whether the price goes with Azure's list, whether it is that of the list by now, and of which day it is: on which
     # it was read in the list, or else when people set it; None is not known.
@@ -313,31 +365,48 @@ class Flavor(Row):
     # grow (None is not known), and which of them it is that lets it grow no further.
     node_pool = models.CharField(max_length=12, blank=True, default="", db_default="")
     azure_nodes = models.PositiveSmallIntegerField(null=True)
-    azure_limit = models.CharField(max_length=120, blank=True, default="", db_default="")
+    azure_limit = models.CharField(
+        max_length=120, blank=True, default="", db_default=""
+    )
     allocated = models.IntegerField(default=0)
     is_offered = models.BooleanField(default=True)
     # As nodes count them: MIG profiles of mixed nodes have names of their own, such as nvidia.com/mig-1g.10gb.
-    resource = models.CharField(max_length=60, default="nvidia.com/gpu", db_default="nvidia.com/gpu")
-    dedicated_to = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="own_flavors")
+    resource = models.CharField(
+        max_length=60, default="nvidia.com/gpu", db_default="nvidia.com/gpu"
+    )
+    dedicated_to = models.ForeignKey(
+        Team, models.PROTECT, null=True, blank=True, related_name="own_flavors"
+    )
 
     objects = FlavorQuerySet.as_manager()
 
     class Meta:
         ordering = ["cluster__name", "price_per_gpu_hour", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "name"], name="a_flavor_is_on_a_cluster_once"),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="a_flavor_name_is_a_dns_label"),
-            models.CheckConstraint(condition=Q(allocated__gte=0), name="allocated_gpus_are_not_negative"),
-            models.CheckConstraint(
-                condition=Q(price_per_gpu_hour__gt=Decimal(0)), name="a_gpu_hour_has_a_price"
+            models.UniqueConstraint(
+                fields=["cluster", "name"], name="a_flavor_is_on_a_cluster_once"
             ),
             models.CheckConstraint(
-                condition=Q(is_list_price=False) | Q(follows_list=True, priced_at__isnull=False),
+                condition=Q(name__regex=SLUG), name="a_flavor_name_is_a_dns_label"
+            ),
+            models.CheckConstraint(
+                condition=Q(allocated__gte=0), name="allocated_gpus_are_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(price_per_gpu_hour__gt=Decimal(0)),
+                name="a_gpu_hour_has_a_price",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_list_price=False)
+                | Q(follows_list=True, priced_at__isnull=False),
                 name="a_list_price_is_followed_and_of_a_day",
             ),
-            models.CheckConstraint(condition=Q(gpus_per_node__gte=1), name="a_node_has_a_gpu"),
             models.CheckConstraint(
-                condition=Q(min_nodes__lte=F("max_nodes")), name="a_pool_is_not_smaller_than_its_minimum"
+                condition=Q(gpus_per_node__gte=1), name="a_node_has_a_gpu"
+            ),
+            models.CheckConstraint(
+                condition=Q(min_nodes__lte=F("max_nodes")),
+                name="a_pool_is_not_smaller_than_its_minimum",
             ),
         ]
 
@@ -390,7 +459,9 @@ class Flavor(Row):
 
     def obtainable_with(self, azure_nodes: int | None) -> int:
         """The same if Azure let the pool grow to so many nodes; None for not known."""
-        nodes = self.max_nodes if azure_nodes is None else min(self.max_nodes, azure_nodes)
+        nodes = (
+            self.max_nodes if azure_nodes is None else min(self.max_nodes, azure_nodes)
+        )
         return max(self.gpus_ready, nodes * self.gpus_per_node - self.gpus_cordoned)
 
     @property
@@ -407,7 +478,9 @@ class Flavor(Row):
     def grows(self) -> str:
         """How far the pool grows and how long that takes, in words: "grows to 8, usually within 6 minutes"."""
         stopped_by = self.azure_limit if self.is_kept_small else ""
-        return growth.grows(self.gpus_total + self.gpus_cordoned, self.growing_minutes, stopped_by)
+        return growth.grows(
+            self.gpus_total + self.gpus_cordoned, self.growing_minutes, stopped_by
+        )
 
     @property
     def free(self) -> int:
@@ -417,19 +490,25 @@ class Flavor(Row):
     @property
     def free_and_ready(self) -> int:
         """Those of the free GPUs whose nodes stand already; the pool grows for the others."""
-        return min(self.free, max(0, self.gpus_ready - self.allocated)) if self.can_grow_to else self.free
+        return (
+            min(self.free, max(0, self.gpus_ready - self.allocated))
+            if self.can_grow_to
+            else self.free
+        )
 
     @property
     def free_words(self) -> str:
         """What is free of it, as people read it beside its name."""
-        return growth.free(self.free, ready=self.free_and_ready, cordoned=self.gpus_cordoned)
+        return growth.free(
+            self.free, ready=self.free_and_ready, cordoned=self.gpus_cordoned
+        )
 
     def take(self, gpus: int) -> bool:
         """Move `gpus` from free to allocated by conditional update; False, and nothing moved, when too few are free."""
         return bool(
-            Flavor.objects.filter(pk=self.pk, gpus_total__gte=F("allocated") + gpus).update(
-                allocated=F("allocated") + gpus
-            )
+            Flavor.objects.filter(
+                pk=self.pk, gpus_total__gte=F("allocated") + gpus
+            ).update(allocated=F("allocated") + gpus)
         )
 
     def put_back(self, gpus: int) -> None:

@@ -11,7 +11,9 @@ DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 # As Kubernetes names cohorts and storage classes; both become names in its addresses.
 OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,58}[a-z0-9])?")
 # A Service of a cluster with its port: monitoring/prometheus-operated:9090.
-SERVICE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z]([-a-z0-9]{0,61}[a-z0-9])?:[0-9]{1,5}")
+SERVICE = re.compile(
+    r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z]([-a-z0-9]{0,61}[a-z0-9])?:[0-9]{1,5}"
+)
 # As nodes count GPUs: whole ones, or the MIG profiles of mixed nodes.
 RESOURCE = re.compile(r"nvidia\.com/(gpu|mig-[1-9]g\.[1-9][0-9]{0,2}gb(\.me)?)")
 WHOLE_GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
@@ -43,7 +45,9 @@ def flavor_key(cluster: str, name: str) -> str:
 
 def fits(pattern: re.Pattern[str], text: object, *, longest: int = 63) -> bool:
     """Whether something is a text of this form."""
-    return isinstance(text, str) and len(text) <= longest and bool(pattern.fullmatch(text))
+    return (
+        isinstance(text, str) and len(text) <= longest and bool(pattern.fullmatch(text))
+    )
 
 
 def is_shared_space(text: object) -> bool:

@@ -74,9 +74,16 @@ def card(cluster: Cluster) -> Card:
 
 def counts(cluster: Cluster) -> list[Note]:
     """What stands there in a few words, each with the tone of what it means; `cluster` comes counted."""
-    here, wrong = (getattr(cluster, name) for name in ("teams_here", "tenancies_not_true"))
+    here, wrong = (
+        getattr(cluster, name) for name in ("teams_here", "tenancies_not_true")
+    )
     found: list[Note] = [
-        {"tone": "", "text": f"{here} team{'' if here == 1 else 's'} here" if here else "No team is here yet"}
+        {
+            "tone": "",
+            "text": f"{here} team{'' if here == 1 else 's'} here"
+            if here
+            else "No team is here yet",
+        }
     ]
     if wrong:
         found.append({"tone": "moving", "text": f"{wrong} not as wanted"})
@@ -85,9 +92,13 @@ def counts(cluster: Cluster) -> list[Note]:
 
 def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, or takes no teams."""
-    if cluster.reachable is False and any(name in cluster.message.partition(":")[0] for name in QUEUES):
+    if cluster.reachable is False and any(
+        name in cluster.message.partition(":")[0] for name in QUEUES
+    ):
         return "bad", "Cannot be used"
-    if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
+    if cluster.reachable is False and any(
+        word in cluster.message.casefold() for word in REFUSALS
+    ):
         return "bad", "Refuses us"
     if cluster.reachable is False and cluster.has_answered:
         return "bad", "Cannot be written to"
@@ -111,7 +122,9 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capac
     notes = [f"${price(flavor)} per GPU-hour"]
     notes += [_ready(flavor)] if flavor.can_grow_to else []
     notes += [_held_beyond(flavor, over)] if over > 0 else []
-    notes += [f"{busy:.0f} % of what is held was busy today"] if busy is not None else []
+    notes += (
+        [f"{busy:.0f} % of what is held was busy today"] if busy is not None else []
+    )
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]
@@ -149,7 +162,9 @@ def _known_from(flavor: Flavor) -> str:
     if flavor.gpus_seen_at is not None:
         return "counted when the portal still saw the nodes"
     return (
-        "told by platform leads, not counted" if flavor.gpus_total else "nobody has told how many there are"
+        "told by platform leads, not counted"
+        if flavor.gpus_total
+        else "nobody has told how many there are"
     )
 
 

@@ -63,7 +63,11 @@ def check_resource(flavor: Flavor) -> None:
     """Refuse a second kind of GPU of one resource where the queues are Volcano's, which count by resource alone."""
     if not flavor.cluster.has_volcano:
         return
-    other = flavor.cluster.flavors.exclude(pk=flavor.pk).filter(resource=flavor.resource).first()
+    other = (
+        flavor.cluster.flavors.exclude(pk=flavor.pk)
+        .filter(resource=flavor.resource)
+        .first()
+    )
     if other is not None:
         raise Conflict(
             f"Volcano’s queues count {flavor.resource} and cannot tell {other.name} from another kind of it. On a "

@@ -19,7 +19,9 @@ def check_repository(cluster: Cluster) -> None:
         _check_address(cluster)
     if not is_branch(cluster.git_branch):
         raise BadInput(
-            "Give the plain name of a branch, such as main.", code="bad_branch", field="git_branch"
+            "Give the plain name of a branch, such as main.",
+            code="bad_branch",
+            field="git_branch",
         )
     if cluster.git_credentials:
         _check_credentials(cluster.git_credentials)
@@ -38,7 +40,9 @@ def _check_address(cluster: Cluster) -> None:
         )
     if place.scheme == "ssh" and not cluster.git_credentials:
         raise BadInput(
-            "An ssh address needs a key: name its file.", code="no_credentials", field="git_credentials"
+            "An ssh address needs a key: name its file.",
+            code="no_credentials",
+            field="git_credentials",
         )
     if cluster.git_way != Cluster.GitWay.PULL_REQUEST:
         return
@@ -50,12 +54,18 @@ def _check_address(cluster: Cluster) -> None:
         )
     if not cluster.git_credentials:
         raise BadInput(
-            "Pull requests need a token: name its file.", code="no_credentials", field="git_credentials"
+            "Pull requests need a token: name its file.",
+            code="no_credentials",
+            field="git_credentials",
         )
 
 
 def _check_credentials(name: str) -> None:
-    plain = Path(name).name == name and not name.startswith((".", "-")) and name.isprintable()
+    plain = (
+        Path(name).name == name
+        and not name.startswith((".", "-"))
+        and name.isprintable()
+    )
     if not plain or not (Path(settings.ENV.git_credentials_dir) / name).is_file():
         raise BadInput(
             "Give the name of a file in the portal's folder for Git credentials, without a path.",
@@ -67,7 +77,11 @@ def _check_credentials(name: str) -> None:
 def _leads_inside(place: Place) -> bool:
     """Whether the host is an inner address by itself; what a name leads to is looked up when it is called."""
     allowed = settings.ENV.git_hosts_allowed
-    if not place.host or place.host in allowed or f"{place.host}:{place.port}" in allowed:
+    if (
+        not place.host
+        or place.host in allowed
+        or f"{place.host}:{place.port}" in allowed
+    ):
         return False
     if f".{place.host}".endswith(".localhost"):
         return True

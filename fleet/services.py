@@ -26,15 +26,25 @@ class SharedService:
 
     def __post_init__(self) -> None:
         if not fits(DNS_LABEL, self.name):
-            raise ServiceRefused(f"{self.name!r} cannot be a service's name: small letters, digits, hyphens.")
+            raise ServiceRefused(
+                f"{self.name!r} cannot be a service's name: small letters, digits, hyphens."
+            )
         if not is_shared_space(self.namespace):
-            raise ServiceRefused(f"{self.namespace!r} is not a namespace whose services teams can share.")
+            raise ServiceRefused(
+                f"{self.namespace!r} is not a namespace whose services teams can share."
+            )
         if type(self.port) is not int or not 1 <= self.port <= 65_535:
             raise ServiceRefused(f"{self.port!r} is not a port.")
-        if not 1 <= len(self.labels) <= MOST_LABELS or len(dict(self.labels)) != len(self.labels):
-            raise ServiceRefused(f"{self.name} needs one to {MOST_LABELS} labels that its pods carry.")
+        if not 1 <= len(self.labels) <= MOST_LABELS or len(dict(self.labels)) != len(
+            self.labels
+        ):
+            raise ServiceRefused(
+                f"{self.name} needs one to {MOST_LABELS} labels that its pods carry."
+            )
         for key, value in self.labels:
-            if not (fits(LABEL_KEY, key, longest=317) and fits(LABEL_VALUE, value) and value):
+            if not (
+                fits(LABEL_KEY, key, longest=317) and fits(LABEL_VALUE, value) and value
+            ):
                 raise ServiceRefused(f"{key!r}: {value!r} is not a label of a pod.")
 
     @classmethod
@@ -57,7 +67,14 @@ def services_from(stored: object) -> tuple[SharedService, ...]:
     """Shared services as they are stored, by name, each once; raises ServiceRefused."""
     if not isinstance(stored, Iterable) or isinstance(stored, str | Mapping):
         raise ServiceRefused("Services are a list.")
-    found = tuple(sorted(map(SharedService.from_json, stored), key=lambda service: service.name))
-    if len({service.name for service in found}) != len(found) or len(found) > MOST_SERVICES:
-        raise ServiceRefused(f"Teams share up to {MOST_SERVICES} services, each named once.")
+    found = tuple(
+        sorted(map(SharedService.from_json, stored), key=lambda service: service.name)
+    )
+    if (
+        len({service.name for service in found}) != len(found)
+        or len(found) > MOST_SERVICES
+    ):
+        raise ServiceRefused(
+            f"Teams share up to {MOST_SERVICES} services, each named once."
+        )
     return found

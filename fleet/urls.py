@@ -8,8 +8,20 @@ urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
     path("clusters/new", views.cluster_new, name="cluster-new"),
     path("clusters/<slug:name>/edit", views.cluster_edit, name="cluster-edit"),
-    path("clusters/<slug:name>/accept-identity", views.accept_identity, name="accept-identity"),
-    path("clusters/<slug:name>/accept-capacity", views.accept_capacity, name="accept-capacity"),
+    path(
+        "clusters/<slug:name>/accept-identity",
+        views.accept_identity,
+        name="accept-identity",
+    ),
+    path(
+        "clusters/<slug:name>/accept-capacity",
+        views.accept_capacity,
+        name="accept-capacity",
+    ),
     path("clusters/<slug:name>/flavors/new", views.flavor_new, name="flavor-new"),
-    path("clusters/<slug:name>/flavors/<slug:flavor>", views.flavor_edit, name="flavor-edit"),
+    path(
+        "clusters/<slug:name>/flavors/<slug:flavor>",
+        views.flavor_edit,
+        name="flavor-edit",
+    ),
 ]

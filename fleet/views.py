@@ -6,7 +6,11 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.models import User
@@ -26,7 +30,9 @@ def clusters(request: HttpRequest) -> HttpResponse:
     rows = Cluster.objects.counted().prefetch_related("flavors")
     may_manage = visitor(request).may(Permission.MANAGE_CLUSTERS)
     return render(
-        request, "fleet/clusters.html", {"cards": [card(c) for c in rows], "may_manage": may_manage}
+        request,
+        "fleet/clusters.html",
+        {"cards": [card(c) for c in rows], "may_manage": may_manage},
     )
 
 
@@ -36,7 +42,9 @@ def cluster_new(request: HttpRequest) -> HttpResponse:
     user, form = _lead(request), ClusterForm(sent(request))
 
     def act() -> Cluster:
-        return actions.add_cluster(name=form.cleaned_data["name"], values=form.values(), by=user)
+        return actions.add_cluster(
+            name=form.cleaned_data["name"], values=form.values(), by=user
+        )
 
     return _answer(request, form, act, title="Add a cluster", button="Add the cluster")
 
@@ -51,7 +59,12 @@ def cluster_edit(request: HttpRequest, name: str) -> HttpResponse:
         return actions.change_cluster(cluster.pk, values=form.values(), by=user)
 
     return _answer(
-        request, form, act, title=f"Change {cluster.title}", button="Save the cluster", cluster=cluster
+        request,
+        form,
+        act,
+        title=f"Change {cluster.title}",
+        button="Save the cluster",
+        cluster=cluster,
     )
 
 
@@ -60,7 +73,9 @@ def accept_identity(request: HttpRequest, name: str) -> HttpResponse:
     """Have a cluster be the API server that its kubeconfig leads to now."""
     user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
     found = request.POST.get("identity_found", "")
-    return _accept(request, name, lambda: actions.accept_identity(cluster.pk, found=found, by=user))
+    return _accept(
+        request, name, lambda: actions.accept_identity(cluster.pk, found=found, by=user)
+    )
 
 
 @require_POST
@@ -70,13 +85,17 @@ def accept_capacity(request: HttpRequest, name: str) -> HttpResponse:
     return _accept(request, name, lambda: actions.accept_capacity(cluster.pk, by=user))
 
 
-def _accept(request: HttpRequest, name: str, act: Callable[[], Cluster]) -> HttpResponse:
+def _accept(
+    request: HttpRequest, name: str, act: Callable[[], Cluster]
+) -> HttpResponse:
     try:
         act()
     except Refused as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, "Accepted. A worker looks at the cluster within a minute.")
+        messages.success(
+            request, "Accepted. A worker looks at the cluster within a minute."
+        )
     return redirect("cluster", name)
 
 
@@ -91,14 +110,23 @@ def flavor_new(request: HttpRequest, name: str) -> HttpResponse:
             cluster, name=form.cleaned_data["name"], values=form.values(), by=user
         ).cluster
 
-    return _answer(request, form, act, title="Add a kind of GPU", button="Add the kind", cluster=cluster)
+    return _answer(
+        request,
+        form,
+        act,
+        title="Add a kind of GPU",
+        button="Add the kind",
+        cluster=cluster,
+    )
 
 
 @require_http_methods(FORM_METHODS)
 def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
     """Change a kind of GPU."""
     user = _lead(request)
-    row = get_object_or_404(Flavor.objects.select_related("cluster"), cluster__name=name, name=flavor)
+    row = get_object_or_404(
+        Flavor.objects.select_related("cluster"), cluster__name=name, name=flavor
+    )
     form = FlavorForm(sent(request), instance=row, cluster=row.cluster)
 
     def act() -> Cluster:
@@ -133,7 +161,9 @@ def _answer(
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
-            messages.success(request, "Saved. A worker looks at the cluster within a minute.")
+            messages.success(
+                request, "Saved. A worker looks at the cluster within a minute."
+            )
             return redirect("cluster", done.name)
     context = {
         "form": form,
@@ -142,8 +172,14 @@ def _answer(
         "cluster": cluster,
         "flavor": flavor,
     }
-    response = render(request, "fleet/form.html", context, status=status if form.errors else 200)
-    return with_refusal(response, form, detail="The fleet was not changed.") if form.errors else response
+    response = render(
+        request, "fleet/form.html", context, status=status if form.errors else 200
+    )
+    return (
+        with_refusal(response, form, detail="The fleet was not changed.")
+        if form.errors
+        else response
+    )
 
 
 def _lead(request: HttpRequest) -> User:

@@ -14,12 +14,30 @@ urlpatterns = [
     path("capacity/prices/<int:pk>", prices.price, name="price"),
     path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),
     path("capacity/reservations/", reservations.reservations, name="reservations"),
-    path("capacity/reservations/<int:pk>", reservations.reservation, name="reservation"),
-    path("capacity/reservations/<int:pk>/give-back", reservations.give_back, name="reservation-give-back"),
-    path("capacity/reservations/<int:pk>/retry", reservations.retry, name="reservation-retry"),
+    path(
+        "capacity/reservations/<int:pk>", reservations.reservation, name="reservation"
+    ),
+    path(
+        "capacity/reservations/<int:pk>/give-back",
+        reservations.give_back,
+        name="reservation-give-back",
+    ),
+    path(
+        "capacity/reservations/<int:pk>/retry",
+        reservations.retry,
+        name="reservation-retry",
+    ),
     path("capacity/orphans/<int:pk>", reservations.orphan, name="orphan"),
     path("capacity/limits/<int:pk>", limit_page.limit, name="limit"),
-    path("capacity/increases/<int:pk>/withdraw", limit_page.withdraw, name="increase-withdraw"),
-    path("capacity/subscriptions/<slug:pk>/check", capacity.check_subscription, name="subscription-check"),
+    path(
+        "capacity/increases/<int:pk>/withdraw",
+        limit_page.withdraw,
+        name="increase-withdraw",
+    ),
+    path(
+        "capacity/subscriptions/<slug:pk>/check",
+        capacity.check_subscription,
+        name="subscription-check",
+    ),
     path("clusters/<slug:name>/chain", quota_chain.quota_chain, name="quota-chain"),
 ]

@@ -45,13 +45,22 @@ def ask(
         due_at=now + target,
         escalate_at=now + 2 * target,
     )
-    tell_open(task, to=people.at_work(people.holding(Permission.DECIDE_AS_PLATFORM), now=now), now=now)
+    tell_open(
+        task,
+        to=people.at_work(people.holding(Permission.DECIDE_AS_PLATFORM), now=now),
+        now=now,
+    )
     return task
 
 
 @transaction.atomic
 def take(
-    task_id: int, *, to: User | None, by: User, expected_version: int | None = None, now: datetime
+    task_id: int,
+    *,
+    to: User | None,
+    by: User,
+    expected_version: int | None = None,
+    now: datetime,
 ) -> Task:
     """Give a task to somebody (None: to nobody again); raises NoRight, Stale, BadInput, Conflict once it is over.
 
@@ -60,7 +69,9 @@ def take(
     task = _locked(task_id, by=by, expected_version=expected_version)
     if to is not None and not to.may(Permission.DECIDE_AS_PLATFORM):
         raise BadInput(
-            "Platform leads carry tasks out: choose one of them.", code="not_a_platform_lead", field="to"
+            "Platform leads carry tasks out: choose one of them.",
+            code="not_a_platform_lead",
+            field="to",
         )
     task.assignee = to
     task.state = Task.State.TAKEN if to else Task.State.OPEN
@@ -87,16 +98,27 @@ def finish(
     """
     task = _locked(task_id, by=by, expected_version=expected_version)
     if not note.strip():
-        raise BadInput("Say in a sentence what was done, or why it cannot be.", code="required", field="note")
+        raise BadInput(
+            "Say in a sentence what was done, or why it cannot be.",
+            code="required",
+            field="note",
+        )
     task.state = Task.State.FAILED if failed else Task.State.DONE
     task.assignee, task.note, task.done_at = by, note.strip(), now
     tell_requester(task, by=by, now=now)
-    return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, note=task.note)
+    return _save(
+        task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, note=task.note
+    )
 
 
 def drop(task: Task, *, now: datetime) -> None:
     """End a task that nobody has to carry out any more; nothing happens to one that is over."""
-    unfinished = Task.objects.unfinished().select_for_update(no_key=True).filter(pk=task.pk).first()
+    unfinished = (
+        Task.objects.unfinished()
+        .select_for_update(no_key=True)
+        .filter(pk=task.pk)
+        .first()
+    )
     if unfinished is None:
         return
     unfinished.state, unfinished.done_at = Task.State.DROPPED, now
@@ -109,14 +131,20 @@ def _locked(task_id: int, *, by: User, expected_version: int | None) -> Task:
         raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
     task = Task.objects.locked().described().get(pk=task_id)
     if task.is_over:
-        raise Conflict(f"The task is over: {task.get_state_display().lower()}.", code="task_over")
+        raise Conflict(
+            f"The task is over: {task.get_state_display().lower()}.", code="task_over"
+        )
     if expected_version is not None and task.version != expected_version:
-        raise Stale("The task has changed since you looked at it. Look again.", code="stale")
+        raise Stale(
+            "The task has changed since you looked at it. Look again.", code="stale"
+        )
     return task
 
 
 def _save(task: Task, kind: Kind, by: User, **details: Any) -> Task:
     task.version += 1
     task.save()
-    record(kind, actor=by.as_actor(), subject=task.subject, team_id=task.team_id, **details)
+    record(
+        kind, actor=by.as_actor(), subject=task.subject, team_id=task.team_id, **details
+    )
     return task

@@ -44,4 +44,9 @@ class Instructions:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Instructions":
         """What `to_json` made."""
-        return cls(**{**stored, "facts": tuple((label, value) for label, value in stored["facts"])})
+        return cls(
+            **{
+                **stored,
+                "facts": tuple((label, value) for label, value in stored["facts"]),
+            }
+        )

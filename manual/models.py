@@ -47,9 +47,13 @@ class Task(Row):
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="tasks")
     # Who is told what became of it.
-    wanted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    wanted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     # Whose subscription is to be made.
-    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="tasks")
+    tenancy = models.ForeignKey(
+        Tenancy, models.PROTECT, null=True, related_name="tasks"
+    )
     # What it is about, as it was when it was asked for (manual.briefs.Brief).
     title = models.CharField(max_length=300)
     instruction = models.TextField()
@@ -60,7 +64,9 @@ class Task(Row):
 
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.SET_UP)
     state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
-    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="tasks")
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="tasks"
+    )
     note = models.TextField(blank=True, max_length=2000)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
@@ -77,12 +83,15 @@ class Task(Row):
         ordering = ["created_at", "id"]
         indexes = [
             models.Index(
-                fields=["created_at"], condition=Q(state__in=["open", "taken"]), name="task_unfinished"
+                fields=["created_at"],
+                condition=Q(state__in=["open", "taken"]),
+                name="task_unfinished",
             )
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["request_number", "kind"], name="a_request_has_one_task_of_a_kind"
+                fields=["request_number", "kind"],
+                name="a_request_has_one_task_of_a_kind",
             ),
             models.UniqueConstraint(
                 fields=["tenancy"],
@@ -97,7 +106,11 @@ class Task(Row):
             models.CheckConstraint(
                 condition=Q(state="open", assignee=None)
                 | Q(state="taken", assignee__isnull=False)
-                | Q(state__in=["done", "failed"], assignee__isnull=False, done_at__isnull=False)
+                | Q(
+                    state__in=["done", "failed"],
+                    assignee__isnull=False,
+                    done_at__isnull=False,
+                )
                 | Q(state="dropped", done_at__isnull=False),
                 name="a_task_is_somebodys_once_taken",
             ),
@@ -121,7 +134,11 @@ class Task(Row):
     @property
     def subject(self) -> tuple[str, int]:
         """What the audit log and notices say that it is about."""
-        return ("tenancy", self.place.pk) if self.request_number is None else ("request", self.request_number)
+        return (
+            ("tenancy", self.place.pk)
+            if self.request_number is None
+            else ("request", self.request_number)
+        )
 
     @property
     def is_over(self) -> bool:

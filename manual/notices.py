@@ -28,7 +28,9 @@ def tell_open(task: Task, *, to: Iterable[User], now: datetime) -> None:
 
 def tell_late(task: Task, *, to: Iterable[User], now: datetime) -> None:
     """Tell whoever should have carried a task out, and who else is given, that its time is over."""
-    who = f"{task.assignee.name} has taken it" if task.assignee else "Nobody has taken it"
+    who = (
+        f"{task.assignee.name} has taken it" if task.assignee else "Nobody has taken it"
+    )
     message = Message(
         title=f"Late: {_what(task)}",
         sentence=f"{who}, and it is not done yet. {task.wanted_by.name} waits for it.",
@@ -68,7 +70,9 @@ def tell_requester(task: Task, *, by: User, now: datetime) -> None:
         sentence=f"{by.name}: {task.note}{_consequence(task)}",
         facts=(
             ("Team", task.team.name),
-            ("Request", str(task.request_number)) if is_request else ("Place", task.place.cluster.title),
+            ("Request", str(task.request_number))
+            if is_request
+            else ("Place", task.place.cluster.title),
         ),
         action="Open the request" if is_request else "Open the team",
     )
@@ -77,7 +81,14 @@ def tell_requester(task: Task, *, by: User, now: datetime) -> None:
         if is_request
         else reverse("team", args=[task.team.slug])
     )
-    tell(NoticeKind.TASK_DONE, to=[task.wanted_by], subject=task.subject, link=link, message=message, now=now)
+    tell(
+        NoticeKind.TASK_DONE,
+        to=[task.wanted_by],
+        subject=task.subject,
+        link=link,
+        message=message,
+        now=now,
+    )
 
 
 def _end_title(task: Task) -> str:
@@ -101,7 +112,9 @@ def _consequence(task: Task) -> str:
 def _what(task: Task) -> str:
     """ "set up a notebook with 1 × T4 for Vision"."""
     words = f"{task.words[:1].lower()}{task.words[1:]}"
-    return words if task.kind == Task.Kind.SET_APART else f"{words} for {task.team.name}"
+    return (
+        words if task.kind == Task.Kind.SET_APART else f"{words} for {task.team.name}"
+    )
 
 
 def _facts(task: Task, *, now: datetime) -> tuple[tuple[str, str], ...]:
@@ -109,7 +122,9 @@ def _facts(task: Task, *, now: datetime) -> tuple[tuple[str, str], ...]:
     return (*task.lines, *due)
 
 
-def _tell(kind: NoticeKind, task: Task, message: Message, *, to: Iterable[User], now: datetime) -> None:
+def _tell(
+    kind: NoticeKind, task: Task, message: Message, *, to: Iterable[User], now: datetime
+) -> None:
     about, link = ("task", task.pk), reverse("task", args=[task.pk])
     tell(kind, to=to, subject=about, link=link, message=message, now=now)
     tell_channels(kind, subject=about, link=link, message=message, now=now)

@@ -15,8 +15,14 @@ MAX_TASKS_PER_SWEEP = 1_000
 
 def due(now: datetime) -> list[int]:
     """The tasks of which somebody is to be told now that they are late, at most a thousand, oldest first."""
-    late = Q(reminded_at=None, due_at__lte=now) | Q(escalated_at=None, escalate_at__lte=now)
-    return list(Task.objects.unfinished().filter(late).values_list("pk", flat=True)[:MAX_TASKS_PER_SWEEP])
+    late = Q(reminded_at=None, due_at__lte=now) | Q(
+        escalated_at=None, escalate_at__lte=now
+    )
+    return list(
+        Task.objects.unfinished()
+        .filter(late)
+        .values_list("pk", flat=True)[:MAX_TASKS_PER_SWEEP]
+    )
 
 
 @transaction.atomic
@@ -31,7 +37,11 @@ def remind(task_id: int, *, now: datetime) -> bool:
         return False
     leads = people.holding(Permission.DECIDE_AS_PLATFORM)
     is_at_work = task.assignee is not None and not task.assignee.is_out(now)
-    to = [task.assignee] if task.assignee and is_at_work else people.at_work(leads, now=now)
+    to = (
+        [task.assignee]
+        if task.assignee and is_at_work
+        else people.at_work(leads, now=now)
+    )
     if reminds:
         task.reminded_at = now
     if escalates:

@@ -11,7 +11,15 @@ from notebooks.profiles.document import Document, read
 from notebooks.profiles.states import OFFERED, State
 from notebooks.servers.models import IdleStop, NotebookServer
 
-__all__ = ["Hub", "HubAccount", "IdleStop", "NotebookServer", "Profile", "ProfileVersion", "UnknownServer"]
+__all__ = [
+    "Hub",
+    "HubAccount",
+    "IdleStop",
+    "NotebookServer",
+    "Profile",
+    "ProfileVersion",
+    "UnknownServer",
+]
 
 
 class ProfileQuerySet(models.QuerySet["Profile"]):
@@ -27,13 +35,17 @@ class Profile(models.Model):
 
     slug = models.CharField(max_length=40, unique=True)
     state = models.CharField(
-        max_length=10, choices=[(each.value, each.words) for each in State], default=State.DRAFT
+        max_length=10,
+        choices=[(each.value, each.words) for each in State],
+        default=State.DRAFT,
     )
     # The number of the version that people get; None before the first.
     published = models.PositiveIntegerField(null=True)
     # Why it is deprecated or retired, and what people are offered instead.
     reason = models.CharField(max_length=200, blank=True, default="")
-    successor = models.ForeignKey("self", models.PROTECT, null=True, related_name="predecessors")
+    successor = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="predecessors"
+    )
 
     objects = ProfileQuerySet.as_manager()
 
@@ -41,12 +53,15 @@ class Profile(models.Model):
         ordering = ["slug"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=[each.value for each in State]), name="a_profile_is_in_a_known_state"
+                condition=Q(state__in=[each.value for each in State]),
+                name="a_profile_is_in_a_known_state",
             ),
             models.CheckConstraint(
                 condition=Q(state=State.DRAFT, published=None)
                 # What cannot be said of NULL counts as held.
-                | Q(state__in=sorted(OFFERED), published__isnull=False, published__gte=1)
+                | Q(
+                    state__in=sorted(OFFERED), published__isnull=False, published__gte=1
+                )
                 | Q(state=State.RETIRED),
                 name="a_profile_is_offered_in_a_version",
             ),
@@ -55,11 +70,13 @@ class Profile(models.Model):
                 name="a_profile_is_deprecated_for_a_reason",
             ),
             models.CheckConstraint(
-                condition=Q(successor=None) | Q(state__in=[State.DEPRECATED, State.RETIRED]),
+                condition=Q(successor=None)
+                | Q(state__in=[State.DEPRECATED, State.RETIRED]),
                 name="only_a_profile_that_goes_has_a_successor",
             ),
             models.CheckConstraint(
-                condition=Q(successor=None) | ~Q(successor=F("id")), name="no_profile_succeeds_itself"
+                condition=Q(successor=None) | ~Q(successor=F("id")),
+                name="no_profile_succeeds_itself",
             ),
         ]
 
@@ -84,8 +101,12 @@ class ProfileVersion(models.Model):
     class Meta:
         ordering = ["profile", "-number"]
         constraints = [
-            models.UniqueConstraint(fields=["profile", "number"], name="one_profile_version_per_number"),
-            models.CheckConstraint(condition=Q(number__gte=1), name="a_profile_version_counts_from_one"),
+            models.UniqueConstraint(
+                fields=["profile", "number"], name="one_profile_version_per_number"
+            ),
+            models.CheckConstraint(
+                condition=Q(number__gte=1), name="a_profile_version_counts_from_one"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -12,7 +12,10 @@ from provisioning.models import Tenancy
 
 def flavors_on(cluster: int) -> Mapping[str, Flavor]:
     """Every flavor of a cluster by name, in one query."""
-    return {one.name: one for one in Flavor.objects.filter(cluster=cluster).select_related("cluster")}
+    return {
+        one.name: one
+        for one in Flavor.objects.filter(cluster=cluster).select_related("cluster")
+    }
 
 
 def place_of(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Place:

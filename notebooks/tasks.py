@@ -16,7 +16,11 @@ MAX_AT_ONCE = 200
 @shared_task(name="notebooks.tasks.reconcile_servers")
 def reconcile_servers() -> None:
     """Enqueue every server that has to be started, stopped or seen again; a hub that is away delays no other."""
-    due = NotebookServer.objects.due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    due = (
+        NotebookServer.objects.due(clock.now())
+        .order_by("requeue_at")
+        .values_list("pk", flat=True)
+    )
     for server_id in due[:MAX_AT_ONCE]:
         enqueue(server_id)
 

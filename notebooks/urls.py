@@ -16,5 +16,9 @@ urlpatterns = [
     path("hubs", hub_views.hubs, name="hubs"),
     path("hubs/<slug:cluster>", hub_views.hub, name="hub"),
     path("hubs/<slug:cluster>/key", hub_views.hub_key, name="hub-key"),
-    path("hubs/<slug:cluster>/disconnect", hub_views.hub_disconnect, name="hub-disconnect"),
+    path(
+        "hubs/<slug:cluster>/disconnect",
+        hub_views.hub_disconnect,
+        name="hub-disconnect",
+    ),
 ]

@@ -38,7 +38,9 @@ def tell(
     people = {person.pk: person for person in to if person.is_active}
     _check(link)
     chosen = dict(
-        Preference.objects.filter(kind=kind, person__in=people).values_list("person_id", "pace")
+        Preference.objects.filter(kind=kind, person__in=people).values_list(
+            "person_id", "pace"
+        )
         if people
         else []
     )
@@ -53,14 +55,22 @@ def tell(
     )
 
 
-def _gathered(kind: NoticeKind, persons: set[int], *, now: datetime) -> dict[int, datetime]:
+def _gathered(
+    kind: NoticeKind, persons: set[int], *, now: datetime
+) -> dict[int, datetime]:
     """When the next mail of this kind leaves for each of these people who had one a moment ago."""
     if kind not in GATHERED or not persons:
         return {}
-    rows = Delivery.objects.filter(way=Way.EMAIL, notice__kind=kind, notice__person__in=persons)
-    lately = rows.filter(notice__at__gt=now - 2 * GATHERED_FOR, state__in=[State.WAITING, State.SENT])
+    rows = Delivery.objects.filter(
+        way=Way.EMAIL, notice__kind=kind, notice__person__in=persons
+    )
+    lately = rows.filter(
+        notice__at__gt=now - 2 * GATHERED_FOR, state__in=[State.WAITING, State.SENT]
+    )
     later: dict[int, datetime] = {}
-    for person, sent_at, next_at in lately.values_list("notice__person", "sent_at", "next_at"):
+    for person, sent_at, next_at in lately.values_list(
+        "notice__person", "sent_at", "next_at"
+    ):
         leaves = sent_at or next_at
         # One that has not left yet takes this along; after one that has, or is about to, ten minutes pass.
         at = leaves if leaves > now else leaves + GATHERED_FOR
@@ -70,42 +80,70 @@ def _gathered(kind: NoticeKind, persons: set[int], *, now: datetime) -> dict[int
 
 
 def tell_channels(
-    kind: NoticeKind, *, subject: tuple[str, int], link: str, message: Message, now: datetime
+    kind: NoticeKind,
+    *,
+    subject: tuple[str, int],
+    link: str,
+    message: Message,
+    now: datetime,
 ) -> None:
     """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`."""
     _check(link)
-    channels = [channel for channel in Channel.objects.filter(enabled=True) if kind in channel.kinds]
-    _write([_notice(kind, subject, link, message, now, channel=channel) for channel in channels])
+    channels = [
+        channel
+        for channel in Channel.objects.filter(enabled=True)
+        if kind in channel.kinds
+    ]
+    _write(
+        [
+            _notice(kind, subject, link, message, now, channel=channel)
+            for channel in channels
+        ]
+    )
 
 
-def tell_one_channel(channel: Channel, *, link: str, message: Message, now: datetime) -> Delivery:
+def tell_one_channel(
+    channel: Channel, *, link: str, message: Message, now: datetime
+) -> Delivery:
     """Send a test to one channel, whatever it is subscribed to; promises and errors as for `tell`."""
     _check(link)
     subject = ("channel", channel.pk)
-    return _write([_notice(NoticeKind.TEST, subject, link, message, now, channel=channel)])[0]
+    return _write(
+        [_notice(NoticeKind.TEST, subject, link, message, now, channel=channel)]
+    )[0]
 
 
 @transaction.atomic
 def send_again(delivery_id: int, *, by: User, now: datetime) -> None:
     """Put a delivery that was given up back on its way, with all its attempts; raises NoRight or Conflict."""
     if not by.may(Permission.MANAGE_NOTICES):
-        raise NoRight("Platform leads send again what was given up.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads send again what was given up.", code="not_a_platform_lead"
+        )
     is_back = (
         Delivery.objects.parked()
         .filter(pk=delivery_id)
         .update(state=Delivery.State.WAITING, attempts=0, next_at=now)
     )
     if not is_back:
-        raise Conflict("This message is on its way already, or has arrived.", code="not_given_up")
+        raise Conflict(
+            "This message is on its way already, or has arrived.", code="not_given_up"
+        )
     enqueue_on_commit()
-    record(Kind.NOTICE_SENT_AGAIN, actor=by.as_actor(), subject=("delivery", delivery_id))
+    record(
+        Kind.NOTICE_SENT_AGAIN, actor=by.as_actor(), subject=("delivery", delivery_id)
+    )
 
 
 def _check(link: str) -> None:
     if not connection.in_atomic_block:
-        raise transaction.TransactionManagementError("A notice needs the transaction it tells of.")
+        raise transaction.TransactionManagementError(
+            "A notice needs the transaction it tells of."
+        )
     if not A_LINK.match(link):
-        raise ValueError(f"A notice leads to a page of the portal, not to {link[:80]!r}.")
+        raise ValueError(
+            f"A notice leads to a page of the portal, not to {link[:80]!r}."
+        )
 
 
 def _notice(
@@ -132,7 +170,9 @@ def _notice(
     )
 
 
-def _write(notices: list[Notice], *, later: Mapping[int, datetime] | None = None) -> list[Delivery]:
+def _write(
+    notices: list[Notice], *, later: Mapping[int, datetime] | None = None
+) -> list[Delivery]:
     """Store notices, and a delivery for each that does not wait for its person's daily mail; returns those.
 
     `later` is when the mail leaves, by person, where that is not at once.

@@ -55,7 +55,9 @@ class ChannelSerializer(serializers.Serializer[Channel]):
     name = serializers.CharField()
     way = serializers.ChoiceField(choices=CHANNEL_WAYS)
     address = serializers.CharField()
-    kinds = serializers.ListField(child=serializers.ChoiceField(choices=CHOOSABLE_KINDS))
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=CHOOSABLE_KINDS)
+    )
     enabled = serializers.BooleanField()
     created_at = serializers.DateTimeField()
 
@@ -65,7 +67,9 @@ class ChannelChangeSerializer(StrictSerializer):
 
     name = Text(max_length=60)
     url = Text(max_length=2000, write_only=True)
-    kinds = serializers.ListField(child=Choice(choices=CHOOSABLE_KINDS), max_length=len(CHOOSABLE_KINDS))
+    kinds = serializers.ListField(
+        child=Choice(choices=CHOOSABLE_KINDS), max_length=len(CHOOSABLE_KINDS)
+    )
     enabled = Boolean(required=False)
 
 
@@ -101,7 +105,13 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
         """The person's or the channel's name."""
         notice, digest = delivery.notice, delivery.digest
         person = digest.person if digest else notice.person if notice else None
-        return person.name if person else notice.channel.name if notice and notice.channel else ""
+        return (
+            person.name
+            if person
+            else notice.channel.name
+            if notice and notice.channel
+            else ""
+        )
 
 
 class DeliveryQuery(PageQuery):
@@ -129,11 +139,18 @@ class NoticeSettingsEndpoint(Endpoint):
     def change(self, request: Request) -> Response:
         """Change some of it; the rest stays."""
         wanted = self.body(NoticeSettingsChangeSerializer)
-        paces = {NoticeKind(row["kind"]): Pace(row["pace"]) for row in wanted.get("kinds", [])}
+        paces = {
+            NoticeKind(row["kind"]): Pace(row["pace"])
+            for row in wanted.get("kinds", [])
+        }
         choosing.choose(self.caller, paces=paces, hour=wanted.get("digest_hour"))
         return Response(self._shown())
 
-    @extend_schema(operation_id="notice_settings_test", request=None, responses={202: DeliverySerializer})
+    @extend_schema(
+        operation_id="notice_settings_test",
+        request=None,
+        responses={202: DeliverySerializer},
+    )
     def test(self, request: Request) -> Response:
         """Send the caller a test mail."""
 
@@ -148,7 +165,10 @@ class NoticeSettingsEndpoint(Endpoint):
         return {
             "digest_hour": choosing.hour_of(self.caller),
             "mail_is_configured": mail_is_configured(),
-            "kinds": [{"kind": k.value, "words": k.words, "pace": p.value} for k, p in paces.items()],
+            "kinds": [
+                {"kind": k.value, "words": k.words, "pace": p.value}
+                for k, p in paces.items()
+            ],
         }
 
 
@@ -189,13 +209,20 @@ class ChannelEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed)
     @extend_schema(request=ChannelChangeSerializer, responses=ChannelSerializer)
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a channel."""
-        channel, values = self.get_object(), self.body(ChannelChangeSerializer, partial=True)
+        channel, values = (
+            self.get_object(),
+            self.body(ChannelChangeSerializer, partial=True),
+        )
         url = values.pop("url", None)
         target = channels.checked(url) if url is not None else None
-        channel = channels.change_channel(channel.pk, values=values, target=target, by=self.caller)
+        channel = channels.change_channel(
+            channel.pk, values=values, target=target, by=self.caller
+        )
         return Response(self.shown(channel, ChannelSerializer))
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is removed.")})
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It is removed.")}
+    )
     def destroy(self, request: Request, pk: int) -> Response:
         """Remove a channel, and forget its address."""
         channels.remove_channel(self.get_object().pk, by=self.caller)
@@ -208,7 +235,9 @@ class ChannelEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed)
         channel = self.get_object()
 
         def effect() -> Answer:
-            delivery = channels.test_channel(channel.pk, by=self.caller, now=timezone.now())
+            delivery = channels.test_channel(
+                channel.pk, by=self.caller, now=timezone.now()
+            )
             shown = self.shown(delivery, DeliverySerializer)
             return Answer(shown, 202, f"/api/v1/deliveries/{delivery.pk}/")
 
@@ -218,7 +247,9 @@ class ChannelEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed)
 class DeliveryEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed):
     """Messages and how far they have come (platform leads)."""
 
-    queryset = Delivery.objects.select_related("notice__person", "notice__channel", "digest__person")
+    queryset = Delivery.objects.select_related(
+        "notice__person", "notice__channel", "digest__person"
+    )
     serializer_class = DeliverySerializer
     lookup_value_converter = "int"
     ordering = "-id"

@@ -24,7 +24,13 @@ def teams(entry: Entry) -> dict[str, Any]:
     """The body that a Teams Workflows webhook takes; its one button opens the page."""
     said = entry.message
     body: list[dict[str, Any]] = [
-        {"type": "TextBlock", "text": _plain(said.title), "size": "Medium", "weight": "Bolder", "wrap": True},
+        {
+            "type": "TextBlock",
+            "text": _plain(said.title),
+            "size": "Medium",
+            "weight": "Bolder",
+            "wrap": True,
+        },
         {"type": "TextBlock", "text": _plain(said.sentence), "wrap": True},
     ]
     body += [
@@ -38,7 +44,10 @@ def teams(entry: Entry) -> dict[str, Any]:
         for mark, text, limit in said.rules
     ]
     if said.facts:
-        facts = [{"title": _plain(label), "value": _plain(value)} for label, value in said.facts]
+        facts = [
+            {"title": _plain(label), "value": _plain(value)}
+            for label, value in said.facts
+        ]
         body.append({"type": "FactSet", "facts": facts})
     card = {
         "$schema": SCHEMA,
@@ -52,7 +61,9 @@ def teams(entry: Entry) -> dict[str, Any]:
         "type": "message",
         "attachments": [{"contentType": ADAPTIVE, "contentUrl": None, "content": card}],
     }
-    if len(json.dumps(envelope, ensure_ascii=False).encode()) > LARGEST_CARD and (said.rules or said.facts):
+    if len(json.dumps(envelope, ensure_ascii=False).encode()) > LARGEST_CARD and (
+        said.rules or said.facts
+    ):
         return teams(replace(entry, message=replace(said, rules=(), facts=())))
     return envelope
 
@@ -63,15 +74,24 @@ def slack(entry: Entry) -> dict[str, Any]:
     blocks: list[dict[str, Any]] = [
         {
             "type": "header",
-            "text": {"type": "plain_text", "text": said.title[:LONGEST_HEADER], "emoji": False},
+            "text": {
+                "type": "plain_text",
+                "text": said.title[:LONGEST_HEADER],
+                "emoji": False,
+            },
         },
         *_sections([said.sentence]),
-        *_sections(f"{MARKS[mark]} {text}{_limit(limit)}" for mark, text, limit in said.rules),
+        *_sections(
+            f"{MARKS[mark]} {text}{_limit(limit)}" for mark, text, limit in said.rules
+        ),
     ]
     for start in range(0, len(said.facts), MOST_FIELDS):
         rows = said.facts[start : start + MOST_FIELDS]
         blocks.append(
-            {"type": "section", "fields": [_verbatim(f"*{label}*\n{value}") for label, value in rows]}
+            {
+                "type": "section",
+                "fields": [_verbatim(f"*{label}*\n{value}") for label, value in rows],
+            }
         )
     button = {
         "type": "button",
@@ -106,7 +126,10 @@ def _sections(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def _section(escaped: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": escaped, "verbatim": True}}
+    return {
+        "type": "section",
+        "text": {"type": "mrkdwn", "text": escaped, "verbatim": True},
+    }
 
 
 def _cut(text: str, most: int) -> str:

@@ -5,7 +5,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import add_refusal, sent, with_refusal
 from notices import channels as channel_actions
@@ -60,7 +64,9 @@ def channel(request: HttpRequest, pk: int) -> HttpResponse:
         url = values.pop("url")
         try:
             target = channel_actions.checked(url) if url else None
-            channel_actions.change_channel(row.pk, values=values, target=target, by=person)
+            channel_actions.change_channel(
+                row.pk, values=values, target=target, by=person
+            )
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
@@ -91,9 +97,19 @@ def channel_remove(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("channels")
 
 
-def _form(request: HttpRequest, form: ChannelForm, row: Channel | None, status: int) -> HttpResponse:
+def _form(
+    request: HttpRequest, form: ChannelForm, row: Channel | None, status: int
+) -> HttpResponse:
     context: dict[str, object] = {"form": form, "channel": row}
     if row is not None:
-        context["outcome"] = presenting.outcome(channel_actions.test_of(row), to=row.name)
-    response = render(request, "notices/channel.html", context, status=status if form.errors else 200)
-    return with_refusal(response, form, detail="The channel was not saved.") if form.errors else response
+        context["outcome"] = presenting.outcome(
+            channel_actions.test_of(row), to=row.name
+        )
+    response = render(
+        request, "notices/channel.html", context, status=status if form.errors else 200
+    )
+    return (
+        with_refusal(response, form, detail="The channel was not saved.")
+        if form.errors
+        else response
+    )

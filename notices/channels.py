@@ -43,14 +43,26 @@ def checked(url: str) -> Target:
 
 @transaction.atomic
 def add_channel(
-    *, name: str, way: str, target: Target, kinds: Iterable[str], enabled: bool = True, by: User
+    *,
+    name: str,
+    way: str,
+    target: Target,
+    kinds: Iterable[str],
+    enabled: bool = True,
+    by: User,
 ) -> Channel:
     """Add a channel; raises NoRight, BadInput or Conflict naming the field."""
     manages(by)
     if way not in (Way.TEAMS, Way.SLACK):
-        raise BadInput("A channel is one of Teams or of Slack.", code="invalid", field="way")
+        raise BadInput(
+            "A channel is one of Teams or of Slack.", code="invalid", field="way"
+        )
     channel = Channel(
-        name=_name(name), way=way, sealed=seal(target.url), kinds=_kinds(kinds), enabled=enabled
+        name=_name(name),
+        way=way,
+        sealed=seal(target.url),
+        kinds=_kinds(kinds),
+        enabled=enabled,
     )
     _save(channel)
     record(
@@ -67,7 +79,9 @@ def add_channel(
 
 
 @transaction.atomic
-def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target | None, by: User) -> Channel:
+def change_channel(
+    channel_id: int, *, values: Mapping[str, Any], target: Target | None, by: User
+) -> Channel:
     """Change name, kinds, being switched on, or the address; raises NoRight, BadInput or Conflict naming the field."""
     manages(by)
     channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
@@ -76,7 +90,11 @@ def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target
         wanted["name"] = _name(wanted["name"])
     if "kinds" in wanted:
         wanted["kinds"] = _kinds(wanted["kinds"])
-    changed = {field: value for field, value in wanted.items() if getattr(channel, field) != value}
+    changed = {
+        field: value
+        for field, value in wanted.items()
+        if getattr(channel, field) != value
+    }
     for field, value in changed.items():
         setattr(channel, field, value)
     if target is not None and not _is_told_at(channel, target):
@@ -97,13 +115,19 @@ def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target
 def remove_channel(channel_id: int, *, by: User) -> None:
     """Remove a channel with its address and all that waits for it; raises NoRight."""
     manages(by)
-    channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
+    channel = (
+        Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
+    )
     if channel is None:
         return
     name, address = channel.name, channel.address
     channel.delete()
     record(
-        Kind.CHANNEL_REMOVED, actor=by.as_actor(), subject=("channel", channel_id), name=name, address=address
+        Kind.CHANNEL_REMOVED,
+        actor=by.as_actor(),
+        subject=("channel", channel_id),
+        name=name,
+        address=address,
     )
 
 
@@ -121,13 +145,20 @@ def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
         action="See the channels",
     )
     delivery = tell_one_channel(channel, link=CHANNELS_PAGE, message=said, now=now)
-    record(Kind.NOTICE_TESTED, actor=by.as_actor(), subject=("channel", channel.pk), way=channel.way)
+    record(
+        Kind.NOTICE_TESTED,
+        actor=by.as_actor(),
+        subject=("channel", channel.pk),
+        way=channel.way,
+    )
     return delivery
 
 
 def test_of(channel: Channel, **state: str) -> Delivery | None:
     """The newest test of a channel, None when there was none."""
-    tests = Delivery.objects.filter(notice__channel=channel, notice__kind=NoticeKind.TEST, **state)
+    tests = Delivery.objects.filter(
+        notice__channel=channel, notice__kind=NoticeKind.TEST, **state
+    )
     return tests.order_by("-id").first()
 
 
@@ -140,7 +171,9 @@ def _is_told_at(channel: Channel, target: Target) -> bool:
 
 def _name(name: str) -> str:
     if not 1 <= len(name.strip()) <= 60 or not name.isprintable():
-        raise BadInput("Give a name of up to 60 characters.", code="required", field="name")
+        raise BadInput(
+            "Give a name of up to 60 characters.", code="required", field="name"
+        )
     return name.strip()
 
 
@@ -148,7 +181,11 @@ def _kinds(kinds: Iterable[str]) -> list[str]:
     known = [kind.value for kind in CHOOSABLE]
     given = set(kinds)
     if not given or not given <= set(known):
-        raise BadInput("Choose at least one thing to tell the channel about.", code="invalid", field="kinds")
+        raise BadInput(
+            "Choose at least one thing to tell the channel about.",
+            code="invalid",
+            field="kinds",
+        )
     return [kind for kind in known if kind in given]
 
 
@@ -157,4 +194,6 @@ def _save(channel: Channel) -> None:
         with transaction.atomic():
             channel.save()
     except IntegrityError as error:
-        raise Conflict("There is a channel of this name already.", code="name_taken", field="name") from error
+        raise Conflict(
+            "There is a channel of this name already.", code="name_taken", field="name"
+        ) from error

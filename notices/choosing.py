@@ -30,27 +30,40 @@ def paces_of(person: User) -> dict[NoticeKind, Pace]:
 
 def hour_of(person: User) -> int:
     """The hour (UTC) of this person's daily mail."""
-    hour = DigestHour.objects.filter(person=person).values_list("hour", flat=True).first()
+    hour = (
+        DigestHour.objects.filter(person=person).values_list("hour", flat=True).first()
+    )
     return USUAL_HOUR if hour is None else hour
 
 
 @transaction.atomic
-def choose(person: User, *, paces: Mapping[NoticeKind, Pace], hour: int | None = None) -> None:
+def choose(
+    person: User, *, paces: Mapping[NoticeKind, Pace], hour: int | None = None
+) -> None:
     """Set how soon a person is told about these kinds, and the hour of the daily mail; the rest stays.
 
     What waits for the daily mail and is of a kind now switched off is not sent any more. Raises BadInput.
     """
     if unknown := [kind for kind in paces if kind not in CHOOSABLE]:
-        raise BadInput("There is nothing to choose about this.", code="unknown_field", field=str(unknown[0]))
+        raise BadInput(
+            "There is nothing to choose about this.",
+            code="unknown_field",
+            field=str(unknown[0]),
+        )
     if hour is not None and not 0 <= hour <= 23:
-        raise BadInput("A day has the hours 0 to 23.", code="out_of_range", field="digest_hour")
+        raise BadInput(
+            "A day has the hours 0 to 23.", code="out_of_range", field="digest_hour"
+        )
     before, hour_before = paces_of(person), hour_of(person)
     changed = {kind: pace for kind, pace in paces.items() if before[kind] != pace}
     is_moved = hour is not None and hour != hour_before
     if not changed and not is_moved:
         return
     Preference.objects.bulk_create(
-        [Preference(person=person, kind=kind, pace=pace) for kind, pace in changed.items()],
+        [
+            Preference(person=person, kind=kind, pace=pace)
+            for kind, pace in changed.items()
+        ],
         update_conflicts=True,
         unique_fields=["person", "kind"],
         update_fields=["pace"],
@@ -58,7 +71,9 @@ def choose(person: User, *, paces: Mapping[NoticeKind, Pace], hour: int | None =
     if is_moved:
         DigestHour.objects.update_or_create(person=person, defaults={"hour": hour or 0})
     unwanted = [kind for kind, pace in changed.items() if pace is Pace.NONE]
-    Notice.objects.filter(person=person, kind__in=unwanted, pace=Pace.DIGEST, digest=None).delete()
+    Notice.objects.filter(
+        person=person, kind__in=unwanted, pace=Pace.DIGEST, digest=None
+    ).delete()
     record(
         Kind.NOTICES_CHOSEN,
         actor=person.as_actor(),
@@ -74,16 +89,30 @@ def send_test(person: User, *, now: datetime) -> Delivery:
     if test_of(person, state=Delivery.State.WAITING):
         raise Conflict("The test before is still on its way.", code="test_waiting")
     tell(
-        NoticeKind.TEST, to=[person], subject=("person", person.pk), link=SETTINGS_PAGE, message=TEST, now=now
+        NoticeKind.TEST,
+        to=[person],
+        subject=("person", person.pk),
+        link=SETTINGS_PAGE,
+        message=TEST,
+        now=now,
     )
     delivery = Delivery.objects.get(
-        notice__person=person, notice__kind=NoticeKind.TEST, state=Delivery.State.WAITING
+        notice__person=person,
+        notice__kind=NoticeKind.TEST,
+        state=Delivery.State.WAITING,
     )
-    record(Kind.NOTICE_TESTED, actor=person.as_actor(), subject=("person", person.pk), way="email")
+    record(
+        Kind.NOTICE_TESTED,
+        actor=person.as_actor(),
+        subject=("person", person.pk),
+        way="email",
+    )
     return delivery
 
 
 def test_of(person: User, **state: str) -> Delivery | None:
     """The newest test mail of a person, None when there was none."""
-    tests = Delivery.objects.filter(notice__person=person, notice__kind=NoticeKind.TEST, **state)
+    tests = Delivery.objects.filter(
+        notice__person=person, notice__kind=NoticeKind.TEST, **state
+    )
     return tests.order_by("-id").first()

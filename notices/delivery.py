@@ -49,7 +49,10 @@ class Claim:
 
 
 def deliver_due(
-    *, now: Callable[[], datetime], outside: Outside, jitter: Callable[[], float] = random.random
+    *,
+    now: Callable[[], datetime],
+    outside: Outside,
+    jitter: Callable[[], float] = random.random,
 ) -> int:
     """Send what is due, for some twelve seconds at most; returns how many messages left."""
     due = Delivery.objects.due(now()).order_by("next_at", "id")
@@ -72,14 +75,20 @@ def take(pk: int, *, now: datetime) -> Claim | None:
         return None
     mine = Delivery.objects.due(now).filter(pk=pk, attempts=found.attempts)
     if found.attempts >= MAX_ATTEMPTS:
-        mine.update(state=Delivery.State.PARKED, last_error=found.last_error or WORKER_DIED)
+        mine.update(
+            state=Delivery.State.PARKED, last_error=found.last_error or WORKER_DIED
+        )
         return None
     taken = claims.claim(mine, "next_at", until=now + LEASE, attempts=F("attempts") + 1)
     return Claim(found, found.attempts + 1) if taken else None
 
 
 def attempt(
-    claim: Claim, *, now: Callable[[], datetime], outside: Outside, jitter: Callable[[], float]
+    claim: Claim,
+    *,
+    now: Callable[[], datetime],
+    outside: Outside,
+    jitter: Callable[[], float],
 ) -> bool:
     """Send what was claimed and write down how it went; True when it left."""
     try:
@@ -92,9 +101,9 @@ def attempt(
             logger.exception("notice not sent", delivery=claim.delivery.pk)
         _later(claim, error, now=now(), jitter=jitter())
     else:
-        Delivery.objects.filter(pk=claim.delivery.pk, state=Delivery.State.WAITING).update(
-            state=Delivery.State.SENT, sent_at=now(), last_error=""
-        )
+        Delivery.objects.filter(
+            pk=claim.delivery.pk, state=Delivery.State.WAITING
+        ).update(state=Delivery.State.SENT, sent_at=now(), last_error="")
         return True
     return False
 
@@ -108,7 +117,9 @@ def send(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
         return
     if not channel.enabled and notice.kind != NoticeKind.TEST:
         raise PermanentError("The channel is switched off.")
-    body = (cards.teams if channel.way == Way.TEAMS else cards.slack)(_entry(notice, outside))
+    body = (cards.teams if channel.way == Way.TEAMS else cards.slack)(
+        _entry(notice, outside)
+    )
     try:
         url = channel.url
     except Unreadable as error:
@@ -126,7 +137,9 @@ def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     if delivery.digest:
         person = delivery.digest.person
         entries = [_entry(notice, outside) for notice in delivery.digest.notices.all()]
-        page = rendering.digest(entries, day=delivery.digest.day, settings_url=settings_url)
+        page = rendering.digest(
+            entries, day=delivery.digest.day, settings_url=settings_url
+        )
     else:
         notice: Any = delivery.notice
         person = notice.person
@@ -146,10 +159,12 @@ def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     if not person.email:
         raise PermanentError("The directory has no e-mail address of this person.")
     message_id = f"{delivery.stable_id}@{outside.host}"
-    outside.mail.send(Letter(person.email, page.subject, page.text, page.html, message_id), now=now)
-    Delivery.objects.filter(pk__in=[each.pk for each in together], state=Delivery.State.WAITING).update(
-        state=Delivery.State.SENT, sent_at=now, last_error=""
+    outside.mail.send(
+        Letter(person.email, page.subject, page.text, page.html, message_id), now=now
     )
+    Delivery.objects.filter(
+        pk__in=[each.pk for each in together], state=Delivery.State.WAITING
+    ).update(state=Delivery.State.SENT, sent_at=now, last_error="")
 
 
 def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
@@ -174,7 +189,9 @@ def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
     return [
         each
         for each in found
-        if claims.claim(fresh.filter(pk=each.pk), "next_at", until=now + LEASE, attempts=1)
+        if claims.claim(
+            fresh.filter(pk=each.pk), "next_at", until=now + LEASE, attempts=1
+        )
     ]
 
 
@@ -183,7 +200,9 @@ def _entry(notice: Notice, outside: Outside) -> Entry:
 
 
 def _whole() -> Any:
-    return Delivery.objects.select_related("notice__person", "notice__channel", "digest__person")
+    return Delivery.objects.select_related(
+        "notice__person", "notice__channel", "digest__person"
+    )
 
 
 def _park(claim: Claim, why: str) -> None:
@@ -210,16 +229,18 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
     _still_mine(claim).update(next_at=next_at, last_error=_short(why))
     notice = claim.delivery.notice
     if isinstance(error, ServerAway):
-        Delivery.objects.due(next_at).filter(way=Way.EMAIL).exclude(pk=claim.delivery.pk).update(
-            next_at=next_at
-        )
+        Delivery.objects.due(next_at).filter(way=Way.EMAIL).exclude(
+            pk=claim.delivery.pk
+        ).update(next_at=next_at)
     elif isinstance(error, TemporaryError) and notice and notice.channel_id:
         same = Delivery.objects.due(next_at).filter(notice__channel=notice.channel_id)
         same.exclude(pk=claim.delivery.pk).update(next_at=next_at)
 
 
 def _still_mine(claim: Claim) -> Any:
-    return Delivery.objects.filter(pk=claim.delivery.pk, state=Delivery.State.WAITING, attempts=claim.attempt)
+    return Delivery.objects.filter(
+        pk=claim.delivery.pk, state=Delivery.State.WAITING, attempts=claim.attempt
+    )
 
 
 def _short(text: str) -> str:

@@ -18,13 +18,19 @@ def collect(*, now: datetime) -> int:
         .annotate(oldest=Min("at"))
         .values_list("person_id", "oldest")
     )
-    hours = dict(DigestHour.objects.filter(person__in=oldest).values_list("person_id", "hour"))
-    moments = {person: last_hour(now, hours.get(person, USUAL_HOUR)) for person in oldest}
-    due = {person: moment for person, moment in moments.items() if oldest[person] <= moment}
+    hours = dict(
+        DigestHour.objects.filter(person__in=oldest).values_list("person_id", "hour")
+    )
+    moments = {
+        person: last_hour(now, hours.get(person, USUAL_HOUR)) for person in oldest
+    }
+    due = {
+        person: moment for person, moment in moments.items() if oldest[person] <= moment
+    }
     had = set(
-        Digest.objects.filter(person__in=due, day__gte=(now - timedelta(days=1)).date()).values_list(
-            "person_id", "day"
-        )
+        Digest.objects.filter(
+            person__in=due, day__gte=(now - timedelta(days=1)).date()
+        ).values_list("person_id", "day")
     )
     return sum(
         _write(person, moment, now=now)

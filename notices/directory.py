@@ -17,9 +17,9 @@ from notices.message import Message
 def tell_of_brake(*, now: datetime) -> bool:
     """Tell leads and channels of a brake that is on, once however many processes ask; returns whether it did."""
     brake = DirectoryBrake.objects.open().filter(notified_at=None).first()
-    if brake is None or not DirectoryBrake.objects.filter(pk=brake.pk, notified_at=None).update(
-        notified_at=now
-    ):
+    if brake is None or not DirectoryBrake.objects.filter(
+        pk=brake.pk, notified_at=None
+    ).update(notified_at=now):
         return False
     message = Message(
         "The directory is not believed",
@@ -28,6 +28,15 @@ def tell_of_brake(*, now: datetime) -> bool:
     )
     about, link = ("directory-brake", brake.pk), reverse("directory")
     leads = holding(Permission.MANAGE_ACCESS)
-    tell(NoticeKind.DIRECTORY_BRAKED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.DIRECTORY_BRAKED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.DIRECTORY_BRAKED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.DIRECTORY_BRAKED, subject=about, link=link, message=message, now=now
+    )
     return True

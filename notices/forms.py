@@ -40,7 +40,9 @@ class ChoiceForm(StrictForm):
 class ChannelForm(StrictForm):
     """A channel; its address is asked for and never shown again."""
 
-    name = forms.CharField(label="Name", max_length=60, help_text="As people call the place.")
+    name = forms.CharField(
+        label="Name", max_length=60, help_text="As people call the place."
+    )
     way = forms.ChoiceField(
         label="It is a channel of",
         choices=[(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)],
@@ -52,19 +54,29 @@ class ChannelForm(StrictForm):
         max_length=2000,
         help_text="From Teams: Workflows, “Send webhook alerts to a channel”. From Slack: Incoming webhooks. "
         "Whoever knows it can write there, so it is not shown again.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "inputmode": "url"}),
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "inputmode": "url"}
+        ),
     )
     kinds = forms.MultipleChoiceField(
         label="It is told",
         choices=KINDS,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one thing to tell the channel about."},
+        error_messages={
+            "required": "Choose at least one thing to tell the channel about."
+        },
     )
     enabled = forms.BooleanField(label="Switched on", required=False, initial=True)
 
-    def __init__(self, *args: Any, channel: Channel | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, channel: Channel | None = None, **kwargs: Any
+    ) -> None:
         if channel is not None:
-            kwargs["initial"] = {"name": channel.name, "kinds": channel.kinds, "enabled": channel.enabled}
+            kwargs["initial"] = {
+                "name": channel.name,
+                "kinds": channel.kinds,
+                "enabled": channel.enabled,
+            }
         super().__init__(*args, **kwargs)
         if channel is not None:
             del self.fields["way"]

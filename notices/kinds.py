@@ -72,7 +72,11 @@ class Pace(StrEnum):
     @property
     def words(self) -> str:
         """The pace as a choice."""
-        return {"at_once": "At once", "digest": "In the daily mail", "none": "Not at all"}[self.value]
+        return {
+            "at_once": "At once",
+            "digest": "In the daily mail",
+            "none": "Not at all",
+        }[self.value]
 
 
 class Way(StrEnum):

@@ -65,7 +65,10 @@ class Message:
             title=str(stored["title"]),
             sentence=str(stored["sentence"]),
             facts=tuple((str(label), str(value)) for label, value in stored["facts"]),
-            rules=tuple((str(mark), str(text), str(limit)) for mark, text, limit in stored["rules"]),
+            rules=tuple(
+                (str(mark), str(text), str(limit))
+                for mark, text, limit in stored["rules"]
+            ),
             action=str(stored["action"]),
         )
 

@@ -45,9 +45,12 @@ class Channel(models.Model):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(Lower("name"), name="channel_names_are_unique"),
-            models.CheckConstraint(condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"),
             models.CheckConstraint(
-                condition=Q(sealed__startswith=BEGINNING), name="a_channels_address_is_sealed"
+                condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"
+            ),
+            models.CheckConstraint(
+                condition=Q(sealed__startswith=BEGINNING),
+                name="a_channels_address_is_sealed",
             ),
         ]
 
@@ -76,15 +79,23 @@ class Channel(models.Model):
 class Preference(models.Model):
     """How soon a person wants to be told about one kind; without a row the kind's default holds."""
 
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_preferences")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_preferences"
+    )
     kind = models.CharField(max_length=30, choices=kinds)
     pace = models.CharField(max_length=10, choices=PACES)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["person", "kind"], name="one_preference_per_kind"),
-            models.CheckConstraint(condition=~Q(kind=""), name="a_preference_has_a_kind"),
-            models.CheckConstraint(condition=Q(pace__in=ALL_PACES), name="a_known_pace"),
+            models.UniqueConstraint(
+                fields=["person", "kind"], name="one_preference_per_kind"
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind=""), name="a_preference_has_a_kind"
+            ),
+            models.CheckConstraint(
+                condition=Q(pace__in=ALL_PACES), name="a_known_pace"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -94,11 +105,15 @@ class Preference(models.Model):
 class DigestHour(models.Model):
     """The hour (UTC) at which a person gets the daily mail."""
 
-    person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="digest_hour")
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="digest_hour"
+    )
     hour = models.PositiveSmallIntegerField(default=USUAL_HOUR)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(hour__lte=23), name="a_day_has_24_hours")]
+        constraints = [
+            models.CheckConstraint(condition=Q(hour__lte=23), name="a_day_has_24_hours")
+        ]
 
     def __str__(self) -> str:
         return f"{self.hour}:00 UTC"
@@ -107,13 +122,17 @@ class DigestHour(models.Model):
 class Digest(models.Model):
     """One person's daily mail."""
 
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="digests")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="digests"
+    )
     day = models.DateField()
     at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["person", "day"], name="one_digest_per_person_and_day")
+            models.UniqueConstraint(
+                fields=["person", "day"], name="one_digest_per_person_and_day"
+            )
         ]
 
     def __str__(self) -> str:
@@ -131,15 +150,21 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
 class Notice(Row):
     """One thing that one person or one channel is told; its text was fixed when it happened."""
 
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="notices")
-    channel = models.ForeignKey(Channel, models.CASCADE, null=True, related_name="notices")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="notices"
+    )
+    channel = models.ForeignKey(
+        Channel, models.CASCADE, null=True, related_name="notices"
+    )
     kind = models.CharField(max_length=30, choices=kinds)
     subject_type = models.CharField(max_length=30)
     subject_id = models.BigIntegerField()
     link = models.CharField(max_length=300)
     message = models.JSONField()
     pace = models.CharField(max_length=10, choices=PACES[:2])
-    digest = models.ForeignKey(Digest, models.CASCADE, null=True, related_name="notices")
+    digest = models.ForeignKey(
+        Digest, models.CASCADE, null=True, related_name="notices"
+    )
     at = models.DateTimeField()
 
     objects = NoticeQuerySet.as_manager()
@@ -148,21 +173,29 @@ class Notice(Row):
         ordering = ["at", "id"]
         indexes = [
             models.Index(
-                fields=["person", "at"], condition=Q(pace=DIGEST, digest=None), name="notice_for_digest"
+                fields=["person", "at"],
+                condition=Q(pace=DIGEST, digest=None),
+                name="notice_for_digest",
             ),
             models.Index(fields=["at"], name="notice_by_age"),
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(person=None, channel__isnull=False) | Q(person__isnull=False, channel=None),
+                condition=Q(person=None, channel__isnull=False)
+                | Q(person__isnull=False, channel=None),
                 name="a_notice_is_for_a_person_or_a_channel",
             ),
             models.CheckConstraint(condition=~Q(kind=""), name="a_notice_has_a_kind"),
-            models.CheckConstraint(condition=Q(pace__in=[AT_ONCE, DIGEST]), name="a_notice_is_to_be_sent"),
             models.CheckConstraint(
-                condition=Q(digest=None) | Q(pace=DIGEST), name="a_digest_holds_what_may_wait"
+                condition=Q(pace__in=[AT_ONCE, DIGEST]), name="a_notice_is_to_be_sent"
             ),
-            models.CheckConstraint(condition=Q(link__regex=A_PATH), name="a_notice_leads_into_the_portal"),
+            models.CheckConstraint(
+                condition=Q(digest=None) | Q(pace=DIGEST),
+                name="a_digest_holds_what_may_wait",
+            ),
+            models.CheckConstraint(
+                condition=Q(link__regex=A_PATH), name="a_notice_leads_into_the_portal"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -194,10 +227,16 @@ class Delivery(Row):
         SENT = "sent", "Sent"
         PARKED = "parked", "Given up"
 
-    notice = models.ForeignKey(Notice, models.CASCADE, null=True, related_name="deliveries")
-    digest = models.ForeignKey(Digest, models.CASCADE, null=True, related_name="deliveries")
+    notice = models.ForeignKey(
+        Notice, models.CASCADE, null=True, related_name="deliveries"
+    )
+    digest = models.ForeignKey(
+        Digest, models.CASCADE, null=True, related_name="deliveries"
+    )
     way = models.CharField(max_length=10, choices=WAYS)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    state = models.CharField(
+        max_length=10, choices=State.choices, default=State.WAITING
+    )
     attempts = models.PositiveSmallIntegerField(default=0)
     next_at = models.DateTimeField()
     last_error = models.CharField(max_length=300, blank=True)
@@ -207,16 +246,25 @@ class Delivery(Row):
 
     class Meta:
         indexes = [
-            models.Index(fields=["next_at"], condition=Q(state="waiting"), name="delivery_is_due"),
-            models.Index(fields=["-id"], condition=Q(state="parked"), name="delivery_is_parked"),
+            models.Index(
+                fields=["next_at"], condition=Q(state="waiting"), name="delivery_is_due"
+            ),
+            models.Index(
+                fields=["-id"], condition=Q(state="parked"), name="delivery_is_parked"
+            ),
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(notice=None, digest__isnull=False) | Q(notice__isnull=False, digest=None),
+                condition=Q(notice=None, digest__isnull=False)
+                | Q(notice__isnull=False, digest=None),
                 name="a_delivery_carries_one_thing",
             ),
-            models.UniqueConstraint(fields=["notice", "way"], name="a_notice_goes_each_way_once"),
-            models.UniqueConstraint(fields=["digest", "way"], name="a_digest_goes_each_way_once"),
+            models.UniqueConstraint(
+                fields=["notice", "way"], name="a_notice_goes_each_way_once"
+            ),
+            models.UniqueConstraint(
+                fields=["digest", "way"], name="a_digest_goes_each_way_once"
+            ),
             models.CheckConstraint(condition=Q(way__in=ALL_WAYS), name="a_known_way"),
             models.CheckConstraint(
                 condition=Q(state="waiting", sent_at=None)
@@ -232,4 +280,6 @@ class Delivery(Row):
     @property
     def stable_id(self) -> str:
         """The same at every attempt, so that a receiver can drop a message that came twice."""
-        return f"notice-{self.notice_id}" if self.notice_id else f"digest-{self.digest_id}"
+        return (
+            f"notice-{self.notice_id}" if self.notice_id else f"digest-{self.digest_id}"
+        )

@@ -54,16 +54,29 @@ class GivenUp(TypedDict):
     at: datetime | None
 
 
-def outcome(delivery: Delivery | None, *, to: str, is_stuck: bool = False) -> Outcome | None:
+def outcome(
+    delivery: Delivery | None, *, to: str, is_stuck: bool = False
+) -> Outcome | None:
     """How a test went; None when there was none."""
     if delivery is None:
         return None
     if delivery.state == Delivery.State.SENT:
-        return {"tone": "good", "sentence": f"The test has left for {to}.", "at": delivery.sent_at}
+        return {
+            "tone": "good",
+            "sentence": f"The test has left for {to}.",
+            "at": delivery.sent_at,
+        }
     if delivery.state == Delivery.State.PARKED:
-        return {"tone": "bad", "sentence": "The test could not be sent.", "detail": delivery.last_error}
+        return {
+            "tone": "bad",
+            "sentence": "The test could not be sent.",
+            "detail": delivery.last_error,
+        }
     if is_stuck:
-        return {"tone": "waiting", "sentence": "The test waits until a mail server is configured."}
+        return {
+            "tone": "waiting",
+            "sentence": "The test waits until a mail server is configured.",
+        }
     if delivery.last_error:
         return {
             "tone": "waiting",
@@ -81,7 +94,12 @@ def settings_tabs(person: User, current: str) -> list[Link]:
     if person.may(Permission.MANAGE_NOTICES):
         pages += [("Channels", "channels"), ("Not delivered", "deliveries")]
     tabs: list[Link] = [
-        {"label": label, "href": reverse(route), "current": route == current, "count": None}
+        {
+            "label": label,
+            "href": reverse(route),
+            "current": route == current,
+            "count": None,
+        }
         for label, route in pages
     ]
     if len(tabs) > 1:
@@ -96,7 +114,8 @@ def choices(paces: Mapping[NoticeKind, Pace]) -> list[KindChoices]:
             "kind": kind.value,
             "words": kind.words,
             "choices": [
-                {"value": pace.value, "words": pace.words, "chosen": pace is chosen} for pace in Pace
+                {"value": pace.value, "words": pace.words, "chosen": pace is chosen}
+                for pace in Pace
             ],
         }
         for kind, chosen in paces.items()
@@ -106,11 +125,19 @@ def choices(paces: Mapping[NoticeKind, Pace]) -> list[KindChoices]:
 def channel_row(channel: Channel) -> Row:
     """A channel as the list shows it."""
     told = [NoticeKind(kind).channel_words for kind in channel.kinds]
-    state = Badge(tone="good", word="On") if channel.enabled else Badge(tone="past", word="Off")
+    state = (
+        Badge(tone="good", word="On")
+        if channel.enabled
+        else Badge(tone="past", word="Off")
+    )
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     return {
         "cells": [
-            {"text": channel.name, "href": reverse("channel", args=[channel.pk]), "sub": channel.address},
+            {
+                "text": channel.name,
+                "href": reverse("channel", args=[channel.pk]),
+                "sub": channel.address,
+            },
             channel.get_way_display(),
             f"{told[0]}{more}" if told else "nothing",
             state,
@@ -127,7 +154,11 @@ def given_up(delivery: Delivery) -> GivenUp:
         "pk": delivery.pk,
         "to": channel.name if channel else person.name if person else "",
         "address": channel.address if channel else person.email if person else "",
-        "about": notice.said.title if notice else f"The daily mail of {digest.day:%d %b}" if digest else "",
+        "about": notice.said.title
+        if notice
+        else f"The daily mail of {digest.day:%d %b}"
+        if digest
+        else "",
         "kind": NoticeKind(notice.kind).words if notice else "Daily mail",
         "link": notice.link if notice else "",
         "way": delivery.get_way_display(),

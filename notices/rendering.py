@@ -45,16 +45,24 @@ def mail(entry: Entry, *, settings_url: str) -> Rendered:
 def digest(entries: Sequence[Entry], *, day: date, settings_url: str) -> Rendered:
     """What happened on a day as one mail, in order of time."""
     count = f"{len(entries)} notice{'' if len(entries) == 1 else 's'}"
-    return gathered(entries, title=f"{count}, {day:%a} {day.day} {day:%b}", settings_url=settings_url)
+    return gathered(
+        entries,
+        title=f"{count}, {day:%a} {day.day} {day:%b}",
+        settings_url=settings_url,
+    )
 
 
 def gathered(entries: Sequence[Entry], *, title: str, settings_url: str) -> Rendered:
     """Several messages as one mail under a title, in their order."""
     head = f'<h1 style="font-size:20px;margin:0 0 16px">{escape(title)}</h1>'
-    parts = (f'<div style="{LINE};padding:16px 0">{_html(entry, heading="h2")}</div>' for entry in entries)
+    parts = (
+        f'<div style="{LINE};padding:16px 0">{_html(entry, heading="h2")}</div>'
+        for entry in entries
+    )
     return Rendered(
         subject=title,
-        text="\n\n----\n\n".join(_text(entry) for entry in entries) + _text_foot(settings_url),
+        text="\n\n----\n\n".join(_text(entry) for entry in entries)
+        + _text_foot(settings_url),
         html=_document(head + "".join(parts), settings_url),
     )
 
@@ -69,7 +77,10 @@ def _text(entry: Entry) -> str:
     if said.rules:
         lines += [
             "",
-            *(f"{MARKS[mark]} {text}{f' ({limit})' if limit else ''}" for mark, text, limit in said.rules),
+            *(
+                f"{MARKS[mark]} {text}{f' ({limit})' if limit else ''}"
+                for mark, text, limit in said.rules
+            ),
         ]
     return "\n".join(lines)
 

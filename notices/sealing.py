@@ -38,7 +38,12 @@ def unseal(sealed: str, *, purpose: bytes = PURPOSE, max_age: int | None = None)
 
 
 def _keys(secrets: Sequence[str], purpose: bytes) -> MultiFernet:
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret, purpose))) for secret in secrets])
+    return MultiFernet(
+        [
+            Fernet(base64.urlsafe_b64encode(_derived(secret, purpose)))
+            for secret in secrets
+        ]
+    )
 
 
 def _derived(secret: str, purpose: bytes) -> bytes:

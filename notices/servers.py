@@ -37,7 +37,9 @@ def outside() -> Outside:
     )
     return Outside(
         mail=mail if env.mail_host else None,
-        webhooks=Webhooks(allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file),
+        webhooks=Webhooks(
+            allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file
+        ),
         public_url=settings.PUBLIC_URL,
     )
 

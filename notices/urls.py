@@ -10,8 +10,20 @@ urlpatterns = [
     path("settings/channels/", channel_views.channels, name="channels"),
     path("settings/channels/new", channel_views.channel_new, name="channel-new"),
     path("settings/channels/<int:pk>", channel_views.channel, name="channel"),
-    path("settings/channels/<int:pk>/test", channel_views.channel_test, name="channel-test"),
-    path("settings/channels/<int:pk>/remove", channel_views.channel_remove, name="channel-remove"),
+    path(
+        "settings/channels/<int:pk>/test",
+        channel_views.channel_test,
+        name="channel-test",
+    ),
+    path(
+        "settings/channels/<int:pk>/remove",
+        channel_views.channel_remove,
+        name="channel-remove",
+    ),
     path("settings/deliveries/", views.deliveries, name="deliveries"),
-    path("settings/deliveries/<int:pk>/again", views.delivery_again, name="delivery-again"),
+    path(
+        "settings/deliveries/<int:pk>/again",
+        views.delivery_again,
+        name="delivery-again",
+    ),
 ]

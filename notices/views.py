@@ -8,7 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import STATUS, add_refusal, sent, visitor, with_refusal
 from accounts.models import User
@@ -45,10 +49,18 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
         "mail_is_configured": is_configured,
         "tabs": presenting.settings_tabs(person, "notice-settings"),
         "address": person.email,
-        "outcome": presenting.outcome(choosing.test_of(person), to=person.email, is_stuck=not is_configured),
+        "outcome": presenting.outcome(
+            choosing.test_of(person), to=person.email, is_stuck=not is_configured
+        ),
     }
-    response = render(request, "notices/settings.html", context, status=status if form.errors else 200)
-    return with_refusal(response, form, detail="The choices were not saved.") if form.errors else response
+    response = render(
+        request, "notices/settings.html", context, status=status if form.errors else 200
+    )
+    return (
+        with_refusal(response, form, detail="The choices were not saved.")
+        if form.errors
+        else response
+    )
 
 
 @require_POST
@@ -65,10 +77,15 @@ def test_mail(request: HttpRequest) -> HttpResponse:
 def deliveries(request: HttpRequest) -> HttpResponse:
     """Messages that were given up, the newest first."""
     person = lead(request)
-    parked = Delivery.objects.parked().select_related("notice__person", "notice__channel", "digest__person")
+    parked = Delivery.objects.parked().select_related(
+        "notice__person", "notice__channel", "digest__person"
+    )
     context = {
         "tabs": presenting.settings_tabs(person, "deliveries"),
-        "rows": [presenting.given_up(delivery) for delivery in parked.order_by("-id")[:MOST_SHOWN]],
+        "rows": [
+            presenting.given_up(delivery)
+            for delivery in parked.order_by("-id")[:MOST_SHOWN]
+        ],
         "waiting": Delivery.objects.filter(state=Delivery.State.WAITING).count(),
         "mail_is_configured": mail_is_configured(),
     }
@@ -96,9 +113,13 @@ def lead(request: HttpRequest) -> User:
     return person
 
 
-def refused(request: HttpRequest, refusal: Refused, back: str, *args: Any) -> HttpResponse:
+def refused(
+    request: HttpRequest, refusal: Refused, back: str, *args: Any
+) -> HttpResponse:
     """The page for a button that did nothing: why, and the way back."""
     context = {"message": refusal.message, "back": reverse(back, args=args)}
-    response = render(request, "notices/refused.html", context, status=STATUS[refusal.sort])
+    response = render(
+        request, "notices/refused.html", context, status=STATUS[refusal.sort]
+    )
     response.refusal = {"detail": refusal.message, "code": refusal.code, "fields": {}}  # type: ignore[attr-defined]
     return response

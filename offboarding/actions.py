@@ -47,7 +47,10 @@ def may_ask(team: Team, user: User) -> bool:
     if user.may(Permission.REMOVE_TEAMS):
         return True
     return (
-        user.is_active and Membership.objects.filter(team=team, user=user, part=Membership.Part.LEAD).exists()
+        user.is_active
+        and Membership.objects.filter(
+            team=team, user=user, part=Membership.Part.LEAD
+        ).exists()
     )
 
 
@@ -58,7 +61,10 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
     Raises NoRight, BadInput naming the field, Conflict for a place that is being left already.
     """
     if not may_ask(team, by):
-        raise NoRight("The team’s leads and platform leads ask for it to leave.", code="not_a_lead")
+        raise NoRight(
+            "The team’s leads and platform leads ask for it to leave.",
+            code="not_a_lead",
+        )
     _check(wish, now=now)
     places = _places(team, wish)
     made = Departure.objects.create(
@@ -70,7 +76,9 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
         reason=wish.reason.strip(),
         asked_by=by,
         asked_at=now,
-        needs_second=any(place.environment == Environment.PRODUCTION for place in places),
+        needs_second=any(
+            place.environment == Environment.PRODUCTION for place in places
+        ),
     )
     try:
         with transaction.atomic():
@@ -78,7 +86,9 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
                 DeparturePlace(departure=made, tenancy=place) for place in places
             )
     except IntegrityError as error:
-        raise Conflict("Somebody asked for this a moment ago.", code="is_leaving") from error
+        raise Conflict(
+            "Somebody asked for this a moment ago.", code="is_leaving"
+        ) from error
     telling.asked(made, by=by, now=now)
     _tell(
         Kind.DEPARTURE_ASKED,
@@ -96,16 +106,23 @@ def withdraw(departure_id: int, *, by: User, now: datetime) -> Departure:
     """Take back what was asked for before it is confirmed; raises NoRight, Conflict once it is confirmed or over."""
     found = locked(departure_id)
     if found.asked_by_id != by.pk and not may_ask(found.team, by):
-        raise NoRight("The team’s leads and platform leads take it back.", code="not_a_lead")
+        raise NoRight(
+            "The team’s leads and platform leads take it back.", code="not_a_lead"
+        )
     if found.ended_at is not None or found.confirmed_at is not None:
-        raise Conflict("It is confirmed or over: it can be restored only.", code="already_confirmed")
+        raise Conflict(
+            "It is confirmed or over: it can be restored only.",
+            code="already_confirmed",
+        )
     _end(found, Departure.End.WITHDRAWN, by=by.name, now=now)
     _tell(Kind.DEPARTURE_WITHDRAWN, found, by.as_actor())
     return found
 
 
 @transaction.atomic
-def confirm(departure_id: int, *, name: str, seen_content: str, by: User, now: datetime) -> Departure:
+def confirm(
+    departure_id: int, *, name: str, seen_content: str, by: User, now: datetime
+) -> Departure:
     """Confirm that a team leaves, having typed its name; from now on nothing new is granted at its places.
 
     `seen_content` is the fingerprint of the preview that was looked at. Raises NoRight, Stale when something of what
@@ -113,7 +130,9 @@ def confirm(departure_id: int, *, name: str, seen_content: str, by: User, now: d
     """
     found = locked(departure_id)
     if not by.may(Permission.REMOVE_TEAMS):
-        raise NoRight("Platform leads confirm that a team leaves.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads confirm that a team leaves.", code="not_a_platform_lead"
+        )
     freshness.check(by, now=now)
     if found.ended_at is not None or found.confirmed_at is not None:
         raise Conflict("It is confirmed or over already.", code="already_confirmed")
@@ -125,17 +144,28 @@ def confirm(departure_id: int, *, name: str, seen_content: str, by: User, now: d
     places = _lock_places(found)
     _check_protection(places)
     if seen(found) != seen_content:
-        raise Stale("What goes has changed since you looked. Look again, then confirm.", code="stale")
+        raise Stale(
+            "What goes has changed since you looked. Look again, then confirm.",
+            code="stale",
+        )
     if name.strip() != found.team.name:
         raise BadInput(
-            f"Type the team’s name as it is written here: {found.team.name}.", code="wrong_name", field="name"
+            f"Type the team’s name as it is written here: {found.team.name}.",
+            code="wrong_name",
+            field="name",
         )
     found.leaves_at = max(found.leaves_at, now)
     found.confirmed_by, found.confirmed_at = by, now
     _save(found, "leaves_at", "confirmed_by", "confirmed_at")
     telling.confirmed(found, now=now)
     for place in places:
-        leaving.announce(place.pk, leaves_at=found.leaves_at, hold=found.hold, actor=by.as_actor(), now=now)
+        leaving.announce(
+            place.pk,
+            leaves_at=found.leaves_at,
+            hold=found.hold,
+            actor=by.as_actor(),
+            now=now,
+        )
     _tell(
         Kind.DEPARTURE_CONFIRMED,
         found,
@@ -155,25 +185,41 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
     """
     found = locked(departure_id)
     if not may_ask(found.team, by):
-        raise NoRight("The team’s leads and platform leads restore it.", code="not_a_lead")
+        raise NoRight(
+            "The team’s leads and platform leads restore it.", code="not_a_lead"
+        )
     if found.confirmed_at is None or found.ended_at is not None:
         raise Conflict("There is nothing to restore.", code="nothing_to_restore")
     places = _lock_places(found)
     if any(place.stage in (Stage.REMOVING, Stage.GONE) for place in places):
-        raise Conflict("Deleting has begun. It cannot be undone any more.", code="deleting_has_begun")
+        raise Conflict(
+            "Deleting has begun. It cannot be undone any more.",
+            code="deleting_has_begun",
+        )
     _end(found, Departure.End.RESTORED, by=by.name, now=now)
     telling.restored(found, by=by, now=now)
     for place in places:
         leaving.restore(place.pk, actor=by.as_actor(), now=now)
-    _tell(Kind.DEPARTURE_RESTORED, found, by.as_actor(), clusters=[place.cluster.name for place in places])
+    _tell(
+        Kind.DEPARTURE_RESTORED,
+        found,
+        by.as_actor(),
+        clusters=[place.cluster.name for place in places],
+    )
     return found
 
 
 @transaction.atomic
 def hold_back(departures: Iterable[int], *, now: datetime) -> None:
     """Delete none of these until a platform lead agrees to it, one by one; tells all platform leads once."""
-    rows = Departure.objects.under_way().filter(pk__in=departures, held_back_at=None, agreed_at=None)
-    found = list(rows.select_for_update(of=("self",), no_key=True).select_related("team").order_by("pk"))
+    rows = Departure.objects.under_way().filter(
+        pk__in=departures, held_back_at=None, agreed_at=None
+    )
+    found = list(
+        rows.select_for_update(of=("self",), no_key=True)
+        .select_related("team")
+        .order_by("pk")
+    )
     if not found:
         return
     Departure.objects.filter(pk__in=[row.pk for row in found]).update(held_back_at=now)
@@ -193,7 +239,11 @@ def agree(departure_id: int, *, by: User, now: datetime) -> Departure:
     found = locked(departure_id)
     if not by.may(Permission.REMOVE_TEAMS):
         raise NoRight("Platform leads let deleting go on.", code="not_a_platform_lead")
-    if found.confirmed_at is None or found.ended_at is not None or found.retained_until > now:
+    if (
+        found.confirmed_at is None
+        or found.ended_at is not None
+        or found.retained_until > now
+    ):
         raise Conflict("Nothing of it is to be deleted now.", code="not_due")
     if found.agreed_at is None:
         found.agreed_at = now
@@ -242,18 +292,35 @@ def _check(wish: Wish, *, now: datetime) -> None:
 
 def _places(team: Team, wish: Wish) -> list[Tenancy]:
     """The places the wish is about, each where the team is now; raises BadInput or Conflict."""
-    rows = Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("pk")
-    places = [place for place in rows if wish.is_whole or place.pk in set(wish.tenancies)]
+    rows = (
+        Tenancy.objects.present()
+        .filter(team=team)
+        .select_related("cluster")
+        .order_by("pk")
+    )
+    places = [
+        place for place in rows if wish.is_whole or place.pk in set(wish.tenancies)
+    ]
     if not places or (not wish.is_whole and len(places) != len(set(wish.tenancies))):
-        raise BadInput("Choose one of the clusters the team is on.", code="no_such_place", field="cluster")
+        raise BadInput(
+            "Choose one of the clusters the team is on.",
+            code="no_such_place",
+            field="cluster",
+        )
     if not wish.is_whole:
         going = [place for place in places if place.stage != Stage.HERE]
     else:
         going, places = [], [place for place in places if place.stage == Stage.HERE]
     if going or not places:
-        raise Conflict("The team is leaving it already.", code="is_leaving", field="cluster")
-    if DeparturePlace.objects.filter(tenancy__in=[place.pk for place in places], is_open=True).exists():
-        raise Conflict("Somebody has asked for this already.", code="is_leaving", field="cluster")
+        raise Conflict(
+            "The team is leaving it already.", code="is_leaving", field="cluster"
+        )
+    if DeparturePlace.objects.filter(
+        tenancy__in=[place.pk for place in places], is_open=True
+    ).exists():
+        raise Conflict(
+            "Somebody has asked for this already.", code="is_leaving", field="cluster"
+        )
     return places
 
 
@@ -261,7 +328,8 @@ def _check_protection(places: Sequence[Tenancy]) -> None:
     kept = [place.cluster.title for place in places if place.is_protected]
     if kept:
         raise Conflict(
-            f"Protected from deletion: {', '.join(kept)}. Take the protection off first.", code="protected"
+            f"Protected from deletion: {', '.join(kept)}. Take the protection off first.",
+            code="protected",
         )
 
 

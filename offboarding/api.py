@@ -62,51 +62,77 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[Departure]:
         """Of one's own teams; all of them for leads and auditors."""
-        rows = Departure.objects.visible_to(self.request.user).prefetch_related("places__tenancy__cluster")
+        rows = Departure.objects.visible_to(self.request.user).prefetch_related(
+            "places__tenancy__cluster"
+        )
         return rows.select_related("team", "asked_by", "confirmed_by")
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """Short in a list."""
-        return DepartureShortSerializer if self.action == "list" else DepartureSerializer
+        return (
+            DepartureShortSerializer if self.action == "list" else DepartureSerializer
+        )
 
     @extend_schema(parameters=[ETAG], responses=DepartureSerializer)
     def retrieve(self, request: Request, pk: int) -> Response:
         """One departure with its steps."""
         found = self.get_object()
-        return Response(self.shown(found, DepartureSerializer), headers={"ETag": etag_of(found)})
+        return Response(
+            self.shown(found, DepartureSerializer), headers={"ETag": etag_of(found)}
+        )
 
     @extend_schema(request=LeaveSerializer, responses={201: DepartureSerializer})
     def create(self, request: Request) -> Response:
         """Ask for a team to leave; nothing happens until a platform lead confirms."""
         said = self.body(LeaveSerializer)
-        team = get_object_or_404(Team.objects.visible_to(self.caller), slug=said["team"])
+        team = get_object_or_404(
+            Team.objects.visible_to(self.caller), slug=said["team"]
+        )
 
         def effect() -> Answer:
-            made = actions.ask(team, wish_of(team, said), by=self.caller, now=timezone.now())
+            made = actions.ask(
+                team, wish_of(team, said), by=self.caller, now=timezone.now()
+            )
             return Answer(
-                self.shown(self._again(made.pk), DepartureSerializer), 201, f"/api/v1/departures/{made.pk}/"
+                self.shown(self._again(made.pk), DepartureSerializer),
+                201,
+                f"/api/v1/departures/{made.pk}/",
             )
 
         return answer_once(request, effect)
 
-    @extend_schema(operation_id="departures_preview", responses=LeavingPreviewSerializer)
+    @extend_schema(
+        operation_id="departures_preview", responses=LeavingPreviewSerializer
+    )
     @action(detail=False, methods=["get"])
     def preview(self, request: Request) -> Response:
         """Everything that would go if a team left now: asks its clusters what is in its namespaces."""
-        team = get_object_or_404(Team.objects.visible_to(self.caller), slug=self.asked["team"])
-        rows = Tenancy.objects.present().filter(team=team).select_related("cluster", "team", "project")
+        team = get_object_or_404(
+            Team.objects.visible_to(self.caller), slug=self.asked["team"]
+        )
+        rows = (
+            Tenancy.objects.present()
+            .filter(team=team)
+            .select_related("cluster", "team", "project")
+        )
         name = self.asked.get("cluster")
         rows = rows.filter(cluster__name=name) if name else rows
-        goes = Leaving(team, list(rows.order_by("cluster__name")), name is None, timezone.now())
+        goes = Leaving(
+            team, list(rows.order_by("cluster__name")), name is None, timezone.now()
+        )
         return self._previewed(goes, previews.read_places(goes, now=timezone.now))
 
-    @extend_schema(operation_id="departures_content", responses=LeavingPreviewSerializer)
+    @extend_schema(
+        operation_id="departures_content", responses=LeavingPreviewSerializer
+    )
     @action(detail=True, methods=["get"])
     def content(self, request: Request, pk: int) -> Response:
         """Everything that goes with a departure; its ETag is what confirming sends back."""
         found = self.get_object()
         return self._previewed(
-            previews.of(found), previews.look(found, now=timezone.now), etag=etag_of(found)
+            previews.of(found),
+            previews.look(found, now=timezone.now),
+            etag=etag_of(found),
         )
 
     @extend_schema(request=ConfirmSerializer, responses=DepartureSerializer)
@@ -125,19 +151,25 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, pk: int) -> Response:
         """Take it back before it is confirmed."""
-        return self._change(lambda found: actions.withdraw(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: actions.withdraw(found, by=self.caller, now=timezone.now())
+        )
 
     @extend_schema(request=None, responses=DepartureSerializer)
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, pk: int) -> Response:
         """Put everything back but the GPUs, until deleting begins."""
-        return self._change(lambda found: actions.restore(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: actions.restore(found, by=self.caller, now=timezone.now())
+        )
 
     @extend_schema(request=None, responses=DepartureSerializer)
     @action(detail=True, methods=["post"])
     def agree(self, request: Request, pk: int) -> Response:
         """Let it be deleted although too many would be at once."""
-        return self._change(lambda found: actions.agree(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: actions.agree(found, by=self.caller, now=timezone.now())
+        )
 
     @extend_schema(operation_id="departures_export", responses={200: dict[str, Any]})
     @action(detail=True, methods=["get"])
@@ -170,7 +202,9 @@ class ProtectionEndpoint(Endpoint):
     serializer_class = ProtectionSerializer
 
     @extend_schema(
-        operation_id="tenancies_protection", request=ProtectionSerializer, responses=ProtectionSerializer
+        operation_id="tenancies_protection",
+        request=ProtectionSerializer,
+        responses=ProtectionSerializer,
     )
     def update(self, request: Request, pk: int) -> Response:
         """Put it on or take it off; setting what is set changes nothing."""
@@ -185,10 +219,19 @@ def wish_of(team: Team, said: dict[str, Any]) -> Wish:
 
     A cluster that the team is not on, and a namespace that it has not, become a place that there is none of.
     """
-    clusters, namespaces = set(said.get("clusters", ())), set(said.get("namespaces", ()))
+    clusters, namespaces = (
+        set(said.get("clusters", ())),
+        set(said.get("namespaces", ())),
+    )
     rows = list(Tenancy.objects.present().filter(team=team).select_related("cluster"))
-    chosen = {row.pk for row in rows if row.cluster.name in clusters or row.namespace in namespaces}
-    unknown = clusters - {row.cluster.name for row in rows} or namespaces - {row.namespace for row in rows}
+    chosen = {
+        row.pk
+        for row in rows
+        if row.cluster.name in clusters or row.namespace in namespaces
+    }
+    unknown = clusters - {row.cluster.name for row in rows} or namespaces - {
+        row.namespace for row in rows
+    }
     return Wish(
         tenancies=(*sorted(chosen), *([0] if unknown else [])),
         is_whole=not (clusters or namespaces),

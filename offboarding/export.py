@@ -17,10 +17,12 @@ COLUMNS = ("what", "where", "name", "detail", "from", "until")
 def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
     """Everything as plain values; times are ISO, in UTC, and claims are those last read from the clusters."""
     team = departure.team
-    places = list(departure.places.select_related("tenancy__cluster", "tenancy__project"))
-    held = Allocation.objects.filter(tenancy__in=[place.tenancy_id for place in places]).select_related(
-        "flavor__cluster", "tenancy__cluster"
+    places = list(
+        departure.places.select_related("tenancy__cluster", "tenancy__project")
     )
+    held = Allocation.objects.filter(
+        tenancy__in=[place.tenancy_id for place in places]
+    ).select_related("flavor__cluster", "tenancy__cluster")
     people = team.memberships.select_related("user").order_by("user__name")
     events = list(Event.objects.visible_to_teams([team.pk])[:MOST_EVENTS])
     return {
@@ -52,7 +54,12 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
         ],
         "holdings": [_holding(row) for row in held.order_by("starts_at", "pk")],
         "history": [
-            {"at": event.at.isoformat(), "who": event.actor_name, "what": event.words, "kind": event.kind}
+            {
+                "at": event.at.isoformat(),
+                "who": event.actor_name,
+                "what": event.words,
+                "kind": event.kind,
+            }
             for event in sorted(events, key=lambda event: event.seq)
         ],
     }
@@ -82,8 +89,12 @@ def as_csv(found: dict[str, Any]) -> str:
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    claims = [("claim", c["cluster"], c["name"], c["size"], "", "") for c in found["claims"]]
-    members = [("member", "", m["name"], m["part"], m["since"], "") for m in found["members"]]
+    claims = [
+        ("claim", c["cluster"], c["name"], c["size"], "", "") for c in found["claims"]
+    ]
+    members = [
+        ("member", "", m["name"], m["part"], m["since"], "") for m in found["members"]
+    ]
     held = [
         (
             "holding",

@@ -26,16 +26,24 @@ class LeaveForm(StrictForm):
     cluster = forms.ChoiceField(
         label="What it leaves",
         widget=forms.RadioSelect,
-        error_messages={"invalid_choice": "Choose one of these.", "required": "Choose one of these."},
+        error_messages={
+            "invalid_choice": "Choose one of these.",
+            "required": "Choose one of these.",
+        },
     )
     leaves_at = MomentField(
-        label="Work stops on", required=False, help_text="UTC. Empty: as soon as it is confirmed."
+        label="Work stops on",
+        required=False,
+        help_text="UTC. Empty: as soon as it is confirmed.",
     )
     running = forms.ChoiceField(
         label="What still runs",
         widget=forms.RadioSelect,
         choices=RUNNING,
-        error_messages={"invalid_choice": "Choose one of these.", "required": "Choose one of these."},
+        error_messages={
+            "invalid_choice": "Choose one of these.",
+            "required": "Choose one of these.",
+        },
     )
     retention_days = WholeNumberField(
         label="Kept for",
@@ -51,17 +59,24 @@ class LeaveForm(StrictForm):
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
-    def __init__(self, data: Any = None, *, places: Sequence[Tenancy], **options: Any) -> None:
+    def __init__(
+        self, data: Any = None, *, places: Sequence[Tenancy], **options: Any
+    ) -> None:
         usual = {
             "retention_days": settings.ENV.retention_days,
             "running": "go-on",
             "cluster": str(places[0].pk) if len(places) == 1 else "",
         }
-        super().__init__(data, initial=usual | options.pop("initial", {}), label_suffix="", **options)
+        super().__init__(
+            data, initial=usual | options.pop("initial", {}), label_suffix="", **options
+        )
         field = self.fields["cluster"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
         field.choices = [
-            *((str(place.pk), f"{place.cluster.title} · {place.namespace}") for place in places),
+            *(
+                (str(place.pk), f"{place.cluster.title} · {place.namespace}")
+                for place in places
+            ),
             (WHOLE, "The platform altogether: every cluster"),
         ]
 

@@ -46,9 +46,13 @@ class Departure(models.Model):
     reason = models.CharField(max_length=500)
     needs_second = models.BooleanField()
     version = models.PositiveIntegerField(default=1)
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     asked_at = models.DateTimeField()
-    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     confirmed_at = models.DateTimeField(null=True)
     # More than usual was to be deleted at once: this one goes only when a platform lead agrees to it, however few the
     # others have become.
@@ -64,7 +68,9 @@ class Departure(models.Model):
         ordering = ["-asked_at", "-id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(needs_second=False) | Q(confirmed_by=None) | ~Q(confirmed_by=F("asked_by")),
+                condition=Q(needs_second=False)
+                | Q(confirmed_by=None)
+                | ~Q(confirmed_by=F("asked_by")),
                 name="a_second_person_confirms_for_production",
             ),
             models.CheckConstraint(
@@ -73,13 +79,19 @@ class Departure(models.Model):
                 name="a_confirmed_departure_has_a_confirmer",
             ),
             models.CheckConstraint(
-                condition=Q(retention_days__gte=1, retention_days__lte=LONGEST_RETENTION),
+                condition=Q(
+                    retention_days__gte=1, retention_days__lte=LONGEST_RETENTION
+                ),
                 name="what_a_team_leaves_is_kept_1_to_365_days",
             ),
             models.CheckConstraint(
                 condition=Q(ended_at=None, end="")
                 | Q(ended_at__isnull=False, end="withdrawn", confirmed_at=None)
-                | Q(ended_at__isnull=False, end__in=["restored", "gone"], confirmed_at__isnull=False),
+                | Q(
+                    ended_at__isnull=False,
+                    end__in=["restored", "gone"],
+                    confirmed_at__isnull=False,
+                ),
                 name="a_departure_ends_as_it_went",
             ),
         ]
@@ -95,7 +107,9 @@ class Departure(models.Model):
         return all(place.is_stopped for place in self.places.all())
 
     def __str__(self) -> str:
-        return f"{self.team_id} leaves {'the platform' if self.is_whole else 'a cluster'}"
+        return (
+            f"{self.team_id} leaves {'the platform' if self.is_whole else 'a cluster'}"
+        )
 
     @property
     def retained_until(self) -> datetime:
@@ -117,7 +131,9 @@ class DeparturePlace(models.Model):
         ordering = ["tenancy__cluster__name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["tenancy"], condition=Q(is_open=True), name="a_place_is_left_once_at_a_time"
+                fields=["tenancy"],
+                condition=Q(is_open=True),
+                name="a_place_is_left_once_at_a_time",
             ),
         ]
 

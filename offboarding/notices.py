@@ -49,7 +49,10 @@ def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
         title=f"Deleting has stopped: {many}",
         sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
         "Nothing of it goes before a platform lead has looked at it and let it go on.",
-        facts=(("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"), ("Teams", names)),
+        facts=(
+            ("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"),
+            ("Teams", names),
+        ),
         action="Look at the first",
     )
     _tell(first, said, to=_leads(), now=now)
@@ -98,11 +101,19 @@ def _leads() -> QuerySet[User]:
 
 
 def _members(departure: Departure) -> Iterable[User]:
-    return User.objects.filter(Q(memberships__team=departure.team) | Q(pk=departure.asked_by_id)).distinct()
+    return User.objects.filter(
+        Q(memberships__team=departure.team) | Q(pk=departure.asked_by_id)
+    ).distinct()
 
 
-def _tell(departure: Departure, said: Message, *, to: Iterable[User], now: datetime) -> None:
+def _tell(
+    departure: Departure, said: Message, *, to: Iterable[User], now: datetime
+) -> None:
     link = reverse("departure", args=[departure.team.slug, departure.pk])
     subject = ("departure", departure.pk)
-    tell(NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now)
-    tell_channels(NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now)
+    tell(
+        NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now
+    )
+    tell_channels(
+        NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now
+    )

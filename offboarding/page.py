@@ -36,7 +36,12 @@ HELD_COLUMNS: Columns = [
     {"label": "Would have ended", "kind": "end"},
 ]
 ASKED_COLUMNS: Columns = ["Asked for", "By", "What becomes of it"]
-COLUMNS: Columns = ["What it leaves", "State", "Asked by", {"label": "Work stops", "kind": "end"}]
+COLUMNS: Columns = [
+    "What it leaves",
+    "State",
+    "Asked by",
+    {"label": "Work stops", "kind": "end"},
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,9 +165,14 @@ def state_of(departure: Departure, *, now: datetime) -> tuple[str, str]:
 def overview(team: Team, *, by: User, now: datetime) -> Overview:
     """The page on which a team's leaving begins: its places with their protection, and earlier departures."""
     places = list(
-        Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("cluster__name")
+        Tenancy.objects.present()
+        .filter(team=team)
+        .select_related("cluster")
+        .order_by("cluster__name")
     )
-    rows = list(team.departures.select_related("asked_by").prefetch_related(PLACES)[:HISTORY])
+    rows = list(
+        team.departures.select_related("asked_by").prefetch_related(PLACES)[:HISTORY]
+    )
     return {
         "team": team,
         "places": places,
@@ -174,16 +184,22 @@ def overview(team: Team, *, by: User, now: datetime) -> Overview:
     }
 
 
-def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime) -> Whole:
+def whole(
+    departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime
+) -> Whole:
     """One departure: what happens next, what goes, what stays, and what this person may do about it."""
     leaving = previews.of(departure)
-    is_open, is_confirmed = departure.ended_at is None, departure.confirmed_at is not None
+    is_open, is_confirmed = (
+        departure.ended_at is None,
+        departure.confirmed_at is not None,
+    )
     stages = {place.stage for place in leaving.tenancies}
     tone, word = state_of(departure, now=now)
     mine, lead = may_ask(departure.team, by), by.may(Permission.REMOVE_TEAMS)
     due = is_open and is_confirmed and departure.retained_until <= now
     return {
-        "is_ahead": (not departure.end and departure.leaves_at > now) or not is_confirmed,
+        "is_ahead": (not departure.end and departure.leaves_at > now)
+        or not is_confirmed,
         "departure": departure,
         "team": departure.team,
         "what": what(departure),
@@ -193,30 +209,51 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
         "stays": previews.STAYS,
         "seen": previews.seen(departure),
         **_goes(departure, previews.preview(leaving, found, now=now), now=now),
-        "protected": [place for place in leaving.tenancies if place.is_protected and place.is_here],
+        "protected": [
+            place for place in leaving.tenancies if place.is_protected and place.is_here
+        ],
         "may_confirm": is_open and not is_confirmed and lead,
         "is_own": departure.needs_second and departure.asked_by_id == by.pk,
-        "may_withdraw": is_open and not is_confirmed and (mine or departure.asked_by_id == by.pk),
-        "may_restore": is_open and is_confirmed and mine and not stages & {Stage.REMOVING, Stage.GONE},
+        "may_withdraw": is_open
+        and not is_confirmed
+        and (mine or departure.asked_by_id == by.pk),
+        "may_restore": is_open
+        and is_confirmed
+        and mine
+        and not stages & {Stage.REMOVING, Stage.GONE},
         "may_agree": due and lead and departure.is_held_back,
         "trouble": [_trouble(place) for place in leaving.tenancies if _is_stuck(place)],
         "live": " ".join(
-            [f"team-{departure.team_id}", *(f"cluster-{p.cluster_id}" for p in leaving.tenancies)]
+            [
+                f"team-{departure.team_id}",
+                *(f"cluster-{p.cluster_id}" for p in leaving.tenancies),
+            ]
         ),
     }
 
 
 def open_of_team(team: Team, *, now: datetime) -> list[OpenDeparture]:
     """What of a team's leaving is asked for or under way, for the team's page."""
-    rows = team.departures.open().select_related("team", "asked_by").prefetch_related(PLACES)
+    rows = (
+        team.departures.open()
+        .select_related("team", "asked_by")
+        .prefetch_related(PLACES)
+    )
     return [_open_line(row, now=now) for row in rows]
 
 
 def to_confirm(*, now: datetime) -> list[OpenDeparture]:
     """The oldest departures that wait for a platform lead, to be confirmed or deleted, for their home page."""
     waits = Q(confirmed_at=None) | Q(held_back_at__isnull=False, agreed_at=None)
-    rows = Departure.objects.open().filter(waits).select_related("team", "asked_by").prefetch_related(PLACES)
-    return [_open_line(row, now=now) for row in rows.order_by("asked_at")[:MOST_ON_HOME]]
+    rows = (
+        Departure.objects.open()
+        .filter(waits)
+        .select_related("team", "asked_by")
+        .prefetch_related(PLACES)
+    )
+    return [
+        _open_line(row, now=now) for row in rows.order_by("asked_at")[:MOST_ON_HOME]
+    ]
 
 
 def _open_line(row: Departure, *, now: datetime) -> OpenDeparture:
@@ -246,7 +283,13 @@ def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> 
         "places": [_place(place, kept[place.tenancy.pk]) for place in preview.places],
         "held_columns": HELD_COLUMNS,
         "held": [
-            {"cells": [{"text": row.what, "sub": row.where}, {"money": row.usd_freed}, row.until]}
+            {
+                "cells": [
+                    {"text": row.what, "sub": row.where},
+                    {"money": row.usd_freed},
+                    row.until,
+                ]
+            }
             for row in preview.allocations
         ],
         "asked_columns": ASKED_COLUMNS,
@@ -287,15 +330,24 @@ def _place(place: previews.GoingPlace, kept: DeparturePlace) -> PlaceShown:
 
 def _is_stuck(place: Tenancy) -> bool:
     return (
-        place.stage == Stage.REMOVING and place.ready["status"] != "True" and place.last_looked_at is not None
+        place.stage == Stage.REMOVING
+        and place.ready["status"] != "True"
+        and place.last_looked_at is not None
     )
 
 
 def _trouble(place: Tenancy) -> Trouble:
-    return Trouble(where=place.cluster.title, why=place.ready["message"], at=place.last_looked_at)
+    return Trouble(
+        where=place.cluster.title, why=place.ready["message"], at=place.last_looked_at
+    )
 
 
 def _line(team: Team, row: Departure, *, now: datetime) -> Row:
     tone, word = state_of(row, now=now)
-    name: Cell = {"text": _capital(what(row)), "href": reverse("departure", args=[team.slug, row.pk])}
-    return {"cells": [name, {"tone": tone, "word": word}, row.asked_by.name, row.leaves_at]}
+    name: Cell = {
+        "text": _capital(what(row)),
+        "href": reverse("departure", args=[team.slug, row.pk]),
+    }
+    return {
+        "cells": [name, {"tone": tone, "word": word}, row.asked_by.name, row.leaves_at]
+    }

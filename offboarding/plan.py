@@ -9,9 +9,7 @@ from typing import Any
 
 LEAST_BRAKE = 10
 BRAKE_PERCENT = 5
-HELD_BACK = (
-    "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
-)
+HELD_BACK = "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
 GOES = "The spaces with their disks. Nobody can undo it."
 
 
@@ -68,7 +66,11 @@ def held_back_of(due: Sequence[Due], *, present: int) -> set[int]:
     What was held back stays so until a person agrees: it does not go because others went or were restored meanwhile.
     """
     fresh = [row for row in due if not (row.is_held_back or row.is_agreed)]
-    return {row.departure for row in fresh} if len(fresh) > most_at_once(present) else set()
+    return (
+        {row.departure for row in fresh}
+        if len(fresh) > most_at_once(present)
+        else set()
+    )
 
 
 def may_delete(due: Sequence[Due]) -> list[int]:
@@ -86,12 +88,30 @@ def steps(story: Story, *, now: datetime) -> list[Step]:
     """What happened, what moves now, and what comes with its date, in order."""
     asked = Step("past", "Asked for", story.asked_at, who=story.asked_by)
     if story.end == "withdrawn":
-        return [asked, Step("past", "Taken back", story.ended_at, "Nothing was changed.", story.ended_by)]
+        return [
+            asked,
+            Step(
+                "past",
+                "Taken back",
+                story.ended_at,
+                "Nothing was changed.",
+                story.ended_by,
+            ),
+        ]
     if story.end == "restored":
         back = Step(
-            "past", "Restored", story.ended_at, "Everything but the GPUs is back.", story.ended_by, "good"
+            "past",
+            "Restored",
+            story.ended_at,
+            "Everything but the GPUs is back.",
+            story.ended_by,
+            "good",
         )
-        before = [_stops(story, now)] if story.ended_at and story.leaves_at <= story.ended_at else []
+        before = (
+            [_stops(story, now)]
+            if story.ended_at and story.leaves_at <= story.ended_at
+            else []
+        )
         return [asked, _confirmed(story), *before, back]
     return [asked, _confirmed(story), _stops(story, now), *_later(story, now)]
 
@@ -100,7 +120,11 @@ def _confirmed(story: Story) -> Step:
     if story.confirmed_at is None:
         why = "Nothing happens until a platform lead confirms."
         return Step("now", "Waits to be confirmed", None, why, tone="waiting")
-    held = " Nothing new starts; what runs may finish." if story.hold else " Work goes on as before."
+    held = (
+        " Nothing new starts; what runs may finish."
+        if story.hold
+        else " Work goes on as before."
+    )
     why = f"Open requests are withdrawn and new ones refused.{held}"
     return Step("past", "Confirmed", story.confirmed_at, why, story.confirmed_by)
 
@@ -116,7 +140,14 @@ def _stops(story: Story, now: datetime) -> Step:
 def _later(story: Story, now: datetime) -> list[Step]:
     days = f"{story.days} day{'' if story.days == 1 else 's'}"
     if story.end == "gone":
-        return [Step("past", "Deleted for good", story.ended_at, "Nothing is left on a cluster.")]
+        return [
+            Step(
+                "past",
+                "Deleted for good",
+                story.ended_at,
+                "Nothing is left on a cluster.",
+            )
+        ]
     if story.is_stopped and _phase(story, story.retained_until, now) == "past":
         if story.is_held_back:
             return [
@@ -140,7 +171,12 @@ def _later(story: Story, now: datetime) -> list[Step]:
         why = "The spaces and their disks stay as they are; one click restores them."
         return [Step("now", f"Kept for {days}", None, why, tone="ending"), gone]
     return [
-        Step("future", f"Kept for {days}", None, "Until then one click restores everything but the GPUs."),
+        Step(
+            "future",
+            f"Kept for {days}",
+            None,
+            "Until then one click restores everything but the GPUs.",
+        ),
         gone,
     ]
 

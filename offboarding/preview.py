@@ -90,7 +90,10 @@ def of(departure: Departure) -> Leaving:
         "cluster", "team", "project"
     )
     return Leaving(
-        departure.team, list(rows.order_by("cluster__name")), departure.is_whole, departure.leaves_at
+        departure.team,
+        list(rows.order_by("cluster__name")),
+        departure.is_whole,
+        departure.leaves_at,
     )
 
 
@@ -106,10 +109,16 @@ def content(leaving: Leaving) -> dict[str, Any]:
     )
     waiting = requests.waiting(leaving.team, pks, whole=leaving.is_whole)
     return {
-        "places": sorted((place.pk, place.stage, place.namespace) for place in leaving.tenancies),
+        "places": sorted(
+            (place.pk, place.stage, place.namespace) for place in leaving.tenancies
+        ),
         "allocations": list(held),
         "requests": list(waiting.values_list("pk", "content_version")),
-        "ends": list(requests.held(leaving.team, pks, whole=leaving.is_whole).values_list("pk", flat=True)),
+        "ends": list(
+            requests.held(leaving.team, pks, whole=leaving.is_whole).values_list(
+                "pk", flat=True
+            )
+        ),
     }
 
 
@@ -118,12 +127,20 @@ def seen(departure: Departure) -> str:
     return fingerprint({"version": departure.version, **content(of(departure))})
 
 
-def read_places(leaving: Leaving, *, now: Callable[[], datetime]) -> Mapping[int, Contents]:
+def read_places(
+    leaving: Leaving, *, now: Callable[[], datetime]
+) -> Mapping[int, Contents]:
     """What is in each place, asked of its cluster; outside of any transaction."""
-    return {place.pk: contents.read(place, now=now) for place in leaving.tenancies if place.stage != "gone"}
+    return {
+        place.pk: contents.read(place, now=now)
+        for place in leaving.tenancies
+        if place.stage != "gone"
+    }
 
 
-def look(departure: Departure, *, now: Callable[[], datetime]) -> Mapping[int, Contents]:
+def look(
+    departure: Departure, *, now: Callable[[], datetime]
+) -> Mapping[int, Contents]:
     """What is in the places of a departure that is not over; the claims that were found are kept for the export.
 
     Of a place that is away, gone or restored, what was kept before stays.
@@ -133,12 +150,16 @@ def look(departure: Departure, *, now: Callable[[], datetime]) -> Mapping[int, C
     found = read_places(of(departure), now=now)
     for tenancy_id, seen_there in found.items():
         if not seen_there.away:
-            rows = departure.places.filter(tenancy_id=tenancy_id, tenancy__stage__in=STANDS)
+            rows = departure.places.filter(
+                tenancy_id=tenancy_id, tenancy__stage__in=STANDS
+            )
             rows.update(claims=claims_of(seen_there), claims_at=seen_there.read_at)
     return found
 
 
-def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -> Preview:
+def preview(
+    leaving: Leaving, found: Mapping[int, Contents], *, now: datetime
+) -> Preview:
     """Everything that goes, in a fixed number of queries."""
     pks = [place.pk for place in leaving.tenancies]
     rows = list(
@@ -149,19 +170,23 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
         .order_by("until", "pk")
     )
     freed = [_freed(row, max(now, leaving.leaves_at)) for row in rows]
-    waiting = requests.waiting(leaving.team, pks, whole=leaving.is_whole).select_related(
-        "requester", "flavor__cluster"
-    )
-    without_gpus = requests.held(leaving.team, pks, whole=leaving.is_whole).select_related(
-        "requester", "flavor__cluster"
-    )
+    waiting = requests.waiting(
+        leaving.team, pks, whole=leaving.is_whole
+    ).select_related("requester", "flavor__cluster")
+    without_gpus = requests.held(
+        leaving.team, pks, whole=leaving.is_whole
+    ).select_related("requester", "flavor__cluster")
     ends, paid = requests.going(without_gpus, now=now)
-    active = leaving.team.memberships.filter(user__is_active=True).order_by("user__name")
+    active = leaving.team.memberships.filter(user__is_active=True).order_by(
+        "user__name"
+    )
     people = list(active.values_list("user__name", "user_id"))
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
         allocations=[
-            GoingGpus(row=row, what=row.what, where=row.where, until=row.until, usd_freed=usd)
+            GoingGpus(
+                row=row, what=row.what, where=row.where, until=row.until, usd_freed=usd
+            )
             for row, usd in zip(rows, freed, strict=True)
         ],
         gpus=sum(row.gpus for row in rows),
@@ -170,7 +195,9 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
         ends=ends,
         paid=paid,
         members=[name for name, _ in people],
-        tokens=ApiToken.objects.usable(now).filter(user__in=[pk for _, pk in people]).count(),
+        tokens=ApiToken.objects.usable(now)
+        .filter(user__in=[pk for _, pk in people])
+        .count(),
     )
 
 

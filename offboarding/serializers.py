@@ -35,8 +35,13 @@ class LeaveSerializer(StrictSerializer):
         max_length=50,
         help_text="Names of single namespaces that it leaves.",
     )
-    leaves_at = Moment(required=False, help_text="When work stops; as soon as it is confirmed when left out.")
-    hold = Boolean(required=False, help_text="Whether nothing new starts from the confirmation on.")
+    leaves_at = Moment(
+        required=False,
+        help_text="When work stops; as soon as it is confirmed when left out.",
+    )
+    hold = Boolean(
+        required=False, help_text="Whether nothing new starts from the confirmation on."
+    )
     retention_days = Integer(required=False, min_value=1, max_value=365)
     reason = Text(max_length=500)
 
@@ -130,7 +135,9 @@ class LeavingPreviewSerializer(serializers.Serializer[Any]):
     usd_freed = serializers.DecimalField(max_digits=12, decimal_places=2)
     requests = GoingRequestSerializer(many=True)
     ends = GoingRequestSerializer(many=True)
-    paid = GoingRequestSerializer(many=True, help_text="Paid to their end, until which they stay.")
+    paid = GoingRequestSerializer(
+        many=True, help_text="Paid to their end, until which they stay."
+    )
     members = serializers.ListField(child=serializers.CharField())
     tokens = serializers.IntegerField()
     stays = serializers.SerializerMethodField()

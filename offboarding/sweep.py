@@ -21,23 +21,34 @@ from provisioning.stages import Stage
 
 def sweep(*, now: datetime) -> None:
     """Take every departure one step further where its date has come, then delete what was kept long enough."""
-    for departure_id in Departure.objects.under_way().order_by("pk").values_list("pk", flat=True):
+    for departure_id in (
+        Departure.objects.under_way().order_by("pk").values_list("pk", flat=True)
+    ):
         advance(departure_id, now=now)
     delete_due(now=now)
-    for departure_id in Departure.objects.under_way().order_by("pk").values_list("pk", flat=True):
+    for departure_id in (
+        Departure.objects.under_way().order_by("pk").values_list("pk", flat=True)
+    ):
         leaving_actions.finish(departure_id, actor=PORTAL, now=now)
 
 
 def advance(departure_id: int, *, now: datetime) -> None:
     """Withdraw what is asked, and from its date on drain its places and give back what they hold."""
-    found = Departure.objects.under_way().select_related("team").filter(pk=departure_id).first()
+    found = (
+        Departure.objects.under_way()
+        .select_related("team")
+        .filter(pk=departure_id)
+        .first()
+    )
     if found is None:
         return
     _drop_requests(found, now=now)
     if found.leaves_at > now:
         return
     for tenancy_id in _places(found, Stage.LEAVING):
-        leaving.drain(tenancy_id, retained_until=found.retained_until, actor=PORTAL, now=now)
+        leaving.drain(
+            tenancy_id, retained_until=found.retained_until, actor=PORTAL, now=now
+        )
     _give_back(found, now=now)
 
 
@@ -54,14 +65,19 @@ def _due(now: datetime) -> list[Due]:
     rows = DeparturePlace.objects.filter(
         is_open=True, tenancy__stage=Stage.RETAINED, tenancy__retained_until__lte=now
     ).order_by("tenancy__retained_until", "tenancy")
-    said = rows.values_list("tenancy", "departure", "departure__held_back_at", "departure__agreed_at")
+    said = rows.values_list(
+        "tenancy", "departure", "departure__held_back_at", "departure__agreed_at"
+    )
     return [
-        Due(place, departure, held is not None, agreed is not None) for place, departure, held, agreed in said
+        Due(place, departure, held is not None, agreed is not None)
+        for place, departure, held, agreed in said
     ]
 
 
 def _places(found: Departure, stage: Stage) -> list[int]:
-    rows = Tenancy.objects.filter(departures__departure=found, departures__is_open=True, stage=stage)
+    rows = Tenancy.objects.filter(
+        departures__departure=found, departures__is_open=True, stage=stage
+    )
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
 
@@ -77,10 +93,17 @@ def _drop_requests(found: Departure, *, now: datetime) -> None:
 def _give_back(found: Departure, *, now: datetime) -> None:
     """Give back the GPUs of drained places, and end what else is held there."""
     tenancies = _places(found, Stage.RETAINED)
-    held = Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
+    held = (
+        Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
+    )
     for allocation_id in list(held.values_list("pk", flat=True)):
         ends.take_back(allocation_id, actor=PORTAL, now=now)
-    booked = Allocation.objects.booked().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
+    booked = (
+        Allocation.objects.booked()
+        .of_gpus()
+        .filter(tenancy__in=tenancies)
+        .order_by("pk")
+    )
     for allocation_id in list(booked.values_list("pk", flat=True)):
         bookings.cancel(allocation_id, actor=PORTAL, now=now, why="the team leaves")
     if tenancies:

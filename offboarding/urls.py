@@ -6,7 +6,9 @@ from offboarding import views as leaving_views
 
 urlpatterns = [
     path("teams/<slug:slug>/leaving", leaving_views.overview, name="leaving"),
-    path("teams/<slug:slug>/leaving/<int:pk>", leaving_views.departure, name="departure"),
+    path(
+        "teams/<slug:slug>/leaving/<int:pk>", leaving_views.departure, name="departure"
+    ),
     path(
         "teams/<slug:slug>/leaving/<int:pk>/export.json",
         leaving_views.take_along,
@@ -19,5 +21,9 @@ urlpatterns = [
         {"kind": "csv"},
         name="departure-csv",
     ),
-    path("tenancies/<int:pk>/protection", leaving_views.protection, name="tenancy-protection"),
+    path(
+        "tenancies/<int:pk>/protection",
+        leaving_views.protection,
+        name="tenancy-protection",
+    ),
 ]

@@ -9,7 +9,11 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.directory import freshness
@@ -49,7 +53,9 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
             return HttpResponseRedirect(_ask(team, form, by=user))
         except Refused as refusal:
             status = add_refusal(form, refusal)
-    response = render(request, "onboarding/leaving.html", context | {"form": form}, status=status)
+    response = render(
+        request, "onboarding/leaving.html", context | {"form": form}, status=status
+    )
     return with_refusal(response, form)
 
 
@@ -71,14 +77,18 @@ def departure(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         else:
             messages.success(request, DONE[form.cleaned_data["do"]])
             return HttpResponseRedirect(reverse("departure", args=[slug, pk]))
-    return with_refusal(_page(request, _find(user, slug, pk), form, status=status), form)
+    return with_refusal(
+        _page(request, _find(user, slug, pk), form, status=status), form
+    )
 
 
 def do(found: Departure, said: Mapping[str, str], *, by: User) -> Departure:
     """Do what a clean form says; raises Refused."""
     now = timezone.now()
     if said["do"] == "confirm":
-        return actions.confirm(found.pk, name=said["name"], seen_content=said["seen"], by=by, now=now)
+        return actions.confirm(
+            found.pk, name=said["name"], seen_content=said["seen"], by=by, now=now
+        )
     steps: Mapping[str, Callable[..., Departure]] = {
         "withdraw": actions.withdraw,
         "restore": actions.restore,
@@ -91,16 +101,26 @@ def do(found: Departure, said: Mapping[str, str], *, by: User) -> Departure:
 def protection(request: HttpRequest, pk: int) -> HttpResponse:
     """Put the protection of a place on or take it off."""
     user = visitor(request)
-    place = get_object_or_404(Tenancy.objects.visible_to(user).select_related("team", "cluster"), pk=pk)
+    place = get_object_or_404(
+        Tenancy.objects.visible_to(user).select_related("team", "cluster"), pk=pk
+    )
     form, status = ProtectionForm(request.POST), 422
     if form.is_valid():
         try:
-            done = leaving.protect(place.pk, on=form.cleaned_data["is_protected"] == "yes", by=user)
+            done = leaving.protect(
+                place.pk, on=form.cleaned_data["is_protected"] == "yes", by=user
+            )
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
-            state = "is protected from deletion" if done.is_protected else "is not protected any more"
-            messages.success(request, f"{place.team.name} on {place.cluster.title} {state}.")
+            state = (
+                "is protected from deletion"
+                if done.is_protected
+                else "is not protected any more"
+            )
+            messages.success(
+                request, f"{place.team.name} on {place.cluster.title} {state}."
+            )
             return HttpResponseRedirect(reverse("leaving", args=[place.team.slug]))
     shown = leaving_page.overview(place.team, by=user, now=timezone.now())
     context = {
@@ -108,7 +128,9 @@ def protection(request: HttpRequest, pk: int) -> HttpResponse:
         "form": LeaveForm(places=shown["here"], initial={"token": new_key()}),
         "refused": form,
     }
-    return with_refusal(render(request, "onboarding/leaving.html", context, status=status), form)
+    return with_refusal(
+        render(request, "onboarding/leaving.html", context, status=status), form
+    )
 
 
 @never_cache
@@ -118,20 +140,30 @@ def take_along(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpRespo
     found = export(_find(visitor(request), slug, pk), now=timezone.now())
     name = f'attachment; filename="{slug}-{pk}.{kind}"'
     if kind == "csv":
-        return HttpResponse(as_csv(found), "text/csv; charset=utf-8", headers={"Content-Disposition": name})
-    return JsonResponse(found, headers={"Content-Disposition": name}, json_dumps_params={"indent": 1})
+        return HttpResponse(
+            as_csv(found),
+            "text/csv; charset=utf-8",
+            headers={"Content-Disposition": name},
+        )
+    return JsonResponse(
+        found, headers={"Content-Disposition": name}, json_dumps_params={"indent": 1}
+    )
 
 
 def visible(user: User) -> QuerySet[Departure]:
     """The departures of teams this person may see."""
-    return Departure.objects.visible_to(user).select_related("team", "asked_by", "confirmed_by")
+    return Departure.objects.visible_to(user).select_related(
+        "team", "asked_by", "confirmed_by"
+    )
 
 
 def _find(user: User, slug: str, pk: int) -> Departure:
     return get_object_or_404(visible(user), team__slug=slug, pk=pk)
 
 
-def _page(request: HttpRequest, found: Departure, form: DepartureForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, found: Departure, form: DepartureForm, *, status: int = 200
+) -> HttpResponse:
     contents = previews.look(found, now=timezone.now)
     shown = leaving_page.whole(found, contents, by=visitor(request), now=timezone.now())
     context = {**shown, "form": form, "stale": status == STATUS[Sort.STALE]}

@@ -54,12 +54,16 @@ class Brought:
     is_news: bool
 
 
-def onboard(enrolment: Enrolment, *, by: User, graph: Graph, now: datetime) -> Onboarding:
+def onboard(
+    enrolment: Enrolment, *, by: User, graph: Graph, now: datetime
+) -> Onboarding:
     """Create team, project, tenancy and first ask in one transaction, after asking the directory about the group.
 
     Raises BadInput or Conflict naming the field, ConnectorError when the directory does not answer.
     """
-    return enrol(enrolment, brought=ask_directory(enrolment, by=by, graph=graph), by=by, now=now)
+    return enrol(
+        enrolment, brought=ask_directory(enrolment, by=by, graph=graph), by=by, now=now
+    )
 
 
 def ask_directory(enrolment: Enrolment, *, by: User, graph: Graph) -> Brought:
@@ -85,7 +89,9 @@ def check_name_free(name: str) -> str:
     slug = slug_for(name, field="name")
     if Team.objects.filter(slug=slug).exists():
         raise Conflict(
-            "There is a team of this name already. Choose another.", code="name_taken", field="name"
+            "There is a team of this name already. Choose another.",
+            code="name_taken",
+            field="name",
         )
     return slug
 
@@ -102,12 +108,18 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
         ) from error
     group = graph.group(wanted)
     if group is None:
-        raise BadInput("Entra ID has no such group.", code="no_such_group", field="entra_group")
+        raise BadInput(
+            "Entra ID has no such group.", code="no_such_group", field="entra_group"
+        )
     if Team.objects.filter(entra_group=wanted).exists():
         raise Conflict(
-            "This group has a team already. Ask its members.", code="group_taken", field="entra_group"
+            "This group has a team already. Ask its members.",
+            code="group_taken",
+            field="entra_group",
         )
-    if not by.may(Permission.ONBOARD_ANY_GROUP) and wanted not in graph.groups_of(str(by.oid)):
+    if not by.may(Permission.ONBOARD_ANY_GROUP) and wanted not in graph.groups_of(
+        str(by.oid)
+    ):
         raise BadInput(
             "You are not a member of this group. Choose one of yours, or ask a platform lead.",
             code="not_a_member",
@@ -117,19 +129,25 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
 
 
 @transaction.atomic
-def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) -> Onboarding:
+def enrol(
+    enrolment: Enrolment, *, brought: Brought, by: User, now: datetime
+) -> Onboarding:
     """The second half of `onboard`, which asks nobody outside; raises BadInput or Conflict naming the field."""
     slug = slug_for(enrolment.name, field="name")
     project = slug_for(enrolment.project, field="project")
     group = brought.group
     # The person's, the cluster's and the flavor's rows before the audit chain, as every other action takes them.
     User.objects.select_for_update(no_key=True).get(pk=by.pk)
-    cluster = Cluster.objects.select_for_update(no_key=True).get(pk=enrolment.cluster.pk)
+    cluster = Cluster.objects.select_for_update(no_key=True).get(
+        pk=enrolment.cluster.pk
+    )
     if enrolment.start is not None:
         Flavor.objects.select_for_update(no_key=True).get(pk=enrolment.start.flavor.pk)
     if not cluster.enabled:
         raise Conflict(
-            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
+            "This cluster takes no teams now. Choose another.",
+            code="cluster_off",
+            field="cluster",
         )
     if brought.is_news:
         hold_groups(by, [group.oid], only=False)
@@ -143,7 +161,11 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
         by=by,
     )
     tenancy = create_tenancy(
-        team=team, cluster=cluster, project=first, environment=enrolment.environment, now=now
+        team=team,
+        cluster=cluster,
+        project=first,
+        environment=enrolment.environment,
+        now=now,
     )
     refresh(Tenancy.objects.locked().get(pk=tenancy.pk), actor=by.as_actor(), now=now)
     registry.follow(team, now=now)
@@ -159,5 +181,9 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
         )
         request = submit(wanted, by=by, now=now)
     return Onboarding.objects.create(
-        team=team, tenancy=Tenancy.objects.get(pk=tenancy.pk), request=request, by=by, submitted_at=now
+        team=team,
+        tenancy=Tenancy.objects.get(pk=tenancy.pk),
+        request=request,
+        by=by,
+        submitted_at=now,
     )

@@ -61,16 +61,24 @@ class NewTeamSerializer(StrictSerializer):
 class TeamChangeSerializer(StrictSerializer):
     """What is to be different about a team."""
 
-    name = Text(max_length=60, required=False, help_text="In any script; the short name stays.")
+    name = Text(
+        max_length=60, required=False, help_text="In any script; the short name stays."
+    )
     cost_centre = Text(max_length=20, required=False)
-    entra_group = Text(max_length=36, required=False, help_text="The object id of another group.")
-    owner = serializers.UUIDField(required=False, help_text="The object id of a member of the group.")
+    entra_group = Text(
+        max_length=36, required=False, help_text="The object id of another group."
+    )
+    owner = serializers.UUIDField(
+        required=False, help_text="The object id of a member of the group."
+    )
     tier = Choice(choices=Team.Tier.choices, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Something is to be different."""
         if not attrs:
-            raise serializers.ValidationError("Say what is to be different about the team.")
+            raise serializers.ValidationError(
+                "Say what is to be different about the team."
+            )
         return attrs
 
 
@@ -182,14 +190,18 @@ class TeamEndpoint(TeamReadEndpoint):
         return Response(self.shown(self.get_object(), TeamSerializer))
 
     @extend_schema(
-        operation_id="teams_preview_change", request=TeamChangeSerializer, responses=TeamEffectsSerializer
+        operation_id="teams_preview_change",
+        request=TeamChangeSerializer,
+        responses=TeamEffectsSerializer,
     )
     def preview_change(self, request: Request, slug: str) -> Response:
         """What changing the team would lead to; writes nothing."""
         team = self.get_object()
         check_may_change(team, self.caller)
         wanted = self.body(TeamChangeSerializer)
-        return Response(TeamEffectsSerializer(effects(team, self._change(team, wanted))).data)
+        return Response(
+            TeamEffectsSerializer(effects(team, self._change(team, wanted))).data
+        )
 
     def _change(self, team: Team, wanted: dict[str, Any]) -> TeamChange:
         """What the body changes, with its group asked of the directory for those who may change the team."""
@@ -199,15 +211,21 @@ class TeamEndpoint(TeamReadEndpoint):
         return TeamChange(
             name=wanted.get("name", ""),
             cost_centre=wanted.get("cost_centre", ""),
-            group=group_of_change(team, oid, by=self.caller, graph=graph()) if oid else None,
+            group=group_of_change(team, oid, by=self.caller, graph=graph())
+            if oid
+            else None,
             owner=owner_from(str(wanted["owner"])) if "owner" in wanted else None,
         )
 
     @extend_schema(operation_id="teams_onboarding", responses=OnboardedSerializer)
     def onboarding(self, request: Request, slug: str) -> Response:
         """How far the team's coming on board is."""
-        rows = Onboarding.objects.visible_to(self.request.user).select_related("team", "tenancy__cluster")
-        return Response(self.shown(get_object_or_404(rows, team__slug=slug), OnboardedSerializer))
+        rows = Onboarding.objects.visible_to(self.request.user).select_related(
+            "team", "tenancy__cluster"
+        )
+        return Response(
+            self.shown(get_object_or_404(rows, team__slug=slug), OnboardedSerializer)
+        )
 
     def _enrol(self, enrolment: Enrolment, brought: Brought) -> Answer:
         done = enrol(enrolment, brought=brought, by=self.caller, now=timezone.now())
@@ -233,22 +251,36 @@ def owner_from(oid: str) -> User:
     """The person with this object id who has signed in; raises BadInput."""
     found = User.objects.filter(oid=oid, is_active=True).first()
     if found is None:
-        raise BadInput("Nobody of this object id has signed in.", code="no_such_person", field="owner")
+        raise BadInput(
+            "Nobody of this object id has signed in.",
+            code="no_such_person",
+            field="owner",
+        )
     return found
 
 
 def enrolment_from(said: dict[str, Any]) -> Enrolment:
     """What the body says, with its cluster and flavor; raises BadInput naming the field."""
-    cluster = Cluster.objects.not_of_others(None).filter(name=said.pop("cluster")).first()
+    cluster = (
+        Cluster.objects.not_of_others(None).filter(name=said.pop("cluster")).first()
+    )
     if cluster is None:
-        raise BadInput("There is no such cluster.", code="no_such_cluster", field="cluster")
+        raise BadInput(
+            "There is no such cluster.", code="no_such_cluster", field="cluster"
+        )
     start = said.pop("start", None)
     if start is None:
         return Enrolment(cluster=cluster, **said)
     name = start.pop("flavor")
     flavor = (
-        Flavor.objects.select_related("cluster").filter(cluster=cluster, name=name, dedicated_to=None).first()
+        Flavor.objects.select_related("cluster")
+        .filter(cluster=cluster, name=name, dedicated_to=None)
+        .first()
     )
     if flavor is None:
-        raise BadInput("The cluster has no such flavor.", code="no_such_flavor", field="start/flavor")
+        raise BadInput(
+            "The cluster has no such flavor.",
+            code="no_such_flavor",
+            field="start/flavor",
+        )
     return Enrolment(cluster=cluster, start=Start(flavor=flavor, **start), **said)

@@ -27,7 +27,13 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> Checklist:
     """
     seen = {(row["kind"], row["name"]): row for row in tenancy.objects_seen}
     items = [
-        _item(manifest["kind"], manifest["metadata"]["name"], seen, tenancy=tenancy, retry=retry)
+        _item(
+            manifest["kind"],
+            manifest["metadata"]["name"],
+            seen,
+            tenancy=tenancy,
+            retry=retry,
+        )
         for manifest in (tenancy_objects(tenancy.desired) if tenancy.spec else [])
     ]
     by_git = tenancy.cluster.delivery == tenancy.cluster.Delivery.GIT
@@ -36,12 +42,19 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> Checklist:
         "looked_at": tenancy.last_looked_at,
         "items": items,
         "done": "ready" if tenancy.cluster.is_observed else "committed",
-        "commit": tenancy.ready["message"] if by_git and tenancy.ready["reason"] in COMMITTED else "",
+        "commit": tenancy.ready["message"]
+        if by_git and tenancy.ready["reason"] in COMMITTED
+        else "",
     }
 
 
 def _item(
-    kind: str, name: str, seen: Mapping[tuple[str, str], Mapping[str, str]], *, tenancy: Tenancy, retry: str
+    kind: str,
+    name: str,
+    seen: Mapping[tuple[str, str], Mapping[str, str]],
+    *,
+    tenancy: Tenancy,
+    retry: str,
 ) -> ChecklistItem:
     row = seen.get((kind, name))
     tone, word = _state(row, tenancy)
@@ -53,7 +66,9 @@ def _item(
         "tone": tone,
         "word": word,
         "since": datetime.fromisoformat(row["since"]) if row else None,
-        "cause": row["message"] if row and (failed or row["state"] == "changed") else "",
+        "cause": row["message"]
+        if row and (failed or row["state"] == "changed")
+        else "",
         "explain": tenancy.explanation if failed else "",
         "retry": retry if failed else "",
     }
@@ -64,7 +79,11 @@ def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
         return TONES["waiting"]
     is_behind = tenancy.observed_generation != tenancy.generation
     # Before the first pass that ended well there is no older state: what was seen was seen as it is wanted.
-    if row["state"] in ("true", "committed") and is_behind and tenancy.observed_generation:
+    if (
+        row["state"] in ("true", "committed")
+        and is_behind
+        and tenancy.observed_generation
+    ):
         # It stands as it was wanted before; whether that is still what is wanted is looked at now.
         return ("moving", "Looking")
     return TONES[row["state"]]

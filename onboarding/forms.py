@@ -43,13 +43,17 @@ class WhoForm(StrictForm):
         label="Team’s name",
         max_length=60,
         help_text="As people say it, such as “Vision”.",
-        widget=forms.TextInput(attrs=live("name", autocomplete="off", spellcheck="false")),
+        widget=forms.TextInput(
+            attrs=live("name", autocomplete="off", spellcheck="false")
+        ),
     )
     cost_centre = forms.CharField(
         label="Cost centre",
         max_length=20,
         help_text="Letters, digits and hyphens, such as CC-4711.",
-        widget=forms.TextInput(attrs=live("cost_centre", autocomplete="off", spellcheck="false")),
+        widget=forms.TextInput(
+            attrs=live("cost_centre", autocomplete="off", spellcheck="false")
+        ),
     )
     entra_group = forms.CharField(
         label="Group",
@@ -85,7 +89,10 @@ class WhoForm(StrictForm):
         except Refused as refusal:
             add_refusal(self, refusal)
         except ConnectorError as error:
-            self.add_error("entra_group", f"The directory cannot say whether it is yours: {error.message}")
+            self.add_error(
+                "entra_group",
+                f"The directory cannot say whether it is yours: {error.message}",
+            )
 
 
 class WhereForm(StrictForm):
@@ -96,7 +103,9 @@ class WhereForm(StrictForm):
         max_length=60,
         initial="main",
         help_text="Costs are put under it; more can follow.",
-        widget=forms.TextInput(attrs=live("project", autocomplete="off", spellcheck="false")),
+        widget=forms.TextInput(
+            attrs=live("project", autocomplete="off", spellcheck="false")
+        ),
     )
     environment = forms.ChoiceField(
         label="What it is for", choices=Environment.choices, initial=Environment.DEV
@@ -151,10 +160,17 @@ class StartForm(StrictForm):
     flavor = forms.ModelChoiceField(
         label="Kind", queryset=Flavor.objects.none(), required=False, empty_label=None
     )
-    gpus = WholeNumberField(label="GPUs", most=MOST_GPUS, of="GPUs", initial=1, required=False)
-    days = WholeNumberField(label="For", most=LONGEST_DAYS, of="days", initial=7, required=False)
+    gpus = WholeNumberField(
+        label="GPUs", most=MOST_GPUS, of="GPUs", initial=1, required=False
+    )
+    days = WholeNumberField(
+        label="For", most=LONGEST_DAYS, of="days", initial=7, required=False
+    )
     purpose = forms.ChoiceField(
-        label="To do", choices=Request.Purpose.choices, initial=Request.Purpose.TRAINING, required=False
+        label="To do",
+        choices=Request.Purpose.choices,
+        initial=Request.Purpose.TRAINING,
+        required=False,
     )
     reason = forms.CharField(
         label="Why",
@@ -166,7 +182,11 @@ class StartForm(StrictForm):
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        flavors = Flavor.objects.offered_to(None).filter(cluster=cluster).select_related("cluster")
+        flavors = (
+            Flavor.objects.offered_to(None)
+            .filter(cluster=cluster)
+            .select_related("cluster")
+        )
         self.fields["flavor"].queryset = flavors  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
@@ -178,7 +198,9 @@ class StartForm(StrictForm):
         elif size == "exact":
             for field in ("flavor", "gpus", "days"):
                 if not values.get(field) and field not in self.errors:
-                    self.add_error(field, "Say how many." if field == "gpus" else "Choose one.")
+                    self.add_error(
+                        field, "Say how many." if field == "gpus" else "Choose one."
+                    )
         elif size:
             self._fill_from(size)
         return values
@@ -187,8 +209,16 @@ class StartForm(StrictForm):
         """A usual size is written `flavor:gpus:days`."""
         parts = size.split(":")
         rows = self.fields["flavor"].queryset  # type: ignore[attr-defined]
-        numbers = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 10]
-        flavor = rows.filter(pk=numbers[0]).first() if len(numbers) == 3 == len(parts) else None
+        numbers = [
+            int(part)
+            for part in parts
+            if part.isascii() and part.isdigit() and len(part) < 10
+        ]
+        flavor = (
+            rows.filter(pk=numbers[0]).first()
+            if len(numbers) == 3 == len(parts)
+            else None
+        )
         if flavor is None or not (numbers[1] >= 1 and 1 <= numbers[2] <= LONGEST_DAYS):
             self.add_error("size", "Choose one of these.")
             return

@@ -42,8 +42,15 @@ def check(request: HttpRequest) -> HttpResponse:
 @require_safe
 def groups(request: HttpRequest) -> HttpResponse:
     """The groups that match a search, as radio buttons."""
-    text, chosen = request.GET.get("group_search", ""), request.GET.get("entra_group", "")
-    return render(request, "onboarding/groups.html", found_groups(visitor(request), text=text, chosen=chosen))
+    text, chosen = (
+        request.GET.get("group_search", ""),
+        request.GET.get("entra_group", ""),
+    )
+    return render(
+        request,
+        "onboarding/groups.html",
+        found_groups(visitor(request), text=text, chosen=chosen),
+    )
 
 
 @require_POST
@@ -55,14 +62,20 @@ def preview(request: HttpRequest) -> HttpResponse:
         return render(request, "onboarding/answer.html", {})
     form = StartForm(request.POST, cluster=cluster)
     return render(
-        request, "onboarding/answer.html", answer_to(form, draft, person=visitor(request), now=timezone.now())
+        request,
+        "onboarding/answer.html",
+        answer_to(form, draft, person=visitor(request), now=timezone.now()),
     )
 
 
 def found_groups(user: User, *, text: str, chosen: str) -> FoundGroups:
     """The list of groups for its template; says so when the directory does not answer."""
     try:
-        return {"text": text, "chosen": chosen, "offers": offers(user, text=text, graph=graph())}
+        return {
+            "text": text,
+            "chosen": chosen,
+            "offers": offers(user, text=text, graph=graph()),
+        }
     except ConnectorError as error:
         return {"text": text, "chosen": chosen, "offers": [], "away": error.message}
 
@@ -72,7 +85,10 @@ def _said(field: str, value: str, request: HttpRequest) -> tuple[bool, str]:
         return True, ""
     try:
         if field == "name":
-            return True, f"Free. Its short name, in addresses and on clusters, is {check_name_free(value)}."
+            return (
+                True,
+                f"Free. Its short name, in addresses and on clusters, is {check_name_free(value)}.",
+            )
         if field == "cost_centre":
             return True, f"Costs go to {check_cost_centre(value)}."
         if field == "project":

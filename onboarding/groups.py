@@ -37,14 +37,20 @@ def offers(user: User, *, text: str, graph: Graph) -> list[Offer]:
     Raises ConnectorError when the directory does not answer.
     """
     own = graph.groups_of(str(user.oid))
-    found = graph.find_groups(text, MOST) if text.strip() else _named(_without_team(own), graph)
+    found = (
+        graph.find_groups(text, MOST)
+        if text.strip()
+        else _named(_without_team(own), graph)
+    )
     taken = _teams_of((group.oid for group in found), user)
     anybody = user.may(Permission.ONBOARD_ANY_GROUP)
     rows = [_offer(group, taken=taken, own=own, anybody=anybody) for group in found]
     return sorted(rows, key=lambda row: (not row.is_free, row.name.casefold()))
 
 
-def _offer(group: Group, *, taken: dict[str, str], own: set[str], anybody: bool) -> Offer:
+def _offer(
+    group: Group, *, taken: dict[str, str], own: set[str], anybody: bool
+) -> Offer:
     if group.oid in taken:
         why_not = f"It is {taken[group.oid] or 'another team'}’s already."
     elif group.oid not in own and not anybody:
@@ -95,7 +101,9 @@ def _kept(keys: Iterable[str]) -> dict[str, object]:
     try:
         return dict(cache.get_many(list(keys)))
     except Exception as error:
-        logger.warning("names of groups are not kept", extra={"error": type(error).__name__})
+        logger.warning(
+            "names of groups are not kept", extra={"error": type(error).__name__}
+        )
         return {}
 
 

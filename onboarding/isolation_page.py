@@ -24,7 +24,10 @@ def question_fields() -> dict[str, forms.ChoiceField]:
     """The three questions as form fields; the first answer is the one that asks for nothing."""
     return {
         question.key: forms.ChoiceField(
-            label=question.text, choices=question.choices, initial=question.choices[0][0], required=False
+            label=question.text,
+            choices=question.choices,
+            initial=question.choices[0][0],
+            required=False,
         )
         for question in QUESTIONS
     }
@@ -42,9 +45,14 @@ class QuestionForm(forms.Form):
 def isolation(request: HttpRequest) -> HttpResponse:
     """The four levels side by side; with answers in the address, the one that fits and why."""
     said = {question.key: request.GET.get(question.key, "") for question in QUESTIONS}
-    known = {key: value for key, value in said.items() if value in dict(question_fields()[key].choices)}  # type: ignore[arg-type]
+    known = {
+        key: value
+        for key, value in said.items()
+        if value in dict(question_fields()[key].choices)  # type: ignore[arg-type]
+    }
     rows = [
-        {"cells": [words, *(getattr(level, name) for level in LEVELS)]} for name, words in ASPECTS.items()
+        {"cells": [words, *(getattr(level, name) for level in LEVELS)]}
+        for name, words in ASPECTS.items()
     ]
     context = {
         "form": QuestionForm(initial=known),

@@ -62,13 +62,20 @@ class Draft:
         """The first step that is not done yet."""
         return next((step for step in STEPS if step not in self.done), "review")
 
-    def with_step(self, step: str, values: Mapping[str, str], *, group_name: str = "") -> "Draft":
+    def with_step(
+        self, step: str, values: Mapping[str, str], *, group_name: str = ""
+    ) -> "Draft":
         """The draft with a step's values taken; later steps that depended on others' values are asked again."""
         merged = {**self.values, **values}
         done = [s for s in STEPS if s in self.done or s == step]
         if step == "where" and self.values.get("cluster") != merged.get("cluster"):
             done = [s for s in done if s != "start"]
-        return replace(self, done=tuple(done), values=merged, group_name=group_name or self.group_name)
+        return replace(
+            self,
+            done=tuple(done),
+            values=merged,
+            group_name=group_name or self.group_name,
+        )
 
 
 def new_draft() -> Draft:
@@ -82,12 +89,19 @@ def load(session: SessionBase, key: str) -> Draft | None:
     if stored is None:
         return None
     known = {f.name for f in fields(Draft)}
-    return Draft(**{**{k: v for k, v in stored.items() if k in known}, "done": tuple(stored["done"])})
+    return Draft(
+        **{
+            **{k: v for k, v in stored.items() if k in known},
+            "done": tuple(stored["done"]),
+        }
+    )
 
 
 def save(session: SessionBase, draft: Draft) -> None:
     """Keep a draft; the oldest one goes when there are too many."""
-    drafts = {key: row for key, row in session.get(SESSION, {}).items() if key != draft.key}
+    drafts = {
+        key: row for key, row in session.get(SESSION, {}).items() if key != draft.key
+    }
     drafts[draft.key] = asdict(draft)
     session[SESSION] = dict(list(drafts.items())[-MOST_DRAFTS:])
 
@@ -111,12 +125,16 @@ def enrolment_of(draft: Draft, *, now: datetime) -> Enrolment:
     values, cluster = draft.values, cluster_of(draft)
     if cluster is None:
         raise BadInput(
-            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
+            "This cluster takes no teams now. Choose another.",
+            code="cluster_off",
+            field="cluster",
         )
     form = StartForm(dict(values), cluster=cluster)
     if not form.is_valid():
         raise BadInput(
-            "The size you chose is not offered any more. Choose again.", code="not_offered", field="flavor"
+            "The size you chose is not offered any more. Choose again.",
+            code="not_offered",
+            field="flavor",
         )
     return Enrolment(
         name=values["name"],
@@ -137,7 +155,11 @@ def open_clusters() -> list[Cluster]:
 
 def cluster_of(draft: Draft) -> Cluster | None:
     """The cluster that was chosen, if it still takes teams."""
-    return Cluster.objects.open_to(None).filter(name=draft.values.get("cluster", "")).first()
+    return (
+        Cluster.objects.open_to(None)
+        .filter(name=draft.values.get("cluster", ""))
+        .first()
+    )
 
 
 def step_of(field: str) -> str:

@@ -18,7 +18,9 @@ class Onboarding(models.Model):
 
     team = models.OneToOneField(Team, models.PROTECT, related_name="onboarding")
     tenancy = models.OneToOneField(Tenancy, models.PROTECT, related_name="onboarding")
-    request = models.OneToOneField(Request, models.PROTECT, null=True, related_name="onboarding")
+    request = models.OneToOneField(
+        Request, models.PROTECT, null=True, related_name="onboarding"
+    )
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     submitted_at = models.DateTimeField()
 
@@ -34,4 +36,8 @@ class Onboarding(models.Model):
     def seconds(self) -> float | None:
         """Seconds from submitting to every object being true; None while that is not so."""
         since = self.tenancy.true_since
-        return (since - self.submitted_at).total_seconds() if since and self.tenancy.is_settled else None
+        return (
+            (since - self.submitted_at).total_seconds()
+            if since and self.tenancy.is_settled
+            else None
+        )

@@ -115,17 +115,26 @@ def steps(draft: Draft, current: str) -> list[StepLink]:
     order = list(STEPS)
     rows: list[StepLink] = []
     for step, label in STEPS.items():
-        reachable = step in draft.done or order.index(step) <= order.index(draft.next_step)
+        reachable = step in draft.done or order.index(step) <= order.index(
+            draft.next_step
+        )
         state = "now" if step == current else "done" if step in draft.done else "next"
         rows.append(
-            {"label": label, "state": state, "href": draft.url(step) if reachable and step != current else ""}
+            {
+                "label": label,
+                "state": state,
+                "href": draft.url(step) if reachable and step != current else "",
+            }
         )
     return rows
 
 
 def environments() -> list[Choice]:
     """The kinds of place as cards."""
-    return [{"value": e.value, "title": str(e.label), "text": ENVIRONMENTS[e]} for e in Environment]
+    return [
+        {"value": e.value, "title": str(e.label), "text": ENVIRONMENTS[e]}
+        for e in Environment
+    ]
 
 
 def cluster_cards(clusters: Sequence[Cluster]) -> list[ClusterCard]:
@@ -140,7 +149,11 @@ def cluster_cards(clusters: Sequence[Cluster]) -> list[ClusterCard]:
             "name": cluster.name,
             "text": f"{cluster.get_purpose_display()} · {cluster.region}",
             "health": health(cluster),
-            "kinds": [f for f in cluster.flavors.all() if f.is_offered and f.dedicated_to_id is None],
+            "kinds": [
+                f
+                for f in cluster.flavors.all()
+                if f.is_offered and f.dedicated_to_id is None
+            ],
         }
         for cluster in clusters
     ]
@@ -162,13 +175,23 @@ def sizes(cluster: Cluster, *, now: datetime) -> list[Choice]:
     rows += [_size(kind, gpus, days, now) for kind, gpus, days in wanted]
     if kinds:
         rows.append(
-            {"value": "exact", "title": "Exactly…", "text": "Kind, number and days as you say", "figure": ""}
+            {
+                "value": "exact",
+                "title": "Exactly…",
+                "text": "Kind, number and days as you say",
+                "figure": "",
+            }
         )
     return rows
 
 
 def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> Choice:
-    usd = money.cost(gpus=gpus, price=kind.price_per_gpu_hour, start=now, end=now + timedelta(days=days))
+    usd = money.cost(
+        gpus=gpus,
+        price=kind.price_per_gpu_hour,
+        start=now,
+        end=now + timedelta(days=days),
+    )
     length = "1 week" if days == 7 else f"{days} days"
     return {
         "value": f"{kind.pk}:{gpus}:{days}",
@@ -181,10 +204,21 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> Choice:
 def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> Judged:
     """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
     version, policy = policy_in_force(now)
-    environment, cost_centre = draft.values.get("environment", "dev"), draft.values.get("cost_centre", "")
-    place = Tenancy(team=Team(cost_centre=cost_centre), cluster=start.flavor.cluster, environment=environment)
+    environment, cost_centre = (
+        draft.values.get("environment", "dev"),
+        draft.values.get("cost_centre", ""),
+    )
+    place = Tenancy(
+        team=Team(cost_centre=cost_centre),
+        cluster=start.flavor.cluster,
+        environment=environment,
+    )
     wanted = Wanted.of_gpus(
-        tenancy=place, flavor=start.flavor, gpus=start.gpus, until=start.until, purpose=start.purpose
+        tenancy=place,
+        flavor=start.flavor,
+        gpus=start.gpus,
+        until=start.until,
+        purpose=start.purpose,
     )
     ask = wanted.ask()
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
@@ -211,7 +245,9 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
     )
 
 
-def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) -> list[Planned]:
+def planned_objects(
+    draft: Draft, *, cluster: Cluster, team: str, project: str
+) -> list[Planned]:
     """The objects that sending the draft will create, with their names."""
     spec = TenancySpec(
         tenancy=0,
@@ -231,12 +267,18 @@ def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) 
         queueing=cluster.queueing,
     )
     return [
-        {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}
+        {
+            "kind": m["kind"],
+            "name": m["metadata"]["name"],
+            "plain": plain(m["kind"], m["metadata"]["name"]),
+        }
         for m in tenancy_objects(spec)
     ]
 
 
-def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> StartAnswer:
+def answer_to(
+    form: StartForm, draft: Draft, *, person: User, now: datetime
+) -> StartAnswer:
     """The answer part for a start form as it stands: the policy's verdict, what changes, what to shorten."""
     if not form.is_valid():
         return {"incomplete": True}
@@ -261,7 +303,10 @@ def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool
     if start is None:
         return True
     try:
-        check_answer(judge_start(start, draft, person=person, now=now).answer, reason=start.reason)
+        check_answer(
+            judge_start(start, draft, person=person, now=now).answer,
+            reason=start.reason,
+        )
     except Refused as refusal:
         add_refusal(form, refusal)
     return not form.errors
@@ -273,7 +318,9 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> Revi
     team, project = slug_of(values["name"]), slug_of(values["project"])
     cluster = cluster_of(draft)
     form = StartForm(dict(values), cluster=cluster) if cluster else None
-    objects = planned_objects(draft, cluster=cluster or Cluster(), team=team, project=project)
+    objects = planned_objects(
+        draft, cluster=cluster or Cluster(), team=team, project=project
+    )
     answer: StartAnswer = {"incomplete": True}
     if form:
         answer = _briefly(answer_to(form, draft, person=person, now=now))

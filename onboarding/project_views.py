@@ -17,11 +17,14 @@ def projects(request: HttpRequest, slug: str) -> HttpResponse:
     """Each project with its namespaces and what they hold, and the way to ask for another one."""
     user = visitor(request)
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
-    ask = f"{reverse('request-new', args=['namespace'])}?{urlencode({'team': team.slug})}"
+    ask = (
+        f"{reverse('request-new', args=['namespace'])}?{urlencode({'team': team.slug})}"
+    )
     context = {
         "team": team,
         "projects": [
-            {"line": line, "ask": f"{ask}&{urlencode({'project': line.slug})}"} for line in projects_of(team)
+            {"line": line, "ask": f"{ask}&{urlencode({'project': line.slug})}"}
+            for line in projects_of(team)
         ],
         "waiting": waiting_for(team),
         "is_member": team.pk in user.team_ids,

@@ -43,7 +43,9 @@ class ProjectLine:
 
 def projects_of(team: Team) -> list[ProjectLine]:
     """Every project of a team by name, in four queries however many there are."""
-    rows = Tenancy.objects.present().filter(team=team).select_related("cluster", "project")
+    rows = (
+        Tenancy.objects.present().filter(team=team).select_related("cluster", "project")
+    )
     tenancies = list(rows.order_by("environment", "cluster__name"))
     origins = _origins(team)
     held, gpus = _held(team)
@@ -51,9 +53,13 @@ def projects_of(team: Team) -> list[ProjectLine]:
     for row in tenancies:
         asked_by, since = origins.get(row.pk, ("", row.created_at))
         places[row.project_id].append(
-            Place(row, gpus.get(row.pk, 0), tuple(held.get(row.pk, ())), asked_by, since)
+            Place(
+                row, gpus.get(row.pk, 0), tuple(held.get(row.pk, ())), asked_by, since
+            )
         )
-    return [_line(project, places[project.pk]) for project in team.projects.order_by("slug")]
+    return [
+        _line(project, places[project.pk]) for project in team.projects.order_by("slug")
+    ]
 
 
 def _line(project: Project, places: list[Place]) -> ProjectLine:
@@ -68,7 +74,11 @@ def _line(project: Project, places: list[Place]) -> ProjectLine:
 
 def waiting_for(team: Team) -> list[Request]:
     """Namespaces that are asked for and not decided yet, oldest first."""
-    rows = Request.objects.waiting().filter(team=team, offering="namespace").select_related("requester")
+    rows = (
+        Request.objects.waiting()
+        .filter(team=team, offering="namespace")
+        .select_related("requester")
+    )
     return list(rows.order_by("created_at", "pk")[:MAX_WAITING])
 
 
@@ -81,7 +91,9 @@ def _origins(team: Team) -> dict[int, tuple[str, datetime]]:
     for pk, name, at in asked.values_list("tenancy", "requester__name", "created_at"):
         if pk is not None:
             found[pk] = (name, at)
-    first = Onboarding.objects.filter(team=team).values_list("tenancy", "by__name", "submitted_at")
+    first = Onboarding.objects.filter(team=team).values_list(
+        "tenancy", "by__name", "submitted_at"
+    )
     return found | {pk: (name, at) for pk, name, at in first}
 
 
@@ -89,7 +101,11 @@ def _held(team: Team) -> tuple[Mapping[int, list[str]], Mapping[int, int]]:
     """What stands in each namespace, in words, GPUs first, and how many GPUs are held there."""
     products: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     others: dict[int, list[str]] = defaultdict(list)
-    live = Allocation.objects.live().filter(team=team, tenancy__isnull=False).exclude(offering="namespace")
+    live = (
+        Allocation.objects.live()
+        .filter(team=team, tenancy__isnull=False)
+        .exclude(offering="namespace")
+    )
     for row in live.select_related("flavor").order_by("starts_at", "pk"):
         if row.tenancy_id is None:
             continue
@@ -98,7 +114,8 @@ def _held(team: Team) -> tuple[Mapping[int, list[str]], Mapping[int, int]]:
         else:
             others[row.tenancy_id].append(row.title)
     words = {
-        pk: [f"{count} × {product}" for product, count in sorted(products[pk].items())] + others[pk]
+        pk: [f"{count} × {product}" for product, count in sorted(products[pk].items())]
+        + others[pk]
         for pk in {*products, *others}
     }
     return words, {pk: sum(counts.values()) for pk, counts in products.items()}

@@ -22,7 +22,9 @@ class PlaceSerializer(serializers.Serializer[Place]):
     cluster = serializers.CharField(source="tenancy.cluster.name")
     stage = serializers.CharField(source="tenancy.stage")
     gpus = serializers.IntegerField(help_text="GPUs that are held there now.")
-    holds = serializers.ListField(child=serializers.CharField(), help_text="What stands there, in words.")
+    holds = serializers.ListField(
+        child=serializers.CharField(), help_text="What stands there, in words."
+    )
     asked_by = serializers.CharField(help_text="Empty where it is not known.")
     since = serializers.DateTimeField()
 
@@ -33,7 +35,9 @@ class ProjectSerializer(serializers.Serializer[ProjectLine]):
     slug = serializers.CharField()
     asked_by = serializers.CharField(help_text="Empty where it is not known.")
     since = serializers.DateTimeField()
-    gpus = serializers.IntegerField(help_text="GPUs that are held in all of its namespaces.")
+    gpus = serializers.IntegerField(
+        help_text="GPUs that are held in all of its namespaces."
+    )
     namespaces = PlaceSerializer(many=True, source="places")
 
 

@@ -146,7 +146,9 @@ def recommend(answers: Mapping[str, str]) -> Recommendation:
     asked = [
         (level, why)
         for question in QUESTIONS
-        for _, level, why in [question.answers.get(answers.get(question.key, ""), ("", "namespace", ""))]
+        for _, level, why in [
+            question.answers.get(answers.get(question.key, ""), ("", "namespace", ""))
+        ]
         if why
     ]
     highest = max((ORDER.index(level) for level, _ in asked), default=0)

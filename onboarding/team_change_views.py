@@ -15,7 +15,14 @@ from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.directory.client import graph
 from accounts.models import Team, User
 from connectors.errors import ConnectorError
-from onboarding.team_changes import Effects, TeamChange, change_team, effects, group_of_change, may_change
+from onboarding.team_changes import (
+    Effects,
+    TeamChange,
+    change_team,
+    effects,
+    group_of_change,
+    may_change,
+)
 from web.fields import StrictForm
 from web.refusals import BadInput, Refused
 
@@ -29,10 +36,14 @@ class TeamForm(StrictForm):
         label="Name",
         max_length=60,
         help_text="As people say it, in any script. The short name in addresses and on clusters stays.",
-        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(
+            attrs={"dir": "auto", "autocomplete": "off", "spellcheck": "false"}
+        ),
     )
     cost_centre = forms.CharField(
-        label="Cost centre", max_length=20, help_text="Letters, digits and hyphens, such as CC-4711."
+        label="Cost centre",
+        max_length=20,
+        help_text="Letters, digits and hyphens, such as CC-4711.",
     )
     entra_group = forms.CharField(
         label="Group",
@@ -54,10 +65,12 @@ class TeamForm(StrictForm):
         }
         super().__init__(data, initial=usual, label_suffix="")
         self.team = team
-        people = User.objects.filter(memberships__team=team, is_active=True) | User.objects.filter(
-            pk=team.accountable.pk
-        )
-        self.people = {str(user.oid): user for user in people.distinct().order_by("name")}
+        people = User.objects.filter(
+            memberships__team=team, is_active=True
+        ) | User.objects.filter(pk=team.accountable.pk)
+        self.people = {
+            str(user.oid): user for user in people.distinct().order_by("name")
+        }
         field = self.fields["owner"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
         field.choices = [(oid, user.name) for oid, user in self.people.items()]
@@ -68,8 +81,12 @@ class TeamForm(StrictForm):
         owner = self.people[values["owner"]]
         return TeamChange(
             name=values["name"] if values["name"] != self.team.name else "",
-            cost_centre=values["cost_centre"] if values["cost_centre"] != self.team.cost_centre else "",
-            group=group_of_change(self.team, values["entra_group"], by=by, graph=graph()),
+            cost_centre=values["cost_centre"]
+            if values["cost_centre"] != self.team.cost_centre
+            else "",
+            group=group_of_change(
+                self.team, values["entra_group"], by=by, graph=graph()
+            ),
             owner=owner if owner.pk != self.team.accountable.pk else None,
         )
 
@@ -82,7 +99,9 @@ def settings_of_team(request: HttpRequest, slug: str) -> HttpResponse:
     teams = Team.objects.visible_to(user).select_related("owner", "created_by")
     team = get_object_or_404(teams, slug=slug)
     if not may_change(team, user):
-        raise PermissionDenied("The team’s owner, its leads and platform leads change it.")
+        raise PermissionDenied(
+            "The team’s owner, its leads and platform leads change it."
+        )
     form, status = TeamForm(sent(request), team=team), 200
     found: Effects | None = None
     if request.method == "POST":
@@ -99,16 +118,22 @@ def settings_of_team(request: HttpRequest, slug: str) -> HttpResponse:
                 status = add_refusal(form, refusal)
             except ConnectorError as error:
                 words = f"The directory cannot say whether it is yours: {error.message}"
-                status = add_refusal(form, BadInput(words, code="directory", field="entra_group"))
+                status = add_refusal(
+                    form, BadInput(words, code="directory", field="entra_group")
+                )
     context = {"team": team, "form": form, "effects": found}
     response = render(request, "onboarding/team_settings.html", context, status=status)
     return with_refusal(response, form) if status != 200 else response
 
 
-def _changed(request: HttpRequest, team: Team, change: TeamChange, *, by: User) -> HttpResponse:
+def _changed(
+    request: HttpRequest, team: Team, change: TeamChange, *, by: User
+) -> HttpResponse:
     done = change_team(team, change, by=by, now=timezone.now())
     if done.fields:
-        messages.success(request, "The team is changed. Its namespaces follow within seconds.")
+        messages.success(
+            request, "The team is changed. Its namespaces follow within seconds."
+        )
     else:
         messages.info(request, "Nothing is different from before.")
     return redirect("team", team.slug)

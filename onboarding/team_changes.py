@@ -55,14 +55,19 @@ def may_change(team: Team, user: User) -> bool:
     """Whether this person may change the team: its owner, its leads, platform leads."""
     if user.may(Permission.MANAGE_TEAMS):
         return True
-    is_lead = Membership.objects.filter(team=team, user=user, part=Membership.Part.LEAD).exists()
+    is_lead = Membership.objects.filter(
+        team=team, user=user, part=Membership.Part.LEAD
+    ).exists()
     return user.is_active and (team.accountable.pk == user.pk or is_lead)
 
 
 def check_may_change(team: Team, user: User) -> None:
     """Raise NoRight for who may not change the team."""
     if not may_change(team, user):
-        raise NoRight("The team’s owner, its leads and platform leads change it.", code="not_a_team_lead")
+        raise NoRight(
+            "The team’s owner, its leads and platform leads change it.",
+            code="not_a_team_lead",
+        )
 
 
 def group_of_change(team: Team, oid: str, *, by: User, graph: Graph) -> Group | None:
@@ -81,10 +86,14 @@ def effects(team: Team, change: TeamChange) -> Effects:
         "entra_group_name": team.entra_group_name,
         "owner": team.accountable.name,
     }
-    fields = {name: (before[name], str(wanted[name])) for name in before if name in wanted}
+    fields = {
+        name: (before[name], str(wanted[name])) for name in before if name in wanted
+    }
     # Another group counts though it has the same name.
     fields = {
-        name: (old, new) for name, (old, new) in fields.items() if old != new or name == "entra_group_name"
+        name: (old, new)
+        for name, (old, new) in fields.items()
+        if old != new or name == "entra_group_name"
     }
     joining, leaving = _people(team, change)
     return Effects(fields, _on_clusters(team, wanted), joining, leaving)
@@ -99,7 +108,9 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
     """
     check_may_change(team, by)
     # The team's row and its tenancies before the audit chain, as every other action takes them.
-    locked = Team.objects.select_for_update(of=("self",), no_key=True).select_related("owner", "created_by")
+    locked = Team.objects.select_for_update(of=("self",), no_key=True).select_related(
+        "owner", "created_by"
+    )
     team = locked.get(pk=team.pk)
     found = effects(team, change)
     if not found.fields:
@@ -111,7 +122,9 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
             team.save()
     except IntegrityError as error:
         raise Conflict(
-            "Somebody took this name or group a moment ago.", code="name_taken", field="name"
+            "Somebody took this name or group a moment ago.",
+            code="name_taken",
+            field="name",
         ) from error
     if change.group is not None:
         members_by_group(team)
@@ -140,7 +153,10 @@ def _checked(team: Team, change: TeamChange) -> dict[str, Any]:
     if change.cost_centre:
         wanted["cost_centre"] = check_cost_centre(change.cost_centre)
     if change.group is not None:
-        wanted |= {"entra_group": change.group.oid, "entra_group_name": change.group.name}
+        wanted |= {
+            "entra_group": change.group.oid,
+            "entra_group_name": change.group.name,
+        }
     if change.owner is not None:
         _check_owner(team, change)
         wanted["owner"] = change.owner
@@ -153,10 +169,16 @@ def _free_name(team: Team, name: str) -> str:
     except NameRefused as refusal:
         raise BadInput(str(refusal), code="bad_name", field="name") from refusal
     if not shown:
-        raise BadInput("Write the name that people call the team by.", code="bad_name", field="name")
+        raise BadInput(
+            "Write the name that people call the team by.",
+            code="bad_name",
+            field="name",
+        )
     if Team.objects.filter(name__iexact=shown).exclude(pk=team.pk).exists():
         raise Conflict(
-            "There is a team of this name already. Choose another.", code="name_taken", field="name"
+            "There is a team of this name already. Choose another.",
+            code="name_taken",
+            field="name",
         )
     return shown
 
@@ -166,7 +188,9 @@ def _check_owner(team: Team, change: TeamChange) -> None:
     group = change.group.oid if change.group is not None else team.entra_group
     if not GroupHeld.objects.filter(user=change.owner, group=group).exists():
         raise BadInput(
-            "The owner is a member of the team’s group who has signed in.", code="not_a_member", field="owner"
+            "The owner is a member of the team’s group who has signed in.",
+            code="not_a_member",
+            field="owner",
         )
 
 
@@ -183,7 +207,11 @@ def _people(team: Team, change: TeamChange) -> tuple[list[str], list[str]]:
 def _on_clusters(team: Team, wanted: Mapping[str, Any]) -> list[ClusterEffect]:
     cost_centre = str(wanted.get("cost_centre", team.cost_centre))
     entra_group = str(wanted.get("entra_group", team.entra_group))
-    rows = Tenancy.objects.present().filter(team=team, generation__gt=0).select_related("cluster", "project")
+    rows = (
+        Tenancy.objects.present()
+        .filter(team=team, generation__gt=0)
+        .select_related("cluster", "project")
+    )
     found = []
     for row in rows:
         after = replace(row.desired, cost_centre=cost_centre, entra_group=entra_group)

@@ -12,7 +12,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import STATUS, sent, visitor, with_refusal
 from accounts.directory.client import graph
@@ -59,9 +63,14 @@ def _who(request: HttpRequest, draft: Draft) -> HttpResponse:
     initial = request.POST.dict() if searching else suggested | dict(draft.values)
     form = WhoForm(bound, initial=initial, user=user, graph=graph())
     if bound is not None and form.is_valid():
-        return _keep(request, draft, "who", form.cleaned_data, group_name=form.group_name)
+        return _keep(
+            request, draft, "who", form.cleaned_data, group_name=form.group_name
+        )
     chosen = str(form["entra_group"].value() or "")
-    extra = {**found_groups(user, text=text, chosen=chosen), "group_name": draft.group_name}
+    extra = {
+        **found_groups(user, text=text, chosen=chosen),
+        "group_name": draft.group_name,
+    }
     return _step(request, draft, "who", form, extra)
 
 
@@ -72,7 +81,11 @@ def _where(request: HttpRequest, draft: Draft) -> HttpResponse:
         return _keep(request, draft, "where", values)
     cards = presenting.cluster_cards(journey.open_clusters())
     said = {key: str(form[key].value() or "") for key in KEYS}
-    extra = {"clusters": cards, "environments": presenting.environments(), "recommendation": recommend(said)}
+    extra = {
+        "clusters": cards,
+        "environments": presenting.environments(),
+        "recommendation": recommend(said),
+    }
     return _step(request, draft, "where", form, extra)
 
 
@@ -85,7 +98,9 @@ def _start(request: HttpRequest, draft: Draft) -> HttpResponse:
     initial = {"size": sizes[1]["value"] if len(sizes) > 2 else "none", **draft.values}
     data = sent(request)
     form = StartForm(data, initial=initial, cluster=cluster)
-    if form.is_valid() and presenting.takes(form, draft, person=visitor(request), now=now):
+    if form.is_valid() and presenting.takes(
+        form, draft, person=visitor(request), now=now
+    ):
         values = {name: str(request.POST.get(name, "")) for name in form.fields}
         return _keep(request, draft, "start", values)
     # A form of its own: what the policy says against the ask does not take its answer away.
@@ -95,7 +110,10 @@ def _start(request: HttpRequest, draft: Draft) -> HttpResponse:
         draft,
         "start",
         form,
-        {"sizes": sizes, **presenting.answer_to(shown, draft, person=visitor(request), now=now)},
+        {
+            "sizes": sizes,
+            **presenting.answer_to(shown, draft, person=visitor(request), now=now),
+        },
     )
 
 
@@ -115,11 +133,16 @@ def _review(request: HttpRequest, draft: Draft) -> HttpResponse:
         except ConnectorError as error:
             status, refused = (
                 503,
-                {"detail": f"The directory does not answer: {error.message}", "code": "directory"},
+                {
+                    "detail": f"The directory does not answer: {error.message}",
+                    "code": "directory",
+                },
             )
     people = presenting.people_of(draft.values["entra_group"], graph())
     context = {
-        **presenting.review(draft, person=visitor(request), people=people, now=timezone.now()),
+        **presenting.review(
+            draft, person=visitor(request), people=people, now=timezone.now()
+        ),
         "refused": refused,
         "draft": draft,
         "steps": presenting.steps(draft, "review"),
@@ -162,7 +185,12 @@ def _send(request: HttpRequest, draft: Draft) -> str:
 
 
 def _keep(
-    request: HttpRequest, draft: Draft, step: str, values: Mapping[str, Any], *, group_name: str = ""
+    request: HttpRequest,
+    draft: Draft,
+    step: str,
+    values: Mapping[str, Any],
+    *,
+    group_name: str = "",
 ) -> HttpResponse:
     kept = {name: str(value) for name, value in values.items()}
     draft = draft.with_step(step, kept, group_name=group_name)
@@ -171,12 +199,26 @@ def _keep(
 
 
 def _step(
-    request: HttpRequest, draft: Draft, step: str, form: BaseForm, extra: Mapping[str, Any]
+    request: HttpRequest,
+    draft: Draft,
+    step: str,
+    form: BaseForm,
+    extra: Mapping[str, Any],
 ) -> HttpResponse:
-    context = {"draft": draft, "step": step, "steps": presenting.steps(draft, step), "form": form, **extra}
+    context = {
+        "draft": draft,
+        "step": step,
+        "steps": presenting.steps(draft, step),
+        "form": form,
+        **extra,
+    }
     status = 422 if form.errors else 200
     response = render(request, f"onboarding/{step}.html", context, status=status)
-    return with_refusal(response, form, detail="The step was not taken.") if form.errors else response
+    return (
+        with_refusal(response, form, detail="The step was not taken.")
+        if form.errors
+        else response
+    )
 
 
 @require_safe
@@ -193,12 +235,15 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def look_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Have a worker look at a tenancy now."""
-    tenancy = get_object_or_404(Tenancy.objects.visible_to(request.user).select_related("team"), pk=pk)
+    tenancy = get_object_or_404(
+        Tenancy.objects.visible_to(request.user).select_related("team"), pk=pk
+    )
     try:
         provisioning.look_again(tenancy, by=visitor(request), now=timezone.now())
     except Refused as refusal:
         raise PermissionDenied(refusal.message) from refusal
     messages.success(request, "A worker looks at it now.")
     return redirect(
-        "onboarding" if Onboarding.objects.filter(tenancy=tenancy).exists() else "team", tenancy.team.slug
+        "onboarding" if Onboarding.objects.filter(tenancy=tenancy).exists() else "team",
+        tenancy.team.slug,
     )

@@ -37,18 +37,25 @@ def boundless(policy: Policy) -> tuple[str, ...]:
             answer = evaluate(ask, standing, policy)
             if answer.outcome is Outcome.AUTOMATIC:
                 said = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)}) would be automatic in {{}}"
-                if _is_as_everywhere(ask, policy) and ask.environment in seen.get(f"{said}.", ()):
+                if _is_as_everywhere(ask, policy) and ask.environment in seen.get(
+                    f"{said}.", ()
+                ):
                     continue
                 kind = "" if where == Where() else f" ({where_words(where)})"
                 found = seen.setdefault(f"{said}{kind}.", [])
                 found += [ask.environment] if ask.environment not in found else []
-    return tuple(said.format(" and ".join(environments)) for said, environments in seen.items())
+    return tuple(
+        said.format(" and ".join(environments)) for said, environments in seen.items()
+    )
 
 
 def _is_as_everywhere(ask: Ask, policy: Policy) -> bool:
     """Whether an exception leaves what is automatic as it is: then what is said of everything says it already."""
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
-    return replace(limits, longest_days=policy.thresholds.longest_days) == policy.thresholds
+    return (
+        replace(limits, longest_days=policy.thresholds.longest_days)
+        == policy.thresholds
+    )
 
 
 def _asks(where: Where, policy: Policy) -> Iterator[Ask]:
@@ -59,7 +66,9 @@ def _asks(where: Where, policy: Policy) -> Iterator[Ask]:
         where.flavors or ("",),
         where.tiers or ("standard",),
     )
-    for _, (offering, environment, flavor, tier) in zip(range(MOST_KINDS), kinds, strict=False):
+    for _, (offering, environment, flavor, tier) in zip(
+        range(MOST_KINDS), kinds, strict=False
+    ):
         limits = policy.thresholds_for(offering, environment, flavor, tier)
         days = min(limits.automatic_days, LONGEST)
         if days >= A_MONTH:

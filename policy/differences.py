@@ -30,7 +30,9 @@ def differences(before: Policy, after: Policy) -> tuple[Difference, ...]:
         *_thresholds(before.thresholds, after.thresholds),
         *_overrides(before.overrides, after.overrides),
         *_routes(before.routes, after.routes),
-        *_plain(words.LAPSE.words, before.lapse_days, after.lapse_days, words.LAPSE.unit),
+        *_plain(
+            words.LAPSE.words, before.lapse_days, after.lapse_days, words.LAPSE.unit
+        ),
     )
 
 
@@ -42,16 +44,25 @@ def _plain(place: str, before: Any, after: Any, unit: str = "") -> Iterator[Diff
 def _thresholds(before: Thresholds, after: Thresholds) -> Iterator[Difference]:
     for each in fields(Thresholds):
         label = words.THRESHOLDS[each.name]
-        yield from _plain(label.words, getattr(before, each.name), getattr(after, each.name), label.unit)
+        yield from _plain(
+            label.words,
+            getattr(before, each.name),
+            getattr(after, each.name),
+            label.unit,
+        )
 
 
-def _overrides(before: Sequence[Override], after: Sequence[Override]) -> Iterator[Difference]:
+def _overrides(
+    before: Sequence[Override], after: Sequence[Override]
+) -> Iterator[Difference]:
     old = _named(before, [words.where(each.where) for each in before])
     new = _named(after, [words.where(each.where) for each in after])
     for name in _all(old, new):
         sets = [each[name].set if name in each else {} for each in (old, new)]
         if not any(sets) and (name in old) != (name in new):
-            yield Difference(f"Exception for {name}", *_present(name in old, name in new))
+            yield Difference(
+                f"Exception for {name}", *_present(name in old, name in new)
+            )
         yield from _set(name, *sets)
         if name in old and name in new:
             yield from _where(f"Exception for {name}", old[name].where, new[name].where)
@@ -59,16 +70,25 @@ def _overrides(before: Sequence[Override], after: Sequence[Override]) -> Iterato
 
 
 def _present(before: bool, after: bool) -> tuple[str | None, str | None]:
-    return ("changes nothing" if before else None), ("changes nothing" if after else None)
+    return ("changes nothing" if before else None), (
+        "changes nothing" if after else None
+    )
 
 
-def _set(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
+def _set(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Difference]:
     for key in words.THRESHOLDS:
         place = f"{words.THRESHOLDS[key].words}, for {name}"
         if key in before and key in after:
-            yield from _plain(place, before[key], after[key], words.THRESHOLDS[key].unit)
+            yield from _plain(
+                place, before[key], after[key], words.THRESHOLDS[key].unit
+            )
         elif key in before or key in after:
-            pair = [words.threshold(key, side[key]) if key in side else None for side in (before, after)]
+            pair = [
+                words.threshold(key, side[key]) if key in side else None
+                for side in (before, after)
+            ]
             yield Difference(place, *pair)
 
 
@@ -80,7 +100,9 @@ def _routes(before: Sequence[Route], after: Sequence[Route]) -> Iterator[Differe
         if name in old and name in new:
             yield from _route(place, old[name], new[name])
         else:
-            pair = [words.route(side[name]) if name in side else None for side in (old, new)]
+            pair = [
+                words.route(side[name]) if name in side else None for side in (old, new)
+            ]
             yield Difference(place, *pair)
     yield from _order("Order of routes", old, new)
 
@@ -90,7 +112,10 @@ def _route(place: str, before: Route, after: Route) -> Iterator[Difference]:
     yield from _plain(f"{place}: from", before.gpus_from, after.gpus_from, "GPUs")
     yield from _plain(f"{place}: from", before.usd_from, after.usd_from, "USD")
     for number in range(max(len(before.steps), len(after.steps))):
-        old, new = (side.steps[number] if number < len(side.steps) else None for side in (before, after))
+        old, new = (
+            side.steps[number] if number < len(side.steps) else None
+            for side in (before, after)
+        )
         yield from _step(f"{place}, step {number + 1}", old, new)
 
 
@@ -98,16 +123,25 @@ def _where(place: str, before: Where, after: Where) -> Iterator[Difference]:
     if before != after:
         pair = words.where(before), words.where(after)
         # A flavor and an environment may have one name.
-        yield Difference(place, *(pair if pair[0] != pair[1] else (str(before), str(after))))
+        yield Difference(
+            place, *(pair if pair[0] != pair[1] else (str(before), str(after)))
+        )
 
 
-def _step(place: str, before: StepPlan | None, after: StepPlan | None) -> Iterator[Difference]:
+def _step(
+    place: str, before: StepPlan | None, after: StepPlan | None
+) -> Iterator[Difference]:
     if before is None or after is None:
         old, new = (words.step(side) if side else None for side in (before, after))
         yield Difference(place, old, new)
         return
     for name, label in words.STEP.items():
-        yield from _plain(f"{place}: {label.words}", getattr(before, name), getattr(after, name), label.unit)
+        yield from _plain(
+            f"{place}: {label.words}",
+            getattr(before, name),
+            getattr(after, name),
+            label.unit,
+        )
 
 
 def _named(parts: Sequence[T], names: Sequence[str]) -> dict[str, T]:
@@ -124,7 +158,9 @@ def _all(before: Mapping[str, T], after: Mapping[str, T]) -> list[str]:
     return list(dict.fromkeys([*before, *after]))
 
 
-def _order(place: str, before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[Difference]:
+def _order(
+    place: str, before: Mapping[str, T], after: Mapping[str, T]
+) -> Iterator[Difference]:
     """What is on both sides, when it comes in another order: later exceptions and earlier routes win."""
     old = [name for name in before if name in after]
     new = [name for name in after if name in before]

@@ -23,7 +23,11 @@ WORDS = {
 MOST = 10**9
 LONGEST_NAME = 120
 MAX_USE_HOURS = 14 * 24
-PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = "platform_leads", "engineering_leadership", "managers"
+PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = (
+    "platform_leads",
+    "engineering_leadership",
+    "managers",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,10 @@ class Thresholds:
     window_gpus_person: int | None = 6
     window_usd_team: Decimal | None = Decimal(4500)
     window_usd_person: Decimal | None = Decimal(4500)
-    automatic_environments: tuple[Literal["dev", "test", "production"], ...] = ("dev", "test")
+    automatic_environments: tuple[Literal["dev", "test", "production"], ...] = (
+        "dev",
+        "test",
+    )
     automatic_beyond_soft_budget: bool = False
     least_use_percent: int = 50
     automatic_when_unmeasured: bool = True
@@ -107,7 +114,11 @@ class StepPlan:
     def words(self) -> str:
         """Who decides, as pages say it."""
         if self.by == MANAGERS:
-            return "your manager" if self.level == 1 else f"your manager, level {self.level}"
+            return (
+                "your manager"
+                if self.level == 1
+                else f"your manager, level {self.level}"
+            )
         return self.name or seat_words(self.by)
 
 
@@ -132,13 +143,20 @@ class Route:
 
 
 LEADS = StepPlan(by=PLATFORM_LEADS)
-LEADERSHIP = StepPlan(by=ENGINEERING_LEADERSHIP, target_hours=48, remind_hours=24, escalate_hours=96)
+LEADERSHIP = StepPlan(
+    by=ENGINEERING_LEADERSHIP, target_hours=48, remind_hours=24, escalate_hours=96
+)
 # What runs for a year need not be asked for anew each quarter; the ends of the rest are near enough to be looked at.
 FIRST_OVERRIDES = (
-    Override(where=Where(offerings=("endpoint", "cluster", "reservation")), set={"longest_days": 365}),
+    Override(
+        where=Where(offerings=("endpoint", "cluster", "reservation")),
+        set={"longest_days": 365},
+    ),
 )
 FIRST_ROUTES = (
-    Route(name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP)),
+    Route(
+        name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP)
+    ),
     Route(name="ordinary", steps=(LEADS,)),
 )
 
@@ -158,7 +176,9 @@ class Policy:
     def _known(self) -> dict[tuple[str, str, str, str], Thresholds]:
         return {}
 
-    def thresholds_for(self, offering: str, environment: str, flavor: str, tier: str) -> Thresholds:
+    def thresholds_for(
+        self, offering: str, environment: str, flavor: str, tier: str
+    ) -> Thresholds:
         """The thresholds that hold for asks of this kind, worked out once for each."""
         kind = (offering, environment, flavor, tier)
         found = self._known.get(kind)
@@ -174,12 +194,16 @@ class Policy:
     def _ways(self) -> dict[tuple[str, str, str, str], tuple[Route, ...]]:
         return {}
 
-    def routes_for(self, offering: str, environment: str, flavor: str, tier: str) -> tuple[Route, ...]:
+    def routes_for(
+        self, offering: str, environment: str, flavor: str, tier: str
+    ) -> tuple[Route, ...]:
         """The routes of asks of this kind, whatever their size, worked out once for each."""
         kind = (offering, environment, flavor, tier)
         found = self._ways.get(kind)
         if found is None:
-            found = self._ways[kind] = tuple(r for r in self.routes if r.where.matches(*kind))
+            found = self._ways[kind] = tuple(
+                r for r in self.routes if r.where.matches(*kind)
+            )
         return found
 
 
@@ -191,7 +215,9 @@ def seat_words(seat: str) -> str:
 _POLICY: TypeAdapter[Policy] = TypeAdapter(Policy)
 _THRESHOLDS: TypeAdapter[Thresholds] = TypeAdapter(Thresholds)
 NAMES = frozenset(each.name for each in fields(Thresholds))
-FLAGS = frozenset(each.name for each in fields(Thresholds) if each.type == "bool" or each.type is bool)
+FLAGS = frozenset(
+    each.name for each in fields(Thresholds) if each.type == "bool" or each.type is bool
+)
 
 
 def policy_from(stored: Mapping[str, Any]) -> Policy:
@@ -206,14 +232,23 @@ def policy_from(stored: Mapping[str, Any]) -> Policy:
     for at, override in enumerate(policy.overrides):
         unknown = sorted(set(override.set) - NAMES)
         if unknown:
-            problems.append((f"overrides.{at}.set.{unknown[0]}", "There is no such threshold."))
+            problems.append(
+                (f"overrides.{at}.set.{unknown[0]}", "There is no such threshold.")
+            )
             continue
         try:
-            whole = _THRESHOLDS.validate_python(plain_thresholds(policy.thresholds) | dict(override.set))
-            overrides.append(replace(override, set={key: getattr(whole, key) for key in override.set}))
+            whole = _THRESHOLDS.validate_python(
+                plain_thresholds(policy.thresholds) | dict(override.set)
+            )
+            overrides.append(
+                replace(
+                    override, set={key: getattr(whole, key) for key in override.set}
+                )
+            )
         except ValidationError as error:
             problems += [
-                (f"overrides.{at}.set.{place}", what) for place, what in problems_of(error, also=WORDS)
+                (f"overrides.{at}.set.{place}", what)
+                for place, what in problems_of(error, also=WORDS)
             ]
     if problems:
         raise DocumentRefused(*problems)
@@ -239,20 +274,26 @@ def read(text: str) -> Policy:
     """The policy of a YAML text; raises DocumentRefused. Aliases are refused: they make small texts large."""
     said = parse(text)
     if not isinstance(said, dict):
-        raise DocumentRefused(("", "A policy is a mapping with thresholds, overrides and routes."))
+        raise DocumentRefused(
+            ("", "A policy is a mapping with thresholds, overrides and routes.")
+        )
     return policy_from({str(key): value for key, value in said.items()})
 
 
 def write(policy: Policy) -> str:
     """The policy as YAML with its keys in the order of this module; the same policy gives the same text."""
-    return yaml.safe_dump(to_json(policy), sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(
+        to_json(policy), sort_keys=False, allow_unicode=True, width=100
+    )
 
 
 def contradictions_in(policy: Policy) -> Iterator[tuple[str, str]]:
     """Thresholds and routes that cannot all be meant."""
     yield from _of_thresholds("thresholds", policy.thresholds)
     for at, override in enumerate(policy.overrides):
-        yield from _of_thresholds(f"overrides.{at}.set", replace(policy.thresholds, **override.set))
+        yield from _of_thresholds(
+            f"overrides.{at}.set", replace(policy.thresholds, **override.set)
+        )
     if not policy.routes or not _takes_all(policy.routes[-1]):
         yield "routes", "The last route must take every ask: no sizes, no where."
     for at, route in enumerate(policy.routes):
@@ -262,7 +303,10 @@ def contradictions_in(policy: Policy) -> Iterator[tuple[str, str]]:
             yield f"routes.{at}.name", f"At most {LONGEST_NAME} characters."
         yield from _of_sizes(f"routes.{at}", route)
         if at < len(policy.routes) - 1 and _takes_all(route):
-            yield f"routes.{at}", "Takes every ask, so the routes after it are never used."
+            yield (
+                f"routes.{at}",
+                "Takes every ask, so the routes after it are never used.",
+            )
         for number, step in enumerate(route.steps):
             yield from _of_step(f"routes.{at}.steps.{number}", step)
     if not 1 <= policy.lapse_days <= 400:
@@ -276,13 +320,20 @@ def _takes_all(route: Route) -> bool:
 def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]:
     for each in fields(Thresholds):
         value = getattr(numbers, each.name)
-        if isinstance(value, int | Decimal) and not isinstance(value, bool) and not _is_bearable(value):
+        if (
+            isinstance(value, int | Decimal)
+            and not isinstance(value, bool)
+            and not _is_bearable(value)
+        ):
             yield (
                 f"{place}.{each.name}",
                 "Write a number from 0 to 1,000,000,000, with at most four decimal places.",
             )
     if numbers.automatic_days > numbers.longest_days:
-        yield f"{place}.automatic_days", f"Longer than what is possible at all ({numbers.longest_days} days)."
+        yield (
+            f"{place}.automatic_days",
+            f"Longer than what is possible at all ({numbers.longest_days} days).",
+        )
     if numbers.automatic_gpus > numbers.window_gpus_team:
         yield (
             f"{place}.window_gpus_team",
@@ -295,7 +346,10 @@ def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]
     if numbers.least_use_percent > 100:
         yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
     if numbers.use_after_hours > MAX_USE_HOURS:
-        yield f"{place}.use_after_hours", f"Write 0 to {MAX_USE_HOURS} hours: use is kept for 14 days."
+        yield (
+            f"{place}.use_after_hours",
+            f"Write 0 to {MAX_USE_HOURS} hours: use is kept for 14 days.",
+        )
 
 
 def _of_sizes(place: str, route: Route) -> Iterator[tuple[str, str]]:
@@ -320,15 +374,28 @@ def _of_step(place: str, step: StepPlan) -> Iterator[tuple[str, str]]:
     if step.by not in known and not _is_group(step.by):
         yield f"{place}.by", f"Write {', '.join(known)} or group: with an object id."
     if step.escalate_to not in known[:2] and not _is_group(step.escalate_to):
-        yield f"{place}.escalate_to", f"Write {', '.join(known[:2])} or group: with an object id."
+        yield (
+            f"{place}.escalate_to",
+            f"Write {', '.join(known[:2])} or group: with an object id.",
+        )
     if not 1 <= step.quorum <= 9 or not 1 <= step.level <= 9:
         yield f"{place}.quorum", "Write 1 to 9."
     if step.by == MANAGERS and step.quorum != 1:
         yield f"{place}.quorum", "A manager is one person."
-    if not 0 < step.remind_hours < step.escalate_hours <= 9_600 or not 0 < step.target_hours <= 9_600:
-        yield f"{place}.remind_hours", "The reminder comes before the escalation, both after the start."
+    if (
+        not 0 < step.remind_hours < step.escalate_hours <= 9_600
+        or not 0 < step.target_hours <= 9_600
+    ):
+        yield (
+            f"{place}.remind_hours",
+            "The reminder comes before the escalation, both after the start.",
+        )
 
 
 def _is_group(by: str) -> bool:
     oid = by.removeprefix("group:")
-    return by.startswith("group:") and len(oid) == 36 and all(c in "0123456789abcdef-" for c in oid)
+    return (
+        by.startswith("group:")
+        and len(oid) == 36
+        and all(c in "0123456789abcdef-" for c in oid)
+    )

@@ -73,22 +73,34 @@ class Evaluation:
         if self.outcome is Outcome.AUTOMATIC:
             return f"Automatic. {self.at_once}"
         if self.outcome is Outcome.IMPOSSIBLE:
-            return "Not possible as it stands: " + next(rule.text for rule in self.rules if rule.blocks) + "."
+            return (
+                "Not possible as it stands: "
+                + next(rule.text for rule in self.rules if rule.blocks)
+                + "."
+            )
         who = ", then ".join(step.words for step in self.route)
-        decides = "decides" if len(self.route) == 1 and self.route[0].by == "managers" else "decide"
+        decides = (
+            "decides"
+            if len(self.route) == 1 and self.route[0].by == "managers"
+            else "decide"
+        )
         return f"{who[0].upper()}{who[1:]} {decides}{self.because}."
 
     @property
     def because(self) -> str:
         """Why more people decide than the single ask needs: ": 14 GPUs with the 7 granted on Mon 16 Nov"; or ""."""
-        return f": {self.size.words}" if self.size is not None and self.size.words else ""
+        return (
+            f": {self.size.words}" if self.size is not None and self.size.words else ""
+        )
 
 
 def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     """Judge an ask; the same arguments always give the same answer."""
     kind = (ask.offering, ask.environment, ask.flavor, ask.tier)
     hourly, gpus = ask.usd_per_hour, ask.gpus
-    parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=ask.begins(standing.now), end=ask.until)
+    parts = money.by_month(
+        gpus=gpus, usd_per_hour=hourly, start=ask.begins(standing.now), end=ask.until
+    )
     total = money.NOTHING
     for part in parts.values():
         total = total.plus(part)
@@ -99,16 +111,24 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     if fails:
         rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
     route, size = (
-        choose(policy.routes_for(*kind), ask, total.usd, standing.earlier) if fails else (None, None)
+        choose(policy.routes_for(*kind), ask, total.usd, standing.earlier)
+        if fails
+        else (None, None)
     )
     return Evaluation(
-        outcome=Outcome.IMPOSSIBLE if blocked else Outcome.PEOPLE if fails else Outcome.AUTOMATIC,
+        outcome=Outcome.IMPOSSIBLE
+        if blocked
+        else Outcome.PEOPLE
+        if fails
+        else Outcome.AUTOMATIC,
         rules=tuple(rules),
         route=route.steps if route is not None else (),
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
-        at_once=_by_person(policy.thresholds_for(*kind)) if ask.by_person else _at_once(ask, standing),
+        at_once=_by_person(policy.thresholds_for(*kind))
+        if ask.by_person
+        else _at_once(ask, standing),
         size=size,
     )
 
@@ -134,11 +154,18 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
     None when the ask is automatic already, or when not even the least number of units for one day would be.
     """
     here = evaluate(ask, standing, policy)
-    if here.outcome is Outcome.AUTOMATIC or any(rule.code == "gate" for rule in here.rules):
+    if here.outcome is Outcome.AUTOMATIC or any(
+        rule.code == "gate" for rule in here.rules
+    ):
         return None
     most = _fits(ask, standing, policy)
     # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
-    count = _largest(most, lambda n: is_automatic(resized(ask, standing, count=n, days=1), standing, policy))
+    count = _largest(
+        most,
+        lambda n: is_automatic(
+            resized(ask, standing, count=n, days=1), standing, policy
+        ),
+    )
     if count < max(ask.least, 1):
         return None
     whole = replace(ask, count=count)
@@ -146,7 +173,9 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
         return whole
     days = _largest(
         (ask.until - ask.begins(standing.now)).days,
-        lambda n: is_automatic(resized(ask, standing, count=count, days=n), standing, policy),
+        lambda n: is_automatic(
+            resized(ask, standing, count=count, days=n), standing, policy
+        ),
     )
     return resized(ask, standing, count=count, days=max(days, 1))
 
@@ -157,14 +186,18 @@ def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | 
     Only what is known to come is counted: allocations that end, asks that fall out of the windows, and the budgets of
     the months that follow.
     """
-    failing = {rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds}
+    failing = {
+        rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds
+    }
     if not failing or failing - MENDED_BY_TIME:
         return None
     begins = ask.begins(standing.now)
     length, then = ask.until - begins, standing
     for event in events_of(standing):
         then = after(then, event, length=length)
-        if event.at > begins and is_automatic(moved(ask, event.at, length), then, policy):
+        if event.at > begins and is_automatic(
+            moved(ask, event.at, length), then, policy
+        ):
             return event.at
     return None
 
@@ -176,7 +209,9 @@ def moved(ask: Ask, to: datetime, length: timedelta) -> Ask:
 
 def events_of(standing: Standing) -> list[Coming]:
     """What is known to come, and the first moment of each month whose budget is known, in order."""
-    starts = (datetime(month.year, month.month, 1, tzinfo=UTC) for month in standing.budget)
+    starts = (
+        datetime(month.year, month.month, 1, tzinfo=UTC) for month in standing.budget
+    )
     months = [Coming(start) for start in starts if start > standing.now]
     return sorted([*standing.coming, *months], key=lambda event: event.at)
 
@@ -207,13 +242,19 @@ def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     if not ask.gpus_each:
         return ask.count
-    free = ask.gpus if standing.free_gpus is None else max(standing.free_gpus, 0) + standing.own_gpus
+    free = (
+        ask.gpus
+        if standing.free_gpus is None
+        else max(standing.free_gpus, 0) + standing.own_gpus
+    )
     return min(ask.count, limits.automatic_gpus // ask.gpus_each, free // ask.gpus_each)
 
 
 def resized(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
     """The same ask for another number of units, and for at most so many days."""
-    return replace(ask, count=count, until=min(ask.until, ask.begins(standing.now) + days * DAY))
+    return replace(
+        ask, count=count, until=min(ask.until, ask.begins(standing.now) + days * DAY)
+    )
 
 
 def is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:

@@ -19,8 +19,12 @@ class PolicyVersion(models.Model):
     document = models.JSONField()
     active_from = models.DateTimeField()
     why = models.CharField(max_length=200)
-    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    activated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    proposed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
+    activated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     shipped = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -41,18 +45,24 @@ class PolicyVersion(models.Model):
     @property
     def before(self) -> "PolicyVersion | None":
         """The one that is in force until this one comes; None for the first."""
-        rows = PolicyVersion.objects.filter(number__lt=self.number, active_from__lte=self.active_from)
+        rows = PolicyVersion.objects.filter(
+            number__lt=self.number, active_from__lte=self.active_from
+        )
         return rows.order_by("-number").first()
 
     @property
     def instead_of(self) -> "models.QuerySet[PolicyVersion]":
         """Those that were to come later and never do, because this one has a higher number."""
-        return PolicyVersion.objects.filter(number__lt=self.number, active_from__gt=self.active_from)
+        return PolicyVersion.objects.filter(
+            number__lt=self.number, active_from__gt=self.active_from
+        )
 
     @property
     def never_comes(self) -> bool:
         """Whether one of a higher number was put in force before its own day."""
-        return PolicyVersion.objects.filter(number__gt=self.number, active_from__lt=self.active_from).exists()
+        return PolicyVersion.objects.filter(
+            number__gt=self.number, active_from__lt=self.active_from
+        ).exists()
 
     @property
     def policy(self) -> Policy:
@@ -71,18 +81,23 @@ class PolicyDraft(models.Model):
     base = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
     document = models.JSONField()
     why = models.CharField(max_length=200, blank=True)
-    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
-    became = models.OneToOneField(PolicyVersion, models.PROTECT, null=True, related_name="+")
+    became = models.OneToOneField(
+        PolicyVersion, models.PROTECT, null=True, related_name="+"
+    )
 
     class Meta:
         ordering = ["-updated_at"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(became=None) | Q(closed_at__isnull=False), name="a_draft_in_force_is_closed"
+                condition=Q(became=None) | Q(closed_at__isnull=False),
+                name="a_draft_in_force_is_closed",
             ),
         ]
 

@@ -63,7 +63,9 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
 def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
     """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00 UTC": only what differs from the ask."""
     parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
-    parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
+    parts += (
+        [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
+    )
     return f"Automatic if you ask {' '.join(parts)}."
 
 
@@ -86,7 +88,11 @@ def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remed
     seen = set()
     for rule in evaluate(least, standing, policy).rules:
         # Who has no money left is beyond the soft stage, too: the first of both says it.
-        if rule.holds or rule.code in seen or (rule.code == "budget_soft" and "budget" in seen):
+        if (
+            rule.holds
+            or rule.code in seen
+            or (rule.code == "budget_soft" and "budget" in seen)
+        ):
             continue
         seen.add(rule.code)
         at, then = _holds_from(rule.code, least, standing, policy)
@@ -133,23 +139,25 @@ def _not_measured(case: _Case) -> Remedy:
         if at is not None and known
         else "once it was read often enough"
     )
-    words = f"{NOTHING_IS} while the use of what is held is not measured: it is, {when}."
+    words = (
+        f"{NOTHING_IS} while the use of what is held is not measured: it is, {when}."
+    )
     return Remedy(code="use", sentence=words, at=at if known else None)
 
 
 def _of_budget(case: _Case) -> Remedy:
     month = case.rule.value[-1]
     if case.rule.code == "budget_soft":
-        state = f"more than {case.rule.bound[0]} % of the budget of {month:%B} is set aside"
+        state = (
+            f"more than {case.rule.bound[0]} % of the budget of {month:%B} is set aside"
+        )
     elif case.rule.code == "budget_hours":
         state = f"the budget of {month:%B} has {case.rule.value[1]:,.0f} GPU-hours left"
     else:
         state = f"the budget of {month:%B} has {usd(case.rule.value[1])} left"
     begins = ""
     if case.at is not None:
-        begins = (
-            f" It is from {moment(case.at, case.standing.now)} on, when the budget of {case.at:%B} begins."
-        )
+        begins = f" It is from {moment(case.at, case.standing.now)} on, when the budget of {case.at:%B} begins."
     words = f"{NOTHING_IS} while {state}, until a platform lead raises it.{begins}"
     return Remedy(code=case.rule.code, sentence=words, at=case.at)
 
@@ -182,8 +190,16 @@ def _left(case: _Case, then: Standing) -> str:
 def _of_free(case: _Case) -> Remedy:
     kept = case.limits.keep_free_gpus
     few = f"{max(case.standing.free_gpus or 0, 0)} are free"
-    few += f", {case.standing.cordoned_gpus} are cordoned or not ready" if case.standing.cordoned_gpus else ""
-    few += f", {case.standing.held_back_by} stops others" if case.standing.held_back_by else ""
+    few += (
+        f", {case.standing.cordoned_gpus} are cordoned or not ready"
+        if case.standing.cordoned_gpus
+        else ""
+    )
+    few += (
+        f", {case.standing.held_back_by} stops others"
+        if case.standing.held_back_by
+        else ""
+    )
     few += f" and {kept} must stay so" if kept else ""
     if case.at is None:
         words = f"{NOTHING_IS} while {few}: no end that is known frees enough."
@@ -199,8 +215,14 @@ def _of_environment(case: _Case) -> Remedy:
 
 def _irreversible(case: _Case) -> Remedy:
     undone = case.ask.reversible_minutes
-    which = "that cannot be undone" if undone is None else f"that takes {undone} minutes to undo"
-    return Remedy(code="reversible", sentence=f"{NOTHING_IS} {which}: people always decide it.")
+    which = (
+        "that cannot be undone"
+        if undone is None
+        else f"that takes {undone} minutes to undo"
+    )
+    return Remedy(
+        code="reversible", sentence=f"{NOTHING_IS} {which}: people always decide it."
+    )
 
 
 def _gated(case: _Case) -> Remedy:
@@ -209,7 +231,8 @@ def _gated(case: _Case) -> Remedy:
 
 def _of_pool(case: _Case) -> Remedy:
     return Remedy(
-        code="exists", sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound or 'none'} of this kind."
+        code="exists",
+        sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound or 'none'} of this kind.",
     )
 
 

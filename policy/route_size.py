@@ -58,20 +58,28 @@ def choose(
         if route.takes(alone.gpus, alone.usd):
             return route, alone
         for of_person in (False, True):
-            size = _sum(alone, _not_seen(route, earlier, of_person=of_person), of_person=of_person)
+            size = _sum(
+                alone,
+                _not_seen(route, earlier, of_person=of_person),
+                of_person=of_person,
+            )
             if route.takes(size.gpus, size.usd):
                 return route, size
     return None, alone
 
 
-def _not_seen(route: "Route", earlier: Sequence[Earlier], *, of_person: bool) -> list[Earlier]:
+def _not_seen(
+    route: "Route", earlier: Sequence[Earlier], *, of_person: bool
+) -> list[Earlier]:
     """What of the team's (or the person's) earlier asks the people of a route have not approved or seen in a sum."""
     needed = Counter(step.by for step in route.steps)
     granted: list[Earlier] = []
     waiting: list[Earlier] = []
     for each in sorted(earlier, key=lambda each: each.last):
         is_theirs = each.of_person if of_person else each.of_team
-        if not is_theirs or not route.where.matches(each.offering, each.environment, each.flavor, each.tier):
+        if not is_theirs or not route.where.matches(
+            each.offering, each.environment, each.flavor, each.tier
+        ):
             continue
         if needed <= Counter(each.seats):
             granted = [] if each.granted else granted
@@ -96,14 +104,19 @@ def _sum(alone: RouteSize, earlier: Sequence[Earlier], *, of_person: bool) -> Ro
 
 
 def _granted_words(granted: Sequence[Earlier]) -> str:
-    first, last = min(each.first for each in granted), max(each.last for each in granted)
+    first, last = (
+        min(each.first for each in granted),
+        max(each.last for each in granted),
+    )
     when = f"on {last:%a} {last.day} {last:%b}" if first.date() == last.date() else ""
     return f"the {_amount(granted)} granted {when or f'since {first:%a} {first.day} {first:%b}'}"
 
 
 def _amount(of: Sequence[Earlier]) -> str:
     gpus = sum(each.gpus for each in of)
-    return f"{gpus:,}" if gpus else usd_words(sum((each.usd for each in of), Decimal(0)))
+    return (
+        f"{gpus:,}" if gpus else usd_words(sum((each.usd for each in of), Decimal(0)))
+    )
 
 
 def _size(gpus: int, usd: Decimal) -> str:

@@ -183,14 +183,23 @@ class Rule(NamedTuple):
 
 
 def applied(
-    ask: Ask, standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount], total: Amount
+    ask: Ask,
+    standing: Standing,
+    limits: "Thresholds",
+    parts: Mapping[date, Amount],
+    total: Amount,
 ) -> Iterator[Rule]:
     """Every rule that says something about an ask; `parts` is its cost by month and `total` in all."""
     gpus = ask.gpus
     if gpus:
         yield from _pool(ask, standing, limits)
     if standing.quota_left is not None:
-        yield Rule("quota", ask.count <= standing.quota_left, standing.quota_left, standing.quota_name)
+        yield Rule(
+            "quota",
+            ask.count <= standing.quota_left,
+            standing.quota_left,
+            standing.quota_name,
+        )
     yield from _budget(standing, limits, parts)
     length = ask.until - ask.begins(standing.now)
     too_long = length > timedelta(days=limits.longest_days)
@@ -203,7 +212,9 @@ def applied(
     )
     if gpus:
         yield from _gpus(gpus, standing, limits, total)
-    yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)
+    yield Rule(
+        "money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd
+    )
     if total.usd:
         yield from _cost_centre(total.usd, standing, limits)
         yield from _window_usd(total.usd, standing, limits)
@@ -223,7 +234,9 @@ def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
     # What is held already exists, even where nodes have gone since.
     more, fits = max(0, gpus - standing.own_gpus), gpus <= max(total, standing.own_gpus)
     yield Rule("exists", fits, gpus, total, not fits)
-    ready = max(0, free if standing.ready_gpus is None else min(standing.ready_gpus, free))
+    ready = max(
+        0, free if standing.ready_gpus is None else min(standing.ready_gpus, free)
+    )
     room = Room(
         needed=more,
         ready=ready,
@@ -242,26 +255,46 @@ def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
         yield Rule("after", stays, free - more, limits.keep_free_gpus)
 
 
-def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]) -> Iterator[Rule]:
+def _budget(
+    standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]
+) -> Iterator[Rule]:
     for month, part in parts.items():
         left = standing.budget.get(month, NO_BUDGET)
-        yield Rule("budget", part.usd <= left.usd, (part.usd, left.usd, month), left.usd_limit)
+        yield Rule(
+            "budget", part.usd <= left.usd, (part.usd, left.usd, month), left.usd_limit
+        )
         if part.gpu_hours and left.gpu_hours is not None:
             enough = part.gpu_hours <= left.gpu_hours
-            yield Rule("budget_hours", enough, (part.gpu_hours, left.gpu_hours, month), left.gpu_hours_limit)
+            yield Rule(
+                "budget_hours",
+                enough,
+                (part.gpu_hours, left.gpu_hours, month),
+                left.gpu_hours_limit,
+            )
         if part.usd and left.usd_limit:
             used = 100 * (left.usd_limit - left.usd + part.usd) / left.usd_limit
             allowed = limits.automatic_beyond_soft_budget
             holds = used <= left.soft_percent or allowed
-            yield Rule("budget_soft", holds, (used, month), (left.soft_percent, allowed))
+            yield Rule(
+                "budget_soft", holds, (used, month), (left.soft_percent, allowed)
+            )
 
 
-def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) -> Iterator[Rule]:
+def _gpus(
+    gpus: int, standing: Standing, limits: "Thresholds", total: Amount
+) -> Iterator[Rule]:
     yield Rule("gpus", gpus <= limits.automatic_gpus, gpus, limits.automatic_gpus)
     if (most_hours := limits.automatic_gpu_hours) is not None:
-        yield Rule("gpu_hours", total.gpu_hours <= most_hours, total.gpu_hours, most_hours)
+        yield Rule(
+            "gpu_hours", total.gpu_hours <= most_hours, total.gpu_hours, most_hours
+        )
     team = standing.recent_team_gpus + gpus
-    yield Rule("window", team <= limits.window_gpus_team, (team, limits.window_days), limits.window_gpus_team)
+    yield Rule(
+        "window",
+        team <= limits.window_gpus_team,
+        (team, limits.window_days),
+        limits.window_gpus_team,
+    )
     if (most := limits.window_gpus_person) is not None:
         person = standing.recent_person_gpus + gpus
         yield Rule("window_person", person <= most, (person, limits.window_days), most)
@@ -274,8 +307,13 @@ def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) ->
 
 def measured_use(standing: Standing, limits: "Thresholds") -> Decimal | None:
     """Percent of what is held that is in use; None until it was held for long enough and looked at often enough."""
-    too_young = standing.held_since is not None and standing.now < measured_from(standing.held_since, limits)
-    too_few = standing.use_samples is not None and standing.use_samples < limits.use_after_samples
+    too_young = standing.held_since is not None and standing.now < measured_from(
+        standing.held_since, limits
+    )
+    too_few = (
+        standing.use_samples is not None
+        and standing.use_samples < limits.use_after_samples
+    )
     return None if too_young or too_few else standing.use_percent
 
 
@@ -284,19 +322,33 @@ def measured_from(held_since: datetime, limits: "Thresholds") -> datetime:
     return held_since + timedelta(hours=limits.use_after_hours)
 
 
-def _cost_centre(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
-    code, spent = standing.unconfirmed_cost_centre, usd + (standing.recent_team_usd or Decimal(0))
+def _cost_centre(
+    usd: Decimal, standing: Standing, limits: "Thresholds"
+) -> Iterator[Rule]:
+    code, spent = (
+        standing.unconfirmed_cost_centre,
+        usd + (standing.recent_team_usd or Decimal(0)),
+    )
     if code:
-        yield Rule("cost_centre", spent <= limits.unconfirmed_usd, (code, spent), limits.unconfirmed_usd)
+        yield Rule(
+            "cost_centre",
+            spent <= limits.unconfirmed_usd,
+            (code, spent),
+            limits.unconfirmed_usd,
+        )
 
 
-def _window_usd(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+def _window_usd(
+    usd: Decimal, standing: Standing, limits: "Thresholds"
+) -> Iterator[Rule]:
     for code, granted, most in (
         ("window_usd", standing.recent_team_usd, limits.window_usd_team),
         ("window_usd_person", standing.recent_person_usd, limits.window_usd_person),
     ):
         if granted is not None and most is not None:
-            yield Rule(code, granted + usd <= most, (granted + usd, limits.window_days), most)
+            yield Rule(
+                code, granted + usd <= most, (granted + usd, limits.window_days), most
+            )
 
 
 def count_of(number: int) -> str:
@@ -319,7 +371,9 @@ def duration(length: timedelta) -> str:
 def _days_limit(_: Any, bound: Any) -> str:
     automatic, longest, too_long = bound
     return (
-        f"at most {longest} days, whoever approves" if too_long else f"people decide beyond {automatic} days"
+        f"at most {longest} days, whoever approves"
+        if too_long
+        else f"people decide beyond {automatic} days"
     )
 
 
@@ -335,7 +389,9 @@ def _use_text(value: Any, _: Any) -> str:
 def _use_limit(value: Any, bound: Any) -> str:
     least, counts, hours = bound
     if value[0] is None:
-        until_then = "counts as used until then" if counts else "people decide until then"
+        until_then = (
+            "counts as used until then" if counts else "people decide until then"
+        )
         return f"it is measured once held for {hours} hours; {until_then}"
     return f"people decide below {least} %"
 
@@ -370,7 +426,11 @@ def _free_text(value: Any, bound: Room) -> str:
 
 
 def _reversible_text(value: Any, _: Any) -> str:
-    return "cannot be undone" if value is None else f"can be undone within {_minutes(value)}"
+    return (
+        "cannot be undone"
+        if value is None
+        else f"can be undone within {_minutes(value)}"
+    )
 
 
 def _minutes(number: int) -> str:
@@ -404,10 +464,15 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "days": (lambda v, b: duration(v), _days_limit),
     "gpus": (lambda v, b: count_of(v), lambda v, b: f"people decide above {b}"),
     "gpu_hours": (lambda v, b: hours(v), lambda v, b: f"people decide above {b:,}"),
-    "money": (lambda v, b: f"{usd(v)} in all", lambda v, b: f"people decide above {usd(b)}"),
+    "money": (
+        lambda v, b: f"{usd(v)} in all",
+        lambda v, b: f"people decide above {usd(b)}",
+    ),
     "cost_centre": (
         lambda v, b: f"{usd(v[1])} on cost centre {v[0]}, which is not confirmed",
-        lambda v, b: f"people decide above {usd(b)} until its owner or a platform lead confirms it",
+        lambda v, b: (
+            f"people decide above {usd(b)} until its owner or a platform lead confirms it"
+        ),
     ),
     "window": (
         lambda v, b: f"{count_of(v[0])} within {v[1]} days",
@@ -428,8 +493,13 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "use": (_use_text, _use_limit),
     "environment": (
         lambda v, b: f"{v} environment",
-        lambda v, b: f"people decide outside {' and '.join(b)}" if b else "people always decide",
+        lambda v, b: (
+            f"people decide outside {' and '.join(b)}" if b else "people always decide"
+        ),
     ),
-    "reversible": (_reversible_text, lambda v, b: f"people decide beyond {_minutes(b)}"),
+    "reversible": (
+        _reversible_text,
+        lambda v, b: f"people decide beyond {_minutes(b)}",
+    ),
     "gate": (lambda v, b: v, lambda v, b: "people always decide this"),
 }

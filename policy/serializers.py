@@ -18,7 +18,9 @@ def _field(kind: object, words: str) -> serializers.Field[Any, Any, Any, Any]:
     if "bool" in said:
         return serializers.BooleanField(help_text=words)
     if "Decimal" in said:
-        return serializers.CharField(help_text=f"{words} In USD.", allow_null=allow_null)
+        return serializers.CharField(
+            help_text=f"{words} In USD.", allow_null=allow_null
+        )
     return serializers.IntegerField(help_text=words, allow_null=allow_null)
 
 
@@ -36,7 +38,10 @@ ThresholdsSerializer = type(
     (_Numbers,),
     {
         "__doc__": _Numbers.__doc__,
-        **{each.name: _field(each.type, _words(each.name)) for each in fields(Thresholds)},
+        **{
+            each.name: _field(each.type, _words(each.name))
+            for each in fields(Thresholds)
+        },
     },
 )
 
@@ -49,6 +54,7 @@ class PolicyWholeSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="Where numbers differ; later ones win."
     )
     routes = serializers.ListField(
-        child=serializers.DictField(), help_text="The first that takes an ask decides it."
+        child=serializers.DictField(),
+        help_text="The first that takes an ask decides it.",
     )
     lapse_days = serializers.IntegerField()

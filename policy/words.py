@@ -18,26 +18,48 @@ class Label(NamedTuple):
 
 THRESHOLDS: Mapping[str, Label] = {
     "automatic_gpus": Label("GPUs in one request", "GPUs"),
-    "automatic_gpu_hours": Label("GPU-hours in one request", "GPU-hours", "Empty for any number."),
+    "automatic_gpu_hours": Label(
+        "GPU-hours in one request", "GPU-hours", "Empty for any number."
+    ),
     "automatic_usd": Label("Money for the whole time", "USD"),
     "unconfirmed_usd": Label(
-        "Money in the window while a cost centre is not confirmed", "USD", "0: people decide all that costs."
+        "Money in the window while a cost centre is not confirmed",
+        "USD",
+        "0: people decide all that costs.",
     ),
     "automatic_days": Label("Time until the end", "days"),
     "longest_days": Label("Longest time at all", "days", "Over it nobody can approve."),
-    "window_days": Label("Window that looks back", "days", "So that ten small requests are one large one."),
+    "window_days": Label(
+        "Window that looks back",
+        "days",
+        "So that ten small requests are one large one.",
+    ),
     "window_gpus_team": Label("A team’s limit within the window, GPUs", "GPUs"),
-    "window_gpus_person": Label("A person’s limit within the window, GPUs", "GPUs", "Empty for any number."),
-    "window_usd_team": Label("A team’s limit within the window, money", "USD", "Empty for any amount."),
-    "window_usd_person": Label("A person’s limit within the window, money", "USD", "Empty for any amount."),
+    "window_gpus_person": Label(
+        "A person’s limit within the window, GPUs", "GPUs", "Empty for any number."
+    ),
+    "window_usd_team": Label(
+        "A team’s limit within the window, money", "USD", "Empty for any amount."
+    ),
+    "window_usd_person": Label(
+        "A person’s limit within the window, money", "USD", "Empty for any amount."
+    ),
     "automatic_environments": Label("Environments"),
-    "automatic_beyond_soft_budget": Label("Automatic beyond the soft stage of a budget"),
-    "least_use_percent": Label("Use of what is held, at least", "%", "0 asks for none."),
+    "automatic_beyond_soft_budget": Label(
+        "Automatic beyond the soft stage of a budget"
+    ),
+    "least_use_percent": Label(
+        "Use of what is held, at least", "%", "0 asks for none."
+    ),
     "automatic_when_unmeasured": Label("Counts as used where nothing is measured"),
     "use_after_hours": Label(
-        "Use is measured after", "hours", "GPUs that a team has only just been given are not called unused."
+        "Use is measured after",
+        "hours",
+        "GPUs that a team has only just been given are not called unused.",
     ),
-    "use_after_samples": Label("and after", "readings", "A cluster is read at most once a minute."),
+    "use_after_samples": Label(
+        "and after", "readings", "A cluster is read at most once a minute."
+    ),
     "keep_free_gpus": Label("GPUs that stay free", "GPUs"),
     "reversible_minutes": Label("Can be undone within", "minutes"),
     "carried_out_hours": Label(
@@ -68,7 +90,11 @@ def said(value: Any, unit: str = "") -> str:
     if isinstance(value, list | tuple):
         return " or ".join(map(str, value)) or "none"
     if isinstance(value, Decimal):
-        return usd(value) if value == value.to_integral_value() else f"${value.normalize():,f}"
+        return (
+            usd(value)
+            if value == value.to_integral_value()
+            else f"${value.normalize():,f}"
+        )
     if isinstance(value, str):
         return seat_words(value) if value else "nothing"
     return f"{value:,} {unit if value != 1 else unit.removesuffix('s')}".strip()

@@ -24,10 +24,19 @@ from accounts.directory.api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.budgets.api import BudgetEndpoint, LedgerEndpoint
 from allocations.ends.api import BrakeEndpoint
-from approvals.decisions.bulk_api import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
+from approvals.decisions.bulk_api import (
+    DecisionEndpoint,
+    EffectEndpoint,
+    StatisticsEndpoint,
+)
 from approvals.fulfilment.api import TaskEndpoint
 from approvals.policy_desk.api import DraftEndpoint, VersionEndpoint, YamlEndpoint
-from approvals.requests.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
+from approvals.requests.api import (
+    ApprovalEndpoint,
+    FlavorOptionEndpoint,
+    PolicyEndpoint,
+    RequestEndpoint,
+)
 from approvals.shares.api import ShareEndpoint
 from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
@@ -125,7 +134,9 @@ router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")
 router.register("decisions", DecisionEndpoint, basename="decision")
 router.register("decisions/effect", EffectEndpoint, basename="effect")
-router.register("decisions/statistics", StatisticsEndpoint, basename="decision-statistics")
+router.register(
+    "decisions/statistics", StatisticsEndpoint, basename="decision-statistics"
+)
 router.register("allocations", AllocationEndpoint, basename="allocation")
 router.register("clusters", ClusterEndpoint, basename="cluster")
 router.register("drift", DriftEndpoint, basename="drift")
@@ -179,7 +190,11 @@ nested = [
         name="profiles-yaml",
     ),
     *(
-        path(f"profiles/<slug:slug>/{name}/", ProfileEndpoint.as_view({"post": name}), name=f"profile-{name}")
+        path(
+            f"profiles/<slug:slug>/{name}/",
+            ProfileEndpoint.as_view({"post": name}),
+            name=f"profile-{name}",
+        )
         for name in ("publish", "deprecate", "retire")
     ),
     path(
@@ -187,11 +202,27 @@ nested = [
         ProfileChoiceEndpoint.as_view({"get": "devcontainer"}),
         name="profile-devcontainer",
     ),
-    path("places/<int:pk>/notebooks/", NotebookEndpoint.as_view({"post": "launch"}), name="place-notebooks"),
-    path("places/<int:pk>/profiles/", ProfileChoiceEndpoint.as_view({"get": "list"}), name="place-profiles"),
-    path("hubs/<slug:cluster>/key/", HubEndpoint.as_view({"post": "key"}), name="hub-key"),
-    path("hub/profiles/", SpawnableEndpoint.as_view({"get": "list"}), name="hub-profiles"),
-    path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
+    path(
+        "places/<int:pk>/notebooks/",
+        NotebookEndpoint.as_view({"post": "launch"}),
+        name="place-notebooks",
+    ),
+    path(
+        "places/<int:pk>/profiles/",
+        ProfileChoiceEndpoint.as_view({"get": "list"}),
+        name="place-profiles",
+    ),
+    path(
+        "hubs/<slug:cluster>/key/", HubEndpoint.as_view({"post": "key"}), name="hub-key"
+    ),
+    path(
+        "hub/profiles/", SpawnableEndpoint.as_view({"get": "list"}), name="hub-profiles"
+    ),
+    path(
+        "policy/yaml/",
+        YamlEndpoint.as_view({"get": "list", "put": "update"}),
+        name="policy-yaml",
+    ),
     path(
         "offerings/<slug:key>/options/",
         OfferingEndpoint.as_view({"get": "options_of"}),
@@ -203,10 +234,20 @@ nested = [
         name="notice-settings",
     ),
     path(
-        "notice-settings/test/", NoticeSettingsEndpoint.as_view({"post": "test"}), name="notice-settings-test"
+        "notice-settings/test/",
+        NoticeSettingsEndpoint.as_view({"post": "test"}),
+        name="notice-settings-test",
     ),
-    path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
-    path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
+    path(
+        "teams/<slug:slug>/budgets/",
+        BudgetEndpoint.as_view({"get": "list"}),
+        name="budgets",
+    ),
+    path(
+        "teams/<slug:slug>/budgets/<str:month>/",
+        BudgetEndpoint.as_view({"put": "update"}),
+        name="budget",
+    ),
     path(
         "teams/<slug:slug>/budgets/<str:month>/ledger/",
         LedgerEndpoint.as_view({"get": "list"}),
@@ -227,8 +268,16 @@ nested = [
         TeamEndpoint.as_view({"post": "preview_change"}),
         name="team-change-preview",
     ),
-    path("teams/<slug:slug>/projects/", ProjectEndpoint.as_view({"get": "list"}), name="projects"),
-    path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
+    path(
+        "teams/<slug:slug>/projects/",
+        ProjectEndpoint.as_view({"get": "list"}),
+        name="projects",
+    ),
+    path(
+        "teams/<slug:slug>/onboarding/",
+        TeamEndpoint.as_view({"get": "onboarding"}),
+        name="onboarding",
+    ),
 ]
 
 

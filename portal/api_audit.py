@@ -16,7 +16,14 @@ from accounts.roles import Permission
 from audit.events import Kind
 from audit.models import Event, RefusalCount, verify
 from web.refusals import NoRight
-from web.strict import LARGEST_PAGE, USUAL_PAGE, Choice, QueryNumber, StrictSerializer, Text
+from web.strict import (
+    LARGEST_PAGE,
+    USUAL_PAGE,
+    Choice,
+    QueryNumber,
+    StrictSerializer,
+    Text,
+)
 
 
 class EventSerializer(serializers.Serializer[Event]):
@@ -34,14 +41,18 @@ class EventSerializer(serializers.Serializer[Event]):
     subject_id = serializers.CharField()
     details = serializers.DictField()
     request_id = serializers.CharField()
-    previous = serializers.CharField(help_text="The hash of the event before; 64 zeros for the first.")
+    previous = serializers.CharField(
+        help_text="The hash of the event before; 64 zeros for the first."
+    )
     hash = serializers.CharField()
 
 
 class EventsSerializer(serializers.Serializer[Any]):
     """Events, oldest first; ask again with `after` to hear what is new."""
 
-    next = serializers.URLField(allow_null=True, help_text="The following page; null at the newest event.")
+    next = serializers.URLField(
+        allow_null=True, help_text="The following page; null at the newest event."
+    )
     after = serializers.IntegerField(help_text="The newest number in this answer.")
     results = EventSerializer(many=True)
 
@@ -91,19 +102,31 @@ class EventEndpoint(Endpoint):
     def get_queryset(self) -> QuerySet[Event]:
         """Events of one's own teams; all of them for leads and auditors."""
         everything = self.caller.may(Permission.SEE_AUDIT)
-        return Event.objects.visible_to_teams(None if everything else self.caller.team_ids)
+        return Event.objects.visible_to_teams(
+            None if everything else self.caller.team_ids
+        )
 
     @extend_schema(operation_id="events_list", responses=EventsSerializer)
     def list(self, request: Request) -> Response:
         """What happened after a number, oldest first."""
-        exact = {key: self.asked[key] for key in ("kind", "subject_type", "subject_id") if key in self.asked}
+        exact = {
+            key: self.asked[key]
+            for key in ("kind", "subject_type", "subject_id")
+            if key in self.asked
+        }
         after, limit = self.asked.get("after", 0), self.asked.get("limit", USUAL_PAGE)
-        rows = list(self.get_queryset().filter(seq__gt=after, **exact).order_by("seq")[: limit + 1])
+        rows = list(
+            self.get_queryset()
+            .filter(seq__gt=after, **exact)
+            .order_by("seq")[: limit + 1]
+        )
         more, rows = len(rows) > limit, rows[:limit]
         newest = rows[-1].seq if rows else after
         query = urlencode({**request.query_params.dict(), "after": newest})
         following = f"{settings.PUBLIC_URL}{request.path}?{query}" if more else None
-        return Response(EventsSerializer({"next": following, "after": newest, "results": rows}).data)
+        return Response(
+            EventsSerializer({"next": following, "after": newest, "results": rows}).data
+        )
 
     @extend_schema(operation_id="events_retrieve", responses=EventSerializer)
     def retrieve(self, request: Request, pk: int) -> Response:
@@ -115,7 +138,9 @@ class EventEndpoint(Endpoint):
     def refusals(self, request: Request) -> Response:
         """How many calls were refused by day that are no events: typing errors, rates (leads and auditors)."""
         if not self.caller.may(Permission.SEE_AUDIT):
-            raise NoRight("Leads and auditors see what was refused.", code="not_an_auditor")
+            raise NoRight(
+                "Leads and auditors see what was refused.", code="not_an_auditor"
+            )
         rows = RefusalCount.objects.all()[:LARGEST_PAGE]
         return Response(RefusalCountsSerializer({"results": rows}).data)
 
@@ -124,5 +149,7 @@ class EventEndpoint(Endpoint):
     def verify(self, request: Request) -> Response:
         """Walk the whole chain and name the first event that does not fit (leads and auditors)."""
         if not self.caller.may(Permission.SEE_AUDIT):
-            raise NoRight("Leads and auditors verify the audit log.", code="not_an_auditor")
+            raise NoRight(
+                "Leads and auditors verify the audit log.", code="not_an_auditor"
+            )
         return Response(VerdictSerializer(verify()).data)

@@ -25,7 +25,9 @@ class OneTask(Task):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(type(value) is not int for value in (*args, *kwargs.values())):
-            raise TypeError("A message names a task and the ids of rows, and nothing else.")
+            raise TypeError(
+                "A message names a task and the ids of rows, and nothing else."
+            )
         try:
             with clock.of_the_database():
                 return super().__call__(*args, **kwargs)
@@ -33,7 +35,9 @@ class OneTask(Task):
             raise RuntimeError("out of memory") from error
 
 
-app = Celery("quartermaster", task_cls=OneTask, fixups=["portal.worker_connections:fixup"])
+app = Celery(
+    "quartermaster", task_cls=OneTask, fixups=["portal.worker_connections:fixup"]
+)
 app.config_from_object("portal.celery_config")
 # Of every installed app: a list of names would be forgotten when a package is added.
 app.autodiscover_tasks()

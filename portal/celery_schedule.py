@@ -3,9 +3,21 @@
 from celery.schedules import crontab
 
 SCHEDULE = {
-    "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
-    "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
-    "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
+    "send notices": {
+        "task": "notices.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
+    "sweep tenancies": {
+        "task": "provisioning.tasks.sweep",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "expire allocations": {
+        "task": "allocations.tasks.expire",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
     "begin bookings": {
         "task": "allocations.tasks.begin_bookings",
         "schedule": 2.0,
@@ -26,15 +38,31 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
-    "remind of ends": {"task": "allocations.tasks.remind", "schedule": 30.0, "options": {"expires": 60}},
-    "look at work": {"task": "allocations.tasks.look_at_work", "schedule": 3.0, "options": {"expires": 10}},
+    "remind of ends": {
+        "task": "allocations.tasks.remind",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "look at work": {
+        "task": "allocations.tasks.look_at_work",
+        "schedule": 3.0,
+        "options": {"expires": 10},
+    },
     "keep tenancies in step": {
         "task": "allocations.tasks.keep_in_step",
         "schedule": 30.0,
         "options": {"expires": 60},
     },
-    "sample use": {"task": "allocations.tasks.sample_use", "schedule": 60.0, "options": {"expires": 60}},
-    "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},
+    "sample use": {
+        "task": "allocations.tasks.sample_use",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "lapse requests": {
+        "task": "approvals.tasks.lapse",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "look at routes": {
         "task": "approvals.tasks.look_at_routes",
         "schedule": 60.0,
@@ -50,7 +78,11 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
-    "remind of tasks": {"task": "manual.tasks.remind", "schedule": 60.0, "options": {"expires": 60}},
+    "remind of tasks": {
+        "task": "manual.tasks.remind",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "let teams leave": {
         "task": "offboarding.tasks.let_teams_leave",
         "schedule": 5.0,
@@ -61,7 +93,11 @@ SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 10},
     },
-    "follow runs": {"task": "workloads.tasks.follow_runs", "schedule": 2.0, "options": {"expires": 10}},
+    "follow runs": {
+        "task": "workloads.tasks.follow_runs",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
     "measure the GPUs of runs and notebooks": {
         "task": "workloads.tasks.measure_gpus",
         "schedule": 60.0,
@@ -82,7 +118,11 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
-    "end notebooks": {"task": "notebooks.tasks.end_servers", "schedule": 30.0, "options": {"expires": 60}},
+    "end notebooks": {
+        "task": "notebooks.tasks.end_servers",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "end notebooks with their GPUs": {
         "task": "allocations.tasks.end_notebooks",
         "schedule": 30.0,
@@ -143,7 +183,11 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
-    "fill seats": {"task": "approvals.tasks.fill_seats", "schedule": 30.0, "options": {"expires": 60}},
+    "fill seats": {
+        "task": "approvals.tasks.fill_seats",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "forget old notices": {
         "task": "notices.tasks.forget",
         "schedule": 3600.0,

@@ -66,7 +66,9 @@ HOME = Place("Home", "home", "house", "g h")
 REQUESTS = Place("Requests", "requests", "inbox", "g r")
 TEAMS = Place("Teams", "teams", "users", "g t")
 RUNS = Place("Runs", "runs", "play", "g u", of_team=True, also="/runs/")
-NOTEBOOKS = Place("Notebooks", "notebooks", "code", "g n", of_team=True, also="/notebooks/")
+NOTEBOOKS = Place(
+    "Notebooks", "notebooks", "code", "g n", of_team=True, also="/notebooks/"
+)
 CLUSTERS = Place("Clusters", "clusters", "server", "g c")
 CAPACITY = Place("Capacity", "capacity", "gauge", "g y")
 APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
@@ -94,7 +96,9 @@ def frame(request: HttpRequest) -> dict[str, object]:
             "frame_template": "base.html",
             "is_renewal": _is_renewal(request),
             "person": SimpleLazyObject(partial(_person, request, user)),
-            "directory_notice": SimpleLazyObject(partial(_directory_notice, request, user)),
+            "directory_notice": SimpleLazyObject(
+                partial(_directory_notice, request, user)
+            ),
             "rail": SimpleLazyObject(partial(_rail, request, user)),
             "teams_switch": SimpleLazyObject(partial(teams_switch, user, request.path)),
         }
@@ -104,7 +108,12 @@ def frame(request: HttpRequest) -> dict[str, object]:
 def _is_renewal(request: HttpRequest) -> bool:
     """Whether a page that is open fetches something of itself anew, of which htmx takes what it selects."""
     htmx: HtmxDetails | None = getattr(request, "htmx", None)
-    return htmx is not None and bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+    return (
+        htmx is not None
+        and bool(htmx)
+        and not htmx.boosted
+        and not htmx.history_restore_request
+    )
 
 
 def _person(request: HttpRequest, user: User) -> Viewer:
@@ -119,7 +128,11 @@ def _person(request: HttpRequest, user: User) -> Viewer:
 
 
 def _directory_notice(request: HttpRequest, user: User) -> str:
-    return notice_since(user.directory_silent_since, timezone.now()) if decides(request, user) else ""
+    return (
+        notice_since(user.directory_silent_since, timezone.now())
+        if decides(request, user)
+        else ""
+    )
 
 
 def _rail(request: HttpRequest, user: User) -> list[RailEntry]:
@@ -136,10 +149,19 @@ def decides(request: HttpRequest, user: User) -> bool:
     return known
 
 
-def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[RailEntry]:
+def rail(
+    user: User, path: str, *, decides: bool, waiting: int | None = None
+) -> list[RailEntry]:
     """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
     team = _team_at(user, path)
-    places = [HOME, REQUESTS, TEAMS, *([RUNS, NOTEBOOKS] if team else []), CLUSTERS, CAPACITY]
+    places = [
+        HOME,
+        REQUESTS,
+        TEAMS,
+        *([RUNS, NOTEBOOKS] if team else []),
+        CLUSTERS,
+        CAPACITY,
+    ]
     counts: dict[Place, int] = {}
     if decides:
         places.append(APPROVALS)
@@ -147,7 +169,10 @@ def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) ->
     if user.may(Permission.DECIDE_AS_PLATFORM):
         places.append(TASKS)
     places += [CATALOGUE, POLICY, AUDIT, HELP]
-    urls = {place: reverse(place.route, args=[team] if place.of_team else []) for place in places}
+    urls = {
+        place: reverse(place.route, args=[team] if place.of_team else [])
+        for place in places
+    }
     # The page of a team's runs is below that of the team, which is below that of all teams.
     here = max(
         (one for one in places if _is_here(one, urls[one], path)),
@@ -215,7 +240,9 @@ def teams_switch(user: User, path: str) -> TeamsSwitch | None:
         }
         for team in user.teams
     ]
-    current = next((item["label"] for item in items if item.get("current")), "Your teams")
+    current = next(
+        (item["label"] for item in items if item.get("current")), "Your teams"
+    )
     return {"current": current, "items": items}
 
 

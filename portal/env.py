@@ -10,7 +10,13 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 # A server that is back is used at once: whoever gave up tries again when next asked, and whoever does not waits twice
 # as long after each try, for up to five minutes.
-POOL = {"min_size": 1, "max_size": 16, "timeout": 10, "reconnect_timeout": 5, "max_waiting": 200}
+POOL = {
+    "min_size": 1,
+    "max_size": 16,
+    "timeout": 10,
+    "reconnect_timeout": 5,
+    "max_waiting": 200,
+}
 # How often a connection runs a statement before it has it prepared.
 PREPARED_FROM = 5
 REGISTRY = (
@@ -24,7 +30,10 @@ class Environment(BaseSettings):
 
     # What is refused is not repeated: it may be a secret, and stands in whatever logs the start.
     model_config = SettingsConfigDict(
-        env_prefix="QM_", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+        env_prefix="QM_",
+        extra="ignore",
+        env_ignore_empty=True,
+        hide_input_in_errors=True,
     )
 
     secret_key: SecretStr
@@ -44,7 +53,8 @@ class Environment(BaseSettings):
     git_hosts_allowed: list[str] = Field(default_factory=list)
     run_images: list[str] = Field(default_factory=list)
     git_author: str = Field(
-        default="Quartermaster <quartermaster@localhost>", pattern=r"^[^<>[:cntrl:]]+ <[^<>\s]+>$"
+        default="Quartermaster <quartermaster@localhost>",
+        pattern=r"^[^<>[:cntrl:]]+ <[^<>\s]+>$",
     )
 
     database_url: SecretStr
@@ -70,13 +80,21 @@ class Environment(BaseSettings):
     azure_resource_group: str = ""
     azure_registry: str = Field(default="", pattern=REGISTRY)
     azure_tenant_id: str = ""
-    azure_credential: Literal["workload_identity", "managed_identity", "client_secret"] = "workload_identity"
+    azure_credential: Literal[
+        "workload_identity", "managed_identity", "client_secret"
+    ] = "workload_identity"
     azure_client_id: str = ""
     azure_client_secret: SecretStr = SecretStr("")
     azure_token_file: Path = Path("/var/run/secrets/azure/tokens/azure-identity-token")
-    azure_arm_url: str = Field(default="https://management.azure.com", pattern=r"^https://[^/?#@]+$")
-    azure_authority: str = Field(default="https://login.microsoftonline.com", pattern=r"^https://[^/?#@]+$")
-    azure_prices_url: str = Field(default="https://prices.azure.com", pattern=r"^https://[^/?#@]+$")
+    azure_arm_url: str = Field(
+        default="https://management.azure.com", pattern=r"^https://[^/?#@]+$"
+    )
+    azure_authority: str = Field(
+        default="https://login.microsoftonline.com", pattern=r"^https://[^/?#@]+$"
+    )
+    azure_prices_url: str = Field(
+        default="https://prices.azure.com", pattern=r"^https://[^/?#@]+$"
+    )
 
     mail_host: str = ""
     mail_port: int = Field(default=587, ge=1, le=65535)
@@ -101,21 +119,29 @@ class Environment(BaseSettings):
     @model_validator(mode="after")
     def _mail_passwords_travel_encrypted(self) -> Self:
         if self.mail_password.get_secret_value() and self.mail_tls == "none":
-            raise ValueError("QM_MAIL_PASSWORD is sent over TLS only: QM_MAIL_TLS must be starttls or tls.")
+            raise ValueError(
+                "QM_MAIL_PASSWORD is sent over TLS only: QM_MAIL_TLS must be starttls or tls."
+            )
         return self
 
     @model_validator(mode="after")
     def _azure_is_whole_or_off(self) -> Self:
         if self.azure_registry and not self.azure_subscription_id:
-            raise ValueError("QM_AZURE_REGISTRY is set: QM_AZURE_SUBSCRIPTION_ID must be, too.")
+            raise ValueError(
+                "QM_AZURE_REGISTRY is set: QM_AZURE_SUBSCRIPTION_ID must be, too."
+            )
         if self.azure_subscription_id:
             needed = {"QM_AZURE_RESOURCE_GROUP": self.azure_resource_group}
             if self.azure_credential != "managed_identity":
                 needed["QM_AZURE_CLIENT_ID"] = self.azure_client_id
             if self.azure_credential == "client_secret":
-                needed["QM_AZURE_CLIENT_SECRET"] = self.azure_client_secret.get_secret_value()
+                needed["QM_AZURE_CLIENT_SECRET"] = (
+                    self.azure_client_secret.get_secret_value()
+                )
             if absent := [name for name, value in needed.items() if not value]:
-                raise ValueError(f"QM_AZURE_SUBSCRIPTION_ID is set: {' and '.join(absent)} must be, too.")
+                raise ValueError(
+                    f"QM_AZURE_SUBSCRIPTION_ID is set: {' and '.join(absent)} must be, too."
+                )
         return self
 
 

@@ -79,7 +79,11 @@ def rendered(text: str, *, path: str) -> Page:
 
 
 def _words(inline: Token) -> str:
-    return "".join(child.content for child in inline.children or [] if child.type in ("text", "code_inline"))
+    return "".join(
+        child.content
+        for child in inline.children or []
+        if child.type in ("text", "code_inline")
+    )
 
 
 def _without_title(tokens: Sequence[Token]) -> list[Token]:

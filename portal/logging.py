@@ -44,7 +44,9 @@ def configure(options: dict[str, Any]) -> None:
                     "processor": structlog.processors.JSONRenderer(),
                 }
             },
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+            "handlers": {
+                "stderr": {"class": "logging.StreamHandler", "formatter": "json"}
+            },
             "root": {"handlers": ["stderr"], "level": options.get("level", "INFO")},
             "loggers": QUIET,
         }

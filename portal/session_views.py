@@ -20,9 +20,13 @@ KEPT = "kept_form"
 def state(request: HttpRequest) -> HttpResponse:
     """Whether the session holds, whose it is, and a token for their forms; asking keeps no session alive."""
     user = request.user
-    if not isinstance(user, User) or not sessions.keep(request.session, now=timezone.now(), active=False):
+    if not isinstance(user, User) or not sessions.keep(
+        request.session, now=timezone.now(), active=False
+    ):
         return JsonResponse({"signed_in": False})
-    return JsonResponse({"signed_in": True, "person": str(user.pk), "token": get_token(request)})
+    return JsonResponse(
+        {"signed_in": True, "person": str(user.pk), "token": get_token(request)}
+    )
 
 
 @never_cache

@@ -99,7 +99,10 @@ TEMPLATES = [
                     ],
                 )
             ],
-            "libraries": {"parts": "portal.templatetags.parts", "prices": "insights.prices.tags"},
+            "libraries": {
+                "parts": "portal.templatetags.parts",
+                "prices": "insights.prices.tags",
+            },
             "builtins": ["portal.templatetags.parts", "portal.templatetags.words"],
         },
     }
@@ -141,7 +144,11 @@ CONTENT_SECURITY_POLICY = {
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
         # A form's redirect is held against this too: signing in leads to Entra ID and back.
-        "form-action": ["'self'", env.origin(ENV.entra_authority), *filter(None, [ENV.sign_in_origin])],
+        "form-action": [
+            "'self'",
+            env.origin(ENV.entra_authority),
+            *filter(None, [ENV.sign_in_origin]),
+        ],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
     }

@@ -8,7 +8,9 @@ from checks.invariants import check, tell
 from notices.servers import outside
 
 
-@shared_task(name="portal.tasks.check_invariants", soft_time_limit=1800, time_limit=1900)
+@shared_task(
+    name="portal.tasks.check_invariants", soft_time_limit=1800, time_limit=1900
+)
 def check_invariants() -> None:
     """Check every promise against the database and the clusters, and tell the audit log of what does not hold."""
     tell(check(now=clock.now()))
@@ -19,7 +21,11 @@ def anchor_audit_log() -> None:
     """Sign the head of the log once a day, and leave copies of it where the portal's operators cannot rewrite it."""
     away = outside()
     anchors.leave(
-        anchors.Ways(mail=away.mail, to=tuple(settings.ENV.anchor_mail), folder=settings.ENV.anchor_dir),
+        anchors.Ways(
+            mail=away.mail,
+            to=tuple(settings.ENV.anchor_mail),
+            folder=settings.ENV.anchor_dir,
+        ),
         log=settings.PUBLIC_URL,
         now=clock.now(),
     )

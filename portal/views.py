@@ -29,14 +29,19 @@ def home(request: HttpRequest) -> HttpResponse:
         request.awaiting = board["decide"][0]["in_all"] if board["decide"] else 0  # type: ignore[attr-defined]
     # Whoever has no team sees which of their groups could become one.
     is_new = not board["has_team"] and not board["decides"]
-    groups: Mapping[str, object] = found_groups(user, text="", chosen="") if is_new else {}
+    groups: Mapping[str, object] = (
+        found_groups(user, text="", chosen="") if is_new else {}
+    )
     return render(request, "portal/home.html", {**board, **groups})
 
 
 @require_safe
 def rail(request: HttpRequest) -> HttpResponse:
     """The rail with its counts of now, for the page that shows it."""
-    user, at = visitor(request), urlsplit(request.headers.get("HX-Current-URL", "")).path
+    user, at = (
+        visitor(request),
+        urlsplit(request.headers.get("HX-Current-URL", "")).path,
+    )
     places = places_of(user, at, decides=decides(request, user))
     return render(request, "parts/rail_list.html", {"rail": places})
 
@@ -64,5 +69,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     response = HttpResponseRedirect(safe_target(request, request.POST.get("next", "")))
     chosen = request.POST.get("theme", "system")
     if chosen in THEMES:
-        response.set_cookie("qm_theme", chosen, max_age=A_YEAR, samesite="Lax", httponly=True)
+        response.set_cookie(
+            "qm_theme", chosen, max_age=A_YEAR, samesite="Lax", httponly=True
+        )
     return response

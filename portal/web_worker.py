@@ -49,7 +49,9 @@ class BoundedProtocol(ASGIProtocol):
         if len(self.half_open) >= MAX_HALF_OPEN:
             next(iter(self.half_open))._headers_are_late()
         seconds = settings.ENV.request_seconds
-        self.half_open[self] = self.worker.loop.call_later(seconds, self._headers_are_late)
+        self.half_open[self] = self.worker.loop.call_later(
+            seconds, self._headers_are_late
+        )
 
     def _headers_are_here(self) -> None:
         timer = self.half_open.pop(self, None)
@@ -81,7 +83,13 @@ class FairLoop(asyncio.SelectorEventLoop):
         return await super().create_server(*args, sock=sock, **options, backlog=BACKLOG)
 
     def _accept_connection(
-        self, protocol: Any, sock: socket.socket, tls: Any, server: Any, _backlog: int, *more: Any
+        self,
+        protocol: Any,
+        sock: socket.socket,
+        tls: Any,
+        server: Any,
+        _backlog: int,
+        *more: Any,
     ) -> None:
         # As many as it takes at once.
         super()._accept_connection(protocol, sock, tls, server, 1, *more)  # type: ignore[misc]

@@ -30,10 +30,16 @@ def create_tenancy(
     """
     if environment not in Environment.values:
         raise BadInput(
-            "Choose development, test or production.", code="unknown_environment", field="environment"
+            "Choose development, test or production.",
+            code="unknown_environment",
+            field="environment",
         )
     # Read under its lock: nobody gives the cluster to one team while another one comes.
-    owner = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk).dedicated_to_id
+    owner = (
+        Cluster.objects.select_for_update(no_key=True)
+        .get(pk=cluster.pk)
+        .dedicated_to_id
+    )
     if owner not in (None, team.pk):
         raise Conflict(
             f"{cluster.title} is another team's own cluster. Choose another.",
@@ -58,20 +64,28 @@ def create_tenancy(
 
 def why_not_another(project: Project, cluster: Cluster, environment: str) -> str:
     """Why a project cannot have this environment on a cluster once more, in words; empty when it can."""
-    rows = Tenancy.objects.present().filter(project=project, cluster=cluster, environment=environment)
+    rows = Tenancy.objects.present().filter(
+        project=project, cluster=cluster, environment=environment
+    )
     there = rows.select_related("team").first()
     if there is None:
         return ""
     words = f"{there.get_environment_display().lower()} of {project.slug}"
     if not there.is_here:
         return f"{there.team.name}’s {words} is leaving {cluster.name}: restore it, or come again when it is gone."
-    return f"{there.team.name} has {words} on {cluster.name} already: {there.namespace}."
+    return (
+        f"{there.team.name} has {words} on {cluster.name} already: {there.namespace}."
+    )
 
 
 def _free_namespace(cluster: Cluster, project: Project, environment: str) -> str:
     """The short name, or the one with the environment where another environment of the project has the short one."""
-    short, long = namespaces_of(team=project.team.slug, project=project.slug, environment=environment)
-    is_taken = Tenancy.objects.present().filter(cluster=cluster, namespace=short).exists()
+    short, long = namespaces_of(
+        team=project.team.slug, project=project.slug, environment=environment
+    )
+    is_taken = (
+        Tenancy.objects.present().filter(cluster=cluster, namespace=short).exists()
+    )
     return long if is_taken else short
 
 
@@ -87,7 +101,14 @@ def publish(tenancy: Tenancy, *, spec: TenancySpec, actor: Actor, now: datetime)
     tenancy.spec = wanted
     tenancy.generation += 1
     tenancy.changed_at = now
-    tenancy.save(update_fields=["spec", "generation", "changed_at", *parking.retry(tenancy, now=now)])
+    tenancy.save(
+        update_fields=[
+            "spec",
+            "generation",
+            "changed_at",
+            *parking.retry(tenancy, now=now),
+        ]
+    )
     record(
         Kind.TENANCY_CHANGED,
         actor=actor,
@@ -108,13 +129,17 @@ def look_again(tenancy: Tenancy, *, by: User, now: datetime) -> None:
     """
     if tenancy.team_id not in by.team_ids and not by.may(Permission.MANAGE_CLUSTERS):
         raise NoRight(
-            "Members of the team and platform leads can have it tried again.", code="not_of_the_team"
+            "Members of the team and platform leads can have it tried again.",
+            code="not_of_the_team",
         )
     row = Tenancy.objects.locked().order_by().get(pk=tenancy.pk)
     was_parked = row.parked_at is not None
     row.save(update_fields=parking.retry(row, now=now))
     if was_parked:
         record(
-            Kind.TENANCY_TRIED_AGAIN, actor=by.as_actor(), subject=("tenancy", row.pk), team_id=row.team_id
+            Kind.TENANCY_TRIED_AGAIN,
+            actor=by.as_actor(),
+            subject=("tenancy", row.pk),
+            team_id=row.team_id,
         )
     enqueue_on_commit(row.pk)

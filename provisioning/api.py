@@ -89,7 +89,9 @@ class TenancySerializer(TenancyShortSerializer):
 
     def get_quotas(self, tenancy: Tenancy) -> list[dict[str, Any]]:
         """What is wanted, by flavor."""
-        return [QuotaSerializer(quota).data for quota in tenancy.spec.get("flavors", [])]
+        return [
+            QuotaSerializer(quota).data for quota in tenancy.spec.get("flavors", [])
+        ]
 
 
 class HeldKindSerializer(OutputSerializer[Any]):
@@ -98,23 +100,32 @@ class HeldKindSerializer(OutputSerializer[Any]):
     gpus = serializers.IntegerField()
     flavor = serializers.CharField(source="kind.name")
     resource = serializers.CharField(source="kind.resource")
-    node_selector = serializers.DictField(source="kind.node_labels", child=serializers.CharField())
-    tolerations = serializers.ListField(
-        source="kind.tolerations", child=serializers.DictField(child=serializers.CharField())
+    node_selector = serializers.DictField(
+        source="kind.node_labels", child=serializers.CharField()
     )
-    growing = serializers.CharField(help_text="What happens while too few are ready; empty for a fixed pool.")
+    tolerations = serializers.ListField(
+        source="kind.tolerations",
+        child=serializers.DictField(child=serializers.CharField()),
+    )
+    growing = serializers.CharField(
+        help_text="What happens while too few are ready; empty for a fixed pool."
+    )
 
 
 class UseSerializer(OutputSerializer[Any]):
     """What somebody needs to know to run something in a place."""
 
     namespace = serializers.CharField()
-    queue_label = serializers.CharField(help_text="What every job carries to get in line.")
+    queue_label = serializers.CharField(
+        help_text="What every job carries to get in line."
+    )
     login = serializers.CharField(
         help_text="Commands that make kubectl sign in; empty while no address is known."
     )
     held = HeldKindSerializer(many=True)
-    job = serializers.CharField(help_text="A first Job in YAML, which runs as it stands.")
+    job = serializers.CharField(
+        help_text="A first Job in YAML, which runs as it stands."
+    )
     logs = serializers.CharField(help_text="The command that shows what it prints.")
     dashboards_url = serializers.CharField()
 
@@ -153,7 +164,9 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
 
     def get_queryset(self) -> QuerySet[Tenancy]:
         """Those of one's own teams; all of them for leads and auditors."""
-        return Tenancy.objects.visible_to(self.request.user).select_related("team", "cluster", "project")
+        return Tenancy.objects.visible_to(self.request.user).select_related(
+            "team", "cluster", "project"
+        )
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """Short in a list."""
@@ -163,7 +176,9 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """Those of one team or cluster, if one is named."""
         asked = getattr(self, "asked", {})
         names = {"team": "team__slug", "cluster": "cluster__name"}
-        return queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        return queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )
 
     @extend_schema(responses=UseSerializer)
     @action(detail=True)
@@ -185,5 +200,8 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """What the pods of a tenancy may call, and who may call them."""
         tenancy = self.get_object()
         spec = tenancy.desired if tenancy.generation else None
-        ways = {"outward": ways_out(spec) if spec else [], "inward": ways_in(spec) if spec else []}
+        ways = {
+            "outward": ways_out(spec) if spec else [],
+            "inward": ways_in(spec) if spec else [],
+        }
         return Response(self.shown(ways, ReachSerializer))

@@ -16,6 +16,9 @@ def _limit(tenancy: Tenancy) -> int:
 
 
 CONTROLLER: Controller[Tenancy] = Controller(
-    rows=_rows, queue=queue, park=parking.park, slots=Slots("cluster", _limit, left_out.note)
+    rows=_rows,
+    queue=queue,
+    park=parking.park,
+    slots=Slots("cluster", _limit, left_out.note),
 )
 acquire = CONTROLLER.acquire

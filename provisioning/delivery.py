@@ -24,7 +24,8 @@ def _client(cluster: Cluster) -> Client:
     if not cluster.is_observed:
         # Without a kubeconfig it would be the cluster that the portal itself runs on.
         raise PermanentError(
-            f"The portal has no access to {cluster.title}: it follows Git.", code="not_observed"
+            f"The portal has no access to {cluster.title}: it follows Git.",
+            code="not_observed",
         )
     if not cluster.kubeconfig:
         return _kept(("in-cluster", os.getpid()), Client.in_cluster)
@@ -36,7 +37,9 @@ def _client(cluster: Cluster) -> Client:
             f"The kubeconfig {cluster.kubeconfig} is not there.", code="no_kubeconfig"
         ) from error
     key = (str(path), cluster.context, changed, os.getpid())
-    return _kept(key, lambda: Client.from_kubeconfig(str(path), context=cluster.context or None))
+    return _kept(
+        key, lambda: Client.from_kubeconfig(str(path), context=cluster.context or None)
+    )
 
 
 def kubeconfig_path(name: str) -> Path:

@@ -43,7 +43,10 @@ def _live(client: Client, namespace: str) -> list[dict[str, Any]]:
 
 
 def _is_live(pod: Mapping[str, Any]) -> bool:
-    return not pod["metadata"].get("deletionTimestamp") and (pod.get("status") or {}).get("phase") not in OVER
+    return (
+        not pod["metadata"].get("deletionTimestamp")
+        and (pod.get("status") or {}).get("phase") not in OVER
+    )
 
 
 def _group_of(pod: Mapping[str, Any]) -> str:
@@ -51,14 +54,19 @@ def _group_of(pod: Mapping[str, Any]) -> str:
 
 
 def _delete(
-    client: Client, ref: tuple[str, str], found: Mapping[str, Any], check: Callable[[], None]
+    client: Client,
+    ref: tuple[str, str],
+    found: Mapping[str, Any],
+    check: Callable[[], None],
 ) -> bool:
     meta = found["metadata"]
     check()
     return _gone(client, ref, meta["name"], meta["namespace"], uid=meta["uid"])
 
 
-def _gone(client: Client, ref: tuple[str, str], name: str, namespace: str, *, uid: str) -> bool:
+def _gone(
+    client: Client, ref: tuple[str, str], name: str, namespace: str, *, uid: str
+) -> bool:
     """Delete it in the background; False when it was not there, or another one has its name by now."""
     try:
         return client.delete(ref, name, namespace, uid=uid)

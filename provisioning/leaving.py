@@ -27,7 +27,10 @@ def protect(tenancy_id: int, *, on: bool, by: User) -> Tenancy:
     Raises NoRight for others than platform leads, Conflict for what is leaving already.
     """
     if not by.may(Permission.REMOVE_TEAMS):
-        raise NoRight("Platform leads put the protection on and take it off.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads put the protection on and take it off.",
+            code="not_a_platform_lead",
+        )
     tenancy = locked(tenancy_id)
     if tenancy.stage != Stage.HERE:
         raise Conflict("The team is leaving: restore it first.", code="is_leaving")
@@ -48,7 +51,9 @@ def protect(tenancy_id: int, *, on: bool, by: User) -> Tenancy:
 
 
 @transaction.atomic
-def announce(tenancy_id: int, *, leaves_at: datetime, hold: bool, actor: Actor, now: datetime) -> Tenancy:
+def announce(
+    tenancy_id: int, *, leaves_at: datetime, hold: bool, actor: Actor, now: datetime
+) -> Tenancy:
     """Date a team's leaving: nothing new is granted from now on; with `hold` the queue admits nothing new either.
 
     Raises Conflict for what is protected or leaves already.
@@ -56,7 +61,8 @@ def announce(tenancy_id: int, *, leaves_at: datetime, hold: bool, actor: Actor, 
     tenancy = locked(tenancy_id)
     if tenancy.is_protected:
         raise Conflict(
-            f"{tenancy.cluster.title} is protected. Take the protection off first.", code="protected"
+            f"{tenancy.cluster.title} is protected. Take the protection off first.",
+            code="protected",
         )
     return _move(
         tenancy,
@@ -69,12 +75,25 @@ def announce(tenancy_id: int, *, leaves_at: datetime, hold: bool, actor: Actor, 
 
 
 @transaction.atomic
-def drain(tenancy_id: int, *, retained_until: datetime, actor: Actor, now: datetime) -> bool:
+def drain(
+    tenancy_id: int, *, retained_until: datetime, actor: Actor, now: datetime
+) -> bool:
     """Stop what runs and take access away on the date; namespace and claims are kept. False when it is not due."""
     tenancy = locked(tenancy_id)
-    if tenancy.stage != Stage.LEAVING or tenancy.leaves_at is None or tenancy.leaves_at > now:
+    if (
+        tenancy.stage != Stage.LEAVING
+        or tenancy.leaves_at is None
+        or tenancy.leaves_at > now
+    ):
         return False
-    _move(tenancy, Stage.RETAINED, actor=actor, now=now, retained_until=retained_until, stop=Stop.DRAIN)
+    _move(
+        tenancy,
+        Stage.RETAINED,
+        actor=actor,
+        now=now,
+        retained_until=retained_until,
+        stop=Stop.DRAIN,
+    )
     return True
 
 
@@ -100,12 +119,18 @@ def restore(tenancy_id: int, *, actor: Actor, now: datetime) -> Tenancy:
 def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
     """Have a worker delete what was kept until its date; False, and nothing changed, before it."""
     tenancy = locked(tenancy_id)
-    if tenancy.stage != Stage.RETAINED or tenancy.retained_until is None or tenancy.retained_until > now:
+    if (
+        tenancy.stage != Stage.RETAINED
+        or tenancy.retained_until is None
+        or tenancy.retained_until > now
+    ):
         return False
     tenancy.generation += 1
     tenancy.changed_at, tenancy.stage, tenancy.is_true = now, Stage.REMOVING, False
     afresh = parking.retry(tenancy, now=now)
-    tenancy.save(update_fields=["generation", "changed_at", "stage", "is_true", *afresh])
+    tenancy.save(
+        update_fields=["generation", "changed_at", "stage", "is_true", *afresh]
+    )
     _tell(tenancy, actor)
     enqueue_on_commit(tenancy.pk)
     return True
@@ -117,7 +142,9 @@ def locked(tenancy_id: int) -> Tenancy:
     return rows.select_related("team", "cluster").get(pk=tenancy_id)
 
 
-def _move(tenancy: Tenancy, stage: Stage, *, actor: Actor, now: datetime, **fields: object) -> Tenancy:
+def _move(
+    tenancy: Tenancy, stage: Stage, *, actor: Actor, now: datetime, **fields: object
+) -> Tenancy:
     """Take the next stage and publish what it wants; raises Conflict for a step that does not exist."""
     if stage not in NEXT[Stage(tenancy.stage)]:
         raise Conflict(

@@ -18,7 +18,14 @@ from reconciling.conditions import READY, Condition, find
 from reconciling.models import Reconciled, ReconciledQuerySet, Throttle
 from web.rows import Row
 
-__all__ = ["ClusterThrottle", "Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
+__all__ = [
+    "ClusterThrottle",
+    "Drift",
+    "Installation",
+    "Isolation",
+    "Tenancy",
+    "TenancyQuerySet",
+]
 
 
 class Isolation(models.TextChoices):
@@ -59,12 +66,19 @@ class Tenancy(Row, Reconciled):
     project = models.ForeignKey(Project, models.PROTECT, related_name="+")
     environment = models.CharField(max_length=12, choices=Environment.choices)
     isolation = models.CharField(
-        max_length=12, choices=Isolation.choices, default=Isolation.NAMESPACE, db_default="namespace"
+        max_length=12,
+        choices=Isolation.choices,
+        default=Isolation.NAMESPACE,
+        db_default="namespace",
     )
     weight = models.PositiveSmallIntegerField(default=1, db_default=1)
     # The highest priority of its pods, where a lead set one; empty: as environment and cluster are for.
     priority_limit = models.CharField(
-        max_length=30, choices=[(name, name) for name in PRIORITIES], blank=True, default="", db_default=""
+        max_length=30,
+        choices=[(name, name) for name in PRIORITIES],
+        blank=True,
+        default="",
+        db_default="",
     )
     namespace = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -119,10 +133,12 @@ class Tenancy(Row, Reconciled):
                 name="a_namespace_has_one_tenancy",
             ),
             models.CheckConstraint(
-                condition=Q(stage="here") | Q(is_protected=False), name="what_is_protected_does_not_leave"
+                condition=Q(stage="here") | Q(is_protected=False),
+                name="what_is_protected_does_not_leave",
             ),
             models.CheckConstraint(
-                condition=Q(stage="here", leaves_at=None) | (~Q(stage="here") & Q(leaves_at__isnull=False)),
+                condition=Q(stage="here", leaves_at=None)
+                | (~Q(stage="here") & Q(leaves_at__isnull=False)),
                 name="who_leaves_has_a_date",
             ),
             models.CheckConstraint(
@@ -135,7 +151,8 @@ class Tenancy(Row, Reconciled):
                 name="what_is_kept_is_kept_until_a_date",
             ),
             models.CheckConstraint(
-                condition=Q(stage="gone", gone_at__isnull=False) | (~Q(stage="gone") & Q(gone_at=None)),
+                condition=Q(stage="gone", gone_at__isnull=False)
+                | (~Q(stage="gone") & Q(gone_at=None)),
                 name="what_is_gone_went_at_a_time",
             ),
             models.CheckConstraint(
@@ -145,18 +162,24 @@ class Tenancy(Row, Reconciled):
                 name="a_queue_stops_as_its_stage_says",
             ),
             models.CheckConstraint(
-                condition=Q(parked_at=None) | Q(is_true=False), name="a_parked_tenancy_is_not_true"
+                condition=Q(parked_at=None) | Q(is_true=False),
+                name="a_parked_tenancy_is_not_true",
             ),
             models.CheckConstraint(
-                condition=Q(environment__in=Environment.values), name="a_tenancy_has_a_known_environment"
+                condition=Q(environment__in=Environment.values),
+                name="a_tenancy_has_a_known_environment",
             ),
             models.CheckConstraint(
-                condition=Q(isolation__in=Isolation.values), name="a_tenancy_has_a_known_isolation"
+                condition=Q(isolation__in=Isolation.values),
+                name="a_tenancy_has_a_known_isolation",
             ),
             models.CheckConstraint(
-                condition=Q(priority_limit__in=["", *PRIORITIES]), name="a_priority_limit_is_a_priority"
+                condition=Q(priority_limit__in=["", *PRIORITIES]),
+                name="a_priority_limit_is_a_priority",
             ),
-            models.CheckConstraint(condition=Q(weight__gte=1, weight__lte=100), name="a_share_is_1_to_100"),
+            models.CheckConstraint(
+                condition=Q(weight__gte=1, weight__lte=100), name="a_share_is_1_to_100"
+            ),
             # With a condition, so that a slot is no key to PostgreSQL: letting go of one would else make every row
             # that refers to the tenancy wait at its commit, which holds the audit chain already.
             models.UniqueConstraint(
@@ -172,7 +195,9 @@ class Tenancy(Row, Reconciled):
     @property
     def desired(self) -> TenancySpec:
         """The desired state as a value, with what was taken over from the cluster and whose it is."""
-        return TenancySpec.from_json({**self.spec, "adopted": self.adopted, "installation": mark()})
+        return TenancySpec.from_json(
+            {**self.spec, "adopted": self.adopted, "installation": mark()}
+        )
 
     @property
     def highest_priority(self) -> str:
@@ -216,7 +241,9 @@ class Tenancy(Row, Reconciled):
             return str(PARKED)
         if ready["reason"] in WAITING:
             return WAITING[ready["reason"]]
-        return str(explain(ready["message"], will_try_again=ready["reason"] == "WillTryAgain"))
+        return str(
+            explain(ready["message"], will_try_again=ready["reason"] == "WillTryAgain")
+        )
 
     @property
     def has_failed(self) -> bool:
@@ -243,7 +270,9 @@ class Tenancy(Row, Reconciled):
 class ClusterThrottle(Throttle):
     """How hard a cluster is worked on, over all workers; whoever has it claimed sweeps it as a whole or probes it."""
 
-    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="throttle")
+    cluster = models.OneToOneField(
+        Cluster, models.CASCADE, primary_key=True, related_name="throttle"
+    )
     swept_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:

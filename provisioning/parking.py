@@ -24,7 +24,12 @@ def park(tenancy: Tenancy, now: datetime) -> list[str]:
     """Tell everybody that it is tried no more: its pages, platform leads, the audit log; returns the changed fields."""
     tenancy.is_true = False
     tenancy.conditions = upsert(
-        tenancy.conditions, READY, status="False", reason="Parked", message=PARKED, now=now
+        tenancy.conditions,
+        READY,
+        status="False",
+        reason="Parked",
+        message=PARKED,
+        now=now,
     )
     message = Message(
         f"{tenancy.team.name} on {tenancy.cluster.title} is parked",
@@ -34,9 +39,24 @@ def park(tenancy: Tenancy, now: datetime) -> list[str]:
     )
     about, link = ("tenancy", tenancy.pk), reverse("team", args=[tenancy.team.slug])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.TENANCY_PARKED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.TENANCY_PARKED, subject=about, link=link, message=message, now=now)
-    record(Kind.TENANCY_PARKED, actor=PORTAL, subject=about, team_id=tenancy.team_id, message=PARKED)
+    tell(
+        NoticeKind.TENANCY_PARKED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.TENANCY_PARKED, subject=about, link=link, message=message, now=now
+    )
+    record(
+        Kind.TENANCY_PARKED,
+        actor=PORTAL,
+        subject=about,
+        team_id=tenancy.team_id,
+        message=PARKED,
+    )
     return ["is_true", "conditions"]
 
 
@@ -47,6 +67,11 @@ def retry(tenancy: Tenancy, *, now: datetime) -> list[str]:
     if not was_parked:
         return fields
     tenancy.conditions = upsert(
-        tenancy.conditions, READY, status="Unknown", reason="NotLookedYet", message=TRIED_AGAIN, now=now
+        tenancy.conditions,
+        READY,
+        status="Unknown",
+        reason="NotLookedYet",
+        message=TRIED_AGAIN,
+        now=now,
     )
     return [*fields, "conditions"]

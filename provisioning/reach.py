@@ -36,8 +36,15 @@ class Way:
 def ways_out(spec: TenancySpec) -> list[Way]:
     """What the pods may call."""
     found = [
-        Way("your own pods", f"everything in {spec.namespace}", (), "allow-own-and-dns"),
-        Way("names (DNS)", "the cluster’s DNS and the node’s own resolver", (53,), "allow-own-and-dns"),
+        Way(
+            "your own pods", f"everything in {spec.namespace}", (), "allow-own-and-dns"
+        ),
+        Way(
+            "names (DNS)",
+            "the cluster’s DNS and the node’s own resolver",
+            (53,),
+            "allow-own-and-dns",
+        ),
     ]
     if spec.jupyterhub_namespace:
         place = f"from notebooks, in {spec.jupyterhub_namespace}"
@@ -46,24 +53,38 @@ def ways_out(spec: TenancySpec) -> list[Way]:
         labels = ", ".join(f"{key}={value}" for key, value in service.labels)
         where = f"pods with {labels} in {service.namespace}"
         found.append(Way(service.name, where, (service.port,), "allow-shared-services"))
-    found += [Way(rule.name, _where(rule), rule.ports, "allow-outside") for rule in spec.egress_by_range]
     found += [
-        Way(rule.name, ", ".join(rule.names), rule.ports, BY_NAME_POLICY) for rule in spec.egress_by_name
+        Way(rule.name, _where(rule), rule.ports, "allow-outside")
+        for rule in spec.egress_by_range
+    ]
+    found += [
+        Way(rule.name, ", ".join(rule.names), rule.ports, BY_NAME_POLICY)
+        for rule in spec.egress_by_name
     ]
     return found
 
 
 def ways_in(spec: TenancySpec) -> list[Way]:
     """Who may call the pods."""
-    found = [Way("your own pods", f"everything in {spec.namespace}", (), "allow-own-and-dns")]
+    found = [
+        Way("your own pods", f"everything in {spec.namespace}", (), "allow-own-and-dns")
+    ]
     if spec.jupyterhub_namespace:
         place = f"to notebooks, from {spec.jupyterhub_namespace}"
-        found.append(Way("the notebook hub and its proxy", place, (NOTEBOOK_PORT,), "allow-jupyterhub"))
+        found.append(
+            Way(
+                "the notebook hub and its proxy",
+                place,
+                (NOTEBOOK_PORT,),
+                "allow-jupyterhub",
+            )
+        )
     return found
 
 
 def _where(rule: EgressRule) -> str:
     return "; ".join(
-        block["cidr"] + (f" but {', '.join(block['except'])}" if "except" in block else "")
+        block["cidr"]
+        + (f" but {', '.join(block['except'])}" if "except" in block else "")
         for block in rule.blocks()
     )

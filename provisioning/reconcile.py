@@ -67,14 +67,18 @@ class Pass:
         """Take the budget for every write of the pass; raises RequeueAfter when there is not enough now."""
         writes = sum(step.verb in WRITING for step in steps)
         on_boarding = not self.tenancy.observed_generation
-        wait = throttle.reserve(self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began)
+        wait = throttle.reserve(
+            self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began
+        )
         if wait is not None:
             raise RequeueAfter(wait)
 
     def step(self, client: Client, step: Step) -> None:
         """Do one step; raises LeaseLost before a write that would be a stale worker's."""
         if step.verb is Verb.KEEP and step.why:
-            raise TemporaryError(f"{step.key.kind} {step.key.name} {step.why}.", retry_after=1)
+            raise TemporaryError(
+                f"{step.key.kind} {step.key.name} {step.why}.", retry_after=1
+            )
         if step.verb is Verb.FOREIGN:
             raise PermanentError(step.why, code="foreign")
         if step.verb is not Verb.KEEP:
@@ -83,16 +87,26 @@ class Pass:
         if step.verb is not Verb.DELETE:
             note = self.drifts.note(step.key) if self.drifts else ""
             seen = (
-                Seen.changed(step.key, note, now=self.now()) if note else Seen.true(step.key, now=self.now())
+                Seen.changed(step.key, note, now=self.now())
+                if note
+                else Seen.true(step.key, now=self.now())
             )
             self.seen.append(seen)
 
     def settle(
-        self, steps: Sequence[Step], desired: Sequence[Manifest], live: Mapping[Key, Manifest]
+        self,
+        steps: Sequence[Step],
+        desired: Sequence[Manifest],
+        live: Mapping[Key, Manifest],
     ) -> list[Step]:
         """The steps without what drifted and has to wait; raises LeaseLost."""
         settled, self.drifts = drifting.settle(
-            self.tenancy, self.lease, desired=desired, steps=steps, live=live, now=self.now()
+            self.tenancy,
+            self.lease,
+            desired=desired,
+            steps=steps,
+            live=live,
+            now=self.now(),
         )
         return settled
 
@@ -102,7 +116,9 @@ class Pass:
             failpoints.reach("provision.write", of=self.tenancy.pk)
 
 
-def reconcile(tenancy_id: int, *, now: Callable[[], datetime], only_due: bool = False) -> int | None:
+def reconcile(
+    tenancy_id: int, *, now: Callable[[], datetime], only_due: bool = False
+) -> int | None:
     """Make one tenancy true and return the number of writes it took; None when another worker is at it.
 
     With `only_due` it is None, too, for a tenancy of which nothing new is wanted before its time.
@@ -165,7 +181,9 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
     for step in steps:
         run.step(client, step)
     if spec.has_volcano and spec.stop == Stop.DRAIN:
-        run.writes += draining.stop_all(client, spec.namespace, check=lambda: run.lease.check(now=run.now()))
+        run.writes += draining.stop_all(
+            client, spec.namespace, check=lambda: run.lease.check(now=run.now())
+        )
     write_status(
         run.tenancy,
         run.lease,
@@ -183,7 +201,9 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
 def _remove(run: Pass, client: Client) -> None:
     """Delete what a team that left had here; nothing is made true any more."""
     run.wanted = [Key("v1", "Namespace", "", run.tenancy.namespace)]
-    removal = Removal(run.tenancy, client, pay=run.pay, check=lambda: run.lease.check(now=run.now()))
+    removal = Removal(
+        run.tenancy, client, pay=run.pay, check=lambda: run.lease.check(now=run.now())
+    )
     try:
         removal.run()
     finally:
@@ -207,19 +227,25 @@ def _as_shown(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorE
 
 
 def _no_answer(run: Pass, *, retry_after: float) -> TemporaryError:
-    return TemporaryError(f"{run.tenancy.cluster.name} does not answer.", retry_after=retry_after)
+    return TemporaryError(
+        f"{run.tenancy.cluster.name} does not answer.", retry_after=retry_after
+    )
 
 
 def _failed(run: Pass, error: ConnectorError) -> None:
     """End a pass that an outside system refused or left unanswered: say so, and book the next try."""
     if isinstance(error, TemporaryError):
-        wait = RETRIES.wait(run.tenancy.attempts, chance=_random.random(), retry_after=error.retry_after)
+        wait = RETRIES.wait(
+            run.tenancy.attempts, chance=_random.random(), retry_after=error.retry_after
+        )
     else:
         wait = AGAIN_WHEN_REFUSED
     unseen = run.wanted[len(run.seen) :]
     rest = [Seen.failed(key, str(error), now=run.now()) for key in unseen[:1]]
     rest += [Seen.waiting(key, now=run.now()) for key in unseen[1:]]
-    logger.warning("tenancy not true", extra={"error": error.message, "writes": run.writes})
+    logger.warning(
+        "tenancy not true", extra={"error": error.message, "writes": run.writes}
+    )
     write_status(
         run.tenancy,
         run.lease,
@@ -233,7 +259,11 @@ def _failed(run: Pass, error: ConnectorError) -> None:
 
 
 def observe(
-    client: Client, desired: Sequence[Manifest], spec: TenancySpec, *, is_new: bool = False
+    client: Client,
+    desired: Sequence[Manifest],
+    spec: TenancySpec,
+    *,
+    is_new: bool = False,
 ) -> dict[Key, Manifest]:
     """What stands on the cluster: all with the tenancy's labels, and whatever else sits in a wanted place.
 
@@ -252,17 +282,26 @@ def observe(
             live |= {
                 Key.of(one): one
                 for one in client.list(
-                    ref, namespace or None, label_selector=selector(spec), name=NAMED.get(ref, "")
+                    ref,
+                    namespace or None,
+                    label_selector=selector(spec),
+                    name=NAMED.get(ref, ""),
                 )
             }
     _read(client, keys, absent, live)
     return live
 
 
-def _read(client: Client, keys: Iterable[Key], absent: set[str], live: dict[Key, Manifest]) -> None:
+def _read(
+    client: Client, keys: Iterable[Key], absent: set[str], live: dict[Key, Manifest]
+) -> None:
     """Put what sits in these places into `live`, and the namespaces that are not there into `absent`."""
     for key in keys:
-        if key in live or key.namespace in absent or (key.ref == NAMESPACE and key.name in absent):
+        if (
+            key in live
+            or key.namespace in absent
+            or (key.ref == NAMESPACE and key.name in absent)
+        ):
             continue
         found = client.get(key.ref, key.name, key.namespace or None)
         if found is not None:

@@ -48,7 +48,11 @@ class Removal:
     def run(self) -> int:
         """Delete what is left and return the writes; raises TemporaryError while something is on its way out."""
         left = self._left()
-        going = [live for live in self._first(left) if not live["metadata"].get("deletionTimestamp")]
+        going = [
+            live
+            for live in self._first(left)
+            if not live["metadata"].get("deletionTimestamp")
+        ]
         self.pay([Step(Verb.DELETE, Key.of(live), None) for live in going])
         for live in going:
             self._delete(live)
@@ -88,7 +92,12 @@ class Removal:
         key = Key.of(live)
         self.check()
         try:
-            self.client.delete(key.ref, key.name, key.namespace or None, uid=live["metadata"].get("uid", ""))
+            self.client.delete(
+                key.ref,
+                key.name,
+                key.namespace or None,
+                uid=live["metadata"].get("uid", ""),
+            )
         except PermanentError as error:
             if error.code == "denied" and key.ref == QUEUE:
                 # Volcano still counts pods in it that have just gone.
@@ -108,7 +117,11 @@ def places(spec: TenancySpec) -> list[tuple[tuple[str, str], str | None]]:
     for manifest in tenancy_objects(spec):
         namespace = manifest["metadata"].get("namespace")
         place = ((manifest["apiVersion"], manifest["kind"]), namespace)
-        if manifest["kind"] != "Namespace" and namespace != spec.namespace and place not in found:
+        if (
+            manifest["kind"] != "Namespace"
+            and namespace != spec.namespace
+            and place not in found
+        ):
             found.append(place)
     return found
 
@@ -126,8 +139,14 @@ def still_there(left: Sequence[Mapping[str, Any]]) -> str:
 
 def _held(live: Mapping[str, Any]) -> str:
     name = f"{live['kind']} {live['metadata']['name']}"
-    conditions = {row["type"]: row for row in (live.get("status") or {}).get("conditions") or []}
-    rows = [conditions[kind] for kind in LEFT if kind in conditions and conditions[kind]["status"] == "True"]
+    conditions = {
+        row["type"]: row for row in (live.get("status") or {}).get("conditions") or []
+    }
+    rows = [
+        conditions[kind]
+        for kind in LEFT
+        if kind in conditions and conditions[kind]["status"] == "True"
+    ]
     if not rows:
         own = ", ".join(live["metadata"].get("finalizers") or [])
         return f"{name} is being deleted" + (f"; {own} holds it." if own else ".")
@@ -138,9 +157,13 @@ def _held(live: Mapping[str, Any]) -> str:
 
 
 @transaction.atomic
-def note_gone(tenancy: Tenancy, lease: Lease[Tenancy], *, writes: int, now: datetime) -> bool:
+def note_gone(
+    tenancy: Tenancy, lease: Lease[Tenancy], *, writes: int, now: datetime
+) -> bool:
     """Remember that nothing of a tenancy is left; False, with nothing changed, for a worker that lost its lease."""
-    mine = lease.mine.filter(stage=Stage.REMOVING).select_for_update(of=("self",), no_key=True)
+    mine = lease.mine.filter(stage=Stage.REMOVING).select_for_update(
+        of=("self",), no_key=True
+    )
     if mine.first() is None:
         return False
     lease.release(
@@ -154,7 +177,9 @@ def note_gone(tenancy: Tenancy, lease: Lease[Tenancy], *, writes: int, now: date
         objects_seen=[],
         used=None,
         # What was known of it has gone with it.
-        conditions=upsert([], READY, status="True", reason="Gone", message=GONE, now=now),
+        conditions=upsert(
+            [], READY, status="True", reason="Gone", message=GONE, now=now
+        ),
     )
     record(
         Kind.TENANCY_GONE,

@@ -20,7 +20,9 @@ def next_due(after: int, *, now: datetime) -> int | None:
     """The tenancy that has waited longest on the cluster of this one and is to be worked on by itself."""
     same = Tenancy.objects.filter(pk=after).values("cluster")
     due = Tenancy.objects.due(now).filter(cluster__in=same).exclude(pk=after)
-    return _by_themselves(due).order_by("requeue_at").values_list("pk", flat=True).first()
+    return (
+        _by_themselves(due).order_by("requeue_at").values_list("pk", flat=True).first()
+    )
 
 
 def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
@@ -30,9 +32,13 @@ def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
     the fewer are added, but one of each cluster in any case: who is left out is found by whoever ends a pass on its
     cluster, or by a later sweep.
     """
-    turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("requeue_at").asc())
+    turn = Window(
+        RowNumber(), partition_by=F("cluster"), order_by=F("requeue_at").asc()
+    )
     due = _by_themselves(Tenancy.objects.due(now)).annotate(turn=turn)
-    rows = due.filter(turn__lte=throttle.MAX_CONCURRENT * 2).order_by("turn", "requeue_at")
+    rows = due.filter(turn__lte=throttle.MAX_CONCURRENT * 2).order_by(
+        "turn", "requeue_at"
+    )
     room = max(MAX_WAITING - waiting, MIN_ENQUEUED)
     found = enumerate(rows.values_list("pk", "turn"))
     return [pk for place, (pk, turn) in found if turn == 1 or place < room]
@@ -40,18 +46,26 @@ def in_turns(*, now: datetime, waiting: int = 0) -> Sequence[int]:
 
 def are_all(enqueued: Sequence[int], *, now: datetime) -> bool:
     """Whether nothing is due but these."""
-    return not _by_themselves(Tenancy.objects.due(now)).exclude(pk__in=enqueued).exists()
+    return (
+        not _by_themselves(Tenancy.objects.due(now)).exclude(pk__in=enqueued).exists()
+    )
 
 
 def clusters_to_sweep(*, now: datetime) -> Sequence[int]:
     """Clusters with converged tenancies that are due, which nobody sweeps and nobody leaves alone."""
     due = Tenancy.objects.due(now).converged().filter(cluster=OuterRef("pk"))
     busy = Q(throttle__claimed_until__gt=now) | Q(throttle__open_until__gt=now)
-    rows = Cluster.objects.filter(Exists(due), delivery=Cluster.Delivery.APPLY).exclude(busy)
+    rows = Cluster.objects.filter(Exists(due), delivery=Cluster.Delivery.APPLY).exclude(
+        busy
+    )
     return list(rows.order_by("throttle__swept_at", "pk").values_list("pk", flat=True))
 
 
 def _by_themselves(due: QuerySet[Tenancy]) -> QuerySet[Tenancy]:
     """Those that a pass of their own looks at: what has converged is swept with its whole cluster."""
-    swept = Q(is_true=True, observed_generation=F("generation"), cluster__delivery=Cluster.Delivery.APPLY)
+    swept = Q(
+        is_true=True,
+        observed_generation=F("generation"),
+        cluster__delivery=Cluster.Delivery.APPLY,
+    )
     return due.exclude(swept)

@@ -67,29 +67,44 @@ def as_left(
     """
     kept = [one for one in objects if access or one["kind"] != "PersistentVolumeClaim"]
     return [
-        _changed(one, stop=stop, access=access or one["metadata"]["name"] == keeps_binding) for one in kept
+        _changed(
+            one, stop=stop, access=access or one["metadata"]["name"] == keeps_binding
+        )
+        for one in kept
     ]
 
 
 def _changed(one: Manifest, *, stop: str, access: bool) -> Manifest:
     if (one["apiVersion"], one["kind"]) == volcano.QUEUE:
-        return one if access and stop == Stop.NONE else volcano.stopped(one, runs_on=access)
+        return (
+            one
+            if access and stop == Stop.NONE
+            else volcano.stopped(one, runs_on=access)
+        )
     if one["kind"] == "ClusterQueue":
         spec = {**one["spec"], "stopPolicy": stop}
         if not access:
-            spec["resourceGroups"] = [_emptied(group) for group in spec.get("resourceGroups", [])]
+            spec["resourceGroups"] = [
+                _emptied(group) for group in spec.get("resourceGroups", [])
+            ]
         return {**one, "spec": spec}
     if one["kind"] == "RoleBinding" and not access:
         return {**one, "subjects": []}
     if one["kind"] == "ResourceQuota" and not access:
-        return {**one, "spec": {**one["spec"], "hard": dict.fromkeys(one["spec"]["hard"], "0")}}
+        return {
+            **one,
+            "spec": {**one["spec"], "hard": dict.fromkeys(one["spec"]["hard"], "0")},
+        }
     return one
 
 
 def _emptied(group: Mapping[str, Any]) -> dict[str, Any]:
     """A resource group of nothing: what is lent to nobody and borrowed from nobody."""
     flavors = [
-        {**flavor, "resources": [_nothing(resource) for resource in flavor["resources"]]}
+        {
+            **flavor,
+            "resources": [_nothing(resource) for resource in flavor["resources"]],
+        }
         for flavor in group["flavors"]
     ]
     return {**group, "flavors": flavors}

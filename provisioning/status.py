@@ -43,12 +43,16 @@ class Seen:
     @classmethod
     def failed(cls, key: Key, message: str, *, now: datetime) -> "Seen":
         """The object at which the pass ended."""
-        return cls(key.kind, key.name, key.namespace, "failed", now.isoformat(), message)
+        return cls(
+            key.kind, key.name, key.namespace, "failed", now.isoformat(), message
+        )
 
     @classmethod
     def changed(cls, key: Key, message: str, *, now: datetime) -> "Seen":
         """An object that was changed from elsewhere and is left alone."""
-        return cls(key.kind, key.name, key.namespace, "changed", now.isoformat(), message)
+        return cls(
+            key.kind, key.name, key.namespace, "changed", now.isoformat(), message
+        )
 
     @classmethod
     def waiting(cls, key: Key, *, now: datetime) -> "Seen":
@@ -99,13 +103,22 @@ def write_status(
         if error is None and drifts is not None and drifts.repairing:
             close(tenancy, drifts, writes=writes, now=now)
         if said is None:
-            _tell(tenancy, conditions[0], error, writes, repaired=bool(drifts and drifts.repairing))
+            _tell(
+                tenancy,
+                conditions[0],
+                error,
+                writes,
+                repaired=bool(drifts and drifts.repairing),
+            )
         failpoints.reach("provision.status")
     return True
 
 
 def _drifted(
-    conditions: Sequence[Condition], error: ConnectorError | None, drifts: Drifts | None, now: datetime
+    conditions: Sequence[Condition],
+    error: ConnectorError | None,
+    drifts: Drifts | None,
+    now: datetime,
 ) -> list[Condition]:
     """The conditions with `Drifted` if something differs still; what was known stays when nobody came to look."""
     if drifts is None:
@@ -130,39 +143,80 @@ def _outcome(
 
 
 def _tell(
-    tenancy: Tenancy, condition: Condition, error: ConnectorError | None, writes: int, *, repaired: bool
+    tenancy: Tenancy,
+    condition: Condition,
+    error: ConnectorError | None,
+    writes: int,
+    *,
+    repaired: bool,
 ) -> None:
     """One event when something became true or failed for a new reason; none for an idle look or a repair."""
     details: dict[str, Any]
     if error is None and (not tenancy.is_settled or (writes and not repaired)):
-        kind, details = Kind.TENANCY_CONVERGED, {"generation": tenancy.generation, "writes": writes}
+        kind, details = (
+            Kind.TENANCY_CONVERGED,
+            {"generation": tenancy.generation, "writes": writes},
+        )
     elif error is not None and tenancy.ready["message"] != condition["message"]:
-        kind, details = Kind.TENANCY_FAILED, {"reason": condition["reason"], "message": error.message}
+        kind, details = (
+            Kind.TENANCY_FAILED,
+            {"reason": condition["reason"], "message": error.message},
+        )
     else:
         return
-    record(kind, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id, **details)
+    record(
+        kind,
+        actor=PORTAL,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        **details,
+    )
 
 
 def _ready(
-    tenancy: Tenancy, error: ConnectorError | None, said: Said | None, drifts: Drifts | None, now: datetime
+    tenancy: Tenancy,
+    error: ConnectorError | None,
+    said: Said | None,
+    drifts: Drifts | None,
+    now: datetime,
 ) -> list[Condition]:
     """The tenancy's conditions with how the pass ended."""
     if said is not None:
         status, reason, message = said.status, said.reason, said.message
     elif error is None and drifts is not None and drifts.left:
-        many = f"{len(drifts.left)} objects that were" if len(drifts.left) > 1 else "1 object that was"
+        many = (
+            f"{len(drifts.left)} objects that were"
+            if len(drifts.left) > 1
+            else "1 object that was"
+        )
         message = f"Everything stands as wanted, but for {many} changed from elsewhere."
         status, reason = "True", "Drifted"
     elif error is None:
-        status, reason, message = "True", "AllObjectsTrue", "Every object stands as wanted."
+        status, reason, message = (
+            "True",
+            "AllObjectsTrue",
+            "Every object stands as wanted.",
+        )
     elif isinstance(error, PermanentError):
         status, reason, message = "False", "Refused", error.message
     else:
         status, reason, message = "False", "WillTryAgain", error.message
-    return upsert(tenancy.conditions, READY, status=status, reason=reason, message=message, now=now)
+    return upsert(
+        tenancy.conditions,
+        READY,
+        status=status,
+        reason=reason,
+        message=message,
+        now=now,
+    )
 
 
-def _since_kept(before: Sequence[dict[str, str]], seen: Sequence[Seen]) -> list[dict[str, str]]:
+def _since_kept(
+    before: Sequence[dict[str, str]], seen: Sequence[Seen]
+) -> list[dict[str, str]]:
     """The lines with the time since when each has been in its state."""
     since = {(o["kind"], o["name"], o["state"]): o["since"] for o in before}
-    return [{**vars(s), "since": since.get((s.kind, s.name, s.state), s.since)} for s in seen]
+    return [
+        {**vars(s), "since": since.get((s.kind, s.name, s.state), s.since)}
+        for s in seen
+    ]

@@ -17,7 +17,10 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 
     Whatever found no slot is worked on when one is free again, not when the next sweep happens to look.
     """
-    if reconcile.reconcile(tenancy_id, now=clock.now, only_due=True) is not None and left_out.is_noted():
+    if (
+        reconcile.reconcile(tenancy_id, now=clock.now, only_due=True) is not None
+        and left_out.is_noted()
+    ):
         following = scheduling.next_due(tenancy_id, now=clock.now())
         if following is not None:
             left_out.note()

@@ -35,17 +35,24 @@ def max_concurrent(cluster: Cluster) -> int:
 
 # The same of each tenancy's cluster, in a query of tenancies.
 MAX_CONCURRENT = Case(
-    When(Q(cluster__reachable=False) | Q(cluster__throttle__open_until__isnull=False), then=Value(1)),
+    When(
+        Q(cluster__reachable=False) | Q(cluster__throttle__open_until__isnull=False),
+        then=Value(1),
+    ),
     default=F("cluster__most_at_once"),
     output_field=IntegerField(),
 )
 
 
-def reserve(cluster: Cluster, writes: int, *, on_boarding: bool, now: datetime) -> timedelta | None:
+def reserve(
+    cluster: Cluster, writes: int, *, on_boarding: bool, now: datetime
+) -> timedelta | None:
     """Take so many writes from the cluster's budget; None when they may be done, else after how long to come again."""
     burst = BURST_ON_BOARDING if on_boarding else BURST
     throttle = ClusterThrottle(pk=cluster.pk)
-    return rate.reserve(throttle, writes, per_second=cluster.writes_per_second, burst=burst, now=now)
+    return rate.reserve(
+        throttle, writes, per_second=cluster.writes_per_second, burst=burst, now=now
+    )
 
 
 def seconds_here(cluster: Cluster) -> float:
@@ -58,14 +65,20 @@ def seconds_to_wait(cluster: Cluster, *, now: datetime) -> float:
     return breaker.seconds_to_wait(of(cluster), now=now)
 
 
-def probe(cluster: Cluster, *, now: Callable[[], datetime]) -> AbstractContextManager[bool]:
+def probe(
+    cluster: Cluster, *, now: Callable[[], datetime]
+) -> AbstractContextManager[bool]:
     """Whether the cluster may be called in the block: what last kept somebody waiting is called by one worker alone."""
     return breaker.probe(of(cluster), now=now)
 
 
-def failed(cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime) -> bool:
+def failed(
+    cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime
+) -> bool:
     """Have everybody leave the cluster alone if a call took so long and had no answer at all; whether it did."""
-    return breaker.failed(ClusterThrottle(pk=cluster.pk), error, seconds=seconds, now=now)
+    return breaker.failed(
+        ClusterThrottle(pk=cluster.pk), error, seconds=seconds, now=now
+    )
 
 
 def answered(cluster: Cluster, *, now: datetime) -> None:
@@ -78,10 +91,16 @@ def answered(cluster: Cluster, *, now: datetime) -> None:
     breaker.forget(throttle)
     if throttle.open_until is None:
         return
-    waiting = Tenancy.objects.filter(cluster=cluster, is_true=False, slot=None, requeue_at__gt=now)
+    waiting = Tenancy.objects.filter(
+        cluster=cluster, is_true=False, slot=None, requeue_at__gt=now
+    )
     waiting = waiting.filter(conditions__0__reason="WillTryAgain").order_by()
     with transaction.atomic():
         if breaker.close_everywhere(throttle):
             # Whoever holds one of them will look at it, so nobody is waited for here.
-            free = list(waiting.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
+            free = list(
+                waiting.select_for_update(skip_locked=True, no_key=True).values_list(
+                    "pk", flat=True
+                )
+            )
             Tenancy.objects.filter(pk__in=free).requeue(now)

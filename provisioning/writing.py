@@ -37,7 +37,9 @@ def write(client: Client, step: Step) -> Iterator[None]:
     # A field may vanish without an error (a pruned field of another version): only what is there counts.
     found = first_difference(manifest, answer)
     if found:
-        raise PermanentError(f"{key.kind} {key.name}: {found} after writing.", code="vanished")
+        raise PermanentError(
+            f"{key.kind} {key.name}: {found} after writing.", code="vanished"
+        )
 
 
 def _delete(client: Client, key: Key) -> None:
@@ -45,7 +47,12 @@ def _delete(client: Client, key: Key) -> None:
         client.delete(key.ref, key.name, key.namespace or None)
         return None
 
-    _surely(client, key, delete, lambda found: found is None or "deletionTimestamp" in found["metadata"])
+    _surely(
+        client,
+        key,
+        delete,
+        lambda found: found is None or "deletionTimestamp" in found["metadata"],
+    )
 
 
 def _apply(client: Client, key: Key, manifest: Manifest) -> Manifest:
@@ -55,7 +62,9 @@ def _apply(client: Client, key: Key, manifest: Manifest) -> Manifest:
     return _surely(client, key, lambda: client.apply(manifest), is_done) or {}
 
 
-def _without_additions(client: Client, key: Key, removal: Manifest, manifest: Manifest) -> Manifest:
+def _without_additions(
+    client: Client, key: Key, removal: Manifest, manifest: Manifest
+) -> Manifest:
     try:
         return client.merge(key.ref, key.name, key.namespace or None, removal)
     except AnswerLost:
@@ -71,7 +80,9 @@ def _without_additions(client: Client, key: Key, removal: Manifest, manifest: Ma
         raise TemporaryError(words, retry_after=1) from error
 
 
-def _surely(client: Client, key: Key, act: Callable[[], Found], is_done: Callable[[Found], bool]) -> Found:
+def _surely(
+    client: Client, key: Key, act: Callable[[], Found], is_done: Callable[[Found], bool]
+) -> Found:
     """Do it, and again while answers are lost and it is not done; raises AnswerLost after some tries."""
     for _ in range(TRIES - 1):
         try:

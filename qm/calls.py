@@ -26,7 +26,11 @@ AGAIN = frozenset({429, 502, 503, 504})
 # A refusal of the portal's own: whoever asks once hears it at once, and whoever follows asks again.
 CLUSTER_AWAY = "cluster_away"
 CODES: Mapping[int, Code] = {401: Code.NOT_SIGNED_IN, 404: Code.NOT_FOUND}
-BROKEN = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+BROKEN = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+)
 # By which option a person gives what the API calls so.
 OPTIONS: Mapping[str, str] = {
     "title": "--name",
@@ -38,7 +42,16 @@ OPTIONS: Mapping[str, str] = {
     "program": "the words after --",
     **{
         name: f"--{name}"
-        for name in ("image", "gpus", "nodes", "flavor", "template", "script", "priority", "checkpoint")
+        for name in (
+            "image",
+            "gpus",
+            "nodes",
+            "flavor",
+            "template",
+            "script",
+            "priority",
+            "checkpoint",
+        )
     },
 }
 
@@ -65,20 +78,31 @@ class Portal:
         seconds: float = ANSWER_SECONDS,
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
-        self.url, self._attempts, self._timeout = access.url, attempts, (connect_seconds, seconds)
+        self.url, self._attempts, self._timeout = (
+            access.url,
+            attempts,
+            (connect_seconds, seconds),
+        )
         self._session = requests.Session()
         self._session.auth = Bearer(access.token)
         self._session.headers["User-Agent"] = f"qm/{__version__}"
 
     def get(self, path: str, *, patient: bool = False, **query: object) -> Any:
         """What is at an address."""
-        return self._call("GET", path, query=query, attempts=PATIENT_ATTEMPTS if patient else self._attempts)
+        return self._call(
+            "GET",
+            path,
+            query=query,
+            attempts=PATIENT_ATTEMPTS if patient else self._attempts,
+        )
 
     def post(self, path: str, body: object = None, *, key: str = "") -> Any:
         """Do something; what is not harmless to repeat needs a key."""
         return self._call("POST", path, body=body, key=key, attempts=self._attempts)
 
-    def listed(self, path: str, *, most: int | None, **query: str | None) -> dict[str, Any]:
+    def listed(
+        self, path: str, *, most: int | None, **query: str | None
+    ) -> dict[str, Any]:
         """A list with as many rows as wanted, from as many pages as that takes; all where `most` is None."""
         wanted = LARGEST_PAGE if most is None else min(most, LARGEST_PAGE)
         found: dict[str, Any] = self._call(
@@ -89,7 +113,11 @@ class Portal:
             cursor = dict(parse_qsl(urlsplit(found["next"]).query))["cursor"]
             asked = {**query, "limit": wanted, "cursor": cursor}
             page = self._call("GET", path, query=asked, attempts=self._attempts)
-            found = {**page, "previous": found["previous"], "results": found["results"] + page["results"]}
+            found = {
+                **page,
+                "previous": found["previous"],
+                "results": found["results"] + page["results"],
+            }
         return found
 
     def follow(self, run: int, pod: str, *, after: str) -> Iterator[Event]:
@@ -105,8 +133,12 @@ class Portal:
             ) as response:
                 if response.status_code != 200:
                     raise refusal(response)
-                if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                    raise Ended("This portal streams no logs: leave out --follow.", Code.AWAY)
+                if not response.headers.get("Content-Type", "").startswith(
+                    "text/event-stream"
+                ):
+                    raise Ended(
+                        "This portal streams no logs: leave out --follow.", Code.AWAY
+                    )
                 # Without chunks nothing tells how much is there, and asking for all of it would wait for the end.
                 size = None if getattr(response.raw, "chunked", False) else 1
                 yield from events_in(response.iter_content(chunk_size=size))
@@ -136,7 +168,11 @@ class Portal:
                 response = self._session.request(
                     method,
                     self._address(path),
-                    params={name: str(value) for name, value in (query or {}).items() if value is not None},
+                    params={
+                        name: str(value)
+                        for name, value in (query or {}).items()
+                        if value is not None
+                    },
                     json=body,
                     headers={"Idempotency-Key": key} if key else {},
                     allow_redirects=False,
@@ -173,24 +209,39 @@ def read(response: requests.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        raise Ended(f"What answers at {response.url} is no portal.", Code.AWAY) from None
+        raise Ended(
+            f"What answers at {response.url} is no portal.", Code.AWAY
+        ) from None
 
 
 def refusal(response: requests.Response) -> Ended:
     """A refusal in the portal's own sentences, one for each value at fault."""
     status = response.status_code
     if response.is_redirect:
-        return Ended(f"The portal has moved to {response.headers['Location']}: qm login --url …", Code.AWAY)
+        return Ended(
+            f"The portal has moved to {response.headers['Location']}: qm login --url …",
+            Code.AWAY,
+        )
     try:
         found = response.json()
-        code, detail, errors = str(found["code"]), str(found["detail"]), list(found["errors"])
+        code, detail, errors = (
+            str(found["code"]),
+            str(found["detail"]),
+            list(found["errors"]),
+        )
     except (ValueError, KeyError, TypeError):
-        return Ended(f"The portal answered {status}.", code_of(status), again=status in AGAIN)
-    sentences = [f"{option_of(one['pointer'])}{one['detail']}" for one in errors] or [detail]
+        return Ended(
+            f"The portal answered {status}.", code_of(status), again=status in AGAIN
+        )
+    sentences = [f"{option_of(one['pointer'])}{one['detail']}" for one in errors] or [
+        detail
+    ]
     if status == 401:
         sentences.append("Make a token in the portal under Tokens, and run: qm login")
     if code == "body_too_large":
-        sentences.append("A --script has at most 256 KiB: fetch a larger one with --git.")
+        sentences.append(
+            "A --script has at most 256 KiB: fetch a larger one with --git."
+        )
     if status >= 500 and found.get("request_id"):
         sentences.append(f"The number of the call is {found['request_id']}.")
     again = status in AGAIN or (status, code) == (409, "in_flight")
@@ -199,7 +250,9 @@ def refusal(response: requests.Response) -> Ended:
 
 def code_of(status: int) -> Code:
     """The exit code for a refused call."""
-    return CODES.get(status, Code.AWAY if status >= 500 or status == 429 else Code.REFUSED)
+    return CODES.get(
+        status, Code.AWAY if status >= 500 or status == 429 else Code.REFUSED
+    )
 
 
 def option_of(pointer: str) -> str:

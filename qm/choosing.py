@@ -22,7 +22,11 @@ Named = Mapping[str, Any]
 
 
 def submission(
-    given: Named, program: Sequence[str], *, places: Sequence[Named], templates: Sequence[Named]
+    given: Named,
+    program: Sequence[str],
+    *,
+    places: Sequence[Named],
+    templates: Sequence[Named],
 ) -> dict[str, Any]:
     """The body of a submission, from the options of `qm train`; raises Ended naming what is to be chosen or mended."""
     script = script_of(given["script"]) if given["script"] else None
@@ -30,7 +34,9 @@ def submission(
     pairs = [pair(one, option="--set") for one in given["parameters"]]
     values = {name: given[name] for name in ("image", "gpus", "nodes", "checkpoint")}
     values["minutes"] = minutes(given["limit"]) if given["limit"] else None
-    where = place(places, name=given["place"], team=given["team"], flavor=given["flavor"])
+    where = place(
+        places, name=given["place"], team=given["team"], flavor=given["flavor"]
+    )
     chosen = template_of(
         templates,
         where,
@@ -41,12 +47,15 @@ def submission(
     values = {name: value for name, value in values.items() if value not in (None, "")}
     values.update(values_of(pairs, chosen))
     refuse_time(given["limit"], chosen)
-    if words_of_it := program_of(program, script["file"] if script else "", values, chosen):
+    if words_of_it := program_of(
+        program, script["file"] if script else "", values, chosen
+    ):
         values["program"] = words_of_it
     return {
         "tenancy": where["tenancy"],
         "template": chosen["slug"],
-        "title": given["title"] or title_of(**{each: given[each] for each in ("script", "git", "image")}),
+        "title": given["title"]
+        or title_of(**{each: given[each] for each in ("script", "git", "image")}),
         "flavor": flavor_of(
             where,
             flavor=given["flavor"],
@@ -57,7 +66,9 @@ def submission(
         "priority": given["priority"],
         "values": values,
         "script": script,
-        "repository": {"url": given["git"], "revision": given["ref"]} if given["git"] else None,
+        "repository": {"url": given["git"], "revision": given["ref"]}
+        if given["git"]
+        else None,
         "claims": claims,
         "variables": dict(pair(one, option="--env") for one in given["variables"]),
         **topology_of(given, where),
@@ -69,11 +80,16 @@ def topology_of(given: Named, place: Named) -> dict[str, Any]:
     named = given["within"] or given["near"]
     if not named:
         return {}
-    levels = dict.fromkeys(level for one in place["flavors"] for level in one.get("levels", ()))
+    levels = dict.fromkeys(
+        level for one in place["flavors"] for level in one.get("levels", ())
+    )
     found = [one for one in levels if named in (one, one.rpartition("/")[2])]
     if len(found) != 1:
         known = ", ".join(levels) or "none"
-        raise Ended(f"No topology of {words.place_name(place)} has one level {named}: {known}.", Code.USAGE)
+        raise Ended(
+            f"No topology of {words.place_name(place)} has one level {named}: {known}.",
+            Code.USAGE,
+        )
     return {"topology": {"level": found[0], "required": bool(given["within"])}}
 
 
@@ -82,7 +98,9 @@ def changes(given: Named, *, template: Named) -> dict[str, Any]:
     values = {name: given[name] for name in ("gpus", "nodes")}
     values["minutes"] = minutes(given["limit"]) if given["limit"] else None
     values = {name: value for name, value in values.items() if value is not None}
-    values.update(values_of((pair(one, option="--set") for one in given["parameters"]), template))
+    values.update(
+        values_of((pair(one, option="--set") for one in given["parameters"]), template)
+    )
     refuse_time(given["limit"], template)
     found = {
         "title": given["title"],
@@ -94,7 +112,9 @@ def changes(given: Named, *, template: Named) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def place(places: Sequence[Named], *, name: str = "", team: str = "", flavor: str = "") -> Named:
+def place(
+    places: Sequence[Named], *, name: str = "", team: str = "", flavor: str = ""
+) -> Named:
     """The one place that is meant; raises Ended naming those that there are to choose from."""
     found = [
         one
@@ -103,19 +123,29 @@ def place(places: Sequence[Named], *, name: str = "", team: str = "", flavor: st
         and (not team or one["team"]["slug"] == team)
     ]
     if not places:
-        raise Ended("You may start runs nowhere yet. What is needed first says: qm places", Code.REFUSED)
+        raise Ended(
+            "You may start runs nowhere yet. What is needed first says: qm places",
+            Code.REFUSED,
+        )
     if not found:
-        raise Ended(f"You may start no runs there. Your places: {_names(places)}.", Code.NOT_FOUND)
+        raise Ended(
+            f"You may start no runs there. Your places: {_names(places)}.",
+            Code.NOT_FOUND,
+        )
     # A place that cannot be meant is no choice; where nothing else is left, the portal says why not.
     open_ones = [one for one in found if not one["follows_git"]] or found
-    holding = [one for one in open_ones if flavor in _flavors(one)] if flavor else open_ones
+    holding = (
+        [one for one in open_ones if flavor in _flavors(one)] if flavor else open_ones
+    )
     found = holding or open_ones
     if len(found) > 1:
         raise Ended(f"Choose a place with --place: {_names(found)}.", Code.USAGE)
     return found[0]
 
 
-def flavor_of(place: Named, *, flavor: str, gpus: int | None, nodes: int = 1, memory: int = 0) -> str:
+def flavor_of(
+    place: Named, *, flavor: str, gpus: int | None, nodes: int = 1, memory: int = 0
+) -> str:
     """The kind of GPU; empty for a run without. Raises Ended where there are several to choose from, or none.
 
     Where the template says how many GB of memory a GPU needs, it is the smallest that has them; a slice only for a run
@@ -127,23 +157,32 @@ def flavor_of(place: Named, *, flavor: str, gpus: int | None, nodes: int = 1, me
     if not held:
         where = words.place_name(place)
         raise Ended(
-            f"Your team holds no GPUs on {where}. Ask for some in the portal, or use --gpus 0.", Code.REFUSED
+            f"Your team holds no GPUs on {where}. Ask for some in the portal, or use --gpus 0.",
+            Code.REFUSED,
         )
     are_together = (gpus or 1) > 1 or nodes > 1
     fit = [
         (one["memory"], one["flavor"])
         for one in place["flavors"]
-        if one.get("memory", 0) >= memory > 0 and not (are_together and one.get("is_slice"))
+        if one.get("memory", 0) >= memory > 0
+        and not (are_together and one.get("is_slice"))
     ]
     if fit:
         return str(min(fit)[1])
     if len(held) > 1:
-        raise Ended(f"Choose a kind of GPU with --flavor: {', '.join(held)}.", Code.USAGE)
+        raise Ended(
+            f"Choose a kind of GPU with --flavor: {', '.join(held)}.", Code.USAGE
+        )
     return held[0]
 
 
 def template_of(
-    templates: Sequence[Named], place: Named, *, slug: str, nodes: int | None, needs_files: bool
+    templates: Sequence[Named],
+    place: Named,
+    *,
+    slug: str,
+    nodes: int | None,
+    needs_files: bool,
 ) -> Named:
     """The template that was named, or the first of the place for so many nodes; raises Ended where there is none."""
     slug = slug or ("" if (nodes or 1) > 1 else SINGLE_NODE)
@@ -151,7 +190,9 @@ def template_of(
         named = [one for one in templates if one["slug"] == slug]
         if not named:
             known = ", ".join(one["slug"] for one in templates)
-            raise Ended(f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND)
+            raise Ended(
+                f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND
+            )
         return named[0]
     missing = {one["slug"]: one["missing"] for one in place["templates"]}
     fitting = [
@@ -164,16 +205,25 @@ def template_of(
     ]
     offered = [one for one in fitting if missing.get(one["slug"]) == ""]
     if not offered:
-        reasons = "\n".join(f"  {one['slug']}: {missing.get(one['slug'], '')}" for one in fitting)
-        raise Ended(f"No template of {words.place_name(place)} takes several nodes:\n{reasons}", Code.REFUSED)
+        reasons = "\n".join(
+            f"  {one['slug']}: {missing.get(one['slug'], '')}" for one in fitting
+        )
+        raise Ended(
+            f"No template of {words.place_name(place)} takes several nodes:\n{reasons}",
+            Code.REFUSED,
+        )
     return offered[0]
 
 
-def program_of(arguments: Sequence[str], script: str, values: Named, template: Named) -> list[str]:
+def program_of(
+    arguments: Sequence[str], script: str, values: Named, template: Named
+) -> list[str]:
     """The program: the words as given, behind the script where they do not name it."""
     if not script or script in arguments:
         return [*arguments]
-    launchers = [one["default"] for one in template["parameters"] if one["name"] == "launcher"]
+    launchers = [
+        one["default"] for one in template["parameters"] if one["name"] == "launcher"
+    ]
     is_launched = values.get("launcher", *launchers[:1] or [None]) == "torchrun"
     return [*([] if is_launched else ["python"]), script, *arguments]
 
@@ -197,7 +247,9 @@ def claim_of(text: str) -> dict[str, Any]:
     name, _, path = text.partition(":")
     path, _, mode = path.partition(":")
     if not name or not path.startswith("/") or mode not in ("", "ro", "rw"):
-        raise Ended(f"--claim takes NAME:/path or NAME:/path:ro, not {text!r}.", Code.USAGE)
+        raise Ended(
+            f"--claim takes NAME:/path or NAME:/path:ro, not {text!r}.", Code.USAGE
+        )
     return {"name": name, "path": path, "read_only": mode == "ro"}
 
 
@@ -207,17 +259,24 @@ def minutes(text: str) -> int:
     if text.isdigit():
         return int(text)
     if not text or found is None:
-        raise Ended(f"--time takes a time such as 4h, 90m, 1h30m or 2d, not {text!r}.", Code.USAGE)
+        raise Ended(
+            f"--time takes a time such as 4h, 90m, 1h30m or 2d, not {text!r}.",
+            Code.USAGE,
+        )
     return sum(int(part or 0) * size for part, size in zip(found.groups(), MINUTES))
 
 
 def refuse_time(text: str, template: Named) -> None:
     """Raises Ended for a time that the template does not take; nothing where it says no limits."""
-    found = next((one for one in template["parameters"] if one["name"] == "minutes"), None)
+    found = next(
+        (one for one in template["parameters"] if one["name"] == "minutes"), None
+    )
     if not text or found is None or "maximum" not in found:
         return
     if not found["minimum"] <= minutes(text) <= found["maximum"]:
-        raise Ended(f"--time {text}: this template takes {words.limits(found)}.", Code.USAGE)
+        raise Ended(
+            f"--time {text}: this template takes {words.limits(found)}.", Code.USAGE
+        )
 
 
 def script_of(path: str) -> dict[str, str]:
@@ -227,7 +286,9 @@ def script_of(path: str) -> dict[str, str]:
     except UnicodeDecodeError:
         raise Ended(f"--script {path} is no text in UTF-8.", Code.USAGE) from None
     except OSError as error:
-        raise Ended(f"--script {path} cannot be read: {error.strerror}.", Code.USAGE) from None
+        raise Ended(
+            f"--script {path} cannot be read: {error.strerror}.", Code.USAGE
+        ) from None
 
 
 def title_of(*, script: str, git: str, image: str) -> str:
@@ -248,7 +309,9 @@ def _typed(name: str, text: str, kind: str) -> Any:
         return TRUTH[text.lower()]
     if kind == "count":
         if not re.fullmatch(r"-?\d+", text):
-            raise Ended(f"{option_named(name)}: {text!r} is no whole number.", Code.USAGE)
+            raise Ended(
+                f"{option_named(name)}: {text!r} is no whole number.", Code.USAGE
+            )
         return int(text)
     return text
 
@@ -258,4 +321,6 @@ def _flavors(place: Named) -> list[str]:
 
 
 def _names(places: Sequence[Named]) -> str:
-    return ", ".join(f"{words.place_name(one)} (team {one['team']['slug']})" for one in places)
+    return ", ".join(
+        f"{words.place_name(one)} (team {one['team']['slug']})" for one in places
+    )

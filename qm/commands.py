@@ -17,7 +17,17 @@ from qm.endings import MEANINGS, Code, Ended
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHELLS = ("bash", "zsh", "fish")
-STATES = ("submitted", "waiting", "starting", "running", "finished", "failed", "stopped", "refused", "gone")
+STATES = (
+    "submitted",
+    "waiting",
+    "starting",
+    "running",
+    "finished",
+    "failed",
+    "stopped",
+    "refused",
+    "gone",
+)
 USUAL_ROWS, USUAL_LINES = 25, 1_000
 # So many runs are looked through for one by the beginning of its name, the newest first.
 LOOKED_THROUGH = 1_000
@@ -38,9 +48,9 @@ class Commands(click.Group):
 
 def as_json(command: F) -> F:
     """`--json`."""
-    return click.option("--json", "is_json", is_flag=True, help="The portal's JSON instead of words.")(
-        command
-    )
+    return click.option(
+        "--json", "is_json", is_flag=True, help="The portal's JSON instead of words."
+    )(command)
 
 
 def one_run(command: F) -> F:
@@ -51,7 +61,9 @@ def one_run(command: F) -> F:
 def waiting(command: F) -> F:
     """`--wait`, `--follow` and `--json`, of what starts a run."""
     command = as_json(command)
-    command = click.option("-f", "--follow", is_flag=True, help="Print its log until it is over.")(command)
+    command = click.option(
+        "-f", "--follow", is_flag=True, help="Print its log until it is over."
+    )(command)
     return click.option("--wait", is_flag=True, help="Return when it is over.")(command)
 
 
@@ -63,7 +75,8 @@ def portal() -> Portal:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4d} {said}" for code, said in MEANINGS.items()),
+    epilog="\b\nExit codes:\n"
+    + "\n".join(f"  {code:<4d} {said}" for code, said in MEANINGS.items()),
 )
 @click.version_option(__version__, prog_name="qm")
 def qm() -> None:
@@ -78,11 +91,19 @@ def qm() -> None:
     envvar="QM_URL",
     help="The portal's address, as in https://gpus.example.com.",
 )
-@click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking.")
+@click.option(
+    "--token-stdin",
+    is_flag=True,
+    help="Read the token from standard input instead of asking.",
+)
 def login(url: str, token_stdin: bool) -> None:
     """Sign in. It takes a personal token, which you make in the portal under Tokens."""
     url = configuration.checked(url)
-    secret = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True, err=True)
+    secret = (
+        sys.stdin.readline()
+        if token_stdin
+        else click.prompt("Token", hide_input=True, err=True)
+    )
     found = Access(url, configuration.cleaned(secret))
     me = Portal(found).get("me/")
     configuration.store(found)
@@ -93,7 +114,9 @@ def login(url: str, token_stdin: bool) -> None:
 @qm.command()
 def logout() -> None:
     """Forget the token. It stays good until it expires: end it in the portal under Tokens."""
-    words.note("The token is forgotten." if configuration.forget() else "There was no token.")
+    words.note(
+        "The token is forgotten." if configuration.forget() else "There was no token."
+    )
 
 
 @qm.command()
@@ -107,16 +130,33 @@ def places(is_json: bool) -> None:
         missing = [each for each in one["templates"] if each["missing"]]
         click.echo(words.place_name(one))
         rows = [
-            ("team", f"{one['team']['name']} ({one['team']['slug']}), project {one['project']}"),
+            (
+                "team",
+                f"{one['team']['name']} ({one['team']['slug']}), project {one['project']}",
+            ),
             ("GPUs", "; ".join(map(words.pool, one["flavors"])) or "none held"),
             (
                 "topology",
-                ", ".join(dict.fromkeys(each for kind in one["flavors"] for each in kind["levels"])),
+                ", ".join(
+                    dict.fromkeys(
+                        each for kind in one["flavors"] for each in kind["levels"]
+                    )
+                ),
             ),
-            ("templates", ", ".join(each["slug"] for each in one["templates"] if not each["missing"])),
+            (
+                "templates",
+                ", ".join(
+                    each["slug"] for each in one["templates"] if not each["missing"]
+                ),
+            ),
             ("priorities", ", ".join(one["priorities"])),
             ("volumes", ", ".join(one["volumes"])),
-            ("runs", "not by the portal: this cluster follows Git" if one["follows_git"] else ""),
+            (
+                "runs",
+                "not by the portal: this cluster follows Git"
+                if one["follows_git"]
+                else "",
+            ),
             *((f"not {each['slug']}", each["missing"]) for each in missing),
         ]
         click.echo(words.facts(rows) + "\n")
@@ -160,7 +200,9 @@ def templates(slug: str, is_json: bool) -> None:
         for each in one["parameters"]
     ]
     click.echo(f"{one['title']} ({one['kind']}): {one['help']}{files}\n")
-    return click.echo(words.table(("option", "unless given", "takes", "what it is"), rows))
+    return click.echo(
+        words.table(("option", "unless given", "takes", "what it is"), rows)
+    )
 
 
 @qm.command()
@@ -177,8 +219,15 @@ def templates(slug: str, is_json: bool) -> None:
     required=True,
     help="What the pods run, with its tag; without one it is the latest.",
 )
-@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs on each node.")
-@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes, which start together.")
+@click.option(
+    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs on each node."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Nodes, which start together.",
+)
 @click.option(
     "--flavor",
     metavar="NAME",
@@ -194,18 +243,44 @@ def templates(slug: str, is_json: bool) -> None:
     help="Where, of several places.",
 )
 @click.option(
-    "--team", metavar="SLUG", default="", shell_complete=completing.teams, help="The team whose place it is."
+    "--team",
+    metavar="SLUG",
+    default="",
+    shell_complete=completing.teams,
+    help="The team whose place it is.",
 )
 @click.option(
-    "--name", "title", metavar="NAME", default="", help="What the run is called; after its program otherwise."
+    "--name",
+    "title",
+    metavar="NAME",
+    default="",
+    help="What the run is called; after its program otherwise.",
 )
 @click.option(
-    "--time", "limit", metavar="TIME", default="", help="It is stopped after so long: 4h, 90m, 1h30m, 2d."
+    "--time",
+    "limit",
+    metavar="TIME",
+    default="",
+    help="It is stopped after so long: 4h, 90m, 1h30m, 2d.",
 )
-@click.option("--script", type=click.Path(), default="", help="A file of this machine, which goes along.")
-@click.option("--git", metavar="URL", default="", help="A public Git address whose files the program finds.")
 @click.option(
-    "--ref", metavar="REVISION", default="main", show_default=True, help="The branch, tag or commit of --git."
+    "--script",
+    type=click.Path(),
+    default="",
+    help="A file of this machine, which goes along.",
+)
+@click.option(
+    "--git",
+    metavar="URL",
+    default="",
+    help="A public Git address whose files the program finds.",
+)
+@click.option(
+    "--ref",
+    metavar="REVISION",
+    default="main",
+    show_default=True,
+    help="The branch, tag or commit of --git.",
 )
 @click.option(
     "--claim",
@@ -215,7 +290,11 @@ def templates(slug: str, is_json: bool) -> None:
     help="A volume, with :ro behind it for reading alone; repeatable.",
 )
 @click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="A variable, no secret; repeatable."
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A variable, no secret; repeatable.",
 )
 @click.option(
     "--set",
@@ -224,55 +303,112 @@ def templates(slug: str, is_json: bool) -> None:
     metavar="NAME=VALUE",
     help="Any parameter of the template; repeatable.",
 )
-@click.option("--priority", metavar="NAME", default="", help="One of the place's priorities.")
 @click.option(
-    "--within", metavar="LEVEL", default="", help="All nodes in one domain of this level, as in rack."
+    "--priority", metavar="NAME", default="", help="One of the place's priorities."
 )
 @click.option(
-    "--near", metavar="LEVEL", default="", help="The same where there is room, and anywhere otherwise."
+    "--within",
+    metavar="LEVEL",
+    default="",
+    help="All nodes in one domain of this level, as in rack.",
 )
 @click.option(
-    "--checkpoint", metavar="PATH", default="", help="Where the program keeps checkpoints, on a volume."
+    "--near",
+    metavar="LEVEL",
+    default="",
+    help="The same where there is room, and anywhere otherwise.",
+)
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    default="",
+    help="Where the program keeps checkpoints, on a volume.",
 )
 @click.option(
     "--dry-run",
     is_flag=True,
     help="Price, whether it waits, and what stands in its way; nothing is submitted.",
 )
-@click.option("--manifest", is_flag=True, help="What would be created on the cluster, as a JSON list.")
-@click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
+@click.option(
+    "--manifest",
+    is_flag=True,
+    help="What would be created on the cluster, as a JSON list.",
+)
+@click.option(
+    "--key",
+    default="",
+    metavar="KEY",
+    help="What is sent twice with one key is one run.",
+)
 @waiting
 @click.argument("program", nargs=-1)
-def train(program: tuple[str, ...], wait: bool, follow: bool, is_json: bool, **given: Any) -> None:
+def train(
+    program: tuple[str, ...], wait: bool, follow: bool, is_json: bool, **given: Any
+) -> None:
     """Submit a run. PROGRAM and its arguments stand behind --, and follow the script where there is one."""
     _refuse_both(follow, is_json)
     api, key = portal(), key_of(given["key"])
     body = choosing.submission(
-        given, program, places=api.get("places/")["results"], templates=api.get("templates/")["results"]
+        given,
+        program,
+        places=api.get("places/")["results"],
+        templates=api.get("templates/")["results"],
     )
     if given["dry_run"] or given["manifest"]:
         return _preview(
-            api, "runs/preview/", body, key, asked=body, is_json=is_json, manifest=given["manifest"]
+            api,
+            "runs/preview/",
+            body,
+            key,
+            asked=body,
+            is_json=is_json,
+            manifest=given["manifest"],
         )
-    return _started(api, _submitted(api, "runs/", body, key), wait=wait, follow=follow, is_json=is_json)
+    return _started(
+        api,
+        _submitted(api, "runs/", body, key),
+        wait=wait,
+        follow=follow,
+        is_json=is_json,
+    )
 
 
 @qm.command("list")
-@click.option("--team", metavar="SLUG", shell_complete=completing.teams, help="Of this team alone.")
+@click.option(
+    "--team",
+    metavar="SLUG",
+    shell_complete=completing.teams,
+    help="Of this team alone.",
+)
 @click.option("--state", type=click.Choice(STATES), help="In this state alone.")
 @click.option("--mine", is_flag=True, help="One's own alone.")
 @click.option("--all", "with_over", is_flag=True, help="Those that are over, too.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", default=USUAL_ROWS, show_default=True, help="So many."
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=USUAL_ROWS,
+    show_default=True,
+    help="So many.",
 )
 @as_json
 def list_runs(
-    team: str | None, state: str | None, mine: bool, with_over: bool, limit: int, is_json: bool
+    team: str | None,
+    state: str | None,
+    mine: bool,
+    with_over: bool,
+    limit: int,
+    is_json: bool,
 ) -> None:
     """The newest runs of your teams."""
     live = None if with_over or state else "true"
     found = portal().listed(
-        "runs/", most=limit, team=team, state=state, mine="true" if mine else None, live=live
+        "runs/",
+        most=limit,
+        team=team,
+        state=state,
+        mine="true" if mine else None,
+        live=live,
     )
     if is_json:
         return words.printed(found)
@@ -292,7 +428,9 @@ def list_runs(
     ]
     if not rows:
         return words.note(
-            "There are none." if with_over or state else "None runs or waits: --all shows earlier ones."
+            "There are none."
+            if with_over or state
+            else "None runs or waits: --all shows earlier ones."
         )
     head = ("id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost")
     click.echo(words.table(head, rows))
@@ -315,7 +453,10 @@ def show(run: str, is_json: bool) -> None:
         ("place", f"{words.place_name(found)} (team {found['team']['slug']})"),
         ("GPUs", words.gpus(found)),
         ("by", found["requester"]["name"]),
-        ("goes on from" if found.get("is_resumed") else "same as", found.get("again_of")),
+        (
+            "goes on from" if found.get("is_resumed") else "same as",
+            found.get("again_of"),
+        ),
         ("checkpoints", found.get("checkpoints")),
         ("submitted", words.moment(found["created_at"])),
         ("started", words.moment(found["started_at"])),
@@ -323,17 +464,32 @@ def show(run: str, is_json: bool) -> None:
         ("ended", words.moment(found["ended_at"])),
         ("ran", words.duration(found["ran_seconds"]) if found["started_at"] else ""),
         ("time limit", words.duration(found["limit_seconds"])),
-        ("cost", f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour"),
+        (
+            "cost",
+            f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour",
+        ),
         ("GPUs busy", words.busy(found.get("gpu_use"))),
         ("cluster silent since", words.moment(found["silent_since"])),
     ]
     click.echo(f"{words.facts(rows)}\n\n{words.why(found)}")
     if found["pods"]:
         pods = [
-            (one["number"], one["name"], one["word"], one["node"], one["restarts"], one["ended_as"])
+            (
+                one["number"],
+                one["name"],
+                one["word"],
+                one["node"],
+                one["restarts"],
+                one["ended_as"],
+            )
             for one in found["pods"]
         ]
-        click.echo("\n" + words.table(("worker", "pod", "state", "node", "restarts", "ended as"), pods))
+        click.echo(
+            "\n"
+            + words.table(
+                ("worker", "pod", "state", "node", "restarts", "ended as"), pods
+            )
+        )
     return None
 
 
@@ -359,7 +515,8 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     if is_json:
         return words.printed(found)
     return words.note(
-        f"{found['name']}: " + (f"{found['state']}." if found["is_over"] else "it is being stopped.")
+        f"{found['name']}: "
+        + (f"{found['state']}." if found["is_over"] else "it is being stopped.")
     )
 
 
@@ -379,51 +536,114 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     help="Another value of a parameter of its template; repeatable.",
 )
 @click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Another variable, no secret; repeatable."
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another variable, no secret; repeatable.",
 )
-@click.option("--time", "limit", metavar="TIME", default="", help="Another time limit: 4h, 90m, 1h30m, 2d.")
-@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="Other GPUs on each node.")
-@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another number of nodes.")
 @click.option(
-    "--flavor", metavar="NAME", default="", shell_complete=completing.flavors, help="Another kind of GPU."
+    "--time",
+    "limit",
+    metavar="TIME",
+    default="",
+    help="Another time limit: 4h, 90m, 1h30m, 2d.",
+)
+@click.option(
+    "--gpus", type=click.IntRange(min=0), metavar="N", help="Other GPUs on each node."
+)
+@click.option(
+    "--nodes", type=click.IntRange(min=1), metavar="N", help="Another number of nodes."
+)
+@click.option(
+    "--flavor",
+    metavar="NAME",
+    default="",
+    shell_complete=completing.flavors,
+    help="Another kind of GPU.",
 )
 @click.option("--priority", metavar="NAME", default="", help="Another priority.")
 @click.option("--name", "title", metavar="NAME", default="", help="Another name.")
 @click.option(
-    "--dry-run", is_flag=True, help="What changes, its price, whether it waits, and what stands in its way."
+    "--dry-run",
+    is_flag=True,
+    help="What changes, its price, whether it waits, and what stands in its way.",
 )
-@click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
+@click.option(
+    "--key",
+    default="",
+    metavar="KEY",
+    help="What is sent twice with one key is one run.",
+)
 @waiting
 def again(
-    run: str, resumes: bool, key: str, dry_run: bool, wait: bool, follow: bool, is_json: bool, **given: Any
+    run: str,
+    resumes: bool,
+    key: str,
+    dry_run: bool,
+    wait: bool,
+    follow: bool,
+    is_json: bool,
+    **given: Any,
 ) -> None:
     """Submit a run once more. It gets a new name, and begins anew unless told otherwise.
 
     With --from-checkpoint it may have other values than RUN had: more time, other GPUs, another learning rate.
     """
     _refuse_both(follow, is_json)
-    if not resumes and (dry_run or any(value not in (None, "", ()) for value in given.values())):
+    if not resumes and (
+        dry_run or any(value not in (None, "", ()) for value in given.values())
+    ):
         raise click.UsageError("Other values and --dry-run go with --from-checkpoint.")
     api, key = portal(), key_of(key)
     earlier = _found(api, run)
     verb, body = "resume" if resumes else "again", None
     if resumes:
-        body = choosing.changes(given, template=_template_of(api, earlier, given)) or None
+        body = (
+            choosing.changes(given, template=_template_of(api, earlier, given)) or None
+        )
     where = f"runs/{earlier['id']}/{verb}/"
     if dry_run:
-        asked = {"template": earlier["template"], "flavor": earlier["flavor"], **(body or {})}
-        return _preview(api, f"{where}preview/", body, key, asked=asked, is_json=is_json)
-    return _started(api, _submitted(api, where, body, key), wait=wait, follow=follow, is_json=is_json)
+        asked = {
+            "template": earlier["template"],
+            "flavor": earlier["flavor"],
+            **(body or {}),
+        }
+        return _preview(
+            api, f"{where}preview/", body, key, asked=asked, is_json=is_json
+        )
+    return _started(
+        api,
+        _submitted(api, where, body, key),
+        wait=wait,
+        follow=follow,
+        is_json=is_json,
+    )
 
 
 @qm.command()
 @one_run
 @click.option(
-    "-f", "--follow", is_flag=True, help="Go on until the run is over; wait while it has not started."
+    "-f",
+    "--follow",
+    is_flag=True,
+    help="Go on until the run is over; wait while it has not started.",
 )
-@click.option("--pod", metavar="NAME", default="", help="This pod's; the first worker's otherwise.")
-@click.option("--worker", type=click.IntRange(min=0), metavar="N", help="The pod with this number.")
-@click.option("--all-workers", is_flag=True, help="Every pod's last lines, one pod after another.")
+@click.option(
+    "--pod",
+    metavar="NAME",
+    default="",
+    help="This pod's; the first worker's otherwise.",
+)
+@click.option(
+    "--worker",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The pod with this number.",
+)
+@click.option(
+    "--all-workers", is_flag=True, help="Every pod's last lines, one pod after another."
+)
 @click.option(
     "--tail",
     type=click.IntRange(min=1, max=5_000),
@@ -432,7 +652,13 @@ def again(
 )
 @as_json
 def logs(
-    run: str, follow: bool, pod: str, worker: int | None, all_workers: bool, tail: int | None, is_json: bool
+    run: str,
+    follow: bool,
+    pod: str,
+    worker: int | None,
+    all_workers: bool,
+    tail: int | None,
+    is_json: bool,
 ) -> None:
     """What a run's program writes."""
     _refuse_both(follow, is_json or all_workers)
@@ -440,8 +666,15 @@ def logs(
     found = _found(api, run)
     if follow:
         return following.ended(following.follow(api, found, wanted, tail=tail))
-    names = [one["name"] for one in found["pods"]] if all_workers else [wanted.newest(found)]
-    read = [api.get(f"runs/{found['id']}/logs/", pod=name or None, tail=tail) for name in names]
+    names = (
+        [one["name"] for one in found["pods"]]
+        if all_workers
+        else [wanted.newest(found)]
+    )
+    read = [
+        api.get(f"runs/{found['id']}/logs/", pod=name or None, tail=tail)
+        for name in names
+    ]
     if is_json:
         return words.printed(read if all_workers else read[0])
     for one in read:
@@ -478,13 +711,23 @@ def _found(api: Portal, word: str) -> dict[str, Any]:
     if word.isdigit():
         return dict(api.get(f"runs/{word}/"))
     matching = _of_name(api, word) or [
-        one for one in api.listed("runs/", most=LOOKED_THROUGH)["results"] if one["name"].startswith(word)
+        one
+        for one in api.listed("runs/", most=LOOKED_THROUGH)["results"]
+        if one["name"].startswith(word)
     ]
     if not matching:
-        raise Ended(f"There is no run whose name begins with {word}: qm list --all", Code.NOT_FOUND)
+        raise Ended(
+            f"There is no run whose name begins with {word}: qm list --all",
+            Code.NOT_FOUND,
+        )
     if len(matching) > 1:
-        names = "\n".join(f"  {one['id']}  {one['name']}  {one['state']}" for one in matching[:20])
-        raise Ended(f"{len(matching)} runs begin with {word}. Give the number of one:\n{names}", Code.USAGE)
+        names = "\n".join(
+            f"  {one['id']}  {one['name']}  {one['state']}" for one in matching[:20]
+        )
+        raise Ended(
+            f"{len(matching)} runs begin with {word}. Give the number of one:\n{names}",
+            Code.USAGE,
+        )
     return dict(api.get(f"runs/{matching[0]['id']}/"))
 
 
@@ -496,10 +739,19 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
     return [one for one in rows if one["name"] == word]
 
 
-def _template_of(api: Portal, run: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _template_of(
+    api: Portal, run: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
     """The template of a run, for the types and limits of what is set; without any, nothing is read."""
-    found = api.get("templates/")["results"] if given["parameters"] or given["limit"] else []
-    return next((dict(one) for one in found if one["slug"] == run["template"]), {"parameters": []})
+    found = (
+        api.get("templates/")["results"]
+        if given["parameters"] or given["limit"]
+        else []
+    )
+    return next(
+        (dict(one) for one in found if one["slug"] == run["template"]),
+        {"parameters": []},
+    )
 
 
 def _preview(
@@ -517,32 +769,50 @@ def _preview(
         words.printed(plan if is_json else plan["manifests"])
     elif plan["is_possible"]:
         borrowed = f", {plan['borrows']} of them borrowed" if plan["borrows"] else ""
-        at_limit = f", {plan['usd_at_limit']} USD until its time limit" if plan["usd_at_limit"] else ""
+        at_limit = (
+            f", {plan['usd_at_limit']} USD until its time limit"
+            if plan["usd_at_limit"]
+            else ""
+        )
         rows = [
             ("run", plan["name"]),
             ("template", asked["template"]),
             ("pods", plan["pods"]),
-            ("GPUs", f"{plan['gpus']} × {asked['flavor']}{borrowed}" if plan["gpus"] else "none"),
+            (
+                "GPUs",
+                f"{plan['gpus']} × {asked['flavor']}{borrowed}"
+                if plan["gpus"]
+                else "none",
+            ),
             ("time limit", words.duration(plan["limit_seconds"])),
             ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
             ("start", words.start(plan.get("start"))),
         ]
         rows += [
-            (one["label"], f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}")
+            (
+                one["label"],
+                f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}",
+            )
             for one in plan.get("differences", ())
         ]
         if better := plan.get("recommended"):
             rows.append(("memory", better["words"]))
         if spot := plan.get("spot"):
-            rows.append(("on spot" if spot["is_chosen"] else "on spot instead", spot["words"]))
+            rows.append(
+                ("on spot" if spot["is_chosen"] else "on spot instead", spot["words"])
+            )
         click.echo(words.facts(rows))
         for name in plan.get("unknown_volumes", ()):
             words.note(
                 f"The portal keeps no volume {name} there: without a claim of that name the run never begins."
             )
-        words.note(f"Nothing is submitted. To submit it under this name: --key {key} instead of --dry-run.")
+        words.note(
+            f"Nothing is submitted. To submit it under this name: --key {key} instead of --dry-run."
+        )
     if not plan["is_possible"]:
-        sentences = [f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]]
+        sentences = [
+            f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]
+        ]
         asks = dict.fromkeys(one["ask"] for one in plan["problems"] if one.get("ask"))
         sentences += [f"The form for them, filled in: {api.url}{each}" for each in asks]
         raise Ended("\n".join(sentences), Code.REFUSED)
@@ -561,7 +831,9 @@ def _submitted(api: Portal, path: str, body: object, key: str) -> dict[str, Any]
         raise Ended(f"{ended.message}\n{advice}", Code(ended.exit_code)) from None
 
 
-def _started(api: Portal, run: dict[str, Any], *, wait: bool, follow: bool, is_json: bool) -> None:
+def _started(
+    api: Portal, run: dict[str, Any], *, wait: bool, follow: bool, is_json: bool
+) -> None:
     """Tell of a run that was submitted, and stay with it as long as was asked for."""
     words.note(f"Submitted: {run['name']} ({run['id']}).")
     over: Any = None

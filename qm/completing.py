@@ -18,13 +18,25 @@ Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem
 
 
 def _completer(found: Found) -> Completer:
-    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    def complete(
+        context: click.Context, parameter: click.Parameter, begun: str
+    ) -> list[CompletionItem]:
         # A key was pressed in the middle of a line: whatever goes wrong, nothing is said.
         try:
-            names = dict(found(Portal(access(), attempts=1, seconds=SECONDS, connect_seconds=SECONDS)))
+            names = dict(
+                found(
+                    Portal(
+                        access(), attempts=1, seconds=SECONDS, connect_seconds=SECONDS
+                    )
+                )
+            )
         except Exception:
             return []
-        return [CompletionItem(name, help=said) for name, said in names.items() if name.startswith(begun)]
+        return [
+            CompletionItem(name, help=said)
+            for name, said in names.items()
+            if name.startswith(begun)
+        ]
 
     return complete
 
@@ -34,13 +46,27 @@ def _places(portal: Portal) -> list[Any]:
 
 
 runs = _completer(
-    lambda portal: [(one["name"], one["state"]) for one in portal.get("runs/", limit=100)["results"]]
+    lambda portal: [
+        (one["name"], one["state"]) for one in portal.get("runs/", limit=100)["results"]
+    ]
 )
 templates = _completer(
-    lambda portal: [(one["slug"], one["title"]) for one in portal.get("templates/")["results"]]
+    lambda portal: [
+        (one["slug"], one["title"]) for one in portal.get("templates/")["results"]
+    ]
 )
-places = _completer(lambda portal: [(words.place_name(one), one["team"]["name"]) for one in _places(portal)])
-teams = _completer(lambda portal: [(one["slug"], one["name"]) for one in portal.get("me/")["teams"]])
+places = _completer(
+    lambda portal: [
+        (words.place_name(one), one["team"]["name"]) for one in _places(portal)
+    ]
+)
+teams = _completer(
+    lambda portal: [(one["slug"], one["name"]) for one in portal.get("me/")["teams"]]
+)
 flavors = _completer(
-    lambda portal: [(each["flavor"], each["device"]) for one in _places(portal) for each in one["flavors"]]
+    lambda portal: [
+        (each["flavor"], each["device"])
+        for one in _places(portal)
+        for each in one["flavors"]
+    ]
 )

@@ -52,7 +52,9 @@ def access() -> Access:
     """
     file = stored()
     url = checked(os.environ.get("QM_URL") or file.get("url", ""))
-    token = os.environ.get("QM_TOKEN") or (file.get("token", "") if file.get("url") == url else "")
+    token = os.environ.get("QM_TOKEN") or (
+        file.get("token", "") if file.get("url") == url else ""
+    )
     if not token:
         advice = f"Run: qm login --url {url}, or set QM_TOKEN."
         raise Ended(f"You are not signed in to {url}. {advice}", Code.NOT_SIGNED_IN)
@@ -70,10 +72,20 @@ def cleaned(token: str) -> str:
 def checked(url: str) -> str:
     """A portal's address without a slash at its end; raises Ended where a token would travel unprotected."""
     if not url:
-        raise Ended("You are not signed in. Run: qm login --url https://…", Code.NOT_SIGNED_IN)
+        raise Ended(
+            "You are not signed in. Run: qm login --url https://…", Code.NOT_SIGNED_IN
+        )
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-        raise Ended(f"{url} is no address of a portal, as in https://gpus.example.com.", Code.USAGE)
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or "@" in parts.netloc
+        or parts.query
+    ):
+        raise Ended(
+            f"{url} is no address of a portal, as in https://gpus.example.com.",
+            Code.USAGE,
+        )
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
         raise Ended(f"A token goes over https only: https://{parts.netloc}", Code.USAGE)
     return url.rstrip("/")
@@ -87,7 +99,9 @@ def store(found: Access) -> None:
     number, name = tempfile.mkstemp(dir=file.parent, prefix=".config-")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as new:
-            new.write(f"url = {json.dumps(found.url)}\ntoken = {json.dumps(found.token)}\n")
+            new.write(
+                f"url = {json.dumps(found.url)}\ntoken = {json.dumps(found.token)}\n"
+            )
             new.flush()
             os.fsync(new.fileno())
         Path(name).replace(file)

@@ -37,7 +37,9 @@ MEANINGS: Mapping[Code, str] = {
 class Ended(click.ClickException):
     """The end of a command with a sentence on stderr; `again` tells that the same call may succeed later."""
 
-    def __init__(self, message: str, code: Code, *, again: bool = False, problem: str = "") -> None:
+    def __init__(
+        self, message: str, code: Code, *, again: bool = False, problem: str = ""
+    ) -> None:
         super().__init__(message)
         # click reads it of the instance, and declares it of the class.
         self.exit_code = int(code)  # type: ignore[misc]

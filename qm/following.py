@@ -40,7 +40,11 @@ class Progress:
             return
         self._said = text
         if self._over:
-            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
+            click.echo(
+                f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}",
+                err=True,
+                nl=False,
+            )
         else:
             words.note(text)
 
@@ -68,14 +72,21 @@ class Wanted:
             number = (pods[0]["number"] or 0) if self.worker is None else self.worker
             pods = [one for one in pods if (one["number"] or 0) == number]
         # One that has not started follows those that have.
-        return sorted(pods, key=lambda one: (one["started_at"] is None, one["started_at"] or ""))
+        return sorted(
+            pods, key=lambda one: (one["started_at"] is None, one["started_at"] or "")
+        )
 
     def newest(self, run: Run) -> str:
         """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
         found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
         if not found and (self.pod or self.worker is not None):
-            names = ", ".join(f"{one['name']} ({one['number']})" for one in run["pods"]) or "none"
-            raise Ended(f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND)
+            names = (
+                ", ".join(f"{one['name']} ({one['number']})" for one in run["pods"])
+                or "none"
+            )
+            raise Ended(
+                f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND
+            )
         return str(found[-1]["name"]) if found else ""
 
 
@@ -144,7 +155,9 @@ def _has_log(pod: Mapping[str, Any]) -> bool:
     return pod["started_at"] is not None or pod["word"] not in UNSTARTED
 
 
-def _print(portal: Portal, run: Run, pod: str, progress: Progress, *, tail: int | None) -> bool:
+def _print(
+    portal: Portal, run: Run, pod: str, progress: Progress, *, tail: int | None
+) -> bool:
     """Print a pod's log to its end; False when it has none yet."""
     last, is_over = "", run["is_over"]
     try:
@@ -187,7 +200,9 @@ def _stream(portal: Portal, run: Run, pod: str, last: str) -> None:
                 elif event.kind == "retry":
                     pause = float(event.data) / 1000
                 elif event.kind == "missed":
-                    words.note(f"({event.data} lines are left out: they came too fast.)")
+                    words.note(
+                        f"({event.data} lines are left out: they came too fast.)"
+                    )
                 elif event.data:
                     words.note(event.data)
                 if event.kind == "end":

@@ -24,7 +24,9 @@ def events_in(chunks: Iterable[bytes]) -> Iterator[Event]:
             fields[name] = value[1:] if value.startswith(" ") else value
             continue
         if "data" in fields:
-            yield Event(fields.get("event", "message"), fields["data"], fields.get("id", ""))
+            yield Event(
+                fields.get("event", "message"), fields["data"], fields.get("id", "")
+            )
         elif "retry" in fields:
             yield Event("retry", fields["retry"])
         fields = {}

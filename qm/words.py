@@ -32,14 +32,19 @@ def note(text: str) -> None:
 
 def plain(value: object) -> str:
     """A value in a cell: what is not printed would steer the terminal, so it is left out."""
-    return "".join(sign for sign in str("" if value is None else value) if sign.isprintable())
+    return "".join(
+        sign for sign in str("" if value is None else value) if sign.isprintable()
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Rows under their heads, aligned; cells that name a state are coloured."""
     lines = [[*map(plain, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *lines)]
-    words = [[cell.ljust(width) for cell, width in zip(line, widths)] for line in [[*head], *lines]]
+    words = [
+        [cell.ljust(width) for cell, width in zip(line, widths)]
+        for line in [[*head], *lines]
+    ]
     return "\n".join("  ".join(map(coloured, line)).rstrip() for line in words)
 
 
@@ -54,7 +59,11 @@ def coloured(cell: str) -> str:
     """A state in its colour; click takes it away again where no terminal shows it."""
     word = cell.strip().lower()
     colour = "red" if word in BAD else COLOURS.get(word)
-    return cell if colour is None or os.environ.get("NO_COLOR") else click.style(cell, fg=colour)
+    return (
+        cell
+        if colour is None or os.environ.get("NO_COLOR")
+        else click.style(cell, fg=colour)
+    )
 
 
 def moment(text: str | None) -> str:
@@ -120,7 +129,9 @@ def why(run: Mapping[str, Any]) -> str:
         )
         return "\n".join(filter(None, (over, plain(run["message"]))))
     what = f"{found['what']} (since {moment(found['since'])})"
-    return "\n".join(plain(one) for one in (what, found["line"], found["when"], found["do"]) if one)
+    return "\n".join(
+        plain(one) for one in (what, found["line"], found["when"], found["do"]) if one
+    )
 
 
 def progress(run: Mapping[str, Any]) -> str:
@@ -128,7 +139,10 @@ def progress(run: Mapping[str, Any]) -> str:
     if run.get("stop_asked_at") and not run["is_over"]:
         return plain(f"{run['name']}: it is being stopped.")
     found = run["why"] or {}
-    parts = (f"{run['name']}: {run['state']}.", *(found.get(each, "") for each in ("what", "line", "when")))
+    parts = (
+        f"{run['name']}: {run['state']}.",
+        *(found.get(each, "") for each in ("what", "line", "when")),
+    )
     return plain(" ".join(filter(None, parts)))
 
 
@@ -147,7 +161,11 @@ def default(parameter: Mapping[str, Any]) -> Any:
     found = parameter["default"]
     if found is None:
         return "needed" if parameter["is_needed"] else None
-    return time(found) if parameter["name"] == "minutes" and isinstance(found, int) else found
+    return (
+        time(found)
+        if parameter["name"] == "minutes" and isinstance(found, int)
+        else found
+    )
 
 
 def limits(parameter: Mapping[str, Any]) -> str:

@@ -17,13 +17,17 @@ class Backoff:
     longest: timedelta
     factor: float = 2.0
 
-    def wait(self, attempts: int, *, chance: float = 0.0, retry_after: float | None = None) -> timedelta:
+    def wait(
+        self, attempts: int, *, chance: float = 0.0, retry_after: float | None = None
+    ) -> timedelta:
         """How long to wait after so many failed tries.
 
         `chance` in [0, 1) takes up to half of it away, so that what failed together does not come back together. A
         server that asked for more time (`retry_after` in seconds) gets it, up to six hours.
         """
         growth = self.factor ** min(max(attempts - 1, 0), MAX_DOUBLINGS)
-        seconds = min(self.first.total_seconds() * growth, self.longest.total_seconds()) * (1 - chance / 2)
+        seconds = min(
+            self.first.total_seconds() * growth, self.longest.total_seconds()
+        ) * (1 - chance / 2)
         asked = min(retry_after or 0.0, LONGEST_ASKED.total_seconds())
         return timedelta(seconds=max(seconds, asked))

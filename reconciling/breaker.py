@@ -66,12 +66,18 @@ def probe(throttle: Throttle, *, now: Callable[[], datetime]) -> Iterator[bool]:
             release_target(throttle)
 
 
-def failed(throttle: Throttle, error: ConnectorError, *, seconds: float, now: datetime) -> bool:
+def failed(
+    throttle: Throttle, error: ConnectorError, *, seconds: float, now: datetime
+) -> bool:
     """Open the breaker, here and for all workers, if a call took so long and had no answer at all; whether it did.
 
     A refused connection costs nobody any time, and an answer such as 503 says itself when to come back.
     """
-    if not isinstance(error, TemporaryError) or error.__cause__ is None or seconds < LONG_SECONDS:
+    if (
+        not isinstance(error, TemporaryError)
+        or error.__cause__ is None
+        or seconds < LONG_SECONDS
+    ):
         return False
     before = _pauses.get(_key(throttle))
     times = before.times + 1 if before else 1
@@ -94,7 +100,9 @@ def forget(throttle: Throttle) -> None:
 
 def close_everywhere(throttle: Throttle) -> bool:
     """Close the breaker for all workers; False when it was closed already."""
-    return bool(throttle.stored.filter(open_until__isnull=False).update(open_until=None))
+    return bool(
+        throttle.stored.filter(open_until__isnull=False).update(open_until=None)
+    )
 
 
 def _key(throttle: Throttle) -> tuple[type[Throttle], object]:

@@ -14,12 +14,26 @@ def find(conditions: Sequence[Condition], type_: str) -> Condition | None:
 
 
 def upsert(
-    conditions: Sequence[Condition], type_: str, *, status: str, reason: str, message: str, now: datetime
+    conditions: Sequence[Condition],
+    type_: str,
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    now: datetime,
 ) -> list[Condition]:
     """The conditions with this one; `since` stays what it was while the status does, whatever else is new."""
     before = find(conditions, type_)
-    since = before["since"] if before and before["status"] == status else now.isoformat()
-    new = {"type": type_, "status": status, "reason": reason, "message": message, "since": since}
+    since = (
+        before["since"] if before and before["status"] == status else now.isoformat()
+    )
+    new = {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "since": since,
+    }
     others = without(conditions, type_)
     return [new, *others] if type_ == READY else [*others, new]
 

@@ -60,14 +60,20 @@ class Controller(Generic[M]):
         slot = {"slot": None} if self.slots else {}
         return {"lease_until": None, "unfinished": 0, **slot}
 
-    def acquire(self, pk: int, *, now: datetime, only_due: bool = False) -> Lease[M] | None:
+    def acquire(
+        self, pk: int, *, now: datetime, only_due: bool = False
+    ) -> Lease[M] | None:
         """Take the lease of a row if nobody holds it, it is not parked and its target has a free slot; None otherwise.
 
         Taking it also books the next try, later with each one that did not succeed, so that a worker that dies loses
         nothing. A row that ends every worker that takes it is parked instead. With `only_due` a row is left alone whose
         next try is booked for later, unless something new is wanted of it: of one change there may be many messages.
         """
-        free = self.rows().filter(unclaimed("lease_until", now), pk=pk, parked_at=None).order_by()
+        free = (
+            self.rows()
+            .filter(unclaimed("lease_until", now), pk=pk, parked_at=None)
+            .order_by()
+        )
         free = free.wanted(now) if only_due else free
         ticks = time.monotonic()
         for _ in range(TRIES):
@@ -98,7 +104,14 @@ class Controller(Generic[M]):
                     unfinished=row.unfinished,
                     **slot,
                 ):
-                    return Lease(row, row.lease_no, now, self.released, self.queue.enqueue_on_commit, ticks)
+                    return Lease(
+                        row,
+                        row.lease_no,
+                        now,
+                        self.released,
+                        self.queue.enqueue_on_commit,
+                        ticks,
+                    )
         if self.slots:
             # Others were faster, each time: it waits as one that found no slot.
             self.slots.left_out()
@@ -106,7 +119,11 @@ class Controller(Generic[M]):
 
     @contextmanager
     def work(
-        self, lease: Lease[M], *, now: Callable[[], datetime], fail: Callable[[ConnectorError], None]
+        self,
+        lease: Lease[M],
+        *,
+        now: Callable[[], datetime],
+        fail: Callable[[ConnectorError], None],
     ) -> Iterator[None]:
         """Keep the lease while the block works under it, and see to whatever ends it otherwise than by itself.
 
@@ -137,7 +154,11 @@ class Controller(Generic[M]):
             except Exception as error:
                 # A bug of ours must be seen on the page too, not only in a log, and must not end the worker.
                 logger.exception("reconcile broke")
-                fail(PermanentError(f"The portal failed ({type(error).__name__}). Its operators were told."))
+                fail(
+                    PermanentError(
+                        f"The portal failed ({type(error).__name__}). Its operators were told."
+                    )
+                )
 
     @transaction.atomic
     def _park(self, read: M, *, now: datetime) -> None:
@@ -150,7 +171,9 @@ class Controller(Generic[M]):
         if row is None:
             return
         row.lease_no, row.parked_at = row.lease_no + 1, now
-        let_go = {name: value for name, value in self.released.items() if name != "unfinished"}
+        let_go = {
+            name: value for name, value in self.released.items() if name != "unfinished"
+        }
         for name, value in let_go.items():
             setattr(row, name, value)
         row.save(update_fields=["lease_no", "parked_at", *let_go, *self.park(row, now)])

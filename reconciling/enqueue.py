@@ -15,8 +15,13 @@ logger = logging.getLogger(__name__)
 def waiting() -> int:
     """How many messages wait for a worker; 0 where the broker does not answer."""
     try:
-        with current_app.pool.acquire(block=True) as broker, broker.channel() as channel:
-            found = channel.queue_declare(current_app.conf.task_default_queue, passive=True)
+        with (
+            current_app.pool.acquire(block=True) as broker,
+            broker.channel() as channel,
+        ):
+            found = channel.queue_declare(
+                current_app.conf.task_default_queue, passive=True
+            )
             return int(found.message_count)
     except Exception:
         # Whatever the broker's client raises. To Redis an empty queue is none, which is raised, too.
@@ -33,7 +38,9 @@ class Queue:
     def __init__(self, task: str, *, expires: float, subject: str = "") -> None:
         # By its name: the task imports the modules that enqueue.
         self._task, self._expires, self.subject = task, expires, subject
-        self.publisher = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"queue {task}")
+        self.publisher = ThreadPoolExecutor(
+            max_workers=1, thread_name_prefix=f"queue {task}"
+        )
 
     def enqueue_on_commit(self, *ids: int) -> None:
         """Tell a worker once the current transaction has committed."""
@@ -46,7 +53,9 @@ class Queue:
         except Exception as error:
             # Whatever the broker's client raises: what there is to do stands in the database.
             about = {self.subject: ids[0]} if ids else {}
-            logger.warning("broker does not answer", extra={**about, "error": type(error).__name__})
+            logger.warning(
+                "broker does not answer", extra={**about, "error": type(error).__name__}
+            )
 
     def _committed(self, ids: tuple[int, ...]) -> None:
         failpoints.reach("enqueue.committed")

@@ -45,7 +45,9 @@ class Lease(Generic[M]):
     @property
     def mine(self) -> QuerySet[M]:
         """The row while this is its newest lease; nothing afterwards."""
-        rows: QuerySet[M] = type(self.row)._default_manager.filter(pk=self.row.pk, lease_no=self.number)
+        rows: QuerySet[M] = type(self.row)._default_manager.filter(
+            pk=self.row.pk, lease_no=self.number
+        )
         return rows.order_by()
 
     def write(self, **fields: Any) -> bool:
@@ -62,7 +64,9 @@ class Lease(Generic[M]):
         False, with nothing changed, when somebody else took over.
         """
         result = {**self.released, **fields}
-        if self.mine.filter(self.row.same_desired).update(requeue_at=requeue_at, **result):
+        if self.mine.filter(self.row.same_desired).update(
+            requeue_at=requeue_at, **result
+        ):
             return True
         if not self.write(requeue_at=now, **result):
             self.acknowledge()
@@ -76,7 +80,9 @@ class Lease(Generic[M]):
         Where the database cannot be told, nothing happens.
         """
         with suppress(Error):
-            rows = type(self.row)._default_manager.filter(pk=self.row.pk, unfinished__gt=0)
+            rows = type(self.row)._default_manager.filter(
+                pk=self.row.pk, unfinished__gt=0
+            )
             rows.update(unfinished=0)
 
     def check(self, *, now: datetime) -> None:
@@ -113,7 +119,9 @@ def heartbeat(lease: Lease[Any], *, now: Callable[[], datetime]) -> Iterator[Non
     """
     over = threading.Event()
     # In the same context: it is that which says whose clock is gone by.
-    beating = threading.Thread(target=copy_context().run, args=(_beat, lease, over, now), daemon=True)
+    beating = threading.Thread(
+        target=copy_context().run, args=(_beat, lease, over, now), daemon=True
+    )
     # Without memory for a thread they are kept for five seconds, as ever.
     with suppress(RuntimeError):
         beating.start()
@@ -123,7 +131,9 @@ def heartbeat(lease: Lease[Any], *, now: Callable[[], datetime]) -> Iterator[Non
         over.set()
 
 
-def _beat(lease: Lease[Any], over: threading.Event, now: Callable[[], datetime]) -> None:
+def _beat(
+    lease: Lease[Any], over: threading.Event, now: Callable[[], datetime]
+) -> None:
     """Say that the holder lives until it is over, or until somebody else took over."""
     lives = True
     while lives and not over.wait(BEAT_SECONDS):

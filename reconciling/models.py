@@ -31,7 +31,10 @@ class ReconciledQuerySet(LeasedQuerySet[M]):
 
     def wanted(self, now: datetime) -> Self:
         """What is worth a try: it is due, or another generation is wanted and no try has failed since."""
-        return self.filter(Q(requeue_at__lte=now) | Q(attempts=0, observed_generation__lt=F("generation")))
+        return self.filter(
+            Q(requeue_at__lte=now)
+            | Q(attempts=0, observed_generation__lt=F("generation"))
+        )
 
 
 class Leased(models.Model):
@@ -64,7 +67,12 @@ class Leased(models.Model):
 
     def retry(self, *, now: datetime) -> list[str]:
         """Have it tried now as if for the first time, parked or not; returns the fields to be saved."""
-        self.requeue_at, self.attempts, self.unfinished, self.parked_at = now, 0, 0, None
+        self.requeue_at, self.attempts, self.unfinished, self.parked_at = (
+            now,
+            0,
+            0,
+            None,
+        )
         return ["requeue_at", "attempts", "unfinished", "parked_at"]
 
 
@@ -120,4 +128,6 @@ class Throttle(models.Model):
         """Make the row if there is none yet."""
         model: type[Any] = type(self)
         if not self.stored.exists():
-            model._default_manager.bulk_create([model(pk=self.pk)], ignore_conflicts=True)
+            model._default_manager.bulk_create(
+                [model(pk=self.pk)], ignore_conflicts=True
+            )

@@ -16,7 +16,12 @@ SHORTEST_WAIT = 0.05
 
 
 def reserve(
-    throttle: Throttle, writes: int, *, per_second: float, burst: timedelta, now: datetime
+    throttle: Throttle,
+    writes: int,
+    *,
+    per_second: float,
+    burst: timedelta,
+    now: datetime,
 ) -> timedelta | None:
     """Take so many writes at once; None when they may be done, else after how long to come again.
 

@@ -35,7 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m sandbox", description=__doc__)
     parser.add_argument(
-        "--data", type=Path, required=True, help="where state, certificates and secrets are kept"
+        "--data",
+        type=Path,
+        required=True,
+        help="where state, certificates and secrets are kept",
     )
     parser.add_argument(
         "--port-kubernetes",
@@ -43,20 +46,32 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         help="port of the first cluster, others follow; 0: free",
     )
-    parser.add_argument("--port-entra", type=int, default=0, help="port of Entra ID and Graph; 0: free")
+    parser.add_argument(
+        "--port-entra", type=int, default=0, help="port of Entra ID and Graph; 0: free"
+    )
     parser.add_argument(
         "--port-sign-in",
         type=int,
         help="serve the sign-in page here without TLS as well, for browsers that do not know the CA; 0: free",
     )
     parser.add_argument(
-        "--port-azure", type=int, default=0, help="port of Azure Resource Manager and its prices; 0: free"
+        "--port-azure",
+        type=int,
+        default=0,
+        help="port of Azure Resource Manager and its prices; 0: free",
     )
-    parser.add_argument("--port-smtp", type=int, default=0, help="port of the mail server; 0: free")
     parser.add_argument(
-        "--port-inbox", type=int, default=0, help="port of the inbox, plain HTTP for browsers; 0: free"
+        "--port-smtp", type=int, default=0, help="port of the mail server; 0: free"
     )
-    parser.add_argument("--world", type=Path, help="JSON file with people, groups and clusters")
+    parser.add_argument(
+        "--port-inbox",
+        type=int,
+        default=0,
+        help="port of the inbox, plain HTTP for browsers; 0: free",
+    )
+    parser.add_argument(
+        "--world", type=Path, help="JSON file with people, groups and clusters"
+    )
     parser.add_argument(
         "--forget",
         action="store_true",
@@ -72,7 +87,9 @@ async def _run(options: argparse.Namespace) -> None:
     data = options.data.resolve()
     shown = certificates.ensure(data)
     served, parts, post = _build(options, data, shown)
-    notebooks = Notebooks([part for part in parts.values() if isinstance(part, Cluster)])
+    notebooks = Notebooks(
+        [part for part in parts.values() if isinstance(part, Cluster)]
+    )
     if options.forget:
         parts.clear()
     async with asyncio.TaskGroup() as tasks:
@@ -95,14 +112,20 @@ def _build(
     ca = shown.ca.read_text(encoding="ascii")
     handout = Handout(data, credentials, ca)
     entra, served = _entra(options, data, shown, contents, credentials)
-    post = Post.open(data, shown, credentials, smtp=options.port_smtp, inbox=options.port_inbox)
+    post = Post.open(
+        data, shown, credentials, smtp=options.port_smtp, inbox=options.port_inbox
+    )
     served += post.served
     parts: dict[str, Part] = {"entra": entra, "notices": post.sandbox.inbox}
     described, running = {}, dict[str, Cluster]()
     for number, spec in enumerate(contents.clusters):
         name = f"kubernetes-{spec.name}"
-        cluster = clusters.build(spec, entra.directory, credentials, ca, saving.read(data, name))
-        socket = listen(options.port_kubernetes + number if options.port_kubernetes else 0)
+        cluster = clusters.build(
+            spec, entra.directory, credentials, ca, saving.read(data, name)
+        )
+        socket = listen(
+            options.port_kubernetes + number if options.port_kubernetes else 0
+        )
         server = f"https://127.0.0.1:{port_of(socket)}"
         served.append(Served(cluster.app, socket, shown))
         parts[name] = running[spec.name] = cluster
@@ -120,13 +143,19 @@ def _build(
             stored=saving.read(data, "azure"),
         )
         served.append(Served(azure.app, socket, shown))
-        told["azure"] = azure.describe(handout.federated_token(entra.daemon.federated_token()))
+        told["azure"] = azure.describe(
+            handout.federated_token(entra.daemon.federated_token())
+        )
     handout.summary(described, **told)
     return served, parts, post
 
 
 def _entra(
-    options: argparse.Namespace, data: Path, shown: Certificates, contents: World, credentials: Credentials
+    options: argparse.Namespace,
+    data: Path,
+    shown: Certificates,
+    contents: World,
+    credentials: Credentials,
 ) -> tuple[EntraSandbox, list[Served]]:
     socket = listen(options.port_entra)
     plain = None if options.port_sign_in is None else listen(options.port_sign_in)

@@ -127,5 +127,8 @@ def sample() -> AzureSpec:
         QuotaLimit("westeurope", "OpenAI.S0.AccountCount", 30),
         QuotaLimit("westeurope", "OpenAI.Standard.gpt-4o", 150),
     )
-    registries = (RegistrySpec("gpuplatform", "eastus"), RegistrySpec("gpuplatformabac", "eastus", True))
+    registries = (
+        RegistrySpec("gpuplatform", "eastus"),
+        RegistrySpec("gpuplatformabac", "eastus", True),
+    )
     return AzureSpec(limits=eastus + westeurope, registries=registries)

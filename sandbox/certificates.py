@@ -24,7 +24,9 @@ class Certificates:
 def ensure(directory: Path) -> Certificates:
     """Return the directory's certificates, made anew only when missing or within a week of their end."""
     directory.mkdir(parents=True, exist_ok=True)
-    files = Certificates(directory / "ca.pem", directory / "server.pem", directory / "server-key.pem")
+    files = Certificates(
+        directory / "ca.pem", directory / "server.pem", directory / "server-key.pem"
+    )
     if not _usable(files):
         _create(files)
     return files

@@ -22,7 +22,11 @@ SPOT, SPOT_TAINT = (
 
 
 def build(
-    spec: ClusterSpec, directory: Directory, credentials: Credentials, ca: str, state: dict[str, Any] | None
+    spec: ClusterSpec,
+    directory: Directory,
+    credentials: Credentials,
+    ca: str,
+    state: dict[str, Any] | None,
 ) -> Cluster:
     """Return a cluster, as it was left when there is a state; people's groups follow the directory."""
     cluster = Cluster(
@@ -49,7 +53,9 @@ def token(spec: ClusterSpec, user: str, credentials: Credentials) -> str:
     return credentials.secret(f"kubernetes/{spec.name}/{user}")
 
 
-def _identities(spec: ClusterSpec, directory: Directory, credentials: Credentials) -> dict[str, Identity]:
+def _identities(
+    spec: ClusterSpec, directory: Directory, credentials: Credentials
+) -> dict[str, Identity]:
     known = {
         token(spec, ADMIN, credentials): Identity(ADMIN, ("system:masters",)),
         token(spec, PORTAL, credentials): Identity(PORTAL),
@@ -61,7 +67,9 @@ def _identities(spec: ClusterSpec, directory: Directory, credentials: Credential
     for person in directory.people.values():
         if directory.enabled[person.oid]:
             groups = tuple(directory.groups_of(person.oid))
-            known[token(spec, person.mail, credentials)] = Identity(person.mail, groups, person.oid)
+            known[token(spec, person.mail, credentials)] = Identity(
+                person.mail, groups, person.oid
+            )
     return known
 
 

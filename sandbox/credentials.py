@@ -17,7 +17,9 @@ class Credentials:
     @classmethod
     def open(cls, path: Path) -> "Credentials":
         """Read the file, or start with none."""
-        return cls(path, json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        return cls(
+            path, json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        )
 
     def secret(self, name: str) -> str:
         """Return the secret of this name."""

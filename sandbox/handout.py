@@ -22,21 +22,34 @@ class Handout:
     credentials: Credentials
     ca: str
 
-    def cluster(self, spec: ClusterSpec, server: str, directory: Directory) -> dict[str, Any]:
+    def cluster(
+        self, spec: ClusterSpec, server: str, directory: Directory
+    ) -> dict[str, Any]:
         """Write a cluster's kubeconfig files and return its part of sandbox.json."""
         people = [person.mail for person in directory.people.values()]
         return {
             "server": server,
-            "kubeconfig": self._kubeconfig(spec, server, PORTAL, f"kubeconfig-{spec.name}.yaml"),
-            "admin_kubeconfig": self._kubeconfig(spec, server, ADMIN, f"kubeconfig-{spec.name}-admin.yaml"),
-            "hub_kubeconfig": self._kubeconfig(spec, server, HUB, f"kubeconfig-{spec.name}-hub.yaml"),
-            "tokens": {user: token(spec, user, self.credentials) for user in (PORTAL, ADMIN, *people)},
+            "kubeconfig": self._kubeconfig(
+                spec, server, PORTAL, f"kubeconfig-{spec.name}.yaml"
+            ),
+            "admin_kubeconfig": self._kubeconfig(
+                spec, server, ADMIN, f"kubeconfig-{spec.name}-admin.yaml"
+            ),
+            "hub_kubeconfig": self._kubeconfig(
+                spec, server, HUB, f"kubeconfig-{spec.name}-hub.yaml"
+            ),
+            "tokens": {
+                user: token(spec, user, self.credentials)
+                for user in (PORTAL, ADMIN, *people)
+            },
         }
 
     def summary(self, clusters: dict[str, Any], **parts: dict[str, str]) -> None:
         """Write sandbox.json: the clusters, and the other parts by their name."""
         told = {"ca": str(self.directory / "ca.pem"), "kubernetes": clusters, **parts}
-        write_private(self.directory / "sandbox.json", json.dumps(told, indent=2) + "\n")
+        write_private(
+            self.directory / "sandbox.json", json.dumps(told, indent=2) + "\n"
+        )
 
     def federated_token(self, token: str) -> str:
         """Write what a cluster would put into the portal's pod, and return where it is."""
@@ -50,10 +63,20 @@ class Handout:
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [
-                {"name": spec.name, "cluster": {"server": server, "certificate-authority-data": authority}}
+                {
+                    "name": spec.name,
+                    "cluster": {
+                        "server": server,
+                        "certificate-authority-data": authority,
+                    },
+                }
             ],
-            "users": [{"name": user, "user": {"token": token(spec, user, self.credentials)}}],
-            "contexts": [{"name": spec.name, "context": {"cluster": spec.name, "user": user}}],
+            "users": [
+                {"name": user, "user": {"token": token(spec, user, self.credentials)}}
+            ],
+            "contexts": [
+                {"name": spec.name, "context": {"cluster": spec.name, "user": user}}
+            ],
             "current-context": spec.name,
         }
         path = self.directory / name

@@ -66,12 +66,17 @@ class Notebook:
     @property
     def environment(self) -> dict[str, str]:
         """What KubeSpawner gives it."""
-        return {one["name"]: str(one.get("value") or "") for one in self.container.get("env") or ()}
+        return {
+            one["name"]: str(one.get("value") or "")
+            for one in self.container.get("env") or ()
+        }
 
     @property
     def prefix(self) -> str:
         """Where it answers, with a slash at both ends."""
-        return f"/{self.environment.get('JUPYTERHUB_SERVICE_PREFIX', '').strip('/')}/".replace("//", "/")
+        return f"/{self.environment.get('JUPYTERHUB_SERVICE_PREFIX', '').strip('/')}/".replace(
+            "//", "/"
+        )
 
     def app(self) -> Starlette:
         """Its pages: one, whatever is asked for, and the version for the hub."""
@@ -87,7 +92,10 @@ class Notebook:
 
     async def _page(self, _request: Request) -> Response:
         await self.report()
-        metadata, limits = self.pod["metadata"], (self.container.get("resources") or {}).get("limits") or {}
+        metadata, limits = (
+            self.pod["metadata"],
+            (self.container.get("resources") or {}).get("limits") or {},
+        )
         gpus = {name: count for name, count in limits.items() if "/" in name}
         shown = {
             "name": self.environment.get("JUPYTERHUB_SERVER_NAME") or "server",
@@ -95,14 +103,22 @@ class Notebook:
             "pod": metadata["name"],
             "node": self.pod["spec"].get("nodeName", ""),
             "image": self.container["image"],
-            "gpus": ", ".join(f"{count} × {name}" for name, count in gpus.items()) or "none",
+            "gpus": ", ".join(f"{count} × {name}" for name, count in gpus.items())
+            or "none",
         }
-        return HTMLResponse(PAGE.format(**{name: html.escape(str(value)) for name, value in shown.items()}))
+        return HTMLResponse(
+            PAGE.format(
+                **{name: html.escape(str(value)) for name, value in shown.items()}
+            )
+        )
 
     async def report(self) -> None:
         """Tell the hub that somebody is here, as Jupyter does every five minutes; a hub that is away is no matter."""
         env = self.environment
-        url, token = env.get("JUPYTERHUB_ACTIVITY_URL", ""), env.get("JUPYTERHUB_API_TOKEN", "")
+        url, token = (
+            env.get("JUPYTERHUB_ACTIVITY_URL", ""),
+            env.get("JUPYTERHUB_API_TOKEN", ""),
+        )
         if url.startswith("http://127.0.0.1:") and token:
             now = datetime.now(UTC).isoformat()
             servers = {env.get("JUPYTERHUB_SERVER_NAME", ""): {"last_activity": now}}
@@ -125,7 +141,9 @@ class Notebooks:
     """Serves what runs in these clusters until `stop` is set."""
 
     clusters: Iterable[Cluster]
-    _running: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = field(default_factory=dict)
+    _running: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = field(
+        default_factory=dict
+    )
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -137,7 +155,9 @@ class Notebooks:
                 self._changed.clear()
                 self._follow()
                 changed = asyncio.create_task(self._changed.wait())
-                await asyncio.wait({changed, ending}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {changed, ending}, return_when=asyncio.FIRST_COMPLETED
+                )
                 changed.cancel()
         finally:
             ending.cancel()
@@ -157,7 +177,9 @@ class Notebooks:
                     yield Notebook(pod)
 
     def _follow(self) -> None:
-        self._running = {uid: one for uid, one in self._running.items() if not one[0].done()}
+        self._running = {
+            uid: one for uid, one in self._running.items() if not one[0].done()
+        }
         wanted = {one.uid: one for one in self._wanted()}
         self._end(set(self._running) - set(wanted))
         for uid, notebook in wanted.items():
@@ -175,7 +197,9 @@ async def _run(notebook: Notebook, stop: asyncio.Event) -> None:
         socket = listen(notebook.port, host=notebook.host)
     except OSError as error:
         # Where loopback has one address only (macOS), a hub says of the server that it never showed up.
-        sys.stderr.write(f"sandbox: no page at {notebook.host}:{notebook.port}: {error}\n")
+        sys.stderr.write(
+            f"sandbox: no page at {notebook.host}:{notebook.port}: {error}\n"
+        )
         await stop.wait()
         return
     served = [Served(notebook.app(), socket, None)]

@@ -36,7 +36,9 @@ def save(directory: Path, parts: Mapping[str, Part]) -> None:
             write_private(_path(directory, name), json.dumps(part.snapshot()))
 
 
-async def keep_saving(directory: Path, parts: Mapping[str, Part], stop: asyncio.Event) -> None:
+async def keep_saving(
+    directory: Path, parts: Mapping[str, Part], stop: asyncio.Event
+) -> None:
     """Save a quarter of a second after a change, however many changes there are, and once more at the end."""
     while not stop.is_set():
         with suppress(TimeoutError):

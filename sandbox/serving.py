@@ -59,11 +59,14 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(served: Sequence[Served], ready: asyncio.Event, stop: asyncio.Event) -> None:
+async def serve(
+    served: Sequence[Served], ready: asyncio.Event, stop: asyncio.Event
+) -> None:
     """Serve until `stop` is set; set `ready` when every port answers; open requests get one second."""
     servers = [_Server(_config(one)) for one in served]
     running = [
-        asyncio.create_task(server.serve([one.socket])) for server, one in zip(servers, served, strict=True)
+        asyncio.create_task(server.serve([one.socket]))
+        for server, one in zip(servers, served, strict=True)
     ]
     for server in servers:
         await server.ready.wait()

@@ -80,7 +80,13 @@ class World:
     tenant_id: str = TENANT_ID
     client_id: str = CLIENT_ID
     app_roles: tuple[str, ...] = field(
-        default=("DataScientist", "TeamLead", "PlatformLead", "EngineeringLeadership", "Auditor")
+        default=(
+            "DataScientist",
+            "TeamLead",
+            "PlatformLead",
+            "EngineeringLeadership",
+            "Auditor",
+        )
     )
 
 
@@ -125,12 +131,20 @@ def _cluster(row: dict[str, Any]) -> ClusterSpec:
 
 
 def _tuples(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in row.items()
+    }
 
 
 def sample() -> World:
     """Return the world of the demo and of the tests."""
-    return World(people=_people(), groups=_groups(), clusters=_clusters(), azure=azure_world.sample())
+    return World(
+        people=_people(),
+        groups=_groups(),
+        clusters=_clusters(),
+        azure=azure_world.sample(),
+    )
 
 
 ARCHIVES = 205
@@ -145,7 +159,8 @@ def _person(number: int, name: str, title: str, **more: Any) -> Person:
         mail=f"{first}@example.com",
         title=title,
         roles=tuple(more.pop("roles", ())),
-        groups=tuple(group_id(group) for group in more.pop("groups", ())) + more.pop("archives", ()),
+        groups=tuple(group_id(group) for group in more.pop("groups", ()))
+        + more.pop("archives", ()),
         manager=person_id(manager) if manager else None,
         **more,
     )
@@ -155,16 +170,71 @@ def _people() -> tuple[Person, ...]:
     scientist = ("DataScientist",)
     archives = tuple(archive_id(number) for number in range(1, ARCHIVES + 1))
     return (
-        _person(1, "Ada Okafor", "Data scientist", roles=scientist, groups=(1, 2, 7, 9, 10), manager=3),
-        _person(2, "Ben Ruiz", "Data scientist", roles=scientist, groups=(1, 8, 9, 11), manager=3),
-        _person(3, "Chloe Lindqvist", "Team lead", roles=("TeamLead",), groups=(1, 9, 11), manager=4),
-        _person(4, "Priya Raman", "Platform lead", roles=("PlatformLead",), groups=(4,), manager=6),
+        _person(
+            1,
+            "Ada Okafor",
+            "Data scientist",
+            roles=scientist,
+            groups=(1, 2, 7, 9, 10),
+            manager=3,
+        ),
+        _person(
+            2,
+            "Ben Ruiz",
+            "Data scientist",
+            roles=scientist,
+            groups=(1, 8, 9, 11),
+            manager=3,
+        ),
+        _person(
+            3,
+            "Chloe Lindqvist",
+            "Team lead",
+            roles=("TeamLead",),
+            groups=(1, 9, 11),
+            manager=4,
+        ),
+        _person(
+            4,
+            "Priya Raman",
+            "Platform lead",
+            roles=("PlatformLead",),
+            groups=(4,),
+            manager=6,
+        ),
         _person(5, "Marcus Weber", "Platform lead", groups=(4,), manager=6),
-        _person(6, "Elena Petrova", "Engineering leadership", roles=("EngineeringLeadership",), groups=(5,)),
+        _person(
+            6,
+            "Elena Petrova",
+            "Engineering leadership",
+            roles=("EngineeringLeadership",),
+            groups=(5,),
+        ),
         _person(7, "Sam Achebe", "Auditor", roles=("Auditor",), groups=(6,)),
-        _person(8, "Mallory Finch", "Data scientist", roles=scientist, groups=(3,), manager=5),
-        _person(9, "Noor Haddad", "Data scientist", roles=scientist, groups=(2,), archives=archives),
-        _person(10, "Tom Baker", "Data scientist", roles=scientist, groups=(1,), enabled=False),
+        _person(
+            8,
+            "Mallory Finch",
+            "Data scientist",
+            roles=scientist,
+            groups=(3,),
+            manager=5,
+        ),
+        _person(
+            9,
+            "Noor Haddad",
+            "Data scientist",
+            roles=scientist,
+            groups=(2,),
+            archives=archives,
+        ),
+        _person(
+            10,
+            "Tom Baker",
+            "Data scientist",
+            roles=scientist,
+            groups=(1,),
+            enabled=False,
+        ),
     )
 
 
@@ -183,7 +253,11 @@ def _groups() -> tuple[Group, ...]:
         Group(group_id(11), "ads-ranking-team", "Ranking of advertisements"),
     )
     archives = tuple(
-        Group(archive_id(number), f"archive-{number:03d}", "Readers of an archived project")
+        Group(
+            archive_id(number),
+            f"archive-{number:03d}",
+            "Readers of an archived project",
+        )
         for number in range(1, ARCHIVES + 1)
     )
     return named + archives
@@ -196,8 +270,24 @@ def _clusters() -> tuple[ClusterSpec, ...]:
             "eastus",
             (
                 NodeGroup("system", 1),
-                NodeGroup("a100", 3, 8, "nvidia-a100", "Standard_ND96amsr_A100_v4", 96, 1900 * GIB),
-                NodeGroup("h100", 2, 8, "nvidia-h100", "Standard_ND96isr_H100_v5", 96, 1900 * GIB),
+                NodeGroup(
+                    "a100",
+                    3,
+                    8,
+                    "nvidia-a100",
+                    "Standard_ND96amsr_A100_v4",
+                    96,
+                    1900 * GIB,
+                ),
+                NodeGroup(
+                    "h100",
+                    2,
+                    8,
+                    "nvidia-h100",
+                    "Standard_ND96isr_H100_v5",
+                    96,
+                    1900 * GIB,
+                ),
                 NodeGroup(
                     "a100spot",
                     0,
@@ -217,10 +307,21 @@ def _clusters() -> tuple[ClusterSpec, ...]:
             "eastus",
             (
                 NodeGroup("system", 1),
-                NodeGroup("t4", 4, 4, "nvidia-t4", "Standard_NC64as_T4_v3", 64, 440 * GIB),
-                NodeGroup("a10", 4, 2, "nvidia-a10", "Standard_NV72ads_A10_v5", 72, 880 * GIB),
                 NodeGroup(
-                    "h100nvl", 0, 1, "nvidia-h100-nvl", "Standard_NC40ads_H100_v5", 40, 320 * GIB, most=4
+                    "t4", 4, 4, "nvidia-t4", "Standard_NC64as_T4_v3", 64, 440 * GIB
+                ),
+                NodeGroup(
+                    "a10", 4, 2, "nvidia-a10", "Standard_NV72ads_A10_v5", 72, 880 * GIB
+                ),
+                NodeGroup(
+                    "h100nvl",
+                    0,
+                    1,
+                    "nvidia-h100-nvl",
+                    "Standard_NC40ads_H100_v5",
+                    40,
+                    320 * GIB,
+                    most=4,
                 ),
             ),
         ),

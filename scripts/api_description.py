@@ -30,7 +30,9 @@ def difference(target: Path) -> str:
     committed = COMMITTED.read_text().splitlines() if COMMITTED.exists() else []
     names = {"fromfile": "committed", "tofile": "as the code describes it"}
     return "\n".join(
-        difflib.unified_diff(committed, target.read_text().splitlines(), **names, lineterm="", n=2)
+        difflib.unified_diff(
+            committed, target.read_text().splitlines(), **names, lineterm="", n=2
+        )
     )
 
 

@@ -36,40 +36,81 @@ class Reserving:
     def __init__(self, job: "MainJob") -> None:
         self.job, self.shop = job, Catalogue(job, keys="azure")
         self.told = job.demo.sandbox["azure"]
-        self.cluster = Cluster.from_kubeconfig(job.demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"])
+        self.cluster = Cluster.from_kubeconfig(
+            job.demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"]
+        )
         self.request = 0
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "the chain names what stops more GPUs, and the quota above it", self.chain
-        yield "a zone that has no such machines is refused before it is sent", self.refuse
-        yield "three machines with nodes are asked for, approved, and reserved in Azure", self.reserve
+        yield (
+            "a zone that has no such machines is refused before it is sent",
+            self.refuse,
+        )
+        yield (
+            "three machines with nodes are asked for, approved, and reserved in Azure",
+            self.reserve,
+        )
         yield "a pod takes one of them, and Azure counts it", self.use
-        yield "one is given back: two are held, of which one is used, as the portal says, too", self.shrink
+        yield (
+            "one is given back: two are held, of which one is used, as the portal says, too",
+            self.shrink,
+        )
         yield (
             "its worker is killed in the middle of an operation: the next goes on with the same",
             self.survive,
         )
-        yield "all are given back: the pool goes, then the reservation, then its group", self.release
-        yield "more than the quota has: it fails with Azure's reason, and its money is free", self.exceed
+        yield (
+            "all are given back: the pool goes, then the reservation, then its group",
+            self.release,
+        )
+        yield (
+            "more than the quota has: it fails with Azure's reason, and its money is free",
+            self.exceed,
+        )
 
     def chain(self) -> str:
         """Sixteen more A100, asked of the API."""
-        found = self.shop.get("Ada", "/quota-chains/training-eastus/?flavor=a100-80gb&gpus=64")
+        found = self.shop.get(
+            "Ada", "/quota-chains/training-eastus/?flavor=a100-80gb&gpus=64"
+        )
         layers = [one["layer"] for one in found["links"]]
         expect(layers[:2] == ["family", "regional"], f"It has {layers}.")
-        expect(not found["fits"] and "stopped at" in found["sentence"], str(found["sentence"]))
-        page = self.job.people["Ada"].get("/clusters/training-eastus/chain?flavor=a100-80gb&gpus=64")
-        expect(page.status == 200 and "stopped at" in page.text, f"The page answers {page.status}.")
+        expect(
+            not found["fits"] and "stopped at" in found["sentence"],
+            str(found["sentence"]),
+        )
+        page = self.job.people["Ada"].get(
+            "/clusters/training-eastus/chain?flavor=a100-80gb&gpus=64"
+        )
+        expect(
+            page.status == 200 and "stopped at" in page.text,
+            f"The page answers {page.status}.",
+        )
         return str(found["sentence"])
 
     def refuse(self) -> str:
         """By what the portal has read of the subscription."""
-        spec = {"region": "eastus", "vm_size": SMALL, "instances": 1, "zone": "3", "nodes_for": ""}
+        spec = {
+            "region": "eastus",
+            "vm_size": SMALL,
+            "instances": 1,
+            "zone": "3",
+            "nodes_for": "",
+        }
         until = (datetime.now(UTC) + HOUR).isoformat()
-        body = {"team": "climate", "offering": "reservation", "spec": spec, "until": until}
+        body = {
+            "team": "climate",
+            "offering": "reservation",
+            "spec": spec,
+            "until": until,
+        }
         answer = self.job.call("Ada", "POST", "/requests/preview/", body)
-        expect(answer.status_code == 422 and answer.json()["code"] == "not_in_zone", answer.text)
+        expect(
+            answer.status_code == 422 and answer.json()["code"] == "not_in_zone",
+            answer.text,
+        )
         return str(answer.json()["detail"])
 
     def reserve(self) -> str:
@@ -79,15 +120,23 @@ class Reserving:
         self.shop.approve(self.request)
         self.shop.stage(self.request, "active")
         [found] = self.reservations()
-        expect((found.sku.name, found.sku.capacity) == (SIZE, 3), f"Azure has {found.sku}.")
-        [pool] = self.pools()
-        expect(pool.properties.max_count == 3, f"The pool grows to {pool.properties.max_count}.")
         expect(
-            "capacityreservationgroups" in str(pool.properties.capacity_reservation_group_id).lower(),
+            (found.sku.name, found.sku.capacity) == (SIZE, 3), f"Azure has {found.sku}."
+        )
+        [pool] = self.pools()
+        expect(
+            pool.properties.max_count == 3,
+            f"The pool grows to {pool.properties.max_count}.",
+        )
+        expect(
+            "capacityreservationgroups"
+            in str(pool.properties.capacity_reservation_group_id).lower(),
             "No group.",
         )
         self.shop.says(self.request, "Approved")
-        return f"{found.name}, {time.monotonic() - started:.1f} s after it was asked for"
+        return (
+            f"{found.name}, {time.monotonic() - started:.1f} s after it was asked for"
+        )
 
     def use(self) -> str:
         """Anything that asks for a node of this pool; the cluster's autoscaler makes it of what is reserved."""
@@ -99,13 +148,24 @@ class Reserving:
     def shrink(self) -> str:
         """What runs stays."""
         self.give_back(1)
-        self.job.until("two are reserved", lambda: [one.sku.capacity for one in self.reservations()] == [2])
-        self.job.until("the pool knows", lambda: [one.properties.max_count for one in self.pools()] == [2])
+        self.job.until(
+            "two are reserved",
+            lambda: [one.sku.capacity for one in self.reservations()] == [2],
+        )
+        self.job.until(
+            "the pool knows",
+            lambda: [one.properties.max_count for one in self.pools()] == [2],
+        )
         expect(len(self.used()) == 1, f"Azure counts {self.used()}.")
-        self.job.until("the portal says so", lambda: (self.seen()["held"], self.seen()["used"]) == (2, 1))
+        self.job.until(
+            "the portal says so",
+            lambda: (self.seen()["held"], self.seen()["used"]) == (2, 1),
+        )
         seen = self.seen()
         page = self.job.people["Ada"].get(f"/capacity/reservations/{seen['id']}")
-        expect(page.status == 200 and SIZE in page.text, f"Its page answers {page.status}.")
+        expect(
+            page.status == 200 and SIZE in page.text, f"Its page answers {page.status}."
+        )
         return f"{seen['held']} held, {seen['used']} used, ${seen['usd_per_hour_each']} an hour each"
 
     def survive(self) -> str:
@@ -134,7 +194,9 @@ class Reserving:
         """Azure deletes no reservation that a machine is associated with; the pod goes with its node."""
         self.cluster.delete(POD, "uses-reserved", "default")
         self.back(self.request)
-        self.job.until("nothing of it is in Azure", lambda: not self.reservations(), seconds=60)
+        self.job.until(
+            "nothing of it is in Azure", lambda: not self.reservations(), seconds=60
+        )
         self.job.until("its group is gone", lambda: not self.groups(), seconds=60)
         expect(not self.pools(), "The pool is still there.")
         return "pool, reservation, group"
@@ -153,7 +215,13 @@ class Reserving:
         said = self.shop.says(number, "quota")
         return f"{rule['text']}; {said}"
 
-    def ask(self, instances: int, *, vm_size: str = SIZE, nodes_for: str = f"{CLUSTER}/t4-16gb") -> int:
+    def ask(
+        self,
+        instances: int,
+        *,
+        vm_size: str = SIZE,
+        nodes_for: str = f"{CLUSTER}/t4-16gb",
+    ) -> int:
         """Ask for machines for an hour; returns the request's number."""
         spec = {
             "region": "eastus",
@@ -172,24 +240,36 @@ class Reserving:
     def give_back(self, machines: int) -> None:
         """Give back some of what the first request was granted."""
         held = self.shop.get("Ada", f"/requests/{self.request}/")["allocation"]
-        self.shop.post("Ada", f"/allocations/{held['id']}/give-back/", {"machines": machines})
+        self.shop.post(
+            "Ada", f"/allocations/{held['id']}/give-back/", {"machines": machines}
+        )
 
     def seen(self) -> dict[str, Any]:
         """The reservation with nodes as Ada's client is told of it."""
         rows = self.shop.get("Ada", "/reservations/?team=climate")["results"]
-        return dict(next(row for row in rows if row["vm_size"] == SIZE and row["state"] != "released"))
+        return dict(
+            next(
+                row
+                for row in rows
+                if row["vm_size"] == SIZE and row["state"] != "released"
+            )
+        )
 
     def being_made(self) -> datetime | None:
         """When Azure began to make the small reservation that is not there yet; None where none is being made."""
         rows = [one for one in self.reservations() if one.sku.name == SMALL]
         made = [
-            one.properties.time_created for one in rows if one.properties.provisioning_state == "Creating"
+            one.properties.time_created
+            for one in rows
+            if one.properties.provisioning_state == "Creating"
         ]
         return made[0] if made else None
 
     def groups(self) -> list[Any]:
         """The capacity reservation groups of the portal, as Azure has them."""
-        rows = self.compute.capacity_reservation_groups.list_by_resource_group(self.told["resource_group"])
+        rows = self.compute.capacity_reservation_groups.list_by_resource_group(
+            self.told["resource_group"]
+        )
         return [one for one in rows if MARK in (one.tags or {})]
 
     def reservations(self) -> list[Any]:
@@ -200,14 +280,22 @@ class Reserving:
         """The capacity reservations of a group; none where it has gone since it was listed."""
         of_group = self.compute.capacity_reservations.list_by_capacity_reservation_group
         try:
-            return [*of_group(self.told["resource_group"], group, expand="instanceView")]
+            return [
+                *of_group(self.told["resource_group"], group, expand="instanceView")
+            ]
         except ResourceNotFoundError:
             return []
 
     def used(self) -> list[str]:
         """The ids of the machines that run on what is reserved."""
-        views = [one.properties.instance_view.utilization_info for one in self.reservations()]
-        return [machine.id for view in views for machine in view.virtual_machines_allocated or ()]
+        views = [
+            one.properties.instance_view.utilization_info for one in self.reservations()
+        ]
+        return [
+            machine.id
+            for view in views
+            for machine in view.virtual_machines_allocated or ()
+        ]
 
     def pools(self) -> list[Any]:
         """The node pools that the portal has made in the cluster, as AKS has them."""
@@ -253,7 +341,9 @@ class Reserving:
         }
 
     def _transport(self) -> RequestsTransport:
-        return RequestsTransport(connection_verify=self.job.demo.sandbox["ca"], use_env_settings=False)
+        return RequestsTransport(
+            connection_verify=self.job.demo.sandbox["ca"], use_env_settings=False
+        )
 
 
 def _pod(pool: str) -> dict[str, Any]:
@@ -274,7 +364,10 @@ def _pod(pool: str) -> dict[str, Any]:
                 {
                     "name": "main",
                     "image": "registry.example.com/pytorch:2.9",
-                    "resources": {"limits": {"nvidia.com/gpu": "4"}, "requests": {"nvidia.com/gpu": "4"}},
+                    "resources": {
+                        "limits": {"nvidia.com/gpu": "4"},
+                        "requests": {"nvidia.com/gpu": "4"},
+                    },
                 }
             ],
         },

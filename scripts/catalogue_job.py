@@ -31,24 +31,43 @@ class Catalogue:
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
-        yield "the catalogue tells nine offerings with their specs and choices", self.told
-        yield "a notebook where no hub is connected: refused in words before it is sent", self.notebook
+        yield (
+            "the catalogue tells nine offerings with their specs and choices",
+            self.told,
+        )
+        yield (
+            "a notebook where no hub is connected: refused in words before it is sent",
+            self.notebook,
+        )
         yield (
             "a volume, asked over the API: stands on the cluster seconds later, over on its date",
             self.volume,
         )
         yield "a namespace on the other cluster: made, let go of early", self.namespace
-        yield "a large training, asked in the form: two steps decide; given back", self.training
-        yield "an inference endpoint: approved, carried out in the browser, given back", self.endpoint
-        yield "an Azure OpenAI endpoint that cannot be had: its money is free again", self.openai
+        yield (
+            "a large training, asked in the form: two steps decide; given back",
+            self.training,
+        )
+        yield (
+            "an inference endpoint: approved, carried out in the browser, given back",
+            self.endpoint,
+        )
+        yield (
+            "an Azure OpenAI endpoint that cannot be had: its money is free again",
+            self.openai,
+        )
         yield "a new cluster: approved, carried out, over on its date", self.cluster
 
     def told(self) -> str:
         """As Backstage would read it."""
         found = self.get("Ada", "/offerings/")["results"]
         expect(len(found) == 9, f"{len(found)} offerings are told.")
-        expect(all(row["spec"]["properties"] for row in found), "An offering has no spec.")
-        choices = self.get("Ada", "/offerings/namespace/options/?team=climate")["choices"]["cluster"]
+        expect(
+            all(row["spec"]["properties"] for row in found), "An offering has no spec."
+        )
+        choices = self.get("Ada", "/offerings/namespace/options/?team=climate")[
+            "choices"
+        ]["cluster"]
         free = [line["value"] for line in choices if not line["disabled"]]
         expect({"dev-eastus", "training-eastus"} <= set(free), f"It offers {choices}.")
         return ", ".join(row["key"] for row in found)
@@ -57,7 +76,13 @@ class Catalogue:
         """Refused before it is sent, in words, while no hub is connected that could start it."""
         until = (datetime.now(UTC) + HOUR).isoformat()
         spec = {"flavor": A100, "gpus": 1, "profile": "a100"}
-        body = {"team": "climate", "offering": "notebook", "spec": spec, "until": until, "reason": WHY}
+        body = {
+            "team": "climate",
+            "offering": "notebook",
+            "spec": spec,
+            "until": until,
+            "reason": WHY,
+        }
         answer = self.job.call("Ada", "POST", "/requests/preview/", body)
         expect("no JupyterHub" in answer.text, answer.text)
         return str(answer.json()["detail"])
@@ -65,7 +90,12 @@ class Catalogue:
     def volume(self) -> str:
         """Automatic, for a few seconds: nobody makes it, a person takes it down."""
         started = time.monotonic()
-        spec = {"cluster": "training-eastus", "name": "tiles", "gib": 200, "access": "ReadWriteMany"}
+        spec = {
+            "cluster": "training-eastus",
+            "name": "tiles",
+            "gib": 200,
+            "access": "ReadWriteMany",
+        }
         number = self.ask("volume", spec, length=SHORT)
         self.stage(number, "active", "ending_soon")
         seconds = time.monotonic() - started
@@ -75,10 +105,19 @@ class Catalogue:
             f"The cluster has {claim}.",
         )
         rows = self.get("Ada", "/allocations/?team=climate&held=true")["results"]
-        expect("200 GiB volume tiles" in [row["what"] for row in rows], f"The team holds {rows}.")
+        expect(
+            "200 GiB volume tiles" in [row["what"] for row in rows],
+            f"The team holds {rows}.",
+        )
         self.stage(number, "ended")
         self.take_down(number)
-        self.says(number, "Approved", "Set up on training-eastus", "Its time was over", "Taken down")
+        self.says(
+            number,
+            "Approved",
+            "Set up on training-eastus",
+            "Its time was over",
+            "Taken down",
+        )
         return f"its claim stands {seconds:.1f} s after it was asked for"
 
     def namespace(self) -> str:
@@ -102,12 +141,20 @@ class Catalogue:
         self.give_back(number, 10)
         self.stage(number, "ended")
         return self.says(
-            number, "Approved as platform leads", "Approved as engineering leadership", "Gave back"
+            number,
+            "Approved as platform leads",
+            "Approved as engineering leadership",
+            "Gave back",
         )
 
     def endpoint(self) -> str:
         """Production, so people decide however small it is."""
-        spec = {"flavor": A100, "model": "mistral-7b", "gpus_per_replica": 1, "replicas": 2}
+        spec = {
+            "flavor": A100,
+            "model": "mistral-7b",
+            "gpus_per_replica": 1,
+            "replicas": 2,
+        }
         number = self.ask("endpoint", spec)
         self.approve(number)
         self.job.until("the quota is 12", lambda: self.job.quota() == 12)
@@ -122,16 +169,29 @@ class Catalogue:
     def openai(self) -> str:
         """What Azure refuses for good, nobody pays for: it has no Azure OpenAI in this region."""
         before = self.held()
-        spec = {"region": "swedencentral", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 10}
+        spec = {
+            "region": "swedencentral",
+            "model": "gpt-4o-mini",
+            "thousand_tokens_per_minute": 10,
+        }
         number = self.ask("openai", spec)
         self.approve(number)
         self.stage(number, "failed")
-        self.job.until(f"${before} are set aside as before", lambda: self.held() == before)
-        return self.says(number, "Could not be set up", "not available for resource type")
+        self.job.until(
+            f"${before} are set aside as before", lambda: self.held() == before
+        )
+        return self.says(
+            number, "Could not be set up", "not available for resource type"
+        )
 
     def cluster(self) -> str:
         """As long as a demo is."""
-        spec = {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"}
+        spec = {
+            "region": "eastus",
+            "vm_size": "Standard_NC4as_T4_v3",
+            "nodes": 2,
+            "purpose": "development",
+        }
         number = self.ask("cluster", spec, length=SHORT)
         self.approve(number)
         self.finish(number)
@@ -139,20 +199,39 @@ class Catalogue:
         self.take_down(number)
         return self.says(number, "Carried out", "Its time was over", "Taken down")
 
-    def ask(self, key: str, spec: dict[str, Any], *, team: str = "climate", length: timedelta = HOUR) -> int:
+    def ask(
+        self,
+        key: str,
+        spec: dict[str, Any],
+        *,
+        team: str = "climate",
+        length: timedelta = HOUR,
+    ) -> int:
         """Ask over the API; returns the request's number."""
         until = (datetime.now(UTC) + length).isoformat()
-        body = {"team": team, "offering": key, "spec": spec, "until": until, "reason": WHY}
+        body = {
+            "team": team,
+            "offering": key,
+            "spec": spec,
+            "until": until,
+            "reason": WHY,
+        }
         preview = self.job.call("Ada", "POST", "/requests/preview/", body)
         expect(preview.status_code == 200, preview.text)
         made = self.post("Ada", "/requests/", body)
         outcome = made["evaluations"][0]["answer"]["outcome"]
-        expect(outcome == preview.json()["answer"]["outcome"], "The preview said something else.")
+        expect(
+            outcome == preview.json()["answer"]["outcome"],
+            "The preview said something else.",
+        )
         return int(made["id"])
 
     def ask_in_the_form(self, key: str, **values: str) -> int:
         """Ask for an hour as somebody without JavaScript does; returns the request's number."""
-        ada, until = self.job.people["Ada"], (datetime.now(UTC) + HOUR).strftime("%Y-%m-%dT%H:%M")
+        ada, until = (
+            self.job.people["Ada"],
+            (datetime.now(UTC) + HOUR).strftime("%Y-%m-%dT%H:%M"),
+        )
         ada.get(f"/requests/new/{key}?team=climate")
         ada.press("Check", team="climate", until=until, **values)
         has_reason = 'name="reason"' in ada.page.text
@@ -211,11 +290,16 @@ class Catalogue:
     def says(self, number: int, *words: str) -> str:
         """The request's timeline has all of these, in this order."""
         page = self.job.people["Ada"].get(f"/requests/{number}/")
-        expect(page.status == 200, f"The page of request {number} answers {page.status}.")
+        expect(
+            page.status == 200, f"The page of request {number} answers {page.status}."
+        )
         said, at = plain(page.text), 0
         for word in words:
             found = said.find(word, at)
-            expect(found >= 0, f"The timeline of request {number} does not say “{word}” there: {said[:1500]}")
+            expect(
+                found >= 0,
+                f"The timeline of request {number} does not say “{word}” there: {said[:1500]}",
+            )
             at = found
         return f"request {number}: {', '.join(words)}"
 
@@ -223,7 +307,9 @@ class Catalogue:
         """USD set aside this month."""
         rows = self.get("Ada", "/teams/climate/budgets/")["results"]
         now = f"{datetime.now(UTC):%Y-%m}"
-        return str(next(row["held_usd"] for row in rows if str(row["month"]).startswith(now)))
+        return str(
+            next(row["held_usd"] for row in rows if str(row["month"]).startswith(now))
+        )
 
     def get(self, who: str, path: str) -> dict[str, Any]:
         """A call that reads."""
@@ -239,11 +325,18 @@ class Catalogue:
         return f"{self.keys}-{self.calls}"
 
     def _checked(self, answer: requests.Response) -> dict[str, Any]:
-        expect(answer.ok, f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text}")
+        expect(
+            answer.ok,
+            f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text}",
+        )
         found: dict[str, Any] = answer.json()
         return found
 
 
 def plain(text: str) -> str:
     """What a page says, from its timeline on, without its tags."""
-    return " ".join(html.unescape(TAGS.sub(" ", text.partition("What happened and what comes")[2])).split())
+    return " ".join(
+        html.unescape(
+            TAGS.sub(" ", text.partition("What happened and what comes")[2])
+        ).split()
+    )

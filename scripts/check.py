@@ -33,11 +33,16 @@ def checks(scratch: Path) -> list[Check]:
         Check("style", [str(BIN / "ruff"), "check", "--quiet", "."]),
         Check("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."]),
         Check("architecture", [str(BIN / "lint-imports"), "--no-logo"]),
-        Check("templates: lint", [str(BIN / "djlint"), "--lint", "--quiet", "templates"]),
+        Check(
+            "templates: lint", [str(BIN / "djlint"), "--lint", "--quiet", "templates"]
+        ),
         Check("templates: lines", [sys.executable, "-m", "scripts.template_lines"]),
         Check("migrations", [*MANAGE, "makemigrations", "--check", "--dry-run"]),
         Check("deployment", [*MANAGE, "check", "--deploy", "--fail-level", "WARNING"]),
-        Check("API description", [sys.executable, "-m", "scripts.api_description", "--check", described]),
+        Check(
+            "API description",
+            [sys.executable, "-m", "scripts.api_description", "--check", described],
+        ),
         Check("security", [str(BIN / "bandit"), "-q", "-ll", "-r", *PRODUCT, CLIENT]),
     ]
 
@@ -78,13 +83,20 @@ def run(check: Check, env: dict[str, str]) -> bool:
 def shortened(output: str) -> str:
     """The first lines of a long output, and how many there are more."""
     lines = output.splitlines()
-    more = [f"... and {len(lines) - SHOWN_LINES} lines more"] if len(lines) > SHOWN_LINES else []
+    more = (
+        [f"... and {len(lines) - SHOWN_LINES} lines more"]
+        if len(lines) > SHOWN_LINES
+        else []
+    )
     return "\n".join(lines[:SHOWN_LINES] + more)
 
 
 def main() -> int:
     """Run all of them; 1 when any fails."""
-    with tempfile.TemporaryDirectory(prefix="quartermaster-check-") as folder, ThreadPoolExecutor(2) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="quartermaster-check-") as folder,
+        ThreadPoolExecutor(2) as pool,
+    ):
         scratch = Path(folder)
         env = dict(os.environ) | environment(scratch) | {"PYTHONPATH": str(ROOT)}
         results = list(pool.map(lambda check: run(check, env), checks(scratch)))

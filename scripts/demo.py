@@ -34,11 +34,15 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--data", type=Path, default=ROOT / "var" / "demo")
     parser.add_argument(
-        "--git", action="store_true", help="add a cluster that a Git repository is followed for"
+        "--git",
+        action="store_true",
+        help="add a cluster that a Git repository is followed for",
     )
     options = parser.parse_args()
     if not is_free(options.port):
-        sys.stderr.write(f"Port {options.port} is taken. Try: make demo PORT={options.port + 1}\n")
+        sys.stderr.write(
+            f"Port {options.port} is taken. Try: make demo PORT={options.port + 1}\n"
+        )
         return 1
     aside = demo_data.put_aside(options.data.resolve(), MIGRATIONS)
     if aside is not None:
@@ -58,11 +62,15 @@ def main() -> int:
                 f"  Inference, West US follows a repository:  git -C {demo.repository()} log --stat main\n",
                 flush=True,
             )
-        notebooks = threading.Thread(target=add_notebooks, args=(demo, stop), daemon=True)
+        notebooks = threading.Thread(
+            target=add_notebooks, args=(demo, stop), daemon=True
+        )
         notebooks.start()
         while not stop.wait(1):
             if demo.dead():
-                raise DemoFailed(f"{demo.dead()} has ended. Its log: {demo.log(demo.dead())}")
+                raise DemoFailed(
+                    f"{demo.dead()} has ended. Its log: {demo.log(demo.dead())}"
+                )
     except DemoFailed as failure:
         sys.stderr.write(f"{failure}\n")
         return 1
@@ -85,7 +93,10 @@ def start(demo: Demo, *, by_git: bool = False, say: Say = silent) -> None:
     follow(
         [
             ("the sandbox: clusters, directory, mailbox", demo.start_sandbox),
-            ("the clusters get the product's roles and policies", lambda: prepare_clusters(demo)),
+            (
+                "the clusters get the product's roles and policies",
+                lambda: prepare_clusters(demo),
+            ),
             ("the database", make_database),
             ("sample people, teams, prices", lambda: demo.manage(*seed)),
             ("the worker and the web server", demo.start_worker_and_web),
@@ -104,7 +115,10 @@ def add_notebooks(demo: Demo, stop: threading.Event) -> None:
                     "JupyterHub for notebooks (the first time it is installed: some two minutes)",
                     demo.start_hub,
                 ),
-                ("JupyterHub answers, and the portal and it know each other", demo.connect_hub),
+                (
+                    "JupyterHub answers, and the portal and it know each other",
+                    demo.connect_hub,
+                ),
             ],
             say=print_line,
             quiet=NOTEBOOKS_QUIET_SECONDS,

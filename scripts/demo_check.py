@@ -23,7 +23,9 @@ from scripts.main_job import MainJob
 def main() -> int:
     """Start a demo on a free port with data of its own, play every step, and end it; 0 when all went well."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keep", type=Path, help="keep the demo's data and logs in this folder")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the demo's data and logs in this folder"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="quartermaster-check-") as folder:
         demo = Demo((options.keep or Path(folder)).resolve(), free_port())
@@ -62,7 +64,10 @@ def on_a_demo(demo: Demo, host: GitHost, folder: Path) -> None:
         timed("they make tokens", reader.make_tokens)
         timed("Climate comes on board", reader.onboard)
         for path in DOCUMENTS:
-            timed(f"every command of {path.name}", partial(run, path, url=demo.url, tokens=reader.tokens))
+            timed(
+                f"every command of {path.name}",
+                partial(run, path, url=demo.url, tokens=reader.tokens),
+            )
         for words, step in HowTos(reader, host, folder).steps():
             timed(words, step)
     except (DemoFailed, StepFailed, LookupError):
@@ -76,7 +81,10 @@ def timed(words: str, step: Callable[[], str | None]) -> None:
     """Play one step and print its words, what it found and its time."""
     started = time.monotonic()
     found = step()
-    print(f"{time.monotonic() - started:7.2f} s  {words}{f': {found}' if found else ''}", flush=True)
+    print(
+        f"{time.monotonic() - started:7.2f} s  {words}{f': {found}' if found else ''}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ def _goes_with(note: Path, now: dict[str, str]) -> bool:
 
 def _digests(migrations: Iterable[Path]) -> dict[str, str]:
     return {
-        f"{path.parent.parent.name}/{path.stem}": hashlib.sha256(path.read_bytes()).hexdigest()
+        f"{path.parent.parent.name}/{path.stem}": hashlib.sha256(
+            path.read_bytes()
+        ).hexdigest()
         for path in migrations
     }

@@ -70,7 +70,9 @@ class Demo:
     @property
     def sandbox(self) -> dict[str, Any]:
         """What the sandbox wrote down: addresses, tokens and kubeconfig files."""
-        found: dict[str, Any] = json.loads((self.data / "sandbox" / "sandbox.json").read_text())
+        found: dict[str, Any] = json.loads(
+            (self.data / "sandbox" / "sandbox.json").read_text()
+        )
         return found
 
     @property
@@ -108,48 +110,94 @@ class Demo:
 
     def start_sandbox(self) -> None:
         """Start the offline world and wait until it serves; its state of last time is there again."""
-        self.start_sandbox_at(self.data / "sandbox", "--port-sign-in", "0", name="sandbox")
+        self.start_sandbox_at(
+            self.data / "sandbox", "--port-sign-in", "0", name="sandbox"
+        )
 
     def start_sandbox_at(self, folder: Path, *options: str, name: str) -> None:
         """Start a sandbox with data of its own and wait until it serves."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "sandbox.json").unlink(missing_ok=True)
-        self.start(name, [sys.executable, "-m", "sandbox", "--data", str(folder), *options], {})
+        self.start(
+            name, [sys.executable, "-m", "sandbox", "--data", str(folder), *options], {}
+        )
         self.wait(name, lambda: b"sandbox ready" in self.log(name).read_bytes())
 
     def start_web(self) -> None:
         """Start the web server; it answers some seconds later."""
         (self.data / "static").mkdir(exist_ok=True)
         command = ["gunicorn", "-k", "portal.web_worker.BoundedWorker", "-w", "1"]
-        command += ["-b", f"127.0.0.1:{self.port}", "--graceful-timeout", "3", "--no-control-socket"]
-        self.start("web", [sys.executable, "-m", *command, "portal.asgi:application"], self.environment())
+        command += [
+            "-b",
+            f"127.0.0.1:{self.port}",
+            "--graceful-timeout",
+            "3",
+            "--no-control-socket",
+        ]
+        self.start(
+            "web",
+            [sys.executable, "-m", *command, "portal.asgi:application"],
+            self.environment(),
+        )
 
     def start_worker(self, extra: Mapping[str, str] | None = None) -> None:
         """Start the worker with its clock; it listens some seconds later."""
-        quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat", "-l", "WARNING"]
+        quiet = [
+            "--without-mingle",
+            "--without-gossip",
+            "--without-heartbeat",
+            "-l",
+            "WARNING",
+        ]
         command = ["celery", "-A", "portal.celery", "worker", "-B", "-c", "2", *quiet]
-        self.start("worker", [sys.executable, "-m", *command], self.environment() | dict(extra or {}))
+        self.start(
+            "worker",
+            [sys.executable, "-m", *command],
+            self.environment() | dict(extra or {}),
+        )
 
     def start_watcher(self) -> None:
         """Start what copies the work on the clusters; a page says so until it has."""
-        self.start("watcher", [sys.executable, "manage.py", "watch_clusters"], self.environment())
+        self.start(
+            "watcher",
+            [sys.executable, "manage.py", "watch_clusters"],
+            self.environment(),
+        )
 
     def start_hub(self) -> None:
         """Start a real JupyterHub for the notebooks of one cluster; the first time it is installed, for minutes."""
         command = [sys.executable, "-m", "sandbox.jupyterhub", "--cluster", HUB_CLUSTER]
-        command += ["--sandbox", str(self.data / "sandbox"), "--data", str(self.hub), "--portal", self.url]
-        command += ["--port", str(self.hub_ports["api"]), "--port-browser", str(self.hub_ports["browser"])]
+        command += [
+            "--sandbox",
+            str(self.data / "sandbox"),
+            "--data",
+            str(self.hub),
+            "--portal",
+            self.url,
+        ]
+        command += [
+            "--port",
+            str(self.hub_ports["api"]),
+            "--port-browser",
+            str(self.hub_ports["browser"]),
+        ]
         self.start("hub", command, {})
 
     def wait_hub(self) -> None:
         """Wait until the hub answers."""
-        self.wait("hub", lambda: b"jupyterhub ready" in self.log("hub").read_bytes(), seconds=HUB_SECONDS)
+        self.wait(
+            "hub",
+            lambda: b"jupyterhub ready" in self.log("hub").read_bytes(),
+            seconds=HUB_SECONDS,
+        )
 
     def connect_hub(self) -> None:
         """Wait until the hub answers, and tell the portal and the hub of each other."""
         self.wait_hub()
         where = ["--address", self.hub_address, "--public-address", self.hub_opened_at]
-        self.manage("connect_demo_hub", HUB_CLUSTER, *where, "--key-file", str(self.hub / "key"))
+        self.manage(
+            "connect_demo_hub", HUB_CLUSTER, *where, "--key-file", str(self.hub / "key")
+        )
 
     def start_worker_and_web(self) -> None:
         """Start both side by side, and the watcher."""
@@ -160,7 +208,9 @@ class Demo:
     def wait_ready(self) -> None:
         """Wait until the web server answers and the worker listens, which start side by side."""
         self.wait("web", lambda: requests.get(f"{self.url}/readyz", timeout=2).ok)
-        self.wait("worker", lambda: b'"worker ready"' in self.log("worker").read_bytes())
+        self.wait(
+            "worker", lambda: b'"worker ready"' in self.log("worker").read_bytes()
+        )
 
     def manage(self, *command: str) -> None:
         """Run a management command to its end; raises DemoFailed with its last lines."""
@@ -173,11 +223,15 @@ class Demo:
             check=False,
         )
         if done.returncode:
-            raise DemoFailed(f"manage.py {' '.join(command)} failed:\n{done.stderr[-2000:]}")
+            raise DemoFailed(
+                f"manage.py {' '.join(command)} failed:\n{done.stderr[-2000:]}"
+            )
 
     def environment(self) -> dict[str, str]:
         """The portal's environment: its real connectors, pointed at the sandbox."""
-        entra, notices, azure = (self.sandbox[part] for part in ("entra", "notices", "azure"))
+        entra, notices, azure = (
+            self.sandbox[part] for part in ("entra", "notices", "azure")
+        )
         values = {
             "SECRET_KEY": self._secret_key(),
             "DEMO": "true",
@@ -185,7 +239,9 @@ class Demo:
             "DATA_DIR": str(self.data),
             "KUBECONFIG_DIR": str(self.data / "sandbox"),
             "HUB_CREDENTIALS_DIR": str(self.hub),
-            "HUB_HOSTS_ALLOWED": json.dumps([f"127.0.0.1:{port}" for port in self.hub_ports.values()]),
+            "HUB_HOSTS_ALLOWED": json.dumps(
+                [f"127.0.0.1:{port}" for port in self.hub_ports.values()]
+            ),
             "GIT_LOCAL_DIR": str(self.data / "git"),
             "GIT_AUTHOR": "Quartermaster <quartermaster@example.com>",
             "DATABASE_URL": f"sqlite://{self.data / 'portal.sqlite3'}",
@@ -260,11 +316,17 @@ class Demo:
     def tails(self) -> str:
         """The last lines of every log, for when something failed."""
         logs = sorted((self.data / "logs").glob("*.log"))
-        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
+        return "\n".join(
+            f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs
+        )
 
     def dead(self) -> str:
         """The name of a process that has ended by itself; empty while all run. A demo goes on without its hub."""
-        ended = (name for name, process in list(self.running.items()) if process.poll() is not None)
+        ended = (
+            name
+            for name, process in list(self.running.items())
+            if process.poll() is not None
+        )
         return next((name for name in ended if name != "hub"), "")
 
     def kill(self, name: str) -> None:

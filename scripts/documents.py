@@ -34,11 +34,20 @@ from scripts.packages import ROOT
 # The tutorial first: what a person holds already counts when they ask for more.
 DOCUMENTS = (ROOT / "docs" / "tutorial.md", ROOT / "README.md")
 # What an operator does. Whatever changes prices or the fleet comes last, and a hub after what it needs on its cluster.
-LAST = ("connect-a-hub.md", "add-a-cluster.md", "add-a-flavor.md", "prices.md", "unreachable-cluster.md")
+LAST = (
+    "connect-a-hub.md",
+    "add-a-cluster.md",
+    "add-a-flavor.md",
+    "prices.md",
+    "unreachable-cluster.md",
+)
 HOW_TOS = tuple(
     sorted(
         (ROOT / "docs" / "how-to").glob("*.md"),
-        key=lambda path: (LAST.index(path.name) if path.name in LAST else -1, path.name),
+        key=lambda path: (
+            LAST.index(path.name) if path.name in LAST else -1,
+            path.name,
+        ),
     )
 )
 BLOCK = re.compile(
@@ -53,7 +62,9 @@ EXPECTED = re.compile(r"<!-- (prints|refused)(?: within (\d+) s)?: (.+?) -->")
 END = "\x1e"
 DEADLINE_SECONDS = 180
 OLDEST_KUBECTL = (1, 24)
-FIRST = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\''
+FIRST = (
+    'python3 -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\''
+)
 SHOW_KEY = "docker compose exec web python manage.py verify_audit_log --show-key"
 # A call that is refused ends the shell: no document shows one. The last answer is kept for what a reader copies of it.
 BEGIN = """set -euo pipefail
@@ -82,7 +93,10 @@ class Block:
             # What fails in the middle is an answer, such as a "no"; the end must be one.
             body = f"set +e\n{body}\nrefused=$?\nset -e\n[ $refused -ne 0 ]\n"
         if self.within:
-            wanted = " ".join(f'&& [[ "$(squeezed)" == *{shlex.quote(text)}* ]]' for text in self.prints)
+            wanted = " ".join(
+                f'&& [[ "$(squeezed)" == *{shlex.quote(text)}* ]]'
+                for text in self.prints
+            )
             body = (
                 f"look() {{\n{body}\n}}\nsqueezed() {{ tr -s '[:space:]' ' ' <<<\"$seen\"; }}\n"
                 f"until=$((SECONDS + {self.within}))\n"
@@ -142,7 +156,11 @@ def kubectl() -> str:
 @cache
 def pipx() -> str:
     """Why nothing can be built and installed without an index; empty when it can."""
-    return "" if find_spec("setuptools") else "there is no setuptools here to build the client with"
+    return (
+        ""
+        if find_spec("setuptools")
+        else "there is no setuptools here to build the client with"
+    )
 
 
 # What a machine need not have, and where it is there is used: named at the start of a command.
@@ -151,12 +169,20 @@ TOOLS: Mapping[str, Callable[[], str]] = {"kubectl": kubectl, "pipx": pipx}
 
 def missing(block: Block, tools: Mapping[str, Callable[[], str]]) -> str:
     """Why this machine cannot run a block; empty when it can."""
-    used = (name for name in tools if re.search(rf"(?:^|\(|\| ?) *{name} ", block.body, re.MULTILINE))
+    used = (
+        name
+        for name in tools
+        if re.search(rf"(?:^|\(|\| ?) *{name} ", block.body, re.MULTILINE)
+    )
     return next((why for name in used if (why := tools[name]())), "")
 
 
 def filled_in(
-    body: str, *, url: str, tokens: Mapping[str, str], examples: Mapping[str, str] | None = None
+    body: str,
+    *,
+    url: str,
+    tokens: Mapping[str, str],
+    examples: Mapping[str, str] | None = None,
 ) -> str:
     """The commands with what a reader fills in: the address, tokens, and numbers that an answer before gave."""
     for example, own in (examples or {}).items():
@@ -168,7 +194,9 @@ def filled_in(
     }
     body = body.replace("http://127.0.0.1:8000", url)
     # What an auditor has of their own: the folder of anchors, and the key that was noted once.
-    body = body.replace(" /anchors", ' "$QM_ANCHOR_DIR"').replace("PUBLIC-KEY", f'"$({SHOW_KEY})"')
+    body = body.replace(" /anchors", ' "$QM_ANCHOR_DIR"').replace(
+        "PUBLIC-KEY", f'"$({SHOW_KEY})"'
+    )
     for name, person in (("TOKEN", "Ada"), ("PRIYA", "Priya"), ("OTHER", "Elena")):
         body = body.replace(f"{name}=qm_…", f"{name}={tokens.get(person, '')}")
     for name, address in listed.items():
@@ -196,13 +224,18 @@ def run(
     found = [block for block in blocks(path) if not block.not_run]
     here = [block for block in found if not missing(block, tools)]
     parts = [
-        block.script(filled_in(block.body, url=url, tokens=tokens, examples=given.examples)) for block in here
+        block.script(
+            filled_in(block.body, url=url, tokens=tokens, examples=given.examples)
+        )
+        for block in here
     ]
     status, said = _shell(BEGIN + given.before + "".join(parts), given)
     printed = said.split(END)
     if status:
         failed = here[min(len(printed), len(here)) - 1]
-        raise StepFailed(f"{path.name}: this failed:\n{failed.body}\nIt printed:\n{printed[-1]}")
+        raise StepFailed(
+            f"{path.name}: this failed:\n{failed.body}\nIt printed:\n{printed[-1]}"
+        )
     for block, text in zip(here, printed, strict=False):
         _compare(path, block, text)
     return _told(path, here, [why for block in found if (why := missing(block, tools))])
@@ -234,10 +267,14 @@ def _compare(path: Path, block: Block, text: str) -> None:
     """Raises StepFailed when what a block must print is not there; how it is broken into lines does not matter."""
     for expected in block.prints:
         if " ".join(expected.split()) not in " ".join(text.split()):
-            raise StepFailed(f"{path.name}: {expected!r} is not in what this printed:\n{block.body}\n{text}")
+            raise StepFailed(
+                f"{path.name}: {expected!r} is not in what this printed:\n{block.body}\n{text}"
+            )
 
 
 def _told(path: Path, here: Sequence[Block], missed: Sequence[str]) -> str:
     left_out = len(blocks(path)) - len(here) - len(missed)
     told = f"{len(here)} blocks, {left_out} left out"
-    return told + "".join(f"; {missed.count(why)} not run, because {why}" for why in dict.fromkeys(missed))
+    return told + "".join(
+        f"; {missed.count(why)} not run, because {why}" for why in dict.fromkeys(missed)
+    )

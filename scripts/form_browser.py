@@ -39,7 +39,10 @@ class _Forms(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.open = self._named(given["id"]) if given.get("id") else Form()
-            self.open.action, self.open.method = given.get("action", ""), given.get("method", "get").lower()
+            self.open.action, self.open.method = (
+                given.get("action", ""),
+                given.get("method", "get").lower(),
+            )
             self.forms.append(self.open)
             return
         form = self._form_of(given)
@@ -57,7 +60,13 @@ class _Forms(HTMLParser):
             form.values[self.area] = ""
         elif tag == "button" and given.get("type", "submit") == "submit":
             self.pressed = form
-            form.buttons.append((given.get("name", ""), given.get("value", ""), given.get("aria-label", "")))
+            form.buttons.append(
+                (
+                    given.get("name", ""),
+                    given.get("value", ""),
+                    given.get("aria-label", ""),
+                )
+            )
 
     def _form_of(self, given: dict[str, str]) -> Form | None:
         """The form that a control belongs to: the one it names, else the one it stands in."""
@@ -125,7 +134,9 @@ class FormBrowser:
 
     def lose_session(self) -> None:
         """Forget the session, as a browser does whose session has ended."""
-        for cookie in [each for each in self.session.cookies if each.name == "qm_session"]:
+        for cookie in [
+            each for each in self.session.cookies if each.name == "qm_session"
+        ]:
             self.session.cookies.clear(cookie.domain, cookie.path, cookie.name)
 
     def press(self, words: str, **values: str) -> Page:
@@ -134,18 +145,28 @@ class FormBrowser:
             button = form.button(words)
             if button is not None:
                 return self._send(form, dict([button]) if button[0] else {}, values)
-        shown = " | ".join(text for form in self.page.forms() for _, _, text in form.buttons)
-        raise LookupError(f"No button “{words}” on {self.page.url} ({self.page.status}); there are: {shown}")
+        shown = " | ".join(
+            text for form in self.page.forms() for _, _, text in form.buttons
+        )
+        raise LookupError(
+            f"No button “{words}” on {self.page.url} ({self.page.status}); there are: {shown}"
+        )
 
-    def _send(self, form: Form, pressed: dict[str, str], values: dict[str, str]) -> Page:
+    def _send(
+        self, form: Form, pressed: dict[str, str], values: dict[str, str]
+    ) -> Page:
         target = urljoin(self.page.url, form.action or self.page.url)
         # urllib3 adds no Referer; browsers do, and Django's CSRF check wants it over TLS.
         here = urlsplit(self.page.url)
         headers = {"Referer": self.page.url, "Origin": f"{here.scheme}://{here.netloc}"}
         body = {**form.values, **values, **pressed}
         if form.method == "get":
-            return self._show(self.session.get(target, params=body, headers=headers, timeout=15))
-        return self._show(self.session.post(target, data=body, headers=headers, timeout=15))
+            return self._show(
+                self.session.get(target, params=body, headers=headers, timeout=15)
+            )
+        return self._show(
+            self.session.post(target, data=body, headers=headers, timeout=15)
+        )
 
     def _show(self, response: requests.Response) -> Page:
         self.page = Page(response.status_code, response.url, response.text)

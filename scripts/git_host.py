@@ -39,7 +39,11 @@ class GitHost:
 @contextmanager
 def git_host(data: Path) -> Iterator[GitHost]:
     """Served while the block lasts, by the certificate of the demo whose data this is."""
-    folder, credentials, token = data / "git-host", data / "git-credentials", secrets.token_urlsafe(16)
+    folder, credentials, token = (
+        data / "git-host",
+        data / "git-credentials",
+        secrets.token_urlsafe(16),
+    )
     theirs = bare(folder, "platform/fleet.git")
     theirs.push({"README.md": b"The fleet.\n"})
     credentials.mkdir(mode=0o700)

@@ -87,12 +87,20 @@ class HowTos:
     """The how-tos on a demo where a reader, its people signed in, has their tokens; `folder` is for their files."""
 
     def __init__(self, reader: MainJob, host: GitHost, folder: Path) -> None:
-        self.reader, self.demo, self.host, self.folder = reader, reader.demo, host, folder
+        self.reader, self.demo, self.host, self.folder = (
+            reader,
+            reader.demo,
+            host,
+            folder,
+        )
         self.anchors, self.elsewhere = folder / "anchors", folder / "elsewhere"
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
-        yield "two API servers more, which the portal does not know", self.start_elsewhere
+        yield (
+            "two API servers more, which the portal does not know",
+            self.start_elsewhere,
+        )
         yield "an anchor of the audit log is written", self.leave_an_anchor
         for path in HOW_TOS:
             yield from self.before(path.stem)
@@ -106,7 +114,10 @@ class HowTos:
     def before(self, name: str) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """What others have done before somebody follows a how-to."""
         if name == "reserve-capacity":
-            yield "three machines are asked for, approved and reserved", Reserving(self.reader).reserve
+            yield (
+                "three machines are asked for, approved and reserved",
+                Reserving(self.reader).reserve,
+            )
         if name == "train-from-the-command-line":
             yield "Vision, which has A100, is granted an H100", self.hold_one_more
         if name == "connect-a-hub":
@@ -124,24 +135,40 @@ class HowTos:
 
     def add_followed(self) -> None:
         """Pushed to, at first, where nobody has to merge."""
-        added = {"name": "inference-westus", "title": "Inference, West US", "region": "westus"}
-        added |= {"purpose": "inference", "delivery": "git", "git_url": str(self.demo.repository())}
-        answer = self.reader.call("Priya", "POST", "/clusters/", added, key="followed-1")
+        added = {
+            "name": "inference-westus",
+            "title": "Inference, West US",
+            "region": "westus",
+        }
+        added |= {
+            "purpose": "inference",
+            "delivery": "git",
+            "git_url": str(self.demo.repository()),
+        }
+        answer = self.reader.call(
+            "Priya", "POST", "/clusters/", added, key="followed-1"
+        )
         expect(answer.status_code == 201, answer.text)
 
     def pulled(self) -> str:
         """On the host that the how-to names."""
-        self.reader.until("a pull request is open", lambda: self.host.hub.pulls, seconds=60)
+        self.reader.until(
+            "a pull request is open", lambda: self.host.hub.pulls, seconds=60
+        )
         return str(self.host.hub.pulls[0]["title"])
 
     def reached(self) -> str:
         """At the address and by the token that the how-to names."""
-        self.reader.until("the hub has told its version", lambda: self.hub()["version"], seconds=60)
+        self.reader.until(
+            "the hub has told its version", lambda: self.hub()["version"], seconds=60
+        )
         return f"JupyterHub {self.hub()['version']}"
 
     def hub(self) -> dict[str, Any]:
         """The hub as platform leads see it."""
-        found: dict[str, Any] = self.reader.call("Priya", "GET", f"/hubs/{CLUSTER}/").json()
+        found: dict[str, Any] = self.reader.call(
+            "Priya", "GET", f"/hubs/{CLUSTER}/"
+        ).json()
         return found
 
     def start_elsewhere(self) -> None:
@@ -149,11 +176,16 @@ class HowTos:
         self.elsewhere.mkdir(parents=True)
         world = self.elsewhere / "world.json"
         world.write_text(json.dumps(WORLD))
-        self.demo.start_sandbox_at(self.elsewhere, "--world", str(world), name="elsewhere")
+        self.demo.start_sandbox_at(
+            self.elsewhere, "--world", str(world), name="elsewhere"
+        )
         prepare_cluster(self.kubeconfig(CLUSTER, "-admin"))
         if kubectl():
             prepare_cluster(self.kubeconfig(ELSEWHERE, "-admin"))
-            shutil.copy(self.kubeconfig(ELSEWHERE), self.demo.data / "sandbox" / f"{ELSEWHERE}.yaml")
+            shutil.copy(
+                self.kubeconfig(ELSEWHERE),
+                self.demo.data / "sandbox" / f"{ELSEWHERE}.yaml",
+            )
 
     def leave_an_anchor(self) -> None:
         """What the worker does once a day: the signed head of the audit log, in a folder."""
@@ -161,7 +193,10 @@ class HowTos:
         anchor = "from portal.tasks import anchor_audit_log; anchor_audit_log()"
         env = self.demo.environment() | {"QM_ANCHOR_DIR": str(self.anchors)}
         subprocess.run(
-            [sys.executable, "manage.py", "shell", "-v", "0", "-c", anchor], cwd=ROOT, env=env, check=True
+            [sys.executable, "manage.py", "shell", "-v", "0", "-c", anchor],
+            cwd=ROOT,
+            env=env,
+            check=True,
         )
 
     def follow(self, path: Path) -> str:
@@ -175,7 +210,12 @@ class HowTos:
         }
         folder, url, tokens = self.folder / path.stem, self.demo.url, self.reader.tokens
         given = at_hand(folder, url=url, tokens=tokens, env=env)
-        return run(path, url=url, tokens=tokens, given=replace(given, examples=self.examples(folder)))
+        return run(
+            path,
+            url=url,
+            tokens=tokens,
+            given=replace(given, examples=self.examples(folder)),
+        )
 
     def administrator(self, name: str) -> str:
         """The kubeconfig of who prepares the cluster of a how-to."""
@@ -204,14 +244,18 @@ class HowTos:
         }
 
 
-def at_hand(folder: Path, *, url: str, tokens: Mapping[str, str], env: Mapping[str, str]) -> Given:
+def at_hand(
+    folder: Path, *, url: str, tokens: Mapping[str, str], env: Mapping[str, str]
+) -> Given:
     """What a platform lead has in a folder of their own: a clone, the portal's environment, tokens and the client."""
     clone(folder)
     given = {"URL": f"{url}/api/v1", "TOKEN": tokens["Priya"], "MEMBER": tokens["Ada"]}
     given |= {"ROOT": str(ROOT), "PYTHON": sys.executable, "HOME": str(folder)}
     # The client is a team's own, and its person has signed in with a token.
     given |= {"QM_URL": url, "QM_TOKEN": tokens["Ada"], "XDG_CONFIG_HOME": str(folder)}
-    return Given(folder, {**env, **given}, CONTAINER + HELPERS, typed=f"{tokens['Ada']}\n")
+    return Given(
+        folder, {**env, **given}, CONTAINER + HELPERS, typed=f"{tokens['Ada']}\n"
+    )
 
 
 def clone(folder: Path) -> None:
@@ -219,7 +263,9 @@ def clone(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / ".env.example", folder)
     for name in CLONE:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     own = ("user.name=Ada", "user.email=ada@example.com", "commit.gpgsign=false")
     git = ["git", "-C", str(folder), *(part for one in own for part in ("-c", one))]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "A clone"]):

@@ -36,7 +36,11 @@ class Left:
 
 
 def clean(
-    cluster: Cluster, prefix: str, *, also: Sequence[tuple[str, str]] = (), seconds: float = SECONDS
+    cluster: Cluster,
+    prefix: str,
+    *,
+    also: Sequence[tuple[str, str]] = (),
+    seconds: float = SECONDS,
 ) -> Left:
     """Delete everything of the cluster whose name begins with the prefix, and `also` (kind, name); wait until gone."""
     left, seen = Left(seconds=seconds), set[tuple[str, str]]()
@@ -53,7 +57,9 @@ def clean(
         time.sleep(0.5)
 
 
-def _there(cluster: Cluster, prefix: str, also: Sequence[tuple[str, str]]) -> list[tuple[Ref, str]]:
+def _there(
+    cluster: Cluster, prefix: str, also: Sequence[tuple[str, str]]
+) -> list[tuple[Ref, str]]:
     """What is to go; a kind that cannot be listed, because the cluster does not know it, has none of it."""
     found = []
     for ref in KINDS:
@@ -61,7 +67,11 @@ def _there(cluster: Cluster, prefix: str, also: Sequence[tuple[str, str]]) -> li
             names = [live["metadata"]["name"] for live in cluster.list(ref)]
         except ConnectorError:
             continue
-        found += [(ref, name) for name in names if name.startswith(f"{prefix}-") or (ref[1], name) in also]
+        found += [
+            (ref, name)
+            for name in names
+            if name.startswith(f"{prefix}-") or (ref[1], name) in also
+        ]
     return found
 
 

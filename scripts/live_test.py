@@ -25,19 +25,34 @@ from scripts.live_cleaning import Left, clean
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when nothing failed and nothing was left behind, 1 otherwise, 2 for a cluster that cannot be tested."""
-    asked = argparse.ArgumentParser(prog="python -m scripts.live_test", description=__doc__)
-    asked.add_argument(
-        "--kubeconfig", default="", help="an administrator's kubeconfig; the sandbox when empty"
+    asked = argparse.ArgumentParser(
+        prog="python -m scripts.live_test", description=__doc__
     )
-    asked.add_argument("--context", default="", help="the context to use instead of the file's current one")
-    asked.add_argument("--only", default="", help="run only tests whose name matches, as pytest's -k")
+    asked.add_argument(
+        "--kubeconfig",
+        default="",
+        help="an administrator's kubeconfig; the sandbox when empty",
+    )
+    asked.add_argument(
+        "--context",
+        default="",
+        help="the context to use instead of the file's current one",
+    )
+    asked.add_argument(
+        "--only", default="", help="run only tests whose name matches, as pytest's -k"
+    )
     options = asked.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="quartermaster-live-") as folder:
         if not options.kubeconfig:
-            print("live test: no KUBECONFIG is given, so the sandbox is tested", flush=True)
+            print(
+                "live test: no KUBECONFIG is given, so the sandbox is tested",
+                flush=True,
+            )
             return run({}, options.only)
         try:
-            config = narrowed(Path(options.kubeconfig).expanduser(), options.context, Path(folder))
+            config = narrowed(
+                Path(options.kubeconfig).expanduser(), options.context, Path(folder)
+            )
             cluster = Cluster.from_kubeconfig(config)
             print(f"live test: {cluster.server}, {described(cluster)}", flush=True)
         except (ConnectorError, OSError, ValueError) as error:
@@ -53,14 +68,23 @@ def on_cluster(cluster: Cluster, config: Path, folder: Path, only: str) -> int:
     # Whoever ends us otherwise means it no less, and somebody's cluster is cleaned up all the same.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = run(
-        {"QM_LIVE_KUBECONFIG": str(config), "QM_LIVE_PREFIX": prefix, "QM_LIVE_MADE": str(made)}, only
+        {
+            "QM_LIVE_KUBECONFIG": str(config),
+            "QM_LIVE_PREFIX": prefix,
+            "QM_LIVE_MADE": str(made),
+        },
+        only,
     )
     # From here on a second Ctrl-C would leave things behind on somebody's cluster.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     names = made.read_text().splitlines() if made.exists() else []
     left = clean(
-        cluster, prefix, also=[(kind, name) for kind, _, name in (line.partition(" ") for line in names)]
+        cluster,
+        prefix,
+        also=[
+            (kind, name) for kind, _, name in (line.partition(" ") for line in names)
+        ],
     )
     print(told(left), flush=True)
     return 1 if failed or left.stuck else 0
@@ -80,14 +104,21 @@ def run(extra: Mapping[str, str], only: str) -> int:
         "tests/contract",
         *(["-k", only] if only else []),
     ]
-    environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "KUBECONFIG"
+    }
     # In a session of its own, so that a terminal's Ctrl-C reaches it once, from here.
-    process = subprocess.Popen(command, cwd=ROOT, env={**environment, **extra}, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**environment, **extra}, start_new_session=True
+    )
     for number in (signal.SIGINT, signal.SIGKILL):
         try:
             return process.wait()
         except KeyboardInterrupt:
-            print("\nlive test: ending and cleaning up; once more to end at once", flush=True)
+            print(
+                "\nlive test: ending and cleaning up; once more to end at once",
+                flush=True,
+            )
             process.send_signal(number)
     return process.wait()
 
@@ -102,7 +133,9 @@ def narrowed(given: Path, context: str, folder: Path) -> Path:
         raise ValueError(f"{given} is no kubeconfig.")  # noqa: TRY004
     names = [each["name"] for each in config.get("contexts") or []]
     if context and context not in names:
-        raise ValueError(f"there is no context {context} in {given}; there are {', '.join(names) or 'none'}.")
+        raise ValueError(
+            f"there is no context {context} in {given}; there are {', '.join(names) or 'none'}."
+        )
     if context:
         config["current-context"] = context
     _make_absolute(config, given.parent.resolve())
@@ -116,7 +149,12 @@ def _make_absolute(config: dict[str, object], beside: Path) -> None:
     """Files that a kubeconfig names are looked for beside it."""
     for group, inner in (("clusters", "cluster"), ("users", "user")):
         for each in config.get(group) or []:  # type: ignore[attr-defined]
-            for field in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
+            for field in (
+                "certificate-authority",
+                "client-certificate",
+                "client-key",
+                "tokenFile",
+            ):
                 if field in (each.get(inner) or {}):
                     each[inner][field] = str(beside / each[inner][field])
 
@@ -132,7 +170,9 @@ def told(left: Left) -> str:
     """What cleaning up came to."""
     if left.stuck:
         return f"live test: still there after {left.seconds:.0f} s, please look: {', '.join(left.stuck)}"
-    return f"live test: nothing is left; {left.removed} objects were taken away at the end"
+    return (
+        f"live test: nothing is left; {left.removed} objects were taken away at the end"
+    )
 
 
 if __name__ == "__main__":

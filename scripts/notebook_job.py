@@ -47,17 +47,30 @@ class Launching:
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "JupyterHub answers, and is connected to the cluster", self.connect
-        yield "a notebook is launched from its profile's card while the queue is full: it waits", self.launch
+        yield (
+            "a notebook is launched from its profile's card while the queue is full: it waits",
+            self.launch,
+        )
         yield "the queue has room: it starts by itself, as its profile says", self.start
         yield "its address opens the notebook, after signing in at the hub", self.open
         yield "nobody uses it: Ada is warned with what it cost, and keeps it", self.keep
-        yield "nobody uses it for longer: it is stopped, and its GPU is free", self.reclaim
-        yield "a notebook with GPUs of its own: launched by a worker, stopped with its end", self.own_gpus
+        yield (
+            "nobody uses it for longer: it is stopped, and its GPU is free",
+            self.reclaim,
+        )
+        yield (
+            "a notebook with GPUs of its own: launched by a worker, stopped with its end",
+            self.own_gpus,
+        )
 
     def connect(self) -> str:
         """As a platform lead does it once; its page says the version."""
         self.job.demo.connect_hub()
-        self.job.until("the hub is observed", lambda: self.hub()["reachable"] is not None, seconds=60)
+        self.job.until(
+            "the hub is observed",
+            lambda: self.hub()["reachable"] is not None,
+            seconds=60,
+        )
         hub = self.hub()
         expect(hub["reachable"], f"The portal cannot work with it: {hub['message']}")
         return f"JupyterHub {hub['version']}"
@@ -68,10 +81,15 @@ class Launching:
         self.work(self.job.nominal())
         ada = self.job.people["Ada"]
         page = ada.get(f"/teams/{TEAM}/notebooks")
-        card = next((form for form in page.forms() if form.values.get("profile") == PROFILE), None)
+        card = next(
+            (form for form in page.forms() if form.values.get("profile") == PROFILE),
+            None,
+        )
         if card is None:
             said = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
-            raise StepFailed(f"No card launches {PROFILE}: {said[said.find('Launch a notebook') :]}")
+            raise StepFailed(
+                f"No card launches {PROFILE}: {said[said.find('Launch a notebook') :]}"
+            )
         values = {
             "profile": PROFILE,
             "token": card.values["token"],
@@ -82,8 +100,12 @@ class Launching:
         self.number = int(page.url.rstrip("/").rpartition("/")[2])
         ada.get(f"/teams/{TEAM}/notebooks")
         again = ada.press("Launch", **values)
-        expect(again.url == page.url, f"Sent twice it led to {page.url} and {again.url}.")
-        self.job.until("its pod waits in the line, as API and page say", self.is_in_line)
+        expect(
+            again.url == page.url, f"Sent twice it led to {page.url} and {again.url}."
+        )
+        self.job.until(
+            "its pod waits in the line, as API and page say", self.is_in_line
+        )
         return str((self.seen()["why"] or {}).get("what"))
 
     def is_in_line(self) -> bool:
@@ -92,7 +114,9 @@ class Launching:
         is_first = (why.get("outlook"), why.get("position")) == ("wait", 0)
         page = self.job.people["Ada"].get(f"/notebooks/{self.number}")
         return (
-            is_first and "number 1 of 1 in the line" in why["line"] and html.escape(why["what"]) in page.text
+            is_first
+            and "number 1 of 1 in the line" in why["line"]
+            and html.escape(why["what"]) in page.text
         )
 
     def start(self) -> str:
@@ -105,13 +129,21 @@ class Launching:
         container, labels = pod["spec"]["containers"][0], pod["metadata"]["labels"]
         resources = container["resources"]
         expect(
-            container["image"] == "registry.example.com/notebook/jax:0.9", f"It runs {container['image']}."
+            container["image"] == "registry.example.com/notebook/jax:0.9",
+            f"It runs {container['image']}.",
         )
         expect(resources["limits"] == resources["requests"], f"It has {resources}.")
         expect(resources["limits"][GPU] == "1", f"It has {resources}.")
-        expect((labels[QUEUE], labels["team"]) == ("default", TEAM), f"It has {labels}.")
-        expect(pod["spec"]["nodeSelector"]["accelerator"] == "nvidia-a100", f"It has {pod['spec']}.")
-        return f"ready {seconds:.1f} s after there was room, on {pod['spec']['nodeName']}"
+        expect(
+            (labels[QUEUE], labels["team"]) == ("default", TEAM), f"It has {labels}."
+        )
+        expect(
+            pod["spec"]["nodeSelector"]["accelerator"] == "nvidia-a100",
+            f"It has {pod['spec']}.",
+        )
+        return (
+            f"ready {seconds:.1f} s after there was room, on {pod['spec']['nodeName']}"
+        )
 
     def open(self) -> str:
         """At the hub's own address, where Entra ID says who one is."""
@@ -121,7 +153,10 @@ class Launching:
         browser.get("/hub/oauth_login")
         browser.press("Ada")
         page = browser.get(address)
-        expect(page.status == 200 and page.url == address, f"It ended at {page.url} ({page.status}).")
+        expect(
+            page.status == 200 and page.url == address,
+            f"It ended at {page.url} ({page.status}).",
+        )
         [pod] = self.pods()
         expect(pod["metadata"]["name"] in page.text, f"It shows {page.text[:300]}.")
         return address
@@ -131,12 +166,19 @@ class Launching:
         ada = self.job.people["Ada"]
         self.pass_time(IDLE)
         self.job.until(
-            "Ada is mailed", lambda: self.job.mailed("ada@example.com", f"/notebooks/{self.number}")
+            "Ada is mailed",
+            lambda: self.job.mailed("ada@example.com", f"/notebooks/{self.number}"),
         )
         page = ada.get(f"/notebooks/{self.number}")
-        expect("Ready, idle" in page.text and "unless you use it or keep it" in page.text, page.text[-3000:])
+        expect(
+            "Ready, idle" in page.text and "unless you use it or keep it" in page.text,
+            page.text[-3000:],
+        )
         page = ada.press("Keep for 2 hours")
-        expect("Kept until" in page.text and "Ready, idle" not in page.text, page.text[-3000:])
+        expect(
+            "Kept until" in page.text and "Ready, idle" not in page.text,
+            page.text[-3000:],
+        )
         self.pass_time(IDLE + timedelta(minutes=30))
         expect(self.seen()["state"] == "ready", "It was stopped although it is kept.")
         return "warned by mail and page, kept for two hours"
@@ -147,9 +189,14 @@ class Launching:
             self.pass_time(passed)
         self.until_state("stopped")
         found = self.seen()
-        expect(found["stop_reason"] == "idle", f"It was stopped because of {found['stop_reason']}.")
+        expect(
+            found["stop_reason"] == "idle",
+            f"It was stopped because of {found['stop_reason']}.",
+        )
         self.job.until("its pod is gone", lambda: not self.pods())
-        self.job.until("no GPU is held", lambda: self.call("GET", f"/work/{TEAM}/")["held"] == 0)
+        self.job.until(
+            "no GPU is held", lambda: self.call("GET", f"/work/{TEAM}/")["held"] == 0
+        )
         return str(found["sentence"])
 
     def own_gpus(self) -> str:
@@ -157,19 +204,34 @@ class Launching:
         started, before = time.monotonic(), self.job.quota()
         until = datetime.now(UTC) + timedelta(seconds=OWN_GPUS_SECONDS)
         spec = {"flavor": "training-eastus/a100-80gb", "gpus": 1, "profile": PROFILE}
-        body = {"team": TEAM, "offering": "notebook", "spec": spec, "until": until.isoformat()}
+        body = {
+            "team": TEAM,
+            "offering": "notebook",
+            "spec": spec,
+            "until": until.isoformat(),
+        }
         body["reason"] = "A first look at the new images, for an afternoon."
         made = self.call("POST", "/requests/", body, key="notebook-own")
         if made["state"] == "waiting":
             path = f"/requests/{made['id']}/"
             etag = self.job.call("Priya", "GET", path).headers["ETag"]
-            voted = self.job.call("Priya", "POST", f"{path}approve/", {}, etag=etag, key="notebook-own-yes")
+            voted = self.job.call(
+                "Priya",
+                "POST",
+                f"{path}approve/",
+                {},
+                etag=etag,
+                key="notebook-own-yes",
+            )
             expect(voted.status_code == 200, voted.text)
         self.job.until("it is launched", lambda: self.newest() != self.number)
         self.number = self.newest()
         self.until_state("ready")
         seconds = time.monotonic() - started
-        expect(self.job.quota() == before + 1, f"The quota is {self.job.quota()}, {before} before.")
+        expect(
+            self.job.quota() == before + 1,
+            f"The quota is {self.job.quota()}, {before} before.",
+        )
         self.until_state("stopped", seconds=OWN_GPUS_SECONDS + 30)
         self.job.until("its pod is gone", lambda: not self.pods())
         self.job.until("the quota is as before", lambda: self.job.quota() == before)
@@ -190,27 +252,45 @@ class Launching:
 
     def pods(self) -> list[dict[str, Any]]:
         """The pods of notebooks in the namespace, asked of the cluster."""
-        rows = self.job.cluster.list(POD, self.job.namespace, label_selector="component=singleuser-server")
+        rows = self.job.cluster.list(
+            POD, self.job.namespace, label_selector="component=singleuser-server"
+        )
         return list(rows)
 
     def until_state(self, state: str, *, seconds: float = 40) -> None:
         """Wait until the API tells this state of the notebook."""
         self.job.until(
-            f"the notebook is {state}", lambda: self.seen()["state"] in (state, "failed"), seconds=seconds
+            f"the notebook is {state}",
+            lambda: self.seen()["state"] in (state, "failed"),
+            seconds=seconds,
         )
         expect(self.seen()["state"] == state, self.seen()["sentence"])
 
     def pass_time(self, passed: timedelta) -> None:
         """Have idle notebooks seen to as of a moment ahead; the demo's own clock goes on as it does."""
         at = (datetime.now(UTC) + passed).isoformat()
-        command = [sys.executable, "manage.py", "shell", "-v", "0", "-c", RECLAIM.format(at)]
+        command = [
+            sys.executable,
+            "manage.py",
+            "shell",
+            "-v",
+            "0",
+            "-c",
+            RECLAIM.format(at),
+        ]
         subprocess.run(command, cwd=ROOT, env=self.job.demo.environment(), check=True)
 
     def lend(self, percent: int) -> None:
         """Say how much of what others leave free a queue may borrow."""
-        answer = self.job.call("Priya", "PATCH", "/clusters/training-eastus/", {"borrow_percent": percent})
+        answer = self.job.call(
+            "Priya", "PATCH", "/clusters/training-eastus/", {"borrow_percent": percent}
+        )
         expect(answer.status_code == 200, answer.text)
-        self.job.until("the queue says so", lambda: self.job.queued("borrowingLimit") == 0, seconds=60)
+        self.job.until(
+            "the queue says so",
+            lambda: self.job.queued("borrowingLimit") == 0,
+            seconds=60,
+        )
 
     def work(self, gpus: int) -> None:
         """Have the sandbox run something that takes so many GPUs; 0 ends it."""
@@ -219,7 +299,13 @@ class Launching:
         self.job.cluster._json("POST", "/sandbox/workloads", body=said)
 
     def call(
-        self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str = "", who: str = "Ada"
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        key: str = "",
+        who: str = "Ada",
     ) -> dict[str, Any]:
         """A call that works, with somebody's token."""
         answer = self.job.call(who, method, path, body, key=key)

@@ -22,7 +22,9 @@ class Growing:
 
     def __init__(self, job: "MainJob") -> None:
         self.job = job
-        self.cluster = Cluster.from_kubeconfig(job.demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"])
+        self.cluster = Cluster.from_kubeconfig(
+            job.demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"]
+        )
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
@@ -31,7 +33,10 @@ class Growing:
     def grow(self) -> str:
         """Automatic though nothing is ready; the pool grows for the job, which runs, and the page says so."""
         before = self.flavor()
-        expect((before["ready"], before["can_grow_to"], before["free"]) == (0, 4, 4), f"It has {before}.")
+        expect(
+            (before["ready"], before["can_grow_to"], before["free"]) == (0, 4, 4),
+            f"It has {before}.",
+        )
         self.ask()
         started = time.monotonic()
         manifest = self.first_job()
@@ -40,12 +45,13 @@ class Growing:
         seconds = time.monotonic() - started
         self.job.until("one is ready", lambda: self.flavor()["ready"] == 1, seconds=60)
         after = self.flavor()
-        expect((after["gpus_total"], after["allocated"], after["free"]) == (4, 1, 3), f"It has {after}.")
+        expect(
+            (after["gpus_total"], after["allocated"], after["free"]) == (4, 1, 3),
+            f"It has {after}.",
+        )
         page = self.job.people["Mallory"].get(f"/clusters/{CLUSTER}/").text
         expect("1 ready now, grows to 4" in page, "The cluster's page does not say it.")
-        return (
-            f"granted with 0 of 4 ready, the job has run {seconds:.1f} s after it was handed in, 1 is ready"
-        )
+        return f"granted with 0 of 4 ready, the job has run {seconds:.1f} s after it was handed in, 1 is ready"
 
     def ask(self) -> None:
         """One for an hour: told before sending that the pool grows, and granted at once."""
@@ -57,7 +63,9 @@ class Growing:
             "until": until,
             "purpose": "training",
         }
-        said = self.job.call("Mallory", "POST", "/requests/preview/", body).json()["answer"]
+        said = self.job.call("Mallory", "POST", "/requests/preview/", body).json()[
+            "answer"
+        ]
         expect(said["outcome"] == "automatic", f"It says {said}.")
         grows = "0 ready now: the pool grows to 4, usually within 1 minute."
         expect(said["sentence"].endswith(grows), said["sentence"])
@@ -76,15 +84,23 @@ class Growing:
         """The Job of “Use it”, on the nodes of this kind."""
         [place] = [
             row
-            for row in self.job.call("Mallory", "GET", f"/tenancies/?team={TEAM}").json()["results"]
+            for row in self.job.call(
+                "Mallory", "GET", f"/tenancies/?team={TEAM}"
+            ).json()["results"]
             if row["cluster"] == CLUSTER
         ]
         use = self.job.call("Mallory", "GET", f"/tenancies/{place['id']}/use/").json()
         [kind] = [row for row in use["held"] if row["flavor"] == FLAVOR]
         manifest: dict[str, Any] = yaml.safe_load(use["job"])
         pod = manifest["spec"]["template"]["spec"]
-        pod |= {"nodeSelector": kind["node_selector"], "tolerations": kind["tolerations"]}
-        expect("the pool grows to 4" in kind["growing"], f"“Use it” says {kind['growing']}.")
+        pod |= {
+            "nodeSelector": kind["node_selector"],
+            "tolerations": kind["tolerations"],
+        }
+        expect(
+            "the pool grows to 4" in kind["growing"],
+            f"“Use it” says {kind['growing']}.",
+        )
         return manifest
 
     def has_run(self, manifest: dict[str, Any]) -> bool:
@@ -95,6 +111,8 @@ class Growing:
 
     def flavor(self) -> dict[str, Any]:
         """What the API says of the pool."""
-        rows = self.job.call("Mallory", "GET", f"/flavors/?cluster={CLUSTER}").json()["results"]
+        rows = self.job.call("Mallory", "GET", f"/flavors/?cluster={CLUSTER}").json()[
+            "results"
+        ]
         found: dict[str, Any] = next(row for row in rows if row["name"] == FLAVOR)
         return found

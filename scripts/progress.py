@@ -26,7 +26,9 @@ def follow(steps: Sequence[Step], *, say: Say, quiet: float = QUIET_SECONDS) -> 
         place = f"{number} of {len(steps)}"
         _say_at(began, f"{place}  {words}", say)
         over = threading.Event()
-        watch = threading.Thread(target=_keep_saying, args=(over, began, place, say, quiet), daemon=True)
+        watch = threading.Thread(
+            target=_keep_saying, args=(over, began, place, say, quiet), daemon=True
+        )
         watch.start()
         try:
             step()
@@ -35,7 +37,9 @@ def follow(steps: Sequence[Step], *, say: Say, quiet: float = QUIET_SECONDS) -> 
             watch.join()
 
 
-def _keep_saying(over: threading.Event, began: float, place: str, say: Say, quiet: float) -> None:
+def _keep_saying(
+    over: threading.Event, began: float, place: str, say: Say, quiet: float
+) -> None:
     while not over.wait(quiet):
         _say_at(began, f"{place}  goes on", say)
 

@@ -28,14 +28,20 @@ from scripts import reference_words as words  # noqa: E402
 
 METHODS = ("get", "post", "put", "patch", "delete")
 FOLDER = ROOT / "docs" / "reference"
-WRITTEN = "<!-- Written by make reference. Change the code it comes from, not this file. -->"
+WRITTEN = (
+    "<!-- Written by make reference. Change the code it comes from, not this file. -->"
+)
 
 
 def settings() -> str:
     """Every variable of the environment, from portal/env.py."""
     rows = []
     for name, field in Environment.model_fields.items():
-        default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
+        default = (
+            "required"
+            if field.is_required()
+            else _value(field.get_default(call_default_factory=True))
+        )
         rows.append((f"`QM_{name.upper()}`", default, words.SETTINGS[name]))
     return _page(
         "Settings",
@@ -53,7 +59,12 @@ def roles() -> str:
         "Roles and permissions",
         words.ABOUT_ROLES,
         _table(
-            ("role", "app role in Entra ID", "value in `QM_ROLE_GROUPS`", "permissions"),
+            (
+                "role",
+                "app role in Entra ID",
+                "value in `QM_ROLE_GROUPS`",
+                "permissions",
+            ),
             [
                 (
                     r.words,
@@ -88,13 +99,20 @@ def policy() -> str:
     """The policy's rules and the thresholds of its first version, from policy/rules.py and document.py."""
     numbers = Thresholds()
     thresholds = [
-        (f"`{field.name}`", _value(getattr(numbers, field.name)), words.THRESHOLDS[field.name])
+        (
+            f"`{field.name}`",
+            _value(getattr(numbers, field.name)),
+            words.THRESHOLDS[field.name],
+        )
         for field in fields(Thresholds)
     ]
     return _page(
         "Policy",
         words.ABOUT_POLICY,
-        _table(("rule", "what it asks", "when it does not hold"), [_rule(rule) for rule in sample_rules()]),
+        _table(
+            ("rule", "what it asks", "when it does not hold"),
+            [_rule(rule) for rule in sample_rules()],
+        ),
         words.ABOUT_THRESHOLDS,
         _table(("threshold", "at first", "what it limits"), thresholds),
     )
@@ -124,20 +142,30 @@ def sample_rules() -> tuple[Rule, ...]:
         decided_by_people=True,
     )
     parts = by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=end)
-    return tuple(applied(ask, standing, Thresholds(keep_free_gpus=1), parts, *parts.values()))
+    return tuple(
+        applied(ask, standing, Thresholds(keep_free_gpus=1), parts, *parts.values())
+    )
 
 
 def addresses() -> str:
     """Every address of the API with its calls, from its committed description."""
-    described = yaml.load((FOLDER / "openapi.yaml").read_bytes(), Loader=yaml.CSafeLoader)["paths"]
+    described = yaml.load(
+        (FOLDER / "openapi.yaml").read_bytes(), Loader=yaml.CSafeLoader
+    )["paths"]
     rows = [
-        (f"`{path.removeprefix('/api/v1/')}`", method.upper(), _one_line(operation.get("description", "")))
+        (
+            f"`{path.removeprefix('/api/v1/')}`",
+            method.upper(),
+            _one_line(operation.get("description", "")),
+        )
         for path, operations in described.items()
         for method, operation in operations.items()
         if method in METHODS
     ]
     return _page(
-        "Addresses of the API", words.ABOUT_ADDRESSES, _table(("address", "call", "what it does"), rows)
+        "Addresses of the API",
+        words.ABOUT_ADDRESSES,
+        _table(("address", "call", "what it does"), rows),
     )
 
 
@@ -146,8 +174,14 @@ def qm() -> str:
     parts = [words.ABOUT_QM]
     for name, command in commands.qm.commands.items():
         context = click.Context(command, info_name=f"qm {name}", parent=None)
-        records = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
-        rows = [(f"`{_cell(record[0])}`", _cell(record[1])) for record in records if record]
+        records = [
+            each.get_help_record(context)
+            for each in command.params
+            if isinstance(each, click.Option)
+        ]
+        rows = [
+            (f"`{_cell(record[0])}`", _cell(record[1])) for record in records if record
+        ]
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
         parts += [
             f"## {context.command_path}",

@@ -19,8 +19,14 @@ QM_VARIABLES = (
         "The portal's address, in place of the stored one. A stored token goes to its own portal alone.",
     ),
     ("`QM_TOKEN`", "The token, in place of the stored one."),
-    ("`XDG_CONFIG_HOME`", "Where `quartermaster/config.toml` lies; `~/.config` otherwise."),
-    ("`NO_COLOR`", "Set: no colour. There is none where stdout is no terminal, either."),
+    (
+        "`XDG_CONFIG_HOME`",
+        "Where `quartermaster/config.toml` lies; `~/.config` otherwise.",
+    ),
+    (
+        "`NO_COLOR`",
+        "Set: no colour. There is none where stdout is no terminal, either.",
+    ),
     ("`REQUESTS_CA_BUNDLE`", "A PEM file with the authorities to trust."),
 )
 
@@ -115,7 +121,9 @@ SETTINGS: Mapping[str, str] = {
     "export_rate": "Files of the audit log that one person may take in a minute.",
 }
 
-OUTSIDE_SETTINGS = (("`QM_SECRETS_DIR`", "empty", "A folder with one file for each secret."),)
+OUTSIDE_SETTINGS = (
+    ("`QM_SECRETS_DIR`", "empty", "A folder with one file for each secret."),
+)
 
 ABOUT_ROLES = """\
 Roles come from Entra ID alone: an app role in the token, or membership in a group that `QM_ROLE_GROUPS` names by its
@@ -164,9 +172,18 @@ not approved it themselves or seen it in a sum before. Two rules block: what bre
 Rules about GPUs say nothing of what has none."""
 
 RULES: Mapping[str, tuple[str, str]] = {
-    "exists": ("Has the cluster this many GPUs of this flavor at all?", "Not possible."),
-    "free": ("Are this many free now?", "People decide; they can approve only when enough are free."),
-    "after": ("Do enough GPUs stay free for others? Only where `keep_free_gpus` is set.", "People decide."),
+    "exists": (
+        "Has the cluster this many GPUs of this flavor at all?",
+        "Not possible.",
+    ),
+    "free": (
+        "Are this many free now?",
+        "People decide; they can approve only when enough are free.",
+    ),
+    "after": (
+        "Do enough GPUs stay free for others? Only where `keep_free_gpus` is set.",
+        "People decide.",
+    ),
     "quota": (
         "Does Azure's quota have room for it, as it was read last? Only for what is made in Azure.",
         "People decide; Azure refuses what is beyond it, and the request fails with that reason.",
@@ -217,7 +234,10 @@ RULES: Mapping[str, tuple[str, str]] = {
             "`automatic_when_unmeasured` says how it counts."
         ),
     ),
-    "environment": ("Is it for an environment where nobody is harmed?", "People decide."),
+    "environment": (
+        "Is it for an environment where nobody is harmed?",
+        "People decide.",
+    ),
     "reversible": ("Can it be undone soon enough?", "People decide."),
     "gate": (
         "Does the catalogue leave this offering to the policy?",

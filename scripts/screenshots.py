@@ -51,7 +51,11 @@ class Tour:
     def sign_in(self, name: str) -> Page:
         """A new browser in which this person is signed in."""
         context = self.browser.new_context(
-            viewport=SIZE, color_scheme="light", reduced_motion="reduce", timezone_id="UTC", locale="en-US"
+            viewport=SIZE,
+            color_scheme="light",
+            reduced_motion="reduce",
+            timezone_id="UTC",
+            locale="en-US",
         )
         page = context.new_page()
         page.goto(f"{self.url}/requests/")
@@ -89,7 +93,9 @@ class Tour:
         page.get_by_role("button", name=re.compile("^Ask for 2")).first.click()
         page.wait_for_url(re.compile(r"/requests/\d+/"))
         # In its first half minute a new installation has not read yet whose seats they are.
-        page.goto(f"{self.url}/requests/new?team=climate&flavor=training-eastus/a100-80gb&gpus=16")
+        page.goto(
+            f"{self.url}/requests/new?team=climate&flavor=training-eastus/a100-80gb&gpus=16"
+        )
         self.reload_until_gone(page, "has not read yet who", seconds=90)
         page.goto(f"{self.url}/requests/new?team=climate")
         page.get_by_role("link", name=re.compile("8 × A100 · 3 days")).click()
@@ -110,7 +116,9 @@ class Tour:
         card = page.locator("form:has([name=profile][value=a100])")
         card.get_by_role("button", name=re.compile("^Launch")).click()
         page.wait_for_url(re.compile(r"/notebooks/\d+"))
-        expect(page.locator("main").get_by_role("link", name="Open")).to_be_visible(timeout=90_000)
+        expect(page.locator("main").get_by_role("link", name="Open")).to_be_visible(
+            timeout=90_000
+        )
         page.reload()
         self.picture(page, "notebook")
 
@@ -161,7 +169,9 @@ class Tour:
     def picture(self, page: Page, name: str) -> None:
         """Write one picture; raises ValueError when it is too large for a README."""
         page.mouse.move(0, 0)
-        page.evaluate("window.scrollTo(0, 0); document.activeElement?.blur(); document.fonts.ready")
+        page.evaluate(
+            "window.scrollTo(0, 0); document.activeElement?.blur(); document.fonts.ready"
+        )
         image = page.screenshot(animations="disabled", caret="hide")
         if len(image) > LARGEST_BYTES:
             raise ValueError(f"{name}.png has {len(image):,} bytes.")
@@ -192,7 +202,9 @@ def main() -> int:
     folder = Path(sys.argv[1]) if sys.argv[1:] else IMAGES
     folder.mkdir(parents=True, exist_ok=True)
     with demo() as running, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=ARGUMENTS
+        )
         Tour(running, browser, folder).take()
         browser.close()
     return 0

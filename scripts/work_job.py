@@ -21,8 +21,14 @@ class Working:
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
-        yield "three jobs of two GPUs: two run, the third says why it waits", self.wait_in_line
-        yield "the first is deleted: the third runs by itself, and the page says so", self.run_next
+        yield (
+            "three jobs of two GPUs: two run, the third says why it waits",
+            self.wait_in_line,
+        )
+        yield (
+            "the first is deleted: the third runs by itself, and the page says so",
+            self.run_next,
+        )
 
     def wait_in_line(self) -> str:
         """Told by the API from the watched copy, with its place in the line."""
@@ -31,7 +37,9 @@ class Working:
         want = {"first": "running", "second": "running", "third": "waiting"}
         self.job.until("two run and one waits", lambda: self.states() == want)
         # The Job is seen before the Workload that Kueue makes of it, and that before its place in the line.
-        self.job.until("the third is first in the line, and four are held", self.is_in_line)
+        self.job.until(
+            "the third is first in the line, and four are held", self.is_in_line
+        )
         return str(self.third()["why"]["what"])
 
     def is_in_line(self) -> bool:
@@ -40,13 +48,20 @@ class Working:
         third = next(one for one in work["work"] if one["name"] == "third")
         why = third["why"]
         is_first = (why["outlook"], why["position"], third["held"]) == ("wait", 0, 0)
-        return is_first and "number 1 of 1 in the line" in why["line"] and work["held"] == 4
+        return (
+            is_first
+            and "number 1 of 1 in the line" in why["line"]
+            and work["held"] == 4
+        )
 
     def run_next(self) -> str:
         """No call in between: what the cluster does is seen."""
         started = time.monotonic()
         self.job.cluster.delete(JOB, "first", self.job.namespace)
-        self.job.until("the third runs", lambda: self.states() == {"second": "running", "third": "running"})
+        self.job.until(
+            "the third runs",
+            lambda: self.states() == {"second": "running", "third": "running"},
+        )
         seconds = time.monotonic() - started
         page = self.job.people["Ada"].get("/teams/climate/work").text
         expect("third" in page and "It runs." in page, "The page does not say it.")
@@ -84,5 +99,9 @@ class Working:
                 "namespace": self.job.namespace,
                 "labels": {"kueue.x-k8s.io/queue-name": "default"},
             },
-            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+            "spec": {
+                "template": {
+                    "spec": {"restartPolicy": "Never", "containers": [container]}
+                }
+            },
         }

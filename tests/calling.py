@@ -16,15 +16,21 @@ _keys = count(1)
 
 def token_of(user: User, scope: str = ApiToken.Scope.WRITE) -> str:
     """A new token's secret."""
-    return create_token(user=user, name="tests", scope=scope, days=1, now=timezone.now())[1]
+    return create_token(
+        user=user, name="tests", scope=scope, days=1, now=timezone.now()
+    )[1]
 
 
 class Caller:
     """A person, or nobody, who calls the API; paths begin behind /api/v1/ unless they begin with a slash."""
 
-    def __init__(self, user: User | None = None, scope: str = ApiToken.Scope.WRITE) -> None:
+    def __init__(
+        self, user: User | None = None, scope: str = ApiToken.Scope.WRITE
+    ) -> None:
         self.user = user
-        self.headers = {"Authorization": f"Bearer {token_of(user, scope)}"} if user else {}
+        self.headers = (
+            {"Authorization": f"Bearer {token_of(user, scope)}"} if user else {}
+        )
         self.client = Client(raise_request_exception=False)
 
     def get(self, path: str, **headers: str) -> Any:
@@ -32,11 +38,21 @@ class Caller:
         return self.client.get(address(path), headers=self.headers | headers)
 
     def send(
-        self, method: str, path: str, body: object = None, *, key: str | None = "", **headers: str
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        key: str | None = "",
+        **headers: str,
     ) -> Any:
         """Any method with a JSON body; a new Idempotency-Key unless one is given, None for none."""
         given = {} if key is None else {"Idempotency-Key": key or f"key-{next(_keys)}"}
-        raw = body if isinstance(body, str | bytes) else json.dumps({} if body is None else body)
+        raw = (
+            body
+            if isinstance(body, str | bytes)
+            else json.dumps({} if body is None else body)
+        )
         return self.client.generic(
             method,
             address(path),
@@ -45,7 +61,9 @@ class Caller:
             headers=self.headers | given | headers,
         )
 
-    def post(self, path: str, body: object = None, *, key: str | None = "", **headers: str) -> Any:
+    def post(
+        self, path: str, body: object = None, *, key: str | None = "", **headers: str
+    ) -> Any:
         """POST."""
         return self.send("POST", path, body, key=key, **headers)
 

@@ -50,7 +50,9 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """Name the test that leaves a transaction open and take it back: those after it would fail for nothing."""
     done = yield
-    if connection.in_atomic_block or (connection.connection is not None and not connection.autocommit):
+    if connection.in_atomic_block or (
+        connection.connection is not None and not connection.autocommit
+    ):
         connection.close()
         # The next use connects anew, and knows of no transaction.
         connection.connection = None
@@ -65,7 +67,9 @@ def django_test_environment(django_test_environment: None) -> Iterator[None]:
     recorded, plain = instrumented_test_render, _TestState.saved_data.template_render  # type: ignore[attr-defined]
 
     def render(template: Template, context: Context) -> SafeString:
-        drawn: SafeString = (recorded if context.template is template else plain)(template, context)
+        drawn: SafeString = (recorded if context.template is template else plain)(
+            template, context
+        )
         return drawn
 
     with pytest.MonkeyPatch.context() as patch:
@@ -86,13 +90,18 @@ def _static_files_are_found_once() -> Iterator[None]:
         self.files.update(found)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add_files_from_finders)
+        patch.setattr(
+            WhiteNoiseMiddleware, "add_files_from_finders", add_files_from_finders
+        )
         yield
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    postgres: Postgres, redis: Redis, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+    postgres: Postgres,
+    redis: Redis,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
 ) -> Iterator[None]:
     """The migrated test database, on servers that run by then."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,16 @@ from uuid import UUID
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
+from accounts.models import (
+    CostCentre,
+    GroupHeld,
+    Membership,
+    Project,
+    RoleHeld,
+    SeatFill,
+    Team,
+    User,
+)
 from accounts.roles import Role
 from allocations.actions import Granted
 from allocations.changes import refresh
@@ -24,7 +33,14 @@ from fleet.models import Cluster, Flavor
 from manual.briefs import Instructions
 from manual.models import Task
 from notebooks.models import Hub, NotebookServer, Profile, ProfileVersion
-from policy.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS, Policy, Thresholds, seat_words, to_json
+from policy.document import (
+    ENGINEERING_LEADERSHIP,
+    PLATFORM_LEADS,
+    Policy,
+    Thresholds,
+    seat_words,
+    to_json,
+)
 from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
@@ -52,7 +68,11 @@ CONFIRMED = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def person(
-    name: str = "", *roles: Role, teams: Iterable[Team] = (), groups: Iterable[object] = (), **fields: Any
+    name: str = "",
+    *roles: Role,
+    teams: Iterable[Team] = (),
+    groups: Iterable[object] = (),
+    **fields: Any,
 ) -> User:
     """Somebody who has signed in, with these roles, in these teams and Entra groups, confirmed for ever."""
     number = next(_numbers)
@@ -66,14 +86,20 @@ def person(
         "signed_in_at": timezone.now(),
     }
     user = User.objects.create(**(defaults | {"name": name} | fields))
-    GroupHeld.objects.bulk_create(GroupHeld(user=user, group=str(group)) for group in groups)
-    RoleHeld.objects.bulk_create(RoleHeld(user=user, role=role) for role in roles or (Role.DATA_SCIENTIST,))
+    GroupHeld.objects.bulk_create(
+        GroupHeld(user=user, group=str(group)) for group in groups
+    )
+    RoleHeld.objects.bulk_create(
+        RoleHeld(user=user, role=role) for role in roles or (Role.DATA_SCIENTIST,)
+    )
     for team in teams:
         join(team, user)
     return user
 
 
-def notebooks_on(cluster: Cluster, *, slug: str = "pytorch", flavor: str = "a100") -> Profile:
+def notebooks_on(
+    cluster: Cluster, *, slug: str = "pytorch", flavor: str = "a100"
+) -> Profile:
     """A published profile with one to eight GPUs of a flavor, and a hub on the cluster that starts it."""
     Hub.objects.get_or_create(
         cluster=cluster,
@@ -83,7 +109,10 @@ def notebooks_on(cluster: Cluster, *, slug: str = "pytorch", flavor: str = "a100
             "next_look_at": CONFIRMED,
         },
     )
-    sizes = "".join(f"      g{count}: {{title: {count} GPU, gpus: {count}}}\n" for count in (1, 2, 4, 8))
+    sizes = "".join(
+        f"      g{count}: {{title: {count} GPU, gpus: {count}}}\n"
+        for count in (1, 2, 4, 8)
+    )
     text = (
         f"slug: {slug}\ntitle: PyTorch\nimage: registry.example.com/pytorch:2.9\ncpus: 8\nmemory: 64\n"
         f"flavor: {flavor}\noptions:\n  size:\n    title: GPUs\n    choices:\n{sizes}"
@@ -91,7 +120,9 @@ def notebooks_on(cluster: Cluster, *, slug: str = "pytorch", flavor: str = "a100
     made, is_new = Profile.objects.get_or_create(slug=slug, defaults={"state": "draft"})
     if is_new:
         by = User.objects.order_by("pk").first() or person()
-        version = ProfileVersion(profile=made, number=1, title="PyTorch", text=text, by=by, at=timezone.now())
+        version = ProfileVersion(
+            profile=made, number=1, title="PyTorch", text=text, by=by, at=timezone.now()
+        )
         version.save()
         made.published, made.state = 1, "published"
         made.save(update_fields=["published", "state"])
@@ -126,7 +157,9 @@ def team(name: str = "", *, by: User | None = None, **fields: Any) -> Team:
 def cost_centre(code: str) -> CostCentre:
     """One that is confirmed."""
     now = timezone.now()
-    found, _ = CostCentre.objects.get_or_create(code=code, defaults={"created_at": now, "confirmed_at": now})
+    found, _ = CostCentre.objects.get_or_create(
+        code=code, defaults={"created_at": now, "confirmed_at": now}
+    )
     CostCentre.objects.filter(pk=found.pk).update(confirmed_at=now)
     return found
 
@@ -168,22 +201,35 @@ def seats_read(*, at: datetime | None = None) -> None:
     """Who has the seats of the roles was read from the directory."""
     for seat in (PLATFORM_LEADS, ENGINEERING_LEADERSHIP):
         SeatFill.objects.update_or_create(
-            seat=seat, defaults={"words": seat_words(seat), "read_at": at or timezone.now()}
+            seat=seat,
+            defaults={"words": seat_words(seat), "read_at": at or timezone.now()},
         )
 
 
 def tenancy(
-    of: Team | None = None, on: Cluster | None = None, *, environment: str = "dev", project: str = "main"
+    of: Team | None = None,
+    on: Cluster | None = None,
+    *,
+    environment: str = "dev",
+    project: str = "main",
 ) -> Tenancy:
     """A project's environment on a cluster, wanted and not yet looked at."""
     of, now = of or team(), timezone.now()
     found, _ = Project.objects.get_or_create(team=of, slug=project)
-    made = create_tenancy(team=of, cluster=on or cluster(), project=found, environment=environment, now=now)
+    made = create_tenancy(
+        team=of,
+        cluster=on or cluster(),
+        project=found,
+        environment=environment,
+        now=now,
+    )
     refresh(made, actor=of.created_by.as_actor(), now=now)
     return Tenancy.objects.get(pk=made.pk)
 
 
-def leave(of: Tenancy, *, to: str, at: datetime, kept: timedelta = timedelta(0)) -> None:
+def leave(
+    of: Tenancy, *, to: str, at: datetime, kept: timedelta = timedelta(0)
+) -> None:
     """Take a place step by step to a stage of its leaving, past every action; once retained it is `kept` so long."""
     steps: list[dict[str, Any]] = [
         {"stage": "leaving", "is_protected": False, "leaves_at": at},
@@ -197,7 +243,9 @@ def leave(of: Tenancy, *, to: str, at: datetime, kept: timedelta = timedelta(0))
             return
 
 
-def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime | None = None) -> Tenancy:
+def make_true(
+    of: Tenancy, *, failed: str = "", message: str = "", at: datetime | None = None
+) -> Tenancy:
     """What a worker leaves after a pass: every object true, or one kind `failed` and those after it waiting."""
     now = at or timezone.now()
     seen, state = [], "true"
@@ -223,7 +271,12 @@ def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime 
         "since": now.isoformat(),
     }
     row = Tenancy.objects.get(pk=of.pk)
-    row.objects_seen, row.conditions, row.is_true, row.last_looked_at = seen, [ready], not failed, now
+    row.objects_seen, row.conditions, row.is_true, row.last_looked_at = (
+        seen,
+        [ready],
+        not failed,
+        now,
+    )
     if not failed:
         row.observed_generation, row.true_since = row.generation, now
     row.save()
@@ -261,16 +314,21 @@ def hold(team: Team, number: int | None = None) -> Hold:
     return Hold.objects.get_or_create(pk=number, defaults={"team": team})[0]
 
 
-def more_like(of: Request, number: int, *, apart: timedelta = timedelta(0)) -> list[Request]:
+def more_like(
+    of: Request, number: int, *, apart: timedelta = timedelta(0)
+) -> list[Request]:
     """So many more requests like one that waits, with how it was judged and who decides: past every action, at once."""
     moments = [of.created_at + apart * (n + 1) for n in range(number)]
     holds = Hold.objects.bulk_create(Hold(team=of.team) for _ in moments)
     made = Request.objects.bulk_create(
-        _copy(of, created_at=moment, hold_id=hold.pk) for moment, hold in zip(moments, holds, strict=True)
+        _copy(of, created_at=moment, hold_id=hold.pk)
+        for moment, hold in zip(moments, holds, strict=True)
     )
     for related in (of.revisions, of.evaluations, of.steps):
         rows = list(related.all())
-        related.model.objects.bulk_create(_copy(row, request_id=each.pk) for each in made for row in rows)
+        related.model.objects.bulk_create(
+            _copy(row, request_id=each.pk) for each in made for row in rows
+        )
     return made
 
 
@@ -280,13 +338,17 @@ def _copy(row: M, **fields: Any) -> M:
     return type(row)(**{name: getattr(row, name) for name in names} | fields)
 
 
-def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3) -> Allocation:
+def allocation(
+    by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3
+) -> Allocation:
     """What an ask that the policy approves at once gives."""
     asked = request(by, at, of, gpus=gpus, days=days)
     return Allocation.objects.get(hold=asked.hold_id, ended_at=None)
 
 
-def granted(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, until: datetime) -> Granted:
+def granted(
+    by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, until: datetime
+) -> Granted:
     """GPUs as an approval would grant them."""
     return Granted(
         team=at.team,
@@ -331,7 +393,9 @@ def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:
     )
 
 
-def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **fields: Any) -> Run:
+def run(
+    tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **fields: Any
+) -> Run:
     """A run that was submitted and not sent; its job is the least that there is."""
     at = fields.pop("created_at", None) or timezone.now()
     name = fields.pop("name", None) or f"run-{next(_numbers):04d}"
@@ -342,7 +406,9 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
         "spec": {},
     }
     asked = Submission(
-        template="single-node", title=title, values={"image": "train:1", "program": ("train.py",)}
+        template="single-node",
+        title=title,
+        values={"image": "train:1", "program": ("train.py",)},
     )
     return Run.objects.create(
         team=tenancy.team,
@@ -364,7 +430,9 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
     )
 
 
-def notebook(tenancy: Tenancy, owner: User, *, title: str = "Explore", **fields: Any) -> NotebookServer:
+def notebook(
+    tenancy: Tenancy, owner: User, *, title: str = "Explore", **fields: Any
+) -> NotebookServer:
     """A notebook server that was launched and that no hub has taken yet; of a profile that is a draft."""
     at = fields.pop("created_at", None) or timezone.now()
     profile, is_new = Profile.objects.get_or_create(slug="explore")
@@ -404,7 +472,9 @@ def model_endpoint(team: Team, **fields: Any) -> ModelEndpoint:
     return ModelEndpoint.objects.create(team=team, account=account, **usual | fields)
 
 
-def reservation(team: Team, *, machines: int = 2, flavor: Flavor | None = None, **fields: Any) -> Reservation:
+def reservation(
+    team: Team, *, machines: int = 2, flavor: Flavor | None = None, **fields: Any
+) -> Reservation:
     """Machines that Azure holds for a team, as a worker saw them last; each in a zone of its own number."""
     at = fields.pop("at", None) or timezone.now()
     usual = {
@@ -425,7 +495,9 @@ def reservation(team: Team, *, machines: int = 2, flavor: Flavor | None = None, 
         "seen_at": at,
         "requeue_at": at + timedelta(minutes=5),
     }
-    return Reservation.objects.create(team=team, flavor=flavor, machines=machines, **usual | fields)
+    return Reservation.objects.create(
+        team=team, flavor=flavor, machines=machines, **usual | fields
+    )
 
 
 def reserved_days(of: Reservation, used: Iterable[int], *, over: int = 0) -> None:
@@ -447,7 +519,9 @@ def reserved_days(of: Reservation, used: Iterable[int], *, over: int = 0) -> Non
         )
 
 
-def machines_of(of: Reservation, by: User, *, count: int = 2, days: float = 5) -> Allocation:
+def machines_of(
+    of: Reservation, by: User, *, count: int = 2, days: float = 5
+) -> Allocation:
     """A grant of machines of a reservation, past every action; it costs since it was granted."""
     now = timezone.now()
     return Allocation.objects.create(

@@ -5,7 +5,21 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+    {
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "source",
+        "track",
+        "wbr",
+    }
 )
 
 
@@ -44,7 +58,9 @@ class Element:
     @property
     def words(self) -> str:
         """All text in it."""
-        return " ".join(" ".join(text for each in self.walk() for text in each.texts).split())
+        return " ".join(
+            " ".join(text for each in self.walk() for text in each.texts).split()
+        )
 
 
 class _Builder(HTMLParser):

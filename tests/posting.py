@@ -45,16 +45,26 @@ class Running:
 
     def mail(self, **changes: Any) -> Mail:
         """The connector to the mail server, in plain text unless told otherwise."""
-        usual = Mail("localhost", port_of(self.post.smtp), "Quartermaster <qm@example.com>", Security.NONE)
+        usual = Mail(
+            "localhost",
+            port_of(self.post.smtp),
+            "Quartermaster <qm@example.com>",
+            Security.NONE,
+        )
         return replace(usual, **changes)
 
     def webhooks(self) -> Webhooks:
         """The connector to webhooks, with the sandbox allowed."""
-        return Webhooks(allowed={self.post.described["webhook_host"]}, ca_file=str(self.ca))
+        return Webhooks(
+            allowed={self.post.described["webhook_host"]}, ca_file=str(self.ca)
+        )
 
     def outside(self, **changes: Any) -> Outside:
         """Every way out."""
-        return replace(Outside(mail=self.mail(), webhooks=self.webhooks(), public_url=URL), **changes)
+        return replace(
+            Outside(mail=self.mail(), webhooks=self.webhooks(), public_url=URL),
+            **changes,
+        )
 
     def forget(self) -> None:
         """Empty the inbox, without faults and without a password."""

@@ -30,10 +30,14 @@ class Hub:
         self.asked.append((method, environ.get("HTTP_AUTHORIZATION", "")))
         self.before.pop(method, lambda: None)()
         if self.fails:
-            return _answer(start_response, self.fails.pop(0), {"message": "Bad credentials"})
+            return _answer(
+                start_response, self.fails.pop(0), {"message": "Bad credentials"}
+            )
         if method == "GET":
             found = self._listed(parse_qs(environ["QUERY_STRING"]))
-            return _answer(start_response, 200, found if self.lists else {"items": found})
+            return _answer(
+                start_response, 200, found if self.lists else {"items": found}
+            )
         sent = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
         if place[0] == "issues":
             self.comments.append((int(place[1]), sent["body"]))
@@ -54,7 +58,10 @@ class Hub:
 
     def close(self) -> None:
         """What a person does with the newest one who decides against it."""
-        self.pulls[-1] |= {"state": "closed", "left_at": self.theirs.tip(self.pulls[-1]["head"])}
+        self.pulls[-1] |= {
+            "state": "closed",
+            "left_at": self.theirs.tip(self.pulls[-1]["head"]),
+        }
 
     def _listed(self, asked: dict[str, list[str]]) -> list[dict[str, Any]]:
         if self.hidden:
@@ -73,20 +80,33 @@ class Hub:
         ]
 
     def _open(self, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
-        if any(pull["state"] == "open" and pull["head"] == wanted["head"] for pull in self.pulls):
+        if any(
+            pull["state"] == "open" and pull["head"] == wanted["head"]
+            for pull in self.pulls
+        ):
             return _answer(
                 start_response,
                 422,
                 {
                     "message": "Validation Failed",
-                    "errors": [{"message": f"A pull request already exists for platform:{wanted['head']}."}],
+                    "errors": [
+                        {
+                            "message": f"A pull request already exists for platform:{wanted['head']}."
+                        }
+                    ],
                 },
             )
-        pull = wanted | {"number": len(self.pulls) + 12, "state": "open", "merged_at": None}
+        pull = wanted | {
+            "number": len(self.pulls) + 12,
+            "state": "open",
+            "merged_at": None,
+        }
         self.pulls.append(pull)
         return _answer(start_response, 201, self._told(pull))
 
-    def _change(self, number: int, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
+    def _change(
+        self, number: int, wanted: dict[str, Any], start_response: Any
+    ) -> list[bytes]:
         [pull] = [pull for pull in self.pulls if pull["number"] == number]
         if pull["state"] == "open":
             pull |= {"left_at": self.theirs.tip(pull["head"])}
@@ -94,7 +114,11 @@ class Hub:
         return _answer(start_response, 200, self._told(pull))
 
     def _told(self, pull: dict[str, Any]) -> dict[str, Any]:
-        sha = self.theirs.tip(pull["head"]) if pull["state"] == "open" else pull["left_at"]
+        sha = (
+            self.theirs.tip(pull["head"])
+            if pull["state"] == "open"
+            else pull["left_at"]
+        )
         told = {name: pull[name] for name in ("number", "state", "merged_at", "title")}
         return told | {"head": {"sha": sha, "ref": pull["head"]}}
 
@@ -102,6 +126,7 @@ class Hub:
 def _answer(start_response: Any, status: int, body: Any) -> list[bytes]:
     text = json.dumps(body).encode()
     start_response(
-        f"{status} Said", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+        f"{status} Said",
+        [("Content-Type", "application/json"), ("Content-Length", str(len(text)))],
     )
     return [text]

@@ -25,7 +25,9 @@ def remembered(make: Callable[[], T]) -> Callable[[], T]:
         if not _nothing_was_written():
             return make()
         if not kept:
-            assert pristine.is_restored(), "a test before this one has left rows in the database"
+            assert pristine.is_restored(), (
+                "a test before this one has left rows in the database"
+            )
             first = make()
             kept.append((written(), copy.deepcopy(first)))
             return first
@@ -72,6 +74,8 @@ def _statements() -> Iterator[str]:
 
 def _rows(cursor: CursorWrapper, query: str) -> str:
     """All rows of a query as one literal; empty when there are none."""
-    cursor.execute(f"SELECT quote_literal(array_agg(held)::text) FROM ({query}) AS held")
+    cursor.execute(
+        f"SELECT quote_literal(array_agg(held)::text) FROM ({query}) AS held"
+    )
     [literal] = cursor.fetchone()
     return literal or ""

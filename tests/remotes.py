@@ -20,7 +20,12 @@ from dulwich.object_store import commit_tree_changes, iter_tree_contents
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
-from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED, cMSG_CHANNEL_SUCCESS
+from paramiko.common import (
+    AUTH_FAILED,
+    AUTH_SUCCESSFUL,
+    OPEN_SUCCEEDED,
+    cMSG_CHANNEL_SUCCESS,
+)
 
 from sandbox.certificates import Certificates
 
@@ -87,7 +92,9 @@ class Bare:
                 blob = None if content is None else Blob.from_string(content)
                 if blob is not None:
                     repo.object_store.add_object(blob)
-                entries.append((path.encode(), mode if blob else None, blob.id if blob else None))
+                entries.append(
+                    (path.encode(), mode if blob else None, blob.id if blob else None)
+                )
             tree = Tree()
             repo.object_store.add_object(tree)
             before = repo[base] if base else None
@@ -139,7 +146,10 @@ def _http_backend(folder: Path, environ: Any, start_response: Any) -> list[bytes
     head, _, rest = answer.partition(b"\r\n\r\n")
     lines = [line.split(": ", 1) for line in head.decode().splitlines()]
     headers = [(name, value) for name, value in lines if name != "Status"]
-    start_response(dict(lines).get("Status", "200 OK"), [*headers, ("Content-Length", str(len(rest)))])
+    start_response(
+        dict(lines).get("Status", "200 OK"),
+        [*headers, ("Content-Length", str(len(rest)))],
+    )
     return [rest]
 
 
@@ -176,7 +186,12 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def over_https(
-    folder: Path, keys: Path, *, token: str, api: Any = None, shown: Certificates | None = None
+    folder: Path,
+    keys: Path,
+    *,
+    token: str,
+    api: Any = None,
+    shown: Certificates | None = None,
 ) -> Iterator[Served]:
     """Serve a folder's repositories over HTTPS to who has the token; `api` answers below /api/.
 
@@ -195,12 +210,18 @@ def over_https(
         served.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
         if served.answers:
             status = served.answers.pop(0)
-            start_response(status, [("Location", "https://169.254.169.254/"), ("Content-Length", "0")])
+            start_response(
+                status,
+                [("Location", "https://169.254.169.254/"), ("Content-Length", "0")],
+            )
             return [b""]
         if api is not None and environ["PATH_INFO"].startswith("/api/"):
             return api(environ, start_response)
         if environ.get("HTTP_AUTHORIZATION") != wanted:
-            start_response("401 Unauthorized", [("WWW-Authenticate", "Basic"), ("Content-Length", "0")])
+            start_response(
+                "401 Unauthorized",
+                [("WWW-Authenticate", "Basic"), ("Content-Length", "0")],
+            )
             return [b""]
         if served.swallows and environ["PATH_INFO"].endswith("/git-receive-pack"):
             return _swallowed(environ, start_response)
@@ -289,7 +310,9 @@ class _Transport(paramiko.Transport):
 class _Door(paramiko.ServerInterface):
     """Lets one key in and runs Git's two commands on the folder."""
 
-    def __init__(self, folder: Path, key: paramiko.PKey, answered: threading.Event) -> None:
+    def __init__(
+        self, folder: Path, key: paramiko.PKey, answered: threading.Event
+    ) -> None:
         self.folder, self.key, self.answered = folder, key, answered
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
@@ -302,8 +325,12 @@ class _Door(paramiko.ServerInterface):
     def check_channel_request(self, kind: str, chanid: int) -> int:
         return OPEN_SUCCEEDED
 
-    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        threading.Thread(target=self._run, args=(channel, command.decode()), daemon=True).start()
+    def check_channel_exec_request(
+        self, channel: paramiko.Channel, command: bytes
+    ) -> bool:
+        threading.Thread(
+            target=self._run, args=(channel, command.decode()), daemon=True
+        ).start()
         return True
 
     def _run(self, channel: paramiko.Channel, command: str) -> None:
@@ -317,7 +344,9 @@ class _Door(paramiko.ServerInterface):
         ) as running:
             assert running.stdin is not None
             assert running.stdout is not None
-            told = threading.Thread(target=_pump, args=(channel.recv, running.stdin), daemon=True)
+            told = threading.Thread(
+                target=_pump, args=(channel.recv, running.stdin), daemon=True
+            )
             told.start()
             with suppress(OSError, EOFError):
                 while part := os.read(running.stdout.fileno(), 65_536):

@@ -34,7 +34,12 @@ class Scene:
     tenancy: Tenancy
 
     def wanted(
-        self, gpus: int = 1, *, days: float = 3, reason: str = REASON, purpose: str = "training"
+        self,
+        gpus: int = 1,
+        *,
+        days: float = 3,
+        reason: str = REASON,
+        purpose: str = "training",
     ) -> Wanted:
         """An ask of the team for its cluster's GPUs."""
         return Wanted.of_gpus(
@@ -52,7 +57,10 @@ class Scene:
 
     def held_usd(self) -> Decimal:
         """What the team has set aside over all months."""
-        return sum((budget.held_usd for budget in Budget.objects.filter(team=self.team)), Decimal(0))
+        return sum(
+            (budget.held_usd for budget in Budget.objects.filter(team=self.team)),
+            Decimal(0),
+        )
 
     def allocated(self) -> int:
         """GPUs of the flavor that are taken."""
@@ -66,7 +74,9 @@ def scene() -> Scene:
     team = factories.team("Vision", by=ada)
     factories.join(team, ada)
     factories.seats_read(at=NOW - DAY)
-    flavor = factories.flavor(factories.cluster("training"), "a100", price_per_gpu_hour=Decimal("1.00"))
+    flavor = factories.flavor(
+        factories.cluster("training"), "a100", price_per_gpu_hour=Decimal("1.00")
+    )
     return Scene(
         ada=ada,
         priya=factories.person("Priya Raman", Role.PLATFORM_LEAD),
@@ -90,4 +100,7 @@ def ledger(team: Team) -> dict[str, Decimal]:
 
 def books(team: Team) -> dict[str, Decimal]:
     """What the budgets say is held, by month."""
-    return {f"{budget.month:%Y-%m}": budget.held_usd for budget in Budget.objects.filter(team=team)}
+    return {
+        f"{budget.month:%Y-%m}": budget.held_usd
+        for budget in Budget.objects.filter(team=team)
+    }

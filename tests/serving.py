@@ -15,13 +15,17 @@ DEADLINE = 120.0
 
 @contextmanager
 def serving(
-    *served: Served, beside: Callable[[asyncio.Event], Coroutine[Any, Any, None]] | None = None
+    *served: Served,
+    beside: Callable[[asyncio.Event], Coroutine[Any, Any, None]] | None = None,
 ) -> Iterator[asyncio.AbstractEventLoop]:
     """Serve until the block ends, and run `beside` until then; every port answers when it begins.
 
     Gives the loop: what it serves is its own, and whoever changes that from another thread goes through it.
     """
-    started, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
+    started, loops = (
+        threading.Event(),
+        list[tuple[asyncio.AbstractEventLoop, asyncio.Event]](),
+    )
 
     async def run() -> None:
         ready, stop = asyncio.Event(), asyncio.Event()

@@ -72,10 +72,19 @@ AZURE = {
 
 def lint_imports(tree: Path) -> tuple[int, str]:
     """The exit code and the words of lint-imports on a tree."""
-    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-logo", "--no-cache"]
+    command = [
+        str(Path(sys.executable).parent / "lint-imports"),
+        "--no-logo",
+        "--no-cache",
+    ]
     # The tree's own packages, not those that the environment puts on the path.
     done = subprocess.run(
-        command, cwd=tree, check=False, capture_output=True, text=True, env={"PYTHONPATH": str(tree)}
+        command,
+        cwd=tree,
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tree)},
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -84,7 +93,11 @@ def lint_imports(tree: Path) -> tuple[int, str]:
 def tree(tmp_path: Path) -> Path:
     """A copy of the product's packages that a test may spoil."""
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -102,12 +115,19 @@ def test_every_planted_violation_is_caught(tree: Path) -> None:
     code, words = lint_imports(tree)
     assert code == 1, words
     reports = dict(
-        re.findall(r"^(\S[^\n]*)\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", words, re.DOTALL | re.MULTILINE)
+        re.findall(
+            r"^(\S[^\n]*)\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)",
+            words,
+            re.DOTALL | re.MULTILINE,
+        )
     )
     missed = [
         (file, line)
         for file, line, contract in PLANTED
-        if not any(name.startswith(contract) and edge(file, line) in said for name, said in reports.items())
+        if not any(
+            name.startswith(contract) and edge(file, line) in said
+            for name, said in reports.items()
+        )
     ]
     assert missed == [], words
 
@@ -118,13 +138,22 @@ def edge(file: str, line: str) -> str:
     assert found is not None
     package, name = found.groups()
     outside = package is not None and package.partition(".")[0] not in PACKAGES
-    imported = name if package is None else package.partition(".")[0] if outside else f"{package}.{name}"
+    imported = (
+        name
+        if package is None
+        else package.partition(".")[0]
+        if outside
+        else f"{package}.{name}"
+    )
     return f"{file.removesuffix('.py').replace('/', '.')} -> {imported}"
 
 
 def test_each_library_of_azures_has_one_importer() -> None:
     found = {
-        (".".join(name.split(".")[: 3 if name.startswith("azure.mgmt") else 2]), path.stem)
+        (
+            ".".join(name.split(".")[: 3 if name.startswith("azure.mgmt") else 2]),
+            path.stem,
+        )
         for path in (ROOT / "connectors").rglob("*.py")
         for name in imported(path)
         if name.partition(".")[0] == "azure"
@@ -143,7 +172,9 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_whatever_calls_itself_pure_is_under_contract() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]["contracts"]
     pure = next(each["source_modules"] for each in contracts if each["id"] == "pure")
     found = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -153,7 +184,11 @@ def test_whatever_calls_itself_pure_is_under_contract() -> None:
         if re.search(r"\bPure\b", ast.get_docstring(ast.parse(path.read_text())) or "")
     ]
     assert len(found) > 40
-    assert [module for module in found if not any(fnmatch(module, pattern) for pattern in pure)] == []
+    assert [
+        module
+        for module in found
+        if not any(fnmatch(module, pattern) for pattern in pure)
+    ] == []
 
 
 def test_every_top_level_package_is_under_contract() -> None:
@@ -163,15 +198,18 @@ def test_every_top_level_package_is_under_contract() -> None:
 
 def test_locked_rows_can_still_be_referred_to() -> None:
     """Foreign keys are checked at commit, when the audit chain is held: a lock they wait for would be a deadlock."""
-    locks = [
-        f"{path.relative_to(ROOT)}: {line.strip()}"
+    locks = {
+        f"{path.relative_to(ROOT)}:{call.lineno}": ast.unparse(call)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        for line in path.read_text().splitlines()
-        if "select_for_update(" in line
-    ]
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "select_for_update"
+    }
     assert len(locks) > 10
-    assert [lock for lock in locks if "no_key=True" not in lock] == []
+    without = [where for where, call in locks.items() if "no_key=True" not in call]
+    assert without == []
 
 
 def test_every_package_is_under_the_tools_that_are_told_their_names() -> None:
@@ -184,10 +222,13 @@ def test_every_package_is_under_the_tools_that_are_told_their_names() -> None:
 def test_no_migration_takes_its_lists_from_the_running_code() -> None:
     """What it read would change with the code, so that `makemigrations` misses what an upgraded database needs."""
     lists = re.compile(
-        r"^from [a-z_.]+\.(events|kinds|roles|states|catalogue|stages|document) import", re.MULTILINE
+        r"^from [a-z_.]+\.(events|kinds|roles|states|catalogue|stages|document) import",
+        re.MULTILINE,
     )
     found = [
-        path.relative_to(ROOT) for path in ROOT.glob("*/migrations/*.py") if lists.search(path.read_text())
+        path.relative_to(ROOT)
+        for path in ROOT.glob("*/migrations/*.py")
+        if lists.search(path.read_text())
     ]
     assert found == []
 
@@ -212,13 +253,26 @@ def test_whatever_the_product_imports_is_a_dependency_of_its_own() -> None:
     }
     outside = imported - set(PACKAGES) - set(sys.stdlib_module_names)
     assert len(outside) > 15
-    assert [name for name in sorted(outside) if not {canonical(d) for d in of_module[name]} & declared] == []
+    assert [
+        name
+        for name in sorted(outside)
+        if not {canonical(d) for d in of_module[name]} & declared
+    ] == []
 
 
 def imported_by(tree: ast.AST) -> set[str]:
     """The top-level packages that a module imports."""
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    names = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    names |= {
+        node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
     return {name.partition(".")[0] for name in names}
 
 

@@ -81,13 +81,19 @@ def test_it_refuses_to_start_without_a_value_for_each_setting() -> None:
         assert how[name] == (":?", f"set {name}"), name
     for name in REQUIRED_OR_IN_A_FILE:
         assert how[name] == ("?", f"set {name}"), name
-    assert {name for name, (sign, _) in how.items() if "?" in sign} == REQUIRED | REQUIRED_OR_IN_A_FILE
+    assert {
+        name for name, (sign, _) in how.items() if "?" in sign
+    } == REQUIRED | REQUIRED_OR_IN_A_FILE
 
 
 def test_every_setting_reaches_the_portal() -> None:
-    settings = {f"QM_{name.upper()}" for name in Environment.model_fields} | {"QM_SECRETS_DIR"}
+    settings = {f"QM_{name.upper()}" for name in Environment.model_fields} | {
+        "QM_SECRETS_DIR"
+    }
     assert set(ENVIRONMENT) == settings - set(NOT_PASSED)
-    assert all(ENVIRONMENT[name].startswith(f"${{{name}") for name in set(ENVIRONMENT) - FIXED)
+    assert all(
+        ENVIRONMENT[name].startswith(f"${{{name}") for name in set(ENVIRONMENT) - FIXED
+    )
 
 
 def test_what_is_left_empty_keeps_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +102,18 @@ def test_what_is_left_empty_keeps_its_default(monkeypatch: pytest.MonkeyPatch) -
     started = start(monkeypatch, in_the_container(**given), secrets="")
     for name, field in Environment.model_fields.items():
         if not field.is_required() and f"QM_{name.upper()}" not in FIXED.union(given):
-            assert getattr(started, name) == field.get_default(call_default_factory=True), name
+            assert getattr(started, name) == field.get_default(
+                call_default_factory=True
+            ), name
 
 
-def test_secrets_may_lie_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given = dict.fromkeys(REQUIRED, "x") | {"QM_ALLOWED_HOSTS": "[]", "QM_ROLE_GROUPS": "{}"}
+def test_secrets_may_lie_in_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = dict.fromkeys(REQUIRED, "x") | {
+        "QM_ALLOWED_HOSTS": "[]",
+        "QM_ROLE_GROUPS": "{}",
+    }
     inside = in_the_container(**given, QM_SECRETS_DIR=str(tmp_path))
     assert inside["QM_SECRETS_DIR"] == "/secrets"
     assert '"${QM_SECRETS_DIR:-/dev/null}:/secrets:ro"' in COMPOSE
@@ -110,10 +123,15 @@ def test_secrets_may_lie_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         (tmp_path / name.lower()).write_text(f"the file of {name}\n")
     started = start(monkeypatch, inside, secrets=str(tmp_path))
     assert started.secret_key.get_secret_value() == "the file of QM_SECRET_KEY"
-    assert started.entra_client_secret.get_secret_value() == "the file of QM_ENTRA_CLIENT_SECRET"
+    assert (
+        started.entra_client_secret.get_secret_value()
+        == "the file of QM_ENTRA_CLIENT_SECRET"
+    )
 
 
-def start(patch: pytest.MonkeyPatch, variables: dict[str, str], *, secrets: str) -> Environment:
+def start(
+    patch: pytest.MonkeyPatch, variables: dict[str, str], *, secrets: str
+) -> Environment:
     """What the portal reads when it starts with these variables and no others of its own."""
     for name in [name for name in os.environ if name.startswith("QM_")]:
         patch.delenv(name)
@@ -162,7 +180,9 @@ def test_only_the_service_that_migrates_knows_the_login_that_owns_the_tables() -
     assert owner in SERVICES["migrate"]["environment"]["QM_MIGRATE_DATABASE_URL"]
     for name in PORTAL:
         assert app in SERVICES[name]["environment"]["QM_DATABASE_URL"], name
-        assert (owner in str(SERVICES[name]["environment"])) == (name == "migrate"), name
+        assert (owner in str(SERVICES[name]["environment"])) == (name == "migrate"), (
+            name
+        )
     assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] == "postgres"
     assert (
         "./deploy/postgres/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro"
@@ -175,20 +195,27 @@ def test_each_store_is_in_a_network_of_its_own_that_leads_nowhere(name: str) -> 
     store = {"database": "postgres", "broker": "redis"}[name]
     assert yaml.safe_load(COMPOSE)["networks"][name] == {"internal": True}
     assert SERVICES[store]["networks"] == [name]
-    assert {key for key, service in SERVICES.items() if name in service["networks"]} == PORTAL | {store}
+    assert {
+        key for key, service in SERVICES.items() if name in service["networks"]
+    } == PORTAL | {store}
 
 
 def test_redis_answers_nobody_without_its_password(tmp_path: Path) -> None:
     """The command of the compose file, run here with another folder and port."""
-    assert ENVIRONMENT["QM_CACHE_URL"].startswith("redis://:${REDIS_PASSWORD:?set REDIS_PASSWORD}@")
+    assert ENVIRONMENT["QM_CACHE_URL"].startswith(
+        "redis://:${REDIS_PASSWORD:?set REDIS_PASSWORD}@"
+    )
     shell = [
-        part.replace("$$", "$").replace("/tmp/", f"{tmp_path}/") for part in SERVICES["redis"]["command"]
+        part.replace("$$", "$").replace("/tmp/", f"{tmp_path}/")
+        for part in SERVICES["redis"]["command"]
     ]
     with reserve_port() as reserved:
         port = port_of(reserved)
         shell[-1] += f" --port {port} --bind 127.0.0.1 --dir {tmp_path}"
         server = subprocess.Popen(
-            shell, env={**os.environ, "REDISCLI_AUTH": "abc123"}, stdout=subprocess.DEVNULL
+            shell,
+            env={**os.environ, "REDISCLI_AUTH": "abc123"},
+            stdout=subprocess.DEVNULL,
         )
         try:
             wait_until(lambda: answer(port, "abc123") == "PONG", what="Redis")
@@ -202,7 +229,9 @@ def test_redis_answers_nobody_without_its_password(tmp_path: Path) -> None:
 def answer(port: int, password: str | None) -> str:
     """What Redis says to a ping."""
     try:
-        with Redis(port=port, password=password, protocol=2, retry=Retry(NoBackoff(), 0)) as client:
+        with Redis(
+            port=port, password=password, protocol=2, retry=Retry(NoBackoff(), 0)
+        ) as client:
             return "PONG" if client.ping() else ""
     except RedisError as error:
         return str(error)
@@ -210,7 +239,10 @@ def answer(port: int, password: str | None) -> str:
 
 @pytest.mark.parametrize("name", ["web", "worker", "beat", "watcher"])
 def test_nothing_starts_before_the_database_is_migrated(name: str) -> None:
-    assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert (
+        SERVICES[name]["depends_on"]["migrate"]["condition"]
+        == "service_completed_successfully"
+    )
 
 
 def test_the_web_server_asks_a_path_that_exists() -> None:
@@ -226,7 +258,10 @@ def test_the_image_runs_as_nobody_in_particular_from_hashed_packages() -> None:
     final = DOCKERFILE.rpartition("FROM ")[2]
     assert "USER 10001" in final
     assert "--require-hashes -r requirements/base.txt" in DOCKERFILE
-    assert '"-k", "portal.web_worker.BoundedWorker", "--worker-connections", "2000"' in final
+    assert (
+        '"-k", "portal.web_worker.BoundedWorker", "--worker-connections", "2000"'
+        in final
+    )
     assert "portal.asgi:application" in final
 
 

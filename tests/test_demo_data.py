@@ -10,7 +10,10 @@ from scripts.demo_data import note_migrations, put_aside
 @pytest.fixture
 def migrations(tmp_path: Path) -> list[Path]:
     """Those of two applications."""
-    found = [tmp_path / app / "migrations" / "0001_initial.py" for app in ("accounts", "fleet")]
+    found = [
+        tmp_path / app / "migrations" / "0001_initial.py"
+        for app in ("accounts", "fleet")
+    ]
     for path in found:
         path.parent.mkdir(parents=True)
         path.write_text("operations = []")
@@ -63,5 +66,7 @@ def test_what_was_put_aside_before_stays(data: Path, migrations: list[Path]) -> 
     assert earlier.exists()
 
 
-def test_the_first_demo_has_nothing_to_put_aside(tmp_path: Path, migrations: list[Path]) -> None:
+def test_the_first_demo_has_nothing_to_put_aside(
+    tmp_path: Path, migrations: list[Path]
+) -> None:
     assert put_aside(tmp_path / "demo", migrations) is None

@@ -12,7 +12,8 @@ from scripts.packages import ROOT
 from tests.described import description
 
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], key=lambda path: path.relative_to(ROOT).as_posix()
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")],
+    key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 WRITTEN_BY_HAND = [path for path in DOCUMENTS if path.name not in reference.PAGES]
 IMAGES = sorted(path for path in (ROOT / "docs" / "images").iterdir())
@@ -21,7 +22,10 @@ FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`([^`\n]+)`")
 MAKE = re.compile(r"(?:^|&& |\$ )make ([a-z][a-z-]*)", re.MULTILINE)
 VARIABLE = re.compile(r"(?<!\$)\bQM_[A-Z][A-Z_]*[A-Z]\b")
-CURL = re.compile(r"^ *(?:[A-Z]+=\$\()?curl (.*?)(?=\n *\S*curl |\n *[A-Z]+=|\Z)", re.DOTALL | re.MULTILINE)
+CURL = re.compile(
+    r"^ *(?:[A-Z]+=\$\()?curl (.*?)(?=\n *\S*curl |\n *[A-Z]+=|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 ADDRESS = re.compile(r"(?:\$URL|https?://[^/\s]+/api/v1)(/[^\s\"'|]*)")
 LARGEST_IMAGE = 180_000
 # Read by the client, by Compose, or by the settings before they read anything else.
@@ -38,26 +42,42 @@ OTHER_VARIABLES = {
     "QM_CHECKPOINT_MINUTES",
     "QM_RESUME_FROM",
 }
-named = pytest.mark.parametrize("path", WRITTEN_BY_HAND, ids=lambda path: path.relative_to(ROOT).as_posix())
+named = pytest.mark.parametrize(
+    "path", WRITTEN_BY_HAND, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_every_link_leads_somewhere(path: Path) -> None:
-    targets = [link.partition("#")[0] for link in LINK.findall(path.read_text()) if "://" not in link]
+    targets = [
+        link.partition("#")[0]
+        for link in LINK.findall(path.read_text())
+        if "://" not in link
+    ]
 
-    assert [target for target in targets if target and not (path.parent / target).exists()] == []
+    assert [
+        target for target in targets if target and not (path.parent / target).exists()
+    ] == []
 
 
 @named
 def test_every_make_target_exists(path: Path) -> None:
-    known = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = set(
+        re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
 
-    assert {target for command in commands(path) for target in MAKE.findall(command)} - known == set()
+    assert {
+        target for command in commands(path) for target in MAKE.findall(command)
+    } - known == set()
 
 
 @named
 def test_every_variable_is_a_setting(path: Path) -> None:
-    known = {f"QM_{name.upper()}" for name in Environment.model_fields} | OTHER_VARIABLES
+    known = {
+        f"QM_{name.upper()}" for name in Environment.model_fields
+    } | OTHER_VARIABLES
 
     assert set(VARIABLE.findall(path.read_text())) - known == set()
 
@@ -65,21 +85,35 @@ def test_every_variable_is_a_setting(path: Path) -> None:
 def test_every_setting_is_in_the_reference() -> None:
     written = (reference.FOLDER / "settings.md").read_text()
 
-    assert [name for name in Environment.model_fields if f"`QM_{name.upper()}`" not in written] == []
+    assert [
+        name
+        for name in Environment.model_fields
+        if f"`QM_{name.upper()}`" not in written
+    ] == []
 
 
 @named
 def test_every_curl_calls_an_address_of_the_api(path: Path) -> None:
-    assert [call for call in calls(path) if not is_described(*call, described=description()["paths"])] == []
+    assert [
+        call
+        for call in calls(path)
+        if not is_described(*call, described=description()["paths"])
+    ] == []
 
 
 @pytest.mark.parametrize("name", sorted(reference.PAGES))
 def test_the_reference_is_what_the_code_says(name: str) -> None:
-    assert (reference.FOLDER / name).read_text() == reference.PAGES[name](), "Run make reference."
+    assert (reference.FOLDER / name).read_text() == reference.PAGES[name](), (
+        "Run make reference."
+    )
 
 
 def test_every_test_that_the_threat_model_names_exists() -> None:
-    rows = [line for line in (ROOT / "docs/threat-model.md").read_text().splitlines() if "`tests/" in line]
+    rows = [
+        line
+        for line in (ROOT / "docs/threat-model.md").read_text().splitlines()
+        if "`tests/" in line
+    ]
     proofs = [proof for row in rows for proof in proofs_in(row)]
 
     assert len(proofs) >= len(rows)
@@ -88,7 +122,11 @@ def test_every_test_that_the_threat_model_names_exists() -> None:
 
 @pytest.mark.parametrize("image", IMAGES, ids=lambda path: path.name)
 def test_every_picture_is_small_and_shown(image: Path) -> None:
-    shown = {(path.parent / link).resolve() for path in DOCUMENTS for link in LINK.findall(path.read_text())}
+    shown = {
+        (path.parent / link).resolve()
+        for path in DOCUMENTS
+        for link in LINK.findall(path.read_text())
+    }
 
     assert image.stat().st_size <= LARGEST_IMAGE
     assert image in shown
@@ -108,13 +146,27 @@ def calls(path: Path) -> Iterator[tuple[str, str]]:
         for command in CURL.findall(plain) if language in ("console", "sh") else ():
             for address in ADDRESS.findall(command):
                 given = re.search(r"-X ([A-Z]+)", command)
-                method = given[1] if given else "POST" if re.search(r" -d ['\"][{$]", command) else "GET"
-                yield method.lower(), re.sub(r"\$[A-Z]+", "1", address).partition("?")[0]
+                method = (
+                    given[1]
+                    if given
+                    else "POST"
+                    if re.search(r" -d ['\"][{$]", command)
+                    else "GET"
+                )
+                yield (
+                    method.lower(),
+                    re.sub(r"\$[A-Z]+", "1", address).partition("?")[0],
+                )
 
 
-def is_described(method: str, address: str, *, described: dict[str, dict[str, object]]) -> bool:
+def is_described(
+    method: str, address: str, *, described: dict[str, dict[str, object]]
+) -> bool:
     """Whether the API's description has this method at this address; names in it stand for anything."""
-    patterns = ((re.sub(r"\{[^}]+\}", "[^/]+", path), operations) for path, operations in described.items())
+    patterns = (
+        (re.sub(r"\{[^}]+\}", "[^/]+", path), operations)
+        for path, operations in described.items()
+    )
     return any(
         re.fullmatch(pattern, f"/api/v1{address}") and method in operations
         for pattern, operations in patterns

@@ -35,7 +35,14 @@ def tried(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
     """The command, on a module in a folder of its own with these tests."""
     (folder / "toy_of_mutants.py").write_text(MODULE)
     (folder / "test_toy.py").write_text(tests)
-    options = ["--root", str(folder), "--only", "toy_of_mutants.py", "--tests", "test_toy.py"]
+    options = [
+        "--root",
+        str(folder),
+        "--only",
+        "toy_of_mutants.py",
+        "--tests",
+        "test_toy.py",
+    ]
     argv = [sys.executable, "-m", "scripts.mutants", *options]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -44,12 +51,17 @@ def tried(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
 def test_a_strong_test_notices_every_change(tmp_path: Path) -> None:
     done = tried(tmp_path, STRONG)
 
-    assert re.sub(r"\d+ s$", "1 s", done.stdout.strip()) == "toy_of_mutants.py: 6 of 6 killed (1.00) in 1 s"
+    assert (
+        re.sub(r"\d+ s$", "1 s", done.stdout.strip())
+        == "toy_of_mutants.py: 6 of 6 killed (1.00) in 1 s"
+    )
     assert done.returncode == 0
 
 
 @pytest.mark.slow
-def test_a_weak_test_lets_changes_of_a_function_and_of_a_table_live(tmp_path: Path) -> None:
+def test_a_weak_test_lets_changes_of_a_function_and_of_a_table_live(
+    tmp_path: Path,
+) -> None:
     done = tried(tmp_path, WEAK)
 
     assert done.stdout.splitlines()[1:] == [

@@ -43,7 +43,11 @@ def test_a_step_that_fails_ends_it() -> None:
 def test_it_is_read_at_once_where_the_output_is_a_pipe() -> None:
     code = "from scripts.progress import *\nfollow([('one', lambda: None), ('two', input)], say=print_line)"
     with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert "1 of 2  one" in process.stdout.readline()

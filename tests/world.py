@@ -55,7 +55,9 @@ def world() -> World:
     flavor = factories.flavor(cluster, "a100", gpus_total=64)
     vision, speech = factories.team("Vision"), factories.team("Speech")
     people = {
-        "outsider": factories.person("Mallory Finch", teams=[factories.team("Robotics")]),
+        "outsider": factories.person(
+            "Mallory Finch", teams=[factories.team("Robotics")]
+        ),
         "member": factories.person("Ada Okafor", teams=[vision]),
         "team_lead": factories.person("Chloe Lindqvist", Role.TEAM_LEAD),
         "platform_lead": factories.person("Priya Raman", Role.PLATFORM_LEAD),
@@ -64,11 +66,19 @@ def world() -> World:
     }
     factories.join(vision, people["team_lead"], lead=True)
     channel = Channel.objects.create(
-        name="Platform", way="slack", sealed=seal("https://hooks.slack.com/x"), kinds=["task_done"]
+        name="Platform",
+        way="slack",
+        sealed=seal("https://hooks.slack.com/x"),
+        kinds=["task_done"],
     )
     return World(
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),
-        other=side(speech, cluster, flavor, lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD)),
+        other=side(
+            speech,
+            cluster,
+            flavor,
+            lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD),
+        ),
         cluster=cluster,
         flavor=flavor,
         people=people,
@@ -98,7 +108,11 @@ def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
     granted = factories.request(asker, tenancy, flavor, gpus=1)
     waiting = factories.request(asker, tenancy, flavor, gpus=4, days=2)
     Onboarding.objects.create(
-        team=team, tenancy=tenancy, request=granted, by=asker, submitted_at=granted.created_at
+        team=team,
+        tenancy=tenancy,
+        request=granted,
+        by=asker,
+        submitted_at=granted.created_at,
     )
     token = ApiToken.objects.create(
         user=asker,
@@ -124,7 +138,9 @@ def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
 def stand_in(giver: User, to: User) -> Delegation:
     """A seat that is lent next month, so that it gives nothing yet."""
     start = timezone.now() + timedelta(days=30)
-    return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=start + timedelta(days=7))
+    return Delegation.objects.create(
+        giver=giver, to=to, starts_at=start, until=start + timedelta(days=7)
+    )
 
 
 def given_up(to: User) -> Delivery:

@@ -83,7 +83,9 @@ def hours(amount: Decimal) -> str:
     return f"{text} GPU-hour" if amount == 1 else f"{text} GPU-hours"
 
 
-def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:
+def limits_words(
+    limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int
+) -> str:
     """A month's limits: "$12,000.00 and 500 GPU-hours, people decide beyond 80 %"."""
     more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
     return f"{cents(limit_usd)}{more}, people decide beyond {soft_percent} %"

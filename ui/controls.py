@@ -48,13 +48,17 @@ def button(
 
 
 @register.inclusion_tag("parts/field.html")
-def field(bound: BoundField, suffix: str = "", optional: bool | None = None, help: str = "") -> Context:
+def field(
+    bound: BoundField, suffix: str = "", optional: bool | None = None, help: str = ""
+) -> Context:
     """Label, control, help and errors of one form field, tied together for readers."""
     kind = _field_kind(bound)
     said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
     said += [f"{bound.auto_id}-error"] if bound.errors else []
     own = bound.field.widget.attrs.get("class", "")
-    attrs: dict[str, str | bool] = {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
+    attrs: dict[str, str | bool] = (
+        {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
+    )
     if isinstance(bound.field.widget, TEXTS):
         attrs["dir"] = "auto"
     if said:
@@ -81,9 +85,15 @@ def _field_kind(bound: BoundField) -> str:
 
 
 @register.inclusion_tag("parts/error_summary.html")
-def error_summary(form: BaseForm, title: str = "Nothing was sent yet. Please look at this:") -> Context:
+def error_summary(
+    form: BaseForm, title: str = "Nothing was sent yet. Please look at this:"
+) -> Context:
     """Links to every field with an error; nothing when there is none."""
-    return {"form": form, "title": title, "fields": [bound for bound in form if bound.errors]}
+    return {
+        "form": form,
+        "title": title,
+        "fields": [bound for bound in form if bound.errors],
+    }
 
 
 @register.inclusion_tag("parts/choices.html")
@@ -125,7 +135,11 @@ def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
     if isinstance(bound.field.widget, TEXTS):
         attrs["dir"] = "auto"
     if placeholder:
-        attrs |= {"placeholder": placeholder, "data-key": "/", "data-key-label": placeholder}
+        attrs |= {
+            "placeholder": placeholder,
+            "data-key": "/",
+            "data-key-label": placeholder,
+        }
     return bound.as_widget(attrs=attrs)
 
 

@@ -6,7 +6,12 @@ from typing import Literal
 
 from ui.parts import Amounts
 
-TAKEN: Sequence[Literal["used", "reserved", "blocked", "asked"]] = ("used", "reserved", "blocked", "asked")
+TAKEN: Sequence[Literal["used", "reserved", "blocked", "asked"]] = (
+    "used",
+    "reserved",
+    "blocked",
+    "asked",
+)
 # "Used" is what is measured: what somebody was granted is held, whether they use it or not.
 WORDS = {"used": "Held", "blocked": "Cordoned or not ready"}
 
@@ -73,7 +78,9 @@ def capacity_segments(capacity: Amounts) -> tuple[list[Segment], float]:
     return segments, over
 
 
-def strip_bars(values: Sequence[float], most: float, labels: Sequence[str]) -> list[Bar]:
+def strip_bars(
+    values: Sequence[float], most: float, labels: Sequence[str]
+) -> list[Bar]:
     """Bars of a small bar strip: percentages of the frame, growing from the bottom, at least 2 % tall."""
     step = 100 / max(len(values), 1)
     bars = []

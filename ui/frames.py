@@ -14,7 +14,9 @@ register = template.Library()
 
 
 @register.simple_block_tag
-def panel(content: str, title: str, note: object = "", plain: bool = False, id: str = "") -> SafeString:
+def panel(
+    content: str, title: str, note: object = "", plain: bool = False, id: str = ""
+) -> SafeString:
     """A titled section; `plain` has no border."""
     anchor = id or slugify(title)
     head = format_html('<h2 id="{}-title" dir="auto">{}</h2>', anchor, title)

@@ -67,7 +67,15 @@ def budget_meter(
 
 @register.inclusion_tag("parts/strip.html")
 def bar_strip(
-    values: Sequence[float], most: float, label: str, unit: str = "%", labels: Sequence[str] = ()
+    values: Sequence[float],
+    most: float,
+    label: str,
+    unit: str = "%",
+    labels: Sequence[str] = (),
 ) -> Context:
     """A small bar chart of one value a day with a table twin for readers; `most` is the full height."""
-    return {"bars": drawing.strip_bars(values, most, labels), "label": label, "unit": unit}
+    return {
+        "bars": drawing.strip_bars(values, most, labels),
+        "label": label,
+        "unit": unit,
+    }

@@ -180,7 +180,9 @@ class Entry(TypedDict):
     evidence: NotRequired[Link]
 
 
-def entry_of(phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Entry:
+def entry_of(
+    phase: Phase, title: str, at: datetime | None, *, who: str = "", tone: str = "past"
+) -> Entry:
     """An entry without reason and evidence."""
     return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}
 

@@ -26,11 +26,19 @@ def verdict_strip(verdict: Verdict) -> Context:
     A rule that forbids decides before one that only asks people.
     """
     rules = verdict["rules"]
-    failing = sorted((r for r in rules if r.get("deciding")), key=lambda rule: rule["mark"] != "no")
+    failing = sorted(
+        (r for r in rules if r.get("deciding")), key=lambda rule: rule["mark"] != "no"
+    )
     holding = [rule for rule in rules if not rule.get("deciding")]
     first, others = failing[:1], failing[1:]
-    counts = [f"{len(others)} more {'do' if len(others) > 1 else 'does'} not hold"] if others else []
-    counts += [f"{len(holding)} hold{'' if len(holding) > 1 else 's'}"] if holding else []
+    counts = (
+        [f"{len(others)} more {'do' if len(others) > 1 else 'does'} not hold"]
+        if others
+        else []
+    )
+    counts += (
+        [f"{len(holding)} hold{'' if len(holding) > 1 else 's'}"] if holding else []
+    )
     return {
         "verdict": verdict,
         "first": first,
@@ -48,7 +56,9 @@ def before_after(rows: Sequence[BeforeAfter], all_rows: bool = False) -> Context
 
 
 @register.inclusion_tag("parts/timeline.html")
-def timeline(entries: Sequence[Entry], label: str = "What happened and what comes") -> Context:
+def timeline(
+    entries: Sequence[Entry], label: str = "What happened and what comes"
+) -> Context:
     """Past, now and future in this order."""
     return {"entries": entries, "label": label}
 
@@ -84,17 +94,29 @@ def waiting_line(waiting: Wait) -> Context:
 
 
 @register.inclusion_tag("parts/empty.html")
-def empty(title: str, text: str = "", action: Link | None = None, example: str = "") -> Context:
+def empty(
+    title: str, text: str = "", action: Link | None = None, example: str = ""
+) -> Context:
     """What this is for, the first action, one example."""
     return {"title": title, "text": text, "action": action, "example": example}
 
 
 @register.inclusion_tag("parts/problem.html")
 def problem(
-    what: str, changed: str = "Nothing was changed.", todo: str = "", request_id: str = "", tone: str = "bad"
+    what: str,
+    changed: str = "Nothing was changed.",
+    todo: str = "",
+    request_id: str = "",
+    tone: str = "bad",
 ) -> Context:
     """What happened, whether anything changed, what to do, the request id."""
-    return {"what": what, "changed": changed, "todo": todo, "request_id": request_id, "tone": tone}
+    return {
+        "what": what,
+        "changed": changed,
+        "todo": todo,
+        "request_id": request_id,
+        "tone": tone,
+    }
 
 
 @register.inclusion_tag("parts/message.html")
@@ -106,4 +128,6 @@ def message(text: str, tone: str = "past") -> Context:
 @register.filter
 def message_tone(level_tag: str) -> str:
     """Tone of a Django message: success is good, warning is waiting, error is bad."""
-    return {"success": "good", "warning": "waiting", "error": "bad"}.get(level_tag, "moving")
+    return {"success": "good", "warning": "waiting", "error": "bad"}.get(
+        level_tag, "moving"
+    )

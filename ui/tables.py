@@ -15,7 +15,10 @@ Context = dict[str, object]
 
 @register.inclusion_tag("parts/table.html")
 def data_table(
-    caption: str, columns: Iterable[str | Column], rows: Iterable[Row], show_caption: bool = False
+    caption: str,
+    columns: Iterable[str | Column],
+    rows: Iterable[Row],
+    show_caption: bool = False,
 ) -> Context:
     """A table; a cell is a value, a badge, or a `Cell`."""
     heads = [
@@ -24,8 +27,16 @@ def data_table(
         else {"kind": "", "hidden": False, **column}
         for column in columns
     ]
-    lines = [{**row, "cells": list(zip(heads, map(whole_cell, row["cells"]), strict=True))} for row in rows]
-    return {"caption": caption, "columns": heads, "rows": lines, "show_caption": show_caption}
+    lines = [
+        {**row, "cells": list(zip(heads, map(whole_cell, row["cells"]), strict=True))}
+        for row in rows
+    ]
+    return {
+        "caption": caption,
+        "columns": heads,
+        "rows": lines,
+        "show_caption": show_caption,
+    }
 
 
 # A template that asks for a key that is not there pays for an exception; a table of fifty rows asks thousands of times.
@@ -38,12 +49,20 @@ def whole_cell(cell: Content) -> Mapping[str, object]:
         return {**BLANK, **cell}
     if isinstance(cell, datetime):
         return {**BLANK, "at": cell}
-    return {**BLANK, "text": formats.number(cell) if isinstance(cell, int | float | Decimal) else cell}
+    return {
+        **BLANK,
+        "text": formats.number(cell)
+        if isinstance(cell, int | float | Decimal)
+        else cell,
+    }
 
 
 @register.inclusion_tag("parts/choice_table.html")
 def choice_table(
-    caption: str, columns: Iterable[str | Column], rows: Iterable[ChoosableRow], kind: str = ""
+    caption: str,
+    columns: Iterable[str | Column],
+    rows: Iterable[ChoosableRow],
+    kind: str = "",
 ) -> Context:
     """A table in a form, each row with a box that sends its `pk`.
 
@@ -71,7 +90,11 @@ def diff_table(
 
 @register.inclusion_tag("parts/pager.html")
 def pager(
-    previous: str | None, next: str | None, note: str = "", to_previous: str = "Newer", to_next: str = "Older"
+    previous: str | None,
+    next: str | None,
+    note: str = "",
+    to_previous: str = "Newer",
+    to_next: str = "Older",
 ) -> Context:
     """Links to the pages beside this one, oldest to the right; both absent shows the note alone."""
     return {

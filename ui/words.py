@@ -42,10 +42,18 @@ MARKS = {
 @register.simple_tag
 def icon(name: str, label: str = "", large: bool = False) -> SafeString:
     """An icon of the sprite; hidden from readers unless it has a `label` of its own."""
-    spoken = format_html('role="img" aria-label="{}"', label) if label else SafeString('aria-hidden="true"')
+    spoken = (
+        format_html('role="img" aria-label="{}"', label)
+        if label
+        else SafeString('aria-hidden="true"')
+    )
     kind = "icon icon--large" if large else "icon"
     return format_html(
-        '<svg class="{}" {}><use href="{}#{}"></use></svg>', kind, spoken, static("icons.svg"), name
+        '<svg class="{}" {}><use href="{}#{}"></use></svg>',
+        kind,
+        spoken,
+        static("icons.svg"),
+        name,
     )
 
 
@@ -68,7 +76,9 @@ def _badge(tone: str, word: str) -> SafeString:
 
 
 def _badge_with(tone: str, word: str, events: Sequence[Event]) -> SafeString:
-    return render_to_string("parts/badge.html", {"tone": tone, "word": word, "events": events})
+    return render_to_string(
+        "parts/badge.html", {"tone": tone, "word": word, "events": events}
+    )
 
 
 @register.inclusion_tag("parts/rule_mark.html")
@@ -86,7 +96,10 @@ def when(at: datetime | str | None, now: datetime | None = None) -> str:
     local = timezone.localtime(at)
     text = formats.moment(local, timezone.localtime(now or timezone.now()))
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), formats.exactly(local), text
+        '<time datetime="{}" title="{}">{}</time>',
+        local.isoformat(),
+        formats.exactly(local),
+        text,
     )
 
 
@@ -96,21 +109,35 @@ def ago(at: datetime, now: datetime | None = None) -> str:
     local = timezone.localtime(at)
     text = formats.relative(at, now or timezone.now())
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), formats.exactly(local), text
+        '<time datetime="{}" title="{}">{}</time>',
+        local.isoformat(),
+        formats.exactly(local),
+        text,
     )
 
 
 @register.simple_tag
 def money(
-    amount: Decimal | float | str | None, period: str = "", formula: str = "", priced_on: str = ""
+    amount: Decimal | float | str | None,
+    period: str = "",
+    formula: str = "",
+    priced_on: str = "",
 ) -> str:
     """USD with its period; formula and price date on hover. None reads "no price"."""
     if amount is None:
         return "no price"
-    hover = ", ".join(part for part in (formula, f"prices of {priced_on}" if priced_on else "") if part)
+    hover = ", ".join(
+        part
+        for part in (formula, f"prices of {priced_on}" if priced_on else "")
+        if part
+    )
     title = format_html(' title="{}"', hover) if hover else ""
-    tail = format_html(' <span class="money__period">{}</span>', period) if period else ""
-    return format_html('<span class="money"{}>{}{}</span>', title, formats.dollars(amount), tail)
+    tail = (
+        format_html(' <span class="money__period">{}</span>', period) if period else ""
+    )
+    return format_html(
+        '<span class="money"{}>{}{}</span>', title, formats.dollars(amount), tail
+    )
 
 
 @register.filter
@@ -129,7 +156,10 @@ def isolate(text: object) -> SafeString:
         return text
     pieces = FROM_RIGHT_TO_LEFT.split(str(text))
     # A pattern that is caught stands at every second place.
-    marked = (format_html("<bdi>{}</bdi>", piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    marked = (
+        format_html("<bdi>{}</bdi>", piece) if at % 2 else piece
+        for at, piece in enumerate(pieces)
+    )
     return format_html_join("", "{}", ((piece,) for piece in marked))
 
 
@@ -137,7 +167,9 @@ def isolate(text: object) -> SafeString:
 def person_chip(person: Person) -> Context:
     """Who, with role; `away_until` and `stand_in` are said when they are there."""
     names = str(person["name"]).split()
-    initials = person.get("initials") or "".join(name[0] for name in (names[:1] + names[-1:])[: len(names)])
+    initials = person.get("initials") or "".join(
+        name[0] for name in (names[:1] + names[-1:])[: len(names)]
+    )
     return {"person": person, "initials": initials.upper()}
 
 

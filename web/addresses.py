@@ -27,7 +27,9 @@ def address_of(meta: Mapping[str, Any]) -> str:
     return peer
 
 
-def _is_of(address: Address | None, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+def _is_of(
+    address: Address | None, networks: Sequence[IPv4Network | IPv6Network]
+) -> bool:
     return address is not None and any(address in network for network in networks)
 
 

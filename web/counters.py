@@ -31,7 +31,9 @@ class Breaker:
         except Exception as error:
             # Whatever the cache's client raises.
             self.open_until = time.monotonic() + LEFT_ALONE
-            logger.warning("the shared cache is left alone", extra={"error": type(error).__name__})
+            logger.warning(
+                "the shared cache is left alone", extra={"error": type(error).__name__}
+            )
             return otherwise
 
     def count(self, key: str, *, seconds: int) -> int:

@@ -48,7 +48,9 @@ class DocumentRefused(ValueError):
     """A document that cannot be taken; `problems` are (place in the document, what is wrong) pairs."""
 
     def __init__(self, *problems: tuple[str, str]) -> None:
-        super().__init__("; ".join(f"{place}: {what}" if place else what for place, what in problems))
+        super().__init__(
+            "; ".join(f"{place}: {what}" if place else what for place, what in problems)
+        )
         self.problems = problems
 
 
@@ -63,7 +65,9 @@ def parse(text: str) -> Any:
         raise
     except _Twice as error:
         mark = error.problem_mark
-        raise DocumentRefused((f"line {mark.line + 1}" if mark else "", str(error.problem))) from error
+        raise DocumentRefused(
+            (f"line {mark.line + 1}" if mark else "", str(error.problem))
+        ) from error
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else ""
@@ -83,7 +87,9 @@ def uploaded(file: Any) -> str | None:
     return raw.decode("utf-8", "replace")
 
 
-def problems_of(error: ValidationError, *, also: Mapping[str, str]) -> list[tuple[str, str]]:
+def problems_of(
+    error: ValidationError, *, also: Mapping[str, str]
+) -> list[tuple[str, str]]:
     """The first 50 places where a value does not fit, in words; `also` are words of this kind of document alone."""
     words = {**WORDS_OF, **also}
     return [
@@ -91,7 +97,9 @@ def problems_of(error: ValidationError, *, also: Mapping[str, str]) -> list[tupl
             ".".join(str(part) for part in problem["loc"]),
             words.get(problem["type"], "This value cannot be taken here."),
         )
-        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+        for problem in error.errors(
+            include_url=False, include_context=False, include_input=False
+        )
     ][:MOST_PROBLEMS]
 
 
@@ -100,7 +108,9 @@ def _look_over(text: str) -> None:
     depth = 0
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
-            raise DocumentRefused(("", "Anchors and aliases are not taken: write the values out."))
+            raise DocumentRefused(
+                ("", "Anchors and aliases are not taken: write the values out.")
+            )
         depth += isinstance(token, OPENS) - isinstance(token, CLOSES)
         if depth > DEEPEST:
             raise DocumentRefused(("", f"Nested deeper than {DEEPEST} levels."))
@@ -113,17 +123,23 @@ class _Twice(yaml.constructor.ConstructorError):
 class _Loader(yaml.SafeLoader):
     """The safe loader, which also refuses a key that is said twice."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:
         """The mapping; raises ConstructorError."""
         said: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in said:
-                raise _Twice(None, None, f"“{key.value[:40]}” is said twice.", key.start_mark)
+                raise _Twice(
+                    None, None, f"“{key.value[:40]}” is said twice.", key.start_mark
+                )
             said |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
         return super().construct_mapping(node, deep=deep)
 
 
-def unfit(place: str, value: Any, *, flags: Collection[str]) -> Iterator[tuple[str, str]]:
+def unfit(
+    place: str, value: Any, *, flags: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Texts that no database keeps, and yes and no where a number belongs, which would be taken for 1 and 0."""
     if isinstance(value, Mapping):
         for key, inner in value.items():

@@ -29,9 +29,13 @@ class WholeNumberField(forms.Field):
         """The number; None for nothing. Raises ValidationError."""
         if value in self.empty_values:
             return None
-        if not DIGITS.fullmatch(str(value)) or not self.least <= int(value) <= self.most:
+        if (
+            not DIGITS.fullmatch(str(value))
+            or not self.least <= int(value) <= self.most
+        ):
             raise forms.ValidationError(
-                f"Write a whole number of {self.of} from {self.least:,} to {self.most:,}.", code="number"
+                f"Write a whole number of {self.of} from {self.least:,} to {self.most:,}.",
+                code="number",
             )
         return int(value)
 
@@ -42,7 +46,9 @@ class PlainNumberField(forms.IntegerField):
     def to_python(self, value: Any) -> int | None:
         """The number; None for nothing. Raises ValidationError."""
         if value not in self.empty_values and not DIGITS.fullmatch(str(value).strip()):
-            raise forms.ValidationError("Write a whole number in plain digits.", code="number")
+            raise forms.ValidationError(
+                "Write a whole number in plain digits.", code="number"
+            )
         return super().to_python(value)
 
 
@@ -76,22 +82,35 @@ class MomentField(forms.Field):
 
     def prepare_value(self, value: Any) -> Any:
         """What the browser's control shows."""
-        return value.astimezone(UTC).strftime(INPUT) if isinstance(value, datetime) else value
+        return (
+            value.astimezone(UTC).strftime(INPUT)
+            if isinstance(value, datetime)
+            else value
+        )
 
 
 class YamlField(forms.CharField):
     """A text that is YAML, cleaned to its value; raises ValidationError with the line at fault."""
 
     def __init__(self, *, rows: int = 8, **options: Any) -> None:
-        attrs = {"rows": rows, "spellcheck": "false", "class": "font-mono", "autocapitalize": "off"}
-        super().__init__(required=False, strip=False, widget=forms.Textarea(attrs=attrs), **options)
+        attrs = {
+            "rows": rows,
+            "spellcheck": "false",
+            "class": "font-mono",
+            "autocapitalize": "off",
+        }
+        super().__init__(
+            required=False, strip=False, widget=forms.Textarea(attrs=attrs), **options
+        )
 
     def clean(self, value: Any) -> Any:
         """What the text says; an empty list for an empty text."""
         try:
             return parse(super().clean(value)) or []
         except DocumentRefused as refused:
-            raise forms.ValidationError([placed(*problem) for problem in refused.problems]) from refused
+            raise forms.ValidationError(
+                [placed(*problem) for problem in refused.problems]
+            ) from refused
 
 
 class StrictForm(forms.Form):
@@ -103,7 +122,9 @@ class StrictForm(forms.Form):
         """Raises ValidationError for fields that nobody asked for."""
         unknown = sorted(set(self.data) - set(self.fields) - self.also)
         if unknown:
-            raise forms.ValidationError(f"There is no field “{unknown[0][:40]}” here.", code="unknown_field")
+            raise forms.ValidationError(
+                f"There is no field “{unknown[0][:40]}” here.", code="unknown_field"
+            )
         return self.cleaned_data
 
 
@@ -122,5 +143,7 @@ class YamlFileForm(StrictForm):
         """The text itself; that it is YAML was checked by the field. Raises ValidationError for none."""
         text = str(self.data.get("yaml", ""))
         if not text.strip():
-            raise forms.ValidationError("Paste a document, or choose a file.", code="required")
+            raise forms.ValidationError(
+                "Paste a document, or choose a file.", code="required"
+            )
         return text

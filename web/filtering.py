@@ -46,7 +46,9 @@ class KnownQuery(BasePermission):
 
 def query_of(view: Any) -> type[Serializer[Any]]:
     """The serializer of the parameters that this action of the view takes."""
-    found: type[Serializer[Any]] = getattr(view, "asks", {}).get(getattr(view, "action", None), NoQuery)
+    found: type[Serializer[Any]] = getattr(view, "asks", {}).get(
+        getattr(view, "action", None), NoQuery
+    )
     return found
 
 
@@ -54,5 +56,7 @@ def _single_values(params: QueryDict) -> dict[str, str]:
     twice = [name for name, values in params.lists() if len(values) > 1]
     if twice:
         detail = ErrorDetail("Give it once.", "given_twice")
-        raise BadQuery(ValidationError({name: [detail] for name in twice}).get_full_details())
+        raise BadQuery(
+            ValidationError({name: [detail] for name in twice}).get_full_details()
+        )
     return {name: value for name, value in params.items() if isinstance(value, str)}

@@ -36,7 +36,9 @@ OF_FIELDS: Mapping[type[serializers.Field[Any, Any, Any, Any]], Sentences] = {
         "required": "This field is missing. Send a value for it.",
         "null": "null is not a value for this field. Send another one.",
     },
-    serializers.BooleanField: {"invalid": "This is neither true nor false. Send one of them without quotes."},
+    serializers.BooleanField: {
+        "invalid": "This is neither true nor false. Send one of them without quotes."
+    },
     serializers.CharField: {
         "invalid": "This is not a text. Send one in quotes.",
         "blank": "This text is empty. Write something.",
@@ -63,25 +65,37 @@ OF_FIELDS: Mapping[type[serializers.Field[Any, Any, Any, Any]], Sentences] = {
         "not_a_dict": "This is not an object. Send names and values in braces: {{…}}.",
         "empty": "The object is empty. Send at least one name with its value.",
     },
-    serializers.Serializer: {"invalid": "This is not an object. Send its fields in braces: {{…}}."},
+    serializers.Serializer: {
+        "invalid": "This is not an object. Send its fields in braces: {{…}}."
+    },
     serializers.ListSerializer: LISTED,
 }
 OF_FORMS: Mapping[type[forms.Field], Sentences] = {
     forms.Field: {"required": "Nothing stands here yet. Fill it in."},
-    forms.IntegerField: {"invalid": "This is not a whole number. Write digits alone, such as 3."},
+    forms.IntegerField: {
+        "invalid": "This is not a whole number. Write digits alone, such as 3."
+    },
     forms.FloatField: {"invalid": "This is not a number. Write digits, such as 25."},
     forms.DecimalField: {
         "invalid": "This is not an amount. Write digits and at most one point, such as 12.50."
     },
     forms.DateField: {"invalid": "This is not a day. Write one like 2026-11-28."},
-    forms.EmailField: {"invalid": "This is not an e-mail address. Write one like ada@example.com."},
-    forms.ChoiceField: {"invalid_choice": "“%(value)s” cannot be chosen here. Choose one of the list."},
+    forms.EmailField: {
+        "invalid": "This is not an e-mail address. Write one like ada@example.com."
+    },
+    forms.ChoiceField: {
+        "invalid_choice": "“%(value)s” cannot be chosen here. Choose one of the list."
+    },
     forms.MultipleChoiceField: {
         "invalid_choice": "“%(value)s” cannot be chosen here. Choose from the list.",
         "invalid_list": "This is not a list. Choose from those that are shown.",
     },
-    forms.ModelChoiceField: {"invalid_choice": "This cannot be chosen here. Choose one of the list."},
-    forms.URLField: {"invalid": "This is not an address. Write one like https://example.com."},
+    forms.ModelChoiceField: {
+        "invalid_choice": "This cannot be chosen here. Choose one of the list."
+    },
+    forms.URLField: {
+        "invalid": "This is not an address. Write one like https://example.com."
+    },
     forms.FileField: {
         "invalid": "No file came with the form. Choose it again.",
         "missing": "No file came with the form. Choose it again.",
@@ -127,7 +141,10 @@ def apply() -> None:
     """Put every sentence in its place; doing it again changes nothing."""
     for field, sentences in [*OF_FIELDS.items(), *OF_FORMS.items()]:
         known: Any = field
-        known.default_error_messages = {**vars(known).get("default_error_messages", {}), **sentences}
+        known.default_error_messages = {
+            **vars(known).get("default_error_messages", {}),
+            **sentences,
+        }
     for validator, sentence in OF_VALIDATORS.items():
         validator.message = sentence  # type: ignore[attr-defined]
     validators.validate_slug.message = (

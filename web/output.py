@@ -32,7 +32,11 @@ class OutputSerializer(serializers.Serializer[T]):
 
 @cache
 def _shows(kind: type[serializers.Serializer[Any]]) -> tuple[tuple[str, Show], ...]:
-    return tuple((name, _show(field)) for name, field in kind().fields.items() if not field.write_only)
+    return tuple(
+        (name, _show(field))
+        for name, field in kind().fields.items()
+        if not field.write_only
+    )
 
 
 def _show(field: Any) -> Show:

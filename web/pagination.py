@@ -28,19 +28,26 @@ class CursorPages(BasePagination):
     The view must offer `limit` and `cursor` (web.strict.PageQuery). Raises BadQuery for a cursor not from here.
     """
 
-    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: Any = None
+    ) -> list[Any] | None:
         """The rows of one page, and the cursors to both sides kept for the answer; None for a short, whole list."""
         if "cursor" not in query_of(view)._declared_fields:
             return None
         asked: Mapping[str, Any] = view.asked
-        self._request, self._field = request, str(asked.get("ordering") or view.ordering)
+        self._request, self._field = (
+            request,
+            str(asked.get("ordering") or view.ordering),
+        )
         self._limit = int(asked.get("limit", USUAL_PAGE))
         backward, start = self._start(queryset.model, asked.get("cursor"))
         rows = self._rows(queryset, backward=backward, start=start)
         more, rows = len(rows) > self._limit, rows[: self._limit]
         if backward:
             rows.reverse()
-        self._before = rows[0] if rows and (more if backward else start is not None) else None
+        self._before = (
+            rows[0] if rows and (more if backward else start is not None) else None
+        )
         self._after = rows[-1] if rows and (more or backward) else None
         return rows
 
@@ -48,7 +55,11 @@ class CursorPages(BasePagination):
         """`next`, `previous` and `results`; the links are null at the ends."""
         following = self._link(self._after, backward=False)
         return Response(
-            {"next": following, "previous": self._link(self._before, backward=True), "results": data}
+            {
+                "next": following,
+                "previous": self._link(self._before, backward=True),
+                "results": data,
+            }
         )
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +74,9 @@ class CursorPages(BasePagination):
         """None here: they stand in the view's PageQuery."""
         return []
 
-    def _rows(self, queryset: QuerySet[Any], *, backward: bool, start: tuple[Any, Any] | None) -> list[Any]:
+    def _rows(
+        self, queryset: QuerySet[Any], *, backward: bool, start: tuple[Any, Any] | None
+    ) -> list[Any]:
         name, down = self._field.lstrip("-"), self._field.startswith("-") != backward
         sign, step = ("-", "lt") if down else ("", "gt")
         pk = queryset.model._meta.pk
@@ -75,18 +88,26 @@ class CursorPages(BasePagination):
             queryset = queryset.filter(
                 Q(**{f"{name}__{step}e": value}), Q(**{f"{name}__{step}": value}) | tie
             )
-        return list(queryset.order_by(f"{sign}{name}", f"{sign}{pk.name}")[: self._limit + 1])
+        return list(
+            queryset.order_by(f"{sign}{name}", f"{sign}{pk.name}")[: self._limit + 1]
+        )
 
-    def _start(self, model: type[Model], cursor: str | None) -> tuple[bool, tuple[Any, Any] | None]:
+    def _start(
+        self, model: type[Model], cursor: str | None
+    ) -> tuple[bool, tuple[Any, Any] | None]:
         if cursor is None:
             return False, None
         try:
-            field, backward, value, key = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+            field, backward, value, key = json.loads(
+                base64.urlsafe_b64decode(cursor.encode("ascii"))
+            )
             if field != self._field or not isinstance(backward, bool):
                 raise ValueError(cursor)
             made, key = _value_of(model, field, value), _key_of(key)
         except (ValueError, TypeError, ValidationError, ArithmeticError) as error:
-            detail = ErrorDetail("This cursor is not from this list in this order.", "bad_cursor")
+            detail = ErrorDetail(
+                "This cursor is not from this list in this order.", "bad_cursor"
+            )
             raise BadQuery(Invalid({"cursor": [detail]}).get_full_details()) from error
         return backward, (made, key)
 
@@ -109,7 +130,9 @@ def _value_of(model: type[Model], field: str, text: object) -> Any:
     column = model._meta.get_field(field.lstrip("-"))
     value = column.to_python(text)  # type: ignore[union-attr]
     column.run_validators(value)  # type: ignore[union-attr]
-    if isinstance(value, datetime) and (value.tzinfo is None or not _is_far_from_the_ends(value)):
+    if isinstance(value, datetime) and (
+        value.tzinfo is None or not _is_far_from_the_ends(value)
+    ):
         raise ValueError(text)
     return value
 
@@ -120,6 +143,10 @@ def _is_far_from_the_ends(moment: datetime) -> bool:
 
 
 def _key_of(key: object) -> int:
-    if isinstance(key, bool) or not isinstance(key, int) or not 0 < key <= BigIntegerField.MAX_BIGINT:
+    if (
+        isinstance(key, bool)
+        or not isinstance(key, int)
+        or not 0 < key <= BigIntegerField.MAX_BIGINT
+    ):
         raise ValueError(key)
     return key

@@ -27,7 +27,10 @@ class BoundedJson(JSONParser):
     """JSON objects up to 512 kB and 20 levels deep; NaN and infinities are refused."""
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The object; raises ParseError saying what is wrong with the body."""
         raw = stream.read(LARGEST_BODY + 1)
@@ -35,7 +38,9 @@ class BoundedJson(JSONParser):
             raise BodyTooLarge
         try:
             data = json.loads(
-                raw.decode(), parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates
+                raw.decode(),
+                parse_constant=_refuse_constant,
+                object_pairs_hook=_without_duplicates,
             )
         except RecursionError:
             _too_deep()
@@ -53,7 +58,9 @@ class OnlyJson(BaseContentNegotiation):
     def select_parser(self, request: Request, parsers: Any) -> Any:
         """The parser for the body's media type; None answers 415."""
         content_type = (request.content_type or "").split(";")[0].strip().lower()
-        return next((parser for parser in parsers if parser.media_type == content_type), None)
+        return next(
+            (parser for parser in parsers if parser.media_type == content_type), None
+        )
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None

@@ -36,8 +36,12 @@ class StrictSerializer(serializers.Serializer[Any]):
             ]
             if unknown:
                 known = ", ".join(sorted(self.fields)) or "none"
-                text = ErrorDetail(f"There is no such field; known are: {known}.", "unknown_field")
-                raise serializers.ValidationError({name: [text] for name in unknown[:20]})
+                text = ErrorDetail(
+                    f"There is no such field; known are: {known}.", "unknown_field"
+                )
+                raise serializers.ValidationError(
+                    {name: [text] for name in unknown[:20]}
+                )
         return super().to_internal_value(data)
 
 
@@ -115,7 +119,9 @@ class Moment(serializers.DateTimeField):
         if not 2000 <= int(value[:4]) <= 2100:
             self.fail("year")
         # Python reads six places of a second at most.
-        return super().to_internal_value(re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", value.upper()))
+        return super().to_internal_value(
+            re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", value.upper())
+        )
 
 
 class Money(serializers.DecimalField):
@@ -124,7 +130,9 @@ class Money(serializers.DecimalField):
     default_error_messages = {"text": "Give an amount as text, such as “1500.00”."}
 
     def __init__(self, *, decimal_places: int = 2, **options: Any) -> None:
-        super().__init__(max_digits=10 + decimal_places, decimal_places=decimal_places, **options)
+        super().__init__(
+            max_digits=10 + decimal_places, decimal_places=decimal_places, **options
+        )
 
     def to_internal_value(self, data: Any) -> Decimal:
         """The amount."""
@@ -156,7 +164,9 @@ class PageQuery(StrictSerializer):
         max_value=LARGEST_PAGE,
         help_text=f"Rows a page, 1 to {LARGEST_PAGE}; {USUAL_PAGE} unless told otherwise.",
     )
-    cursor = Text(required=False, max_length=500, help_text="From `next` or `previous`; opaque.")
+    cursor = Text(
+        required=False, max_length=500, help_text="From `next` or `previous`; opaque."
+    )
 
 
 def at_their_places(
@@ -179,4 +189,6 @@ def with_places(field: str, act: Callable[[], T]) -> T:
     try:
         return act()
     except BadDocument as refused:
-        raise at_their_places(refused.problems, code=refused.code, field=field) from refused
+        raise at_their_places(
+            refused.problems, code=refused.code, field=field
+        ) from refused

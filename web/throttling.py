@@ -69,7 +69,10 @@ def seconds_to_wait(counter: str, who: object, *, rate: str) -> float:
     limit, seconds = read_rate(rate)
     now = time.time()
     window = int(now // seconds)
-    if counting.breaker.count(f"rate:{counter}:{who}:{window}", seconds=seconds) <= limit:
+    if (
+        counting.breaker.count(f"rate:{counter}:{who}:{window}", seconds=seconds)
+        <= limit
+    ):
         return 0.0
     return (window + 1) * seconds - now
 
@@ -94,7 +97,9 @@ class PageRateMiddleware:
         # A preview is sent while somebody types, and changes nothing.
         reads = request.method in SAFE_METHODS or name.endswith("preview")
         scope = "read" if reads else "write"
-        wait = seconds_to_wait(f"page-{scope}", request.user.pk, rate=settings.RATES[scope])
+        wait = seconds_to_wait(
+            f"page-{scope}", request.user.pk, rate=settings.RATES[scope]
+        )
         return too_many(request, wait) if wait else None
 
 

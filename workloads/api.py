@@ -31,20 +31,30 @@ class WhatToDoSerializer(serializers.Serializer[Any]):
 class WhySerializer(serializers.Serializer[Any]):
     """Why it is in this state: what, since when, where in line, when, and what you can do."""
 
-    code = serializers.CharField(help_text="A stable name of the reason, such as `quota_taken` or `running`.")
+    code = serializers.CharField(
+        help_text="A stable name of the reason, such as `quota_taken` or `running`."
+    )
     outlook = serializers.ChoiceField(
         choices=[each.value for each in Outlook],
         help_text="Whether waiting helps: `wait`, `change` (you), `escalate` (somebody else), `never`.",
     )
     what = serializers.CharField()
     since = serializers.DateTimeField()
-    line = serializers.CharField(help_text="Where it is in the line of its queue, in words.")
-    position = serializers.IntegerField(allow_null=True, help_text="0 is the head of the line.")
+    line = serializers.CharField(
+        help_text="Where it is in the line of its queue, in words."
+    )
+    position = serializers.IntegerField(
+        allow_null=True, help_text="0 is the head of the line."
+    )
     when = serializers.CharField(help_text="When it starts, or that nobody can know.")
-    at = serializers.DateTimeField(allow_null=True, help_text="When it goes on, where Kueue says so.")
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="When it goes on, where Kueue says so."
+    )
     do = serializers.CharField()
     step = WhatToDoSerializer(allow_null=True)
-    detail = serializers.CharField(help_text="What Kubernetes said, for experts; may be empty.")
+    detail = serializers.CharField(
+        help_text="What Kubernetes said, for experts; may be empty."
+    )
 
 
 class SlicesField(serializers.DictField):
@@ -62,19 +72,26 @@ class WorkLineSerializer(serializers.Serializer[Any]):
 
     cluster = serializers.CharField()
     namespace = serializers.CharField(source="key.namespace")
-    kind = serializers.CharField(source="key.kind", help_text="Job, JobSet, Pod, … as Kubernetes calls it.")
+    kind = serializers.CharField(
+        source="key.kind", help_text="Job, JobSet, Pod, … as Kubernetes calls it."
+    )
     name = serializers.CharField(source="key.name")
-    uid = serializers.CharField(source="key.uid", help_text="Send it back to stop this one and no other.")
+    uid = serializers.CharField(
+        source="key.uid", help_text="Send it back to stop this one and no other."
+    )
     state = serializers.ChoiceField(choices=[each.value for each in State])
     gpus = serializers.IntegerField(
         help_text="What all its pods together ask for, whole GPUs and MIG slices."
     )
-    slices = SlicesField(help_text='Those of them that are MIG slices, by profile: `{"1g.10gb": 2}`.')
+    slices = SlicesField(
+        help_text='Those of them that are MIG slices, by profile: `{"1g.10gb": 2}`.'
+    )
     held = serializers.IntegerField(help_text="GPUs and slices that it has now.")
     flavors = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField(source="created", allow_null=True)
     run = serializers.IntegerField(
-        allow_null=True, help_text="The number of the run that it is; null for what was not started as one."
+        allow_null=True,
+        help_text="The number of the run that it is; null for what was not started as one.",
     )
     why = WhySerializer()
     gpu_use = serializers.SerializerMethodField()
@@ -91,10 +108,14 @@ class SeenSerializer(serializers.Serializer[Any]):
 
     cluster = serializers.CharField(source="cluster.name")
     seen_at = serializers.DateTimeField(
-        source="heard_at", allow_null=True, help_text="Null: not everything has been read yet."
+        source="heard_at",
+        allow_null=True,
+        help_text="Null: not everything has been read yet.",
     )
     silent_since = serializers.DateTimeField(allow_null=True)
-    message = serializers.CharField(help_text="What the cluster or the connection said; may be empty.")
+    message = serializers.CharField(
+        help_text="What the cluster or the connection said; may be empty."
+    )
 
 
 class TeamWorkSerializer(serializers.Serializer[Any]):
@@ -104,7 +125,9 @@ class TeamWorkSerializer(serializers.Serializer[Any]):
     held = serializers.IntegerField(help_text="GPUs and slices that all of it has now.")
     clusters = SeenSerializer(many=True)
     work = WorkLineSerializer(many=True)
-    left_out = serializers.IntegerField(help_text="How many that ended longer ago are not listed.")
+    left_out = serializers.IntegerField(
+        help_text="How many that ended longer ago are not listed."
+    )
 
 
 class TargetSerializer(StrictSerializer):
@@ -142,10 +165,14 @@ class WorkEndpoint(Endpoint):
         board = work_of_team(self.get_object(), by=self.caller, now=timezone.now())
         return Response(self.shown(board, TeamWorkSerializer))
 
-    @extend_schema(operation_id="stop_work", request=TargetSerializer, responses=TeamWorkSerializer)
+    @extend_schema(
+        operation_id="stop_work", request=TargetSerializer, responses=TeamWorkSerializer
+    )
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, slug: str) -> Response:
         """End a piece of work, also one that was made with kubectl; its GPUs are free once its pods had their grace."""
         team, now = self.get_object(), timezone.now()
         stop_work(team, Target(**self.body(TargetSerializer)), by=self.caller, now=now)
-        return Response(self.shown(work_of_team(team, by=self.caller, now=now), TeamWorkSerializer))
+        return Response(
+            self.shown(work_of_team(team, by=self.caller, now=now), TeamWorkSerializer)
+        )

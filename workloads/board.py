@@ -42,9 +42,13 @@ class TeamWork:
     def busy(self, one: Work) -> Busy | None:
         """How busy the GPUs of one of its pieces are; None for one that holds none on a node."""
         has_prometheus = any(
-            seen.cluster.prometheus for seen in self.clusters if seen.cluster.name == one.cluster
+            seen.cluster.prometheus
+            for seen in self.clusters
+            if seen.cluster.name == one.cluster
         )
-        return busy_of_work(one, self.measured, has_prometheus=has_prometheus, now=self.now)
+        return busy_of_work(
+            one, self.measured, has_prometheus=has_prometheus, now=self.now
+        )
 
 
 def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
@@ -57,12 +61,17 @@ def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
     return TeamWork(
         team=team,
         tenancies=known.tenancies,
-        flavors={flavor_key(known.seen[one.cluster].cluster.name, one.name) for one in known.flavors},
+        flavors={
+            flavor_key(known.seen[one.cluster].cluster.name, one.name)
+            for one in known.flavors
+        },
         clusters=list(known.seen.values()),
         states=board.head.states,
         work=board.work(now),
         held=board.head.held,
         left_out=board.head.left_out,
-        measured=measured_in(known.tenancies, [one.cluster for one in known.seen.values()]),
+        measured=measured_in(
+            known.tenancies, [one.cluster for one in known.seen.values()]
+        ),
         now=now,
     )

@@ -70,7 +70,9 @@ def compare(plan: Plan) -> Comparison:
 
 def _loss(plan: Plan) -> Decimal:
     """Hours that one interruption takes."""
-    since = plan.hours if plan.interval is None else min(plan.interval / HOUR, plan.hours)
+    since = (
+        plan.hours if plan.interval is None else min(plan.interval / HOUR, plan.hours)
+    )
     return since * HALF + plan.restart / HOUR
 
 

@@ -50,7 +50,9 @@ class History:
         samples = len(found) - first
         if samples < MIN_SAMPLES:
             return None
-        low, median, high = (_quantile(found, first, percent) - waited for percent in (LOW, MIDDLE, HIGH))
+        low, median, high = (
+            _quantile(found, first, percent) - waited for percent in (LOW, MIDDLE, HIGH)
+        )
         return Estimate(low, median, high, samples, self.source)
 
 
@@ -58,13 +60,20 @@ def history_of(waits: Iterable[Wait], *, source: str) -> History:
     """The history of a queue from its waits, in any order; a negative wait (clocks differ) counts as none."""
     lengths: dict[int, list[timedelta]] = {}
     for one in waits:
-        lengths.setdefault(size_class(one.gpus), []).append(max(one.length, timedelta(0)))
-    return History(source, {size: tuple(sorted(found)) for size, found in lengths.items()})
+        lengths.setdefault(size_class(one.gpus), []).append(
+            max(one.length, timedelta(0))
+        )
+    return History(
+        source, {size: tuple(sorted(found)) for size, found in lengths.items()}
+    )
 
 
 def size_class(gpus: int) -> int:
     """The class of a size; jobs of one class wait alike: none, 1, 2–4, 5–8, 9–32, more than 32."""
-    return next((index for index, largest in enumerate(CLASSES) if gpus <= largest), len(CLASSES))
+    return next(
+        (index for index, largest in enumerate(CLASSES) if gpus <= largest),
+        len(CLASSES),
+    )
 
 
 def _quantile(ordered: Sequence[timedelta], first: int, percent: int) -> timedelta:

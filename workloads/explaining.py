@@ -12,7 +12,17 @@ from datetime import datetime, timedelta
 from workloads.estimating import Estimate, History
 from workloads.explanations import Answer, Explanation, Outlook
 from workloads.observed import Facts
-from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, volcano, waiting
+from workloads.reasons import (
+    absent,
+    checks,
+    line,
+    queues,
+    refusals,
+    starting,
+    stops,
+    volcano,
+    waiting,
+)
 from workloads.reasons.clock import Clock
 from workloads.reasons.words import redacted
 
@@ -56,7 +66,9 @@ def explain_pods(facts: Facts, *, now: datetime) -> Explanation:
     return _told(answer or starting.on_its_own(facts, clock), facts, clock)
 
 
-def later(found: Explanation, history: History | None, gpus: int, *, now: datetime) -> Explanation:
+def later(
+    found: Explanation, history: History | None, gpus: int, *, now: datetime
+) -> Explanation:
     """An explanation of a job of so many GPUs as it reads now, while nothing has changed and before its `until`.
 
     `history` is that of its queue, as it was when the explanation was made.
@@ -69,7 +81,9 @@ def later(found: Explanation, history: History | None, gpus: int, *, now: dateti
     return replace(found, estimate=estimate, when=line.estimated(estimate))
 
 
-def _estimate(history: History, gpus: int, since: datetime, now: datetime) -> Estimate | None:
+def _estimate(
+    history: History, gpus: int, since: datetime, now: datetime
+) -> Estimate | None:
     return history.estimate(gpus, waited=max(now - since, timedelta(0)))
 
 

@@ -42,10 +42,14 @@ class Seen:
 
 def seen_of(cluster: Cluster, now: datetime) -> Seen:
     """How far what is told of a cluster can be trusted; one query."""
-    return seen_in({cluster.pk: cluster}, Feed.objects.filter(cluster=cluster), now)[cluster.pk]
+    return seen_in({cluster.pk: cluster}, Feed.objects.filter(cluster=cluster), now)[
+        cluster.pk
+    ]
 
 
-def seen_in(clusters: Mapping[int, Cluster], feeds: Iterable[Feed], now: datetime) -> dict[int, Seen]:
+def seen_in(
+    clusters: Mapping[int, Cluster], feeds: Iterable[Feed], now: datetime
+) -> dict[int, Seen]:
     """The same of several, from all their feeds."""
     by_cluster = defaultdict[int, list[Feed]](list)
     for feed in feeds:

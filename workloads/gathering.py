@@ -25,7 +25,11 @@ from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
 from workloads.reading.pods import OVER, event_of, nodes_of
-from workloads.reading.queues import promised_by_volcano, quota_holders_of, team_queue_of
+from workloads.reading.queues import (
+    promised_by_volcano,
+    quota_holders_of,
+    team_queue_of,
+)
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
@@ -85,13 +89,24 @@ class Known:
 
         Empty while a copy has no revision: what was copied by an earlier version of the portal changes without one.
         """
-        if {feed for feed, scope, _ in self.revisions if scope == EVERYBODY} != self.feeds:
+        if {
+            feed for feed, scope, _ in self.revisions if scope == EVERYBODY
+        } != self.feeds:
             return ""
         told = (
             self.sees_all,
-            [(one.pk, one.cluster_id, one.namespace, one.leaves_at) for one in self.tenancies],
             [
-                (one.cluster.pk, one.cluster.name, one.cluster.title, one.is_known, one.silent_since)
+                (one.pk, one.cluster_id, one.namespace, one.leaves_at)
+                for one in self.tenancies
+            ],
+            [
+                (
+                    one.cluster.pk,
+                    one.cluster.name,
+                    one.cluster.title,
+                    one.is_known,
+                    one.silent_since,
+                )
                 for one in self.seen.values()
             ],
             self.revisions,
@@ -116,10 +131,17 @@ class Explained:
 
 def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
     """What the portal knows of a team's work; three queries."""
-    rows = Tenancy.objects.present().filter(team=team).select_related("cluster", "team").order_by("pk")
+    rows = (
+        Tenancy.objects.present()
+        .filter(team=team)
+        .select_related("cluster", "team")
+        .order_by("pk")
+    )
     tenancies = list(rows)
     clusters = {one.cluster_id: one.cluster for one in tenancies}
-    feeds, revisions = _feeds(clusters, {EVERYBODY, *(one.namespace for one in tenancies)})
+    feeds, revisions = _feeds(
+        clusters, {EVERYBODY, *(one.namespace for one in tenancies)}
+    )
     flavors, allocations = _flavors(clusters, team)
     return Known(
         team=team,
@@ -140,7 +162,8 @@ def explained(known: Known, *, now: datetime) -> Explained:
         namespaces[one.cluster_id].add(one.namespace)
     objects = _objects(namespaces)
     viewer = Viewer(
-        frozenset(name for names in namespaces.values() for name in names), sees_all=known.sees_all
+        frozenset(name for names in namespaces.values() for name in names),
+        sees_all=known.sees_all,
     )
     nodes = {pk: _nodes(pk, objects[pk], known.flavors) for pk in known.seen}
     clock = Clock(now)
@@ -149,11 +172,20 @@ def explained(known: Known, *, now: datetime) -> Explained:
     work, histories = list[Work](), dict[str, History]()
     for pk in known.seen:
         read = read_once()
-        in_queue = by_queue(objects[pk]["Workload"], objects[pk]["LocalQueue"], read=read)
-        found = {name: _history(name, workloads, read) for name, workloads in in_queue.items()}
-        around = _around(known, pk, objects[pk], in_queue, found, viewer, nodes[pk], free, read)
+        in_queue = by_queue(
+            objects[pk]["Workload"], objects[pk]["LocalQueue"], read=read
+        )
+        found = {
+            name: _history(name, workloads, read)
+            for name, workloads in in_queue.items()
+        }
+        around = _around(
+            known, pk, objects[pk], in_queue, found, viewer, nodes[pk], free, read
+        )
         work += _work(objects[pk], sorted(namespaces[pk]), around, now, read=read)
-        histories |= {history_key(around.cluster, name): one for name, one in found.items()}
+        histories |= {
+            history_key(around.cluster, name): one for name, one in found.items()
+        }
     ends = [one.why.until for one in work if one.why.until is not None]
     over = sorted((one for one in work if one.is_over), key=_since, reverse=True)
     gone = {id(one) for one in over[MAX_OVER:]}
@@ -167,7 +199,9 @@ def explained(known: Known, *, now: datetime) -> Explained:
 
 def _with_runs(known: Known, work: Sequence[Work]) -> Iterator[Work]:
     """Each with the number of the run that it is: the row of one is there before anything of it is on a cluster."""
-    rows = Run.objects.filter(tenancy__in=known.tenancies, name__in={one.key.name for one in work})
+    rows = Run.objects.filter(
+        tenancy__in=known.tenancies, name__in={one.key.name for one in work}
+    )
     by_place = {
         (cluster, namespace, name): pk
         for cluster, namespace, name, pk in rows.values_list(
@@ -193,7 +227,9 @@ def _feeds(
 ) -> tuple[list[Feed], list[tuple[int, str, str]]]:
     """The feeds of clusters, and the revisions of their copies in these scopes: feed, scope, revision."""
     rows = Feed.objects.filter(cluster__in=clusters).annotate(
-        own=FilteredRelation("revisions", condition=Q(revisions__scope__in=sorted(scopes))),
+        own=FilteredRelation(
+            "revisions", condition=Q(revisions__scope__in=sorted(scopes))
+        ),
         scope=F("own__scope"),
         revision=F("own__revision"),
     )
@@ -214,7 +250,9 @@ def _flavors(
         held=FilteredRelation("allocations", condition=held)
     )
     flavors, allocations = dict[tuple[int, str], FlavorKnown](), list[AllocationKnown]()
-    for cluster, name, product, resource, labels, gpus, *own in rows.order_by("pk", "held__pk").values_list(
+    for cluster, name, product, resource, labels, gpus, *own in rows.order_by(
+        "pk", "held__pk"
+    ).values_list(
         "cluster",
         "name",
         "product",
@@ -263,14 +301,20 @@ def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
     goes_on = Q(body__status__phase__isnull=True) | ~Q(body__status__phase__in=OVER)
     on_a_node = Q(kind="Pod", body__spec__has_key="nodeName") & goes_on
     of_a_team = Exists(
-        Tenancy.objects.present().filter(cluster=OuterRef("cluster"), namespace=OuterRef("name"))
+        Tenancy.objects.present().filter(
+            cluster=OuterRef("cluster"), namespace=OuterRef("name")
+        )
     )
     wanted = Q(pk__in=())
     for pk, names in namespaces.items():
         in_queue = Q(kind="Workload", body__status__admission__clusterQueue__in=names)
         queues = Q(kind="ClusterQueue") & (Q(name__in=names) | ~of_a_team)
-        wanted |= Q(cluster=pk) & (Q(namespace__in=names) | Q(kind="Node") | queues | in_queue | on_a_node)
-    found: dict[int, dict[str, list[Object]]] = {pk: defaultdict(list) for pk in namespaces}
+        wanted |= Q(cluster=pk) & (
+            Q(namespace__in=names) | Q(kind="Node") | queues | in_queue | on_a_node
+        )
+    found: dict[int, dict[str, list[Object]]] = {
+        pk: defaultdict(list) for pk in namespaces
+    }
     rows = ClusterObject.objects.filter(wanted).values_list("cluster", "kind", "body")
     for pk, kind, body in rows.iterator():
         found[pk]["Job" if kind in JOBS else kind].append(body)
@@ -279,7 +323,10 @@ def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
 
 def _nodes(cluster: int, objects: Objects, flavors: Iterable[FlavorKnown]) -> Nodes:
     here = [one for one in flavors if one.cluster == cluster]
-    labels, profiles = ({one.name: one.node_labels for one in here}, {one.name: one.profile for one in here})
+    labels, profiles = (
+        {one.name: one.node_labels for one in here},
+        {one.name: one.profile for one in here},
+    )
     return nodes_of(objects["Node"], objects["Pod"], labels, profiles)
 
 
@@ -295,7 +342,9 @@ def _around(
     read: Read,
 ) -> Around:
     # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
-    queues = {text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]}
+    queues = {
+        text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]
+    }
     seen = known.seen[cluster]
     shared = {
         "allocations": tuple(
@@ -303,25 +352,42 @@ def _around(
             for one in known.allocations
             if one.cluster == cluster
         ),
-        "capacity": {one.name: one.gpus for one in known.flavors if one.cluster == cluster},
-        "titles": {one.name: one.title for one in known.flavors if one.cluster == cluster},
+        "capacity": {
+            one.name: one.gpus for one in known.flavors if one.cluster == cluster
+        },
+        "titles": {
+            one.name: one.title for one in known.flavors if one.cluster == cluster
+        },
         "cluster": Cluster(title=seen.cluster.title, silent_since=seen.silent_since),
         "viewer": viewer,
         # Who made another one stop is known where it is in a queue of the team.
-        "jobs": {key.uid: key for one in objects["Workload"] if (key := read(one).key).uid},
+        "jobs": {
+            key.uid: key for one in objects["Workload"] if (key := read(one).key).uid
+        },
         "elsewhere": tuple(free),
     }
 
     # A team's own queue has the name of its namespace (provisioning.desired.queues).
-    leaves_at = {one.namespace: one.leaves_at for one in known.tenancies if one.cluster_id == cluster}
+    leaves_at = {
+        one.namespace: one.leaves_at
+        for one in known.tenancies
+        if one.cluster_id == cluster
+    }
 
     def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
         name = queue.name if queue is not None else ""
-        return {**shared, "history": histories.get(name), "leaves_at": leaves_at.get(name)}
+        return {
+            **shared,
+            "history": histories.get(name),
+            "leaves_at": leaves_at.get(name),
+        }
 
     return Around(
         cluster=seen.cluster.name,
-        queues={name: queue_seen(queues.get(name), found, read=read) for name, found in in_queue.items()},
+        queues={
+            name: queue_seen(queues.get(name), found, read=read)
+            for name, found in in_queue.items()
+        },
         team_queues={_place(one): team_queue_of(one) for one in objects["LocalQueue"]},
         nodes=nodes,
         known=known_of_queue,
@@ -329,7 +395,10 @@ def _around(
 
 
 def _free(
-    known: Known, objects: Mapping[int, Objects], nodes: Mapping[int, Nodes], clock: Clock
+    known: Known,
+    objects: Mapping[int, Objects],
+    nodes: Mapping[int, Nodes],
+    clock: Clock,
 ) -> Iterator[Elsewhere]:
     """GPUs that the team holds and nothing of its uses now, by namespace and flavor, with what one node has of them."""
     by_pk = {one.pk: one for one in known.tenancies}
@@ -342,11 +411,19 @@ def _free(
             titles[one.flavor] = one.title
     for (pk, flavor), gpus in counts.items():
         tenancy = by_pk[pk]
-        own = [each for each in objects[tenancy.cluster_id]["Workload"] if _is_in(each, tenancy.namespace)]
+        own = [
+            each
+            for each in objects[tenancy.cluster_id]["Workload"]
+            if _is_in(each, tenancy.namespace)
+        ]
         used = sum(each.gpus for each in quota_holders_of(own) if each.flavor == flavor)
         if tenancy.cluster.has_volcano:
-            used += promised_by_volcano(own)[profiles.get((tenancy.cluster_id, flavor), "")]
-        spare = [each.free for each in nodes[tenancy.cluster_id] if each.flavor == flavor]
+            used += promised_by_volcano(own)[
+                profiles.get((tenancy.cluster_id, flavor), "")
+            ]
+        spare = [
+            each.free for each in nodes[tenancy.cluster_id] if each.flavor == flavor
+        ]
         yield Elsewhere(
             cluster=tenancy.cluster.name,
             namespace=tenancy.namespace,
@@ -365,12 +442,18 @@ def _place(found: Object) -> tuple[str, str]:
 
 def _history(queue: str, workloads: Sequence[Object], read: Read) -> History:
     return history_of(
-        waits_of(workloads, read=read), source=f"the jobs of {queue} that the cluster still shows"
+        waits_of(workloads, read=read),
+        source=f"the jobs of {queue} that the cluster still shows",
     )
 
 
 def _work(
-    objects: Objects, namespaces: Sequence[str], around: Around, now: datetime, *, read: Read
+    objects: Objects,
+    namespaces: Sequence[str],
+    around: Around,
+    now: datetime,
+    *,
+    read: Read,
 ) -> list[Work]:
     found: list[Work] = []
     in_namespace = {kind: _by_namespace(objects[kind]) for kind in _OWN}

@@ -106,7 +106,10 @@ def pieces_of(
 
 
 def _piece_of_pod(
-    pod: Object, found: dict[str, Piece], by_workload: Mapping[str, Piece], jobs: Mapping[str, Object]
+    pod: Object,
+    found: dict[str, Piece],
+    by_workload: Mapping[str, Piece],
+    jobs: Mapping[str, Object],
 ) -> Piece | None:
     meta = part(pod, "metadata")
     for marked in _marks(meta):
@@ -141,7 +144,12 @@ def _owner(found: Object) -> Object | None:
 
 def _key(found: Object) -> JobKey:
     meta = part(found, "metadata")
-    return JobKey(text(meta, "namespace"), text(meta, "name"), text(found, "kind"), text(meta, "uid"))
+    return JobKey(
+        text(meta, "namespace"),
+        text(meta, "name"),
+        text(found, "kind"),
+        text(meta, "uid"),
+    )
 
 
 def _uid(found: Object) -> str:

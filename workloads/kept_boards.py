@@ -101,7 +101,9 @@ at_hand: dict[str, tuple[str, Board]] = {}
 HEAD, WORK = TypeAdapter(Head), TypeAdapter(Work)
 STORED = TypeAdapter(tuple[str, str, list[str]])
 # Another version of the portal, which knows other fields, finds nothing of this one's.
-FORM = hashlib.sha256(json.dumps([HEAD.json_schema(), WORK.json_schema()]).encode()).hexdigest()[:16]
+FORM = hashlib.sha256(
+    json.dumps([HEAD.json_schema(), WORK.json_schema()]).encode()
+).hexdigest()[:16]
 
 
 def kept(known: Known, *, now: datetime, make: Callable[[], Explained]) -> Board:
@@ -147,7 +149,12 @@ def _board(found: Explained) -> Board:
         histories=found.histories,
         until=found.until,
     )
-    return Board(head=head, lines=[WORK.dump_json(one, exclude_defaults=True).decode() for one in found.work])
+    return Board(
+        head=head,
+        lines=[
+            WORK.dump_json(one, exclude_defaults=True).decode() for one in found.work
+        ],
+    )
 
 
 def _stored(key: str, mark: str, now: datetime) -> Board | None:
@@ -161,7 +168,9 @@ def _stored(key: str, mark: str, now: datetime) -> Board | None:
             return None
         head = HEAD.validate_json(told)
     except ValidationError as error:
-        logger.warning("what was kept of a team's work cannot be read", errors=error.error_count())
+        logger.warning(
+            "what was kept of a team's work cannot be read", errors=error.error_count()
+        )
         return None
     board = Board(head=head, lines=lines)
     return board if board.holds(now) else None
@@ -175,5 +184,7 @@ def _begin(making: str) -> bool:
 def _wait_for(making: str) -> None:
     """Wait until whoever is at it has ended, or for as long as patience lasts."""
     until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and breaker.ask(lambda: cache.get(making), otherwise=None):
+    while time.monotonic() < until and breaker.ask(
+        lambda: cache.get(making), otherwise=None
+    ):
         time.sleep(PAUSE)

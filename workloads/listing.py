@@ -111,7 +111,11 @@ class QueueSeen:
     def line_of(self, workload: Workload) -> Line | None:
         """The place of a Workload in the line; None for one that is not in it."""
         place = self.places.get((workload.key.namespace, workload.name))
-        return None if place is None else Line(place, self.length, self.first if place else ())
+        return (
+            None
+            if place is None
+            else Line(place, self.length, self.first if place else ())
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,16 +133,24 @@ class Around:
     known: Callable[[Queue | None], Mapping[str, Any]]
 
 
-def queue_seen(queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueSeen:
+def queue_seen(
+    queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of
+) -> QueueSeen:
     """A queue as its own object and all Workloads of it say."""
     line = line_in(map(read, workloads))
     own = queue_of(queue) if queue is not None else None
     return QueueSeen(
         queue=own,
-        running=quota_holders_of(one for one in workloads if read(one).holds("QuotaReserved")),
+        running=quota_holders_of(
+            one for one in workloads if read(one).holds("QuotaReserved")
+        ),
         length=len(line),
         first=tuple(
-            Ahead(one.key, one.priority, fits=False if own and not own.can_give(one) else None)
+            Ahead(
+                one.key,
+                one.priority,
+                fits=False if own and not own.can_give(one) else None,
+            )
             for one in line[:1]
         ),
         places={(one.key.namespace, one.name): place for place, one in enumerate(line)},
@@ -156,11 +168,20 @@ def by_name(events: Iterable[Event]) -> Events:
 def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> Work:
     """The line of one piece of work."""
     facts = _facts(piece, around, events)
-    tell = explain if piece.workload is not None or piece.job is not None else explain_pods
+    tell = (
+        explain if piece.workload is not None or piece.job is not None else explain_pods
+    )
     why = tell(facts, now=now)
     # In a silence it is in the state in which it was seen last; why says since when nothing newer is known.
-    state = _state(facts, tell(_before_silence(facts), now=now) if facts.cluster.silent_since else why)
-    if state == State.RUNNING and why.code not in _TOLD_APART and piece.workload is None:
+    state = _state(
+        facts,
+        tell(_before_silence(facts), now=now) if facts.cluster.silent_since else why,
+    )
+    if (
+        state == State.RUNNING
+        and why.code not in _TOLD_APART
+        and piece.workload is None
+    ):
         # It runs although no queue took it up: that it does is said first, and then what is wrong with it.
         why = replace(why, what=f"It runs. {why.what}")
     return Work(
@@ -174,14 +195,22 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         created=piece.created,
         why=why,
         queue=facts.queue.name if facts.queue is not None else "",
-        sent_back_at=sent_back_at(facts.workload) if facts.workload is not None else None,
-        pods=tuple(HoldingPod(one.name, one.created) for one in _on_nodes(facts) if one.gpus),
+        sent_back_at=sent_back_at(facts.workload)
+        if facts.workload is not None
+        else None,
+        pods=tuple(
+            HoldingPod(one.name, one.created) for one in _on_nodes(facts) if one.gpus
+        ),
     )
 
 
 def in_order(found: Iterable[Work]) -> list[Work]:
     """What runs first, then what waits and what has ended: in the order of its line what is in one, else the newest."""
-    newest = sorted(found, key=lambda one: one.created.timestamp() if one.created else 0.0, reverse=True)
+    newest = sorted(
+        found,
+        key=lambda one: one.created.timestamp() if one.created else 0.0,
+        reverse=True,
+    )
     return sorted(newest, key=lambda one: (ORDER.index(one.state), _place(one)))
 
 
@@ -189,7 +218,11 @@ def _place(one: Work) -> tuple[str, str, float]:
     """The cluster, the queue and the place there of what waits; what has no place comes after the others."""
     if one.state is not State.WAITING:
         return "", "", 0.0
-    return one.cluster, one.queue, math.inf if one.why.position is None else one.why.position
+    return (
+        one.cluster,
+        one.queue,
+        math.inf if one.why.position is None else one.why.position,
+    )
 
 
 def line_in(workloads: Iterable[Workload]) -> list[Workload]:
@@ -197,15 +230,25 @@ def line_in(workloads: Iterable[Workload]) -> list[Workload]:
     line = [
         one
         for one in workloads
-        if one.is_active and not one.holds("QuotaReserved") and not one.holds("Finished")
+        if one.is_active
+        and not one.holds("QuotaReserved")
+        and not one.holds("Finished")
     ]
-    return sorted(line, key=lambda one: (-one.priority, one.queued_at or NOT_DATED, one.name))
+    return sorted(
+        line, key=lambda one: (-one.priority, one.queued_at or NOT_DATED, one.name)
+    )
 
 
 def _facts(piece: Piece, around: Around, events: Events) -> Facts:
     workload = piece.queued
-    team_queue = around.team_queues.get((piece.key.namespace, workload.queue)) if workload else None
-    name = (workload.cluster_queue if workload else "") or (team_queue.cluster_queue if team_queue else "")
+    team_queue = (
+        around.team_queues.get((piece.key.namespace, workload.queue))
+        if workload
+        else None
+    )
+    name = (workload.cluster_queue if workload else "") or (
+        team_queue.cluster_queue if team_queue else ""
+    )
     seen = around.queues.get(name)
     queue = seen.queue if seen else None
     return Facts(
@@ -222,7 +265,9 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
     )
 
 
-def _events_about(piece: Piece, workload: Workload | None, events: Events) -> tuple[Event, ...]:
+def _events_about(
+    piece: Piece, workload: Workload | None, events: Events
+) -> tuple[Event, ...]:
     """Those of the job itself, then those of its Workload; its pods have their own."""
     found = events.get(piece.key.name, ())
     if workload is not None and workload.name != piece.key.name:
@@ -258,9 +303,17 @@ def _held(facts: Facts, state: State) -> int:
         return 0
     workload = facts.workload
     if workload is not None:
-        return workload.gpus if workload.holds("QuotaReserved") and workload.is_active else 0
+        return (
+            workload.gpus
+            if workload.holds("QuotaReserved") and workload.is_active
+            else 0
+        )
     return sum(one.gpus for one in _on_nodes(facts))
 
 
 def _on_nodes(facts: Facts) -> list[Pod]:
-    return [one for one in facts.pods if one.node and one.phase not in ("Succeeded", "Failed")]
+    return [
+        one
+        for one in facts.pods
+        if one.node and one.phase not in ("Succeeded", "Failed")
+    ]

@@ -53,9 +53,12 @@ class Feed(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "kind"], name="one_feed_per_kind"),
+            models.UniqueConstraint(
+                fields=["cluster", "kind"], name="one_feed_per_kind"
+            ),
             models.CheckConstraint(
-                condition=Q(lease_until=None) | ~Q(holder=""), name="a_held_feed_names_its_watcher"
+                condition=Q(lease_until=None) | ~Q(holder=""),
+                name="a_held_feed_names_its_watcher",
             ),
         ]
 
@@ -74,7 +77,11 @@ class FeedRevision(models.Model):
     revision = models.UUIDField(default=uuid4)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["feed", "scope"], name="one_revision_per_scope")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["feed", "scope"], name="one_revision_per_scope"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.feed_id} {self.scope}"
@@ -92,7 +99,8 @@ class ClusterObject(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster", "namespace", "kind", "name"], name="one_copy_per_object"
+                fields=["cluster", "namespace", "kind", "name"],
+                name="one_copy_per_object",
             ),
         ]
 

@@ -103,12 +103,21 @@ class Lines:
         if not (self.may_stop if is_log else self.may_ask):
             return None
         here = (one.cluster, one.key.namespace)
-        found = (each for each in self.tenancies if (each.cluster.name, each.namespace) == here)
+        found = (
+            each
+            for each in self.tenancies
+            if (each.cluster.name, each.namespace) == here
+        )
         tenancy = next(found, None)
         if tenancy is None:
             return None
         return link_of(
-            one.why, tenancy, run=one.run, tenancies=self.tenancies, flavors=self.flavors, now=self.now
+            one.why,
+            tenancy,
+            run=one.run,
+            tenancies=self.tenancies,
+            flavors=self.flavors,
+            now=self.now,
         )
 
 

@@ -18,8 +18,12 @@ class RoomSerializer(serializers.Serializer[Any]):
     """What is free of a flavor on the nodes."""
 
     flavor = serializers.CharField()
-    free = serializers.IntegerField(help_text="GPUs that are free on all its nodes together.")
-    largest = serializers.IntegerField(help_text="The most GPUs that a single pod gets now: one node's.")
+    free = serializers.IntegerField(
+        help_text="GPUs that are free on all its nodes together."
+    )
+    largest = serializers.IntegerField(
+        help_text="The most GPUs that a single pod gets now: one node's."
+    )
 
 
 class QueueShareSerializer(serializers.Serializer[Any]):
@@ -28,7 +32,9 @@ class QueueShareSerializer(serializers.Serializer[Any]):
     flavor = serializers.CharField()
     guaranteed = serializers.IntegerField()
     held = serializers.IntegerField()
-    borrowed = serializers.IntegerField(help_text="Held beyond what is guaranteed: others may call it back.")
+    borrowed = serializers.IntegerField(
+        help_text="Held beyond what is guaranteed: others may call it back."
+    )
 
 
 class QueueHolderSerializer(serializers.Serializer[Any]):
@@ -36,7 +42,9 @@ class QueueHolderSerializer(serializers.Serializer[Any]):
 
     kind = serializers.CharField(source="key.kind")
     name = serializers.CharField(source="key.name")
-    gpus = serializers.DictField(child=serializers.IntegerField(), help_text="By flavor.")
+    gpus = serializers.DictField(
+        child=serializers.IntegerField(), help_text="By flavor."
+    )
     priority = serializers.IntegerField()
     since = serializers.DateTimeField(allow_null=True)
     may_be_stopped = serializers.BooleanField(
@@ -47,7 +55,9 @@ class QueueHolderSerializer(serializers.Serializer[Any]):
 class QueueWaiterSerializer(serializers.Serializer[Any]):
     """A job that waits."""
 
-    position = serializers.IntegerField(help_text="1 is the head of the line of its queue.")
+    position = serializers.IntegerField(
+        help_text="1 is the head of the line of its queue."
+    )
     kind = serializers.CharField(source="key.kind")
     name = serializers.CharField(source="key.name")
     gpus = serializers.IntegerField()

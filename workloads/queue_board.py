@@ -57,12 +57,19 @@ class ClusterQueues:
 def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQueues:
     """A cluster's queues, each team's own by name and the others as sums; four queries, however many jobs there are."""
     flavors = list(cluster.flavors.all())
-    tenancies = list(Tenancy.objects.present().filter(cluster=cluster).select_related("team"))
+    tenancies = list(
+        Tenancy.objects.present().filter(cluster=cluster).select_related("team")
+    )
     found: dict[str, list[Object]] = defaultdict(list)
-    rows = ClusterObject.objects.filter(cluster=cluster, kind__in=KINDS).values_list("kind", "body")
+    rows = ClusterObject.objects.filter(cluster=cluster, kind__in=KINDS).values_list(
+        "kind", "body"
+    )
     for kind, body in rows.iterator():
         found[kind].append(body)
-    queues = {text(part(one, "metadata"), "name"): queue_of(one) for one in found["ClusterQueue"]}
+    queues = {
+        text(part(one, "metadata"), "name"): queue_of(one)
+        for one in found["ClusterQueue"]
+    }
     read = read_once()
     workloads = by_queue(found["Workload"], found["LocalQueue"], read=read)
     lines = {
@@ -71,7 +78,11 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     }
     sees_all = by.may(Permission.SEE_ALL_TEAMS)
     # A tenancy's ClusterQueue has the name of its namespace and takes jobs of no other (provisioning.desired.queues).
-    own = {one.namespace: one for one in tenancies if sees_all or one.team_id in by.team_ids}
+    own = {
+        one.namespace: one
+        for one in tenancies
+        if sees_all or one.team_id in by.team_ids
+    }
     nodes = nodes_of(
         found["Node"],
         found["Pod"],

@@ -59,7 +59,11 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "cluster": cluster,
         "rooms": [
-            {"title": titles[one.flavor], "room": one, "unit": "slices" if one.flavor in sliced else "GPUs"}
+            {
+                "title": titles[one.flavor],
+                "room": one,
+                "unit": "slices" if one.flavor in sliced else "GPUs",
+            }
             for one in found.rooms
         ],
         "teams": [_block(one, titles, sliced, now) for one in found.teams],
@@ -70,7 +74,9 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "workloads/queue.html", context)
 
 
-def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: datetime) -> Block:
+def _block(
+    one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: datetime
+) -> Block:
     line = one.line
     return Block(
         team=one.team,
@@ -79,14 +85,22 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
         holds=[
             f"{titles.get(share.flavor, share.flavor)}: "
             f"{share.held if share.flavor in sliced else gpus(share.held)} in use, {share.guaranteed} guaranteed"
-            + (f", {borrowed} borrowed" if (borrowed := share.borrowed - share.over_quota) else "")
+            + (
+                f", {borrowed} borrowed"
+                if (borrowed := share.borrowed - share.over_quota)
+                else ""
+            )
             + (f", {share.over_quota} over quota" if share.over_quota else "")
             for share in line.shares
         ],
-        oldest=f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
+        oldest=f"The oldest has waited {span(now - line.oldest)}."
+        if line.oldest
+        else "",
         stops=stops_of(line),
         running=[
-            JobLine(job=each, gpus=_gpus(each, titles), priority=title_of(each.priority))
+            JobLine(
+                job=each, gpus=_gpus(each, titles), priority=title_of(each.priority)
+            )
             for each in line.running[:MOST_JOBS]
         ],
         waiting=[
@@ -97,7 +111,8 @@ def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: 
             )
             for each in line.waiting[:MOST_JOBS]
         ],
-        more=max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
+        more=max(len(line.running) - MOST_JOBS, 0)
+        + max(len(line.waiting) - MOST_JOBS, 0),
     )
 
 
@@ -112,7 +127,10 @@ def stops_of(line: QueueLine) -> str:
 
 
 def _gpus(one: Holder, titles: dict[str, str]) -> str:
-    return ", ".join(gpus(count, titles.get(flavor, flavor)) for flavor, count in sorted(one.gpus.items()))
+    return ", ".join(
+        gpus(count, titles.get(flavor, flavor))
+        for flavor, count in sorted(one.gpus.items())
+    )
 
 
 def _others(found: Others, now: datetime, *, has_slices: bool) -> str:
@@ -124,9 +142,15 @@ def _others(found: Others, now: datetime, *, has_slices: bool) -> str:
         both = "1 GPU or slice" if count == 1 else f"{count:,} GPUs and slices"
         return both if has_slices else gpus(count)
 
-    waits = "no job waits" if not found.waiting else f"{jobs(found.waiting)} {_wait(found.waiting)}"
+    waits = (
+        "no job waits"
+        if not found.waiting
+        else f"{jobs(found.waiting)} {_wait(found.waiting)}"
+    )
     wanted = (
-        f" for {counted(found.wanted)}, the oldest for {span(now - found.oldest)}" if found.oldest else ""
+        f" for {counted(found.wanted)}, the oldest for {span(now - found.oldest)}"
+        if found.oldest
+        else ""
     )
     borrowed = f" ({found.borrowed} borrowed)" if found.borrowed else ""
     return f"Other teams: {counted(found.held)} in use{borrowed}, {waits}{wanted}."

@@ -104,7 +104,9 @@ class Room:
     largest: int
 
 
-def line_of_queue(queue: Queue | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueLine:
+def line_of_queue(
+    queue: Queue | None, workloads: Sequence[Object], *, read: Read = workload_of
+) -> QueueLine:
     """A queue as its own object and all Workloads of it say.
 
     What may be stopped is what Kueue takes back first: lowest priority and newest, until nothing is borrowed.
@@ -112,11 +114,19 @@ def line_of_queue(queue: Queue | None, workloads: Sequence[Object], *, read: Rea
     by_uid = {text(part(one, "metadata"), "uid"): one for one in workloads}
     work = running(workloads)
     shares = _shares(queue, work)
-    stopped = {one.uid for share in shares for one in to_stop(work, share.flavor, share.borrowed)}
-    holders = [_holder(one, by_uid[one.uid], may_be_stopped=one.uid in stopped) for one in work]
+    stopped = {
+        one.uid
+        for share in shares
+        for one in to_stop(work, share.flavor, share.borrowed)
+    }
+    holders = [
+        _holder(one, by_uid[one.uid], may_be_stopped=one.uid in stopped) for one in work
+    ]
     return QueueLine(
         shares=shares,
-        running=sorted(holders, key=lambda one: (one.may_be_stopped, -one.priority, one.key.name)),
+        running=sorted(
+            holders, key=lambda one: (one.may_be_stopped, -one.priority, one.key.name)
+        ),
         waiting=[
             Waiter(
                 key=found.key,
@@ -137,18 +147,26 @@ def rooms_of(nodes: Iterable[Node], flavors: Iterable[str]) -> list[Room]:
     free = defaultdict[str, list[int]](list)
     for one in nodes:
         free[one.flavor].append(one.free)
-    return [Room(flavor=name, free=sum(free[name]), largest=max(free[name], default=0)) for name in flavors]
+    return [
+        Room(flavor=name, free=sum(free[name]), largest=max(free[name], default=0))
+        for name in flavors
+    ]
 
 
 def by_queue(
-    workloads: Iterable[Object], team_queues: Iterable[Object], *, read: Read = workload_of
+    workloads: Iterable[Object],
+    team_queues: Iterable[Object],
+    *,
+    read: Read = workload_of,
 ) -> dict[str, list[Object]]:
     """Workloads by their ClusterQueue: as admitted, or by the name of their team's queue; others are left out."""
     leads_to = {_place(one): team_queue_of(one).cluster_queue for one in team_queues}
     found = defaultdict[str, list[Object]](list)
     for one in workloads:
         workload = read(one)
-        name = workload.cluster_queue or leads_to.get((workload.key.namespace, workload.queue), "")
+        name = workload.cluster_queue or leads_to.get(
+            (workload.key.namespace, workload.queue), ""
+        )
         if name:
             found[name].append(one)
     return dict(found)
@@ -170,7 +188,12 @@ def _shares(queue: Queue | None, work: Iterable[Running]) -> list[Share]:
         for flavor, gpus in one.gpus.items():
             held[flavor] += gpus
     return [
-        Share(flavor=name, guaranteed=guaranteed[name], held=held[name], limit=limits.get(name))
+        Share(
+            flavor=name,
+            guaranteed=guaranteed[name],
+            held=held[name],
+            limit=limits.get(name),
+        )
         for name in sorted({*guaranteed, *held})
         if guaranteed[name] or held[name]
     ]

@@ -53,14 +53,23 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
     now, Away while the cluster does not answer.
     """
     if not runs.may_stop(team.pk, by):
-        raise NoRight("People of the team and platform leads stop its work.", code="not_of_the_team")
+        raise NoRight(
+            "People of the team and platform leads stop its work.",
+            code="not_of_the_team",
+        )
     if not target.kind:
         raise BadInput("This is no piece of work.", code="no_such_work", field="kind")
     if target.kind not in KINDS:
         known = ", ".join(KINDS)
-        raise BadInput(f"The portal stops {known}. Use kubectl for this.", code="not_stoppable", field="kind")
+        raise BadInput(
+            f"The portal stops {known}. Use kubectl for this.",
+            code="not_stoppable",
+            field="kind",
+        )
     if not NAME.fullmatch(target.name) or not target.uid:
-        raise BadInput("Nothing there has this name and uid.", code="no_such_work", field="name")
+        raise BadInput(
+            "Nothing there has this name and uid.", code="no_such_work", field="name"
+        )
     tenancy = (
         Tenancy.objects.present()
         .select_related("cluster")
@@ -68,7 +77,11 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
         .first()
     )
     if tenancy is None:
-        raise BadInput("The team has no such namespace there.", code="not_of_the_team", field="namespace")
+        raise BadInput(
+            "The team has no such namespace there.",
+            code="not_of_the_team",
+            field="namespace",
+        )
     run = Run.objects.live().filter(tenancy=tenancy, name=target.name).first()
     if run is not None and ref_of(run.main) == KINDS[target.kind]:
         runs.stop(run.pk, by=by, now=now)
@@ -85,12 +98,19 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
             work=f"{target.kind} {target.name}",
         )
     try:
-        client_for(tenancy.cluster).delete(KINDS[target.kind], target.name, target.namespace, uid=target.uid)
+        client_for(tenancy.cluster).delete(
+            KINDS[target.kind], target.name, target.namespace, uid=target.uid
+        )
     except PermanentError as error:
         if error.code == "conflict":
             raise Conflict(
-                "Another one has this name by now: look at it first.", code="another_one"
+                "Another one has this name by now: look at it first.",
+                code="another_one",
             ) from error
-        raise Away(f"The cluster refused: {error.message[:200]}", code="cluster_away") from error
+        raise Away(
+            f"The cluster refused: {error.message[:200]}", code="cluster_away"
+        ) from error
     except ConnectorError as error:
-        raise Away(f"The cluster does not answer: {error.message[:200]}", code="cluster_away") from error
+        raise Away(
+            f"The cluster does not answer: {error.message[:200]}", code="cluster_away"
+        ) from error

@@ -15,7 +15,9 @@ MAX_AT_ONCE = 200
 @shared_task(name="workloads.tasks.look_after_runs")
 def look_after_runs() -> None:
     """Enqueue every run that has to be sent or stopped; a cluster that is away delays no other."""
-    due = Run.objects.due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    due = (
+        Run.objects.due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    )
     for run_id in due[:MAX_AT_ONCE]:
         enqueue(run_id)
 

@@ -20,11 +20,21 @@ urlpatterns = [
     path("notebooks/<int:pk>/stop", notebooks.notebook_stop, name="notebook-stop"),
     path("notebooks/<int:pk>/start", notebooks.notebook_start, name="notebook-start"),
     path("notebooks/<int:pk>/keep", notebooks.notebook_keep, name="notebook-keep"),
-    path("notebooks/<int:pk>/exempt", notebooks.notebook_exempt, name="notebook-exempt"),
-    path("notebooks/<int:pk>/exempt/end", notebooks.notebook_exempt_end, name="notebook-exempt-end"),
-    path("notebooks/<int:pk>/remove", notebooks.notebook_remove, name="notebook-remove"),
     path(
-        "profiles/<slug:slug>/devcontainer.json", choosing.profile_devcontainer, name="profile-devcontainer"
+        "notebooks/<int:pk>/exempt", notebooks.notebook_exempt, name="notebook-exempt"
+    ),
+    path(
+        "notebooks/<int:pk>/exempt/end",
+        notebooks.notebook_exempt_end,
+        name="notebook-exempt-end",
+    ),
+    path(
+        "notebooks/<int:pk>/remove", notebooks.notebook_remove, name="notebook-remove"
+    ),
+    path(
+        "profiles/<slug:slug>/devcontainer.json",
+        choosing.profile_devcontainer,
+        name="profile-devcontainer",
     ),
     path(
         "devcontainers/<str:token>/<slug:slug>.git/<path:path>",
@@ -36,7 +46,11 @@ urlpatterns = [
     path("templates/import", templates.templates_import, name="templates-import"),
     path("templates/export", templates.templates_export, name="templates-export"),
     path("templates/<slug:slug>", templates.template, name="template"),
-    path("templates/<slug:slug>/take-back", templates.template_take_back, name="template-take-back"),
+    path(
+        "templates/<slug:slug>/take-back",
+        templates.template_take_back,
+        name="template-take-back",
+    ),
     path("runs/<int:pk>", runs.run, name="run"),
     path("runs/<int:pk>/log", runs.run_log, name="run-log"),
     path("runs/<int:pk>/stop", runs.run_stop, name="run-stop"),

@@ -41,7 +41,9 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     page = Paginator(chosen, LINES).get_page(request.GET.get("page"))
     counts = Counter(board.states)
     lines = Lines(
-        titles={seen.cluster.name: isolate(seen.cluster.title) for seen in board.clusters},
+        titles={
+            seen.cluster.name: isolate(seen.cluster.title) for seen in board.clusters
+        },
         tenancies=board.tenancies,
         flavors=board.flavors,
         may_stop=actions.may_stop(team.pk, user),
@@ -55,7 +57,9 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         "is_member": team.pk in user.team_ids,
         "lines": [lines.line(one) for one in (board.work[place] for place in page)],
         "place": _place(page),
-        "previous": _address(tab, page.previous_page_number()) if page.has_previous() else "",
+        "previous": _address(tab, page.previous_page_number())
+        if page.has_previous()
+        else "",
         "next": _address(tab, page.next_page_number()) if page.has_next() else "",
         "tab": tab,
         "tabs": [
@@ -68,7 +72,11 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
             for key, label in TABS
         ],
         "notes": [note for one in board.clusters if (note := _note(one, now))],
-        "unread": [one.cluster.title for one in board.clusters if not one.is_known and not one.silent_since],
+        "unread": [
+            one.cluster.title
+            for one in board.clusters
+            if not one.is_known and not one.silent_since
+        ],
     }
     return render(request, "workloads/work.html", context)
 

@@ -14,7 +14,9 @@ from web.refusals import Conflict, NoRight
 
 
 @transaction.atomic
-def confirm(code: str, *, by: User, now: datetime, owner: User | None = None) -> CostCentre:
+def confirm(
+    code: str, *, by: User, now: datetime, owner: User | None = None
+) -> CostCentre:
     """Put a cost centre on the list; teams then spend on it as the policy says.
 
     Platform leads confirm any, and name its owner; an owner confirms their own. Raises NoRight, BadInput for what
@@ -22,7 +24,11 @@ def confirm(code: str, *, by: User, now: datetime, owner: User | None = None) ->
     """
     found = _locked(check_cost_centre(code), by=by, now=now)
     if found.confirmed_at is not None:
-        raise Conflict(f"{found.code} is confirmed already.", code="cost_centre_confirmed", field="code")
+        raise Conflict(
+            f"{found.code} is confirmed already.",
+            code="cost_centre_confirmed",
+            field="code",
+        )
     if owner is not None and by.may(Permission.MANAGE_COST_CENTRES):
         found.owner = owner
     found.confirmed_at, found.confirmed_by = now, by
@@ -39,7 +45,11 @@ def withdraw(code: str, *, by: User, now: datetime) -> CostCentre:
     """
     found = _locked(check_cost_centre(code), by=by, now=now)
     if found.confirmed_at is None:
-        raise Conflict(f"{found.code} is not confirmed.", code="cost_centre_not_confirmed", field="code")
+        raise Conflict(
+            f"{found.code} is not confirmed.",
+            code="cost_centre_not_confirmed",
+            field="code",
+        )
     found.confirmed_at = found.confirmed_by = None
     found.save()
     _record(Kind.COST_CENTRE_WITHDRAWN, found, by)
@@ -50,8 +60,12 @@ def _locked(code: str, *, by: User, now: datetime) -> CostCentre:
     """The cost centre; platform leads may list one that no team has named yet."""
     rows = CostCentre.objects.select_for_update(of=("self",), no_key=True)
     found = rows.filter(code__iexact=code).first()
-    if not by.may(Permission.MANAGE_COST_CENTRES) and (found is None or found.owner_id != by.pk):
-        raise NoRight("Its owner and platform leads confirm a cost centre.", code="not_the_owner")
+    if not by.may(Permission.MANAGE_COST_CENTRES) and (
+        found is None or found.owner_id != by.pk
+    ):
+        raise NoRight(
+            "Its owner and platform leads confirm a cost centre.", code="not_the_owner"
+        )
     if found is None:
         name_cost_centre(code, now=now)
         found = rows.get(code__iexact=code)
@@ -60,4 +74,10 @@ def _locked(code: str, *, by: User, now: datetime) -> CostCentre:
 
 def _record(kind: Kind, of: CostCentre, by: User) -> None:
     owner = of.owner.name if of.owner is not None else ""
-    record(kind, actor=by.as_actor(), subject=("cost_centre", of.pk), code=of.code, owner=owner)
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("cost_centre", of.pk),
+        code=of.code,
+        owner=owner,
+    )

@@ -36,7 +36,11 @@ class ConfirmCostCentreSerializer(StrictSerializer):
     """Which one, and who answers for it."""
 
     code = Text(max_length=20)
-    owner = Text(required=False, max_length=36, help_text="The object id of somebody who has signed in.")
+    owner = Text(
+        required=False,
+        max_length=36,
+        help_text="The object id of somebody who has signed in.",
+    )
 
 
 class NoCostCentreFieldsSerializer(StrictSerializer):
@@ -58,17 +62,24 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
         """Only those that concern the caller."""
         return visible_to(self.request.user)
 
-    @extend_schema(request=ConfirmCostCentreSerializer, responses={201: CostCentreSerializer})
+    @extend_schema(
+        request=ConfirmCostCentreSerializer, responses={201: CostCentreSerializer}
+    )
     def create(self, request: Request) -> Response:
         """Put one on the list, which platform leads may do before any team names it."""
         said = self.body(ConfirmCostCentreSerializer)
         found = people.of_oids([said["owner"]]) if "owner" in said else []
         if "owner" in said and not found:
             raise BadInput(
-                "Nobody of this object id has signed in here.", code="no_such_person", field="owner"
+                "Nobody of this object id has signed in here.",
+                code="no_such_person",
+                field="owner",
             )
         made = actions.confirm(
-            said["code"], by=self.caller, now=timezone.now(), owner=found[0] if found else None
+            said["code"],
+            by=self.caller,
+            now=timezone.now(),
+            owner=found[0] if found else None,
         )
         return Response(self.shown(made, CostCentreSerializer), 201)
 
@@ -79,7 +90,10 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
         self.body(NoCostCentreFieldsSerializer)
         row = self._seen(code)
         return Response(
-            self.shown(actions.confirm(row.code, by=self.caller, now=timezone.now()), CostCentreSerializer)
+            self.shown(
+                actions.confirm(row.code, by=self.caller, now=timezone.now()),
+                CostCentreSerializer,
+            )
         )
 
     @extend_schema(request=NoCostCentreFieldsSerializer, responses=CostCentreSerializer)
@@ -89,7 +103,10 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
         self.body(NoCostCentreFieldsSerializer)
         row = self._seen(code)
         return Response(
-            self.shown(actions.withdraw(row.code, by=self.caller, now=timezone.now()), CostCentreSerializer)
+            self.shown(
+                actions.withdraw(row.code, by=self.caller, now=timezone.now()),
+                CostCentreSerializer,
+            )
         )
 
     def _seen(self, code: str) -> CostCentre:

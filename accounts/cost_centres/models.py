@@ -26,7 +26,9 @@ class CostCentre(models.Model):
     created_at = models.DateTimeField()
     confirmed_at = models.DateTimeField(null=True)
     # Empty for those that were in use before there was a list.
-    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
 
     objects = CostCentreQuerySet.as_manager()
 
@@ -46,9 +48,15 @@ class CostCentre(models.Model):
 
 def is_confirmed(code: str) -> Any:
     """Whether a team's cost centre is confirmed, as a condition; `code` names the column that holds it."""
-    return Exists(CostCentre.objects.confirmed().filter(code__iexact=OuterRef(code)).order_by())
+    return Exists(
+        CostCentre.objects.confirmed().filter(code__iexact=OuterRef(code)).order_by()
+    )
 
 
 def unconfirmed(code: str) -> str:
     """The cost centre of this code when nobody has confirmed it, listed or not; else nothing."""
-    return "" if CostCentre.objects.confirmed().filter(code__iexact=code).exists() else code
+    return (
+        ""
+        if CostCentre.objects.confirmed().filter(code__iexact=code).exists()
+        else code
+    )

@@ -71,7 +71,9 @@ def cost_centres_page(
     """The list, with why something was refused."""
     context = {
         "form": form or CostCentreForm(),
-        "rows": [_row(each, user) for each in visible_to(user).order_by("code")[:MAX_SHOWN]],
+        "rows": [
+            _row(each, user) for each in visible_to(user).order_by("code")[:MAX_SHOWN]
+        ],
         "may_add": user.may(Permission.MANAGE_COST_CENTRES),
         "refused": refused,
     }
@@ -90,13 +92,17 @@ def withdraw(request: HttpRequest, code: str) -> HttpResponse:
     return _act(request, code, actions.withdraw, "is not confirmed any more")
 
 
-def _act(request: HttpRequest, code: str, action: Callable[..., CostCentre], words: str) -> HttpResponse:
+def _act(
+    request: HttpRequest, code: str, action: Callable[..., CostCentre], words: str
+) -> HttpResponse:
     user = visitor(request)
     row = get_object_or_404(visible_to(user), code=code)
     try:
         action(row.code, by=user, now=timezone.now())
     except Refused as refusal:
-        response = cost_centres_page(request, user, status=STATUS[refusal.sort], refused=refusal.message)
+        response = cost_centres_page(
+            request, user, status=STATUS[refusal.sort], refused=refusal.message
+        )
         response.refusal = {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
         return response
     messages.success(request, f"{row.code} {words}.")
@@ -109,7 +115,9 @@ def _owner(address: str) -> User | None:
     found = people.by_address(address)
     if found is None:
         raise BadInput(
-            "Nobody of this work address has signed in here.", code="no_such_person", field="owner"
+            "Nobody of this work address has signed in here.",
+            code="no_such_person",
+            field="owner",
         )
     return found
 

@@ -8,7 +8,15 @@ from django.db import transaction
 
 from accounts.actions import hold_groups
 from accounts.directory.models import AccessLoss
-from accounts.models import ApiToken, DirectoryBrake, Doubt, Membership, RoleHeld, Team, User
+from accounts.models import (
+    ApiToken,
+    DirectoryBrake,
+    Doubt,
+    Membership,
+    RoleHeld,
+    Team,
+    User,
+)
 from accounts.roles import Permission, Role
 from audit.events import Kind
 from audit.log import record
@@ -22,10 +30,16 @@ def release(*, by: User, now: datetime) -> DirectoryBrake:
     Raises NoRight for others than platform leads, Conflict while nothing is stopped.
     """
     _check_right(by)
-    brake = DirectoryBrake.objects.select_for_update(no_key=True).filter(answer="").first()
+    brake = (
+        DirectoryBrake.objects.select_for_update(no_key=True).filter(answer="").first()
+    )
     if brake is None:
         raise Conflict("The directory has not been stopped.", code="not_braked")
-    brake.answer, brake.answered_at, brake.answered_by = DirectoryBrake.Answer.RELEASED, now, by
+    brake.answer, brake.answered_at, brake.answered_by = (
+        DirectoryBrake.Answer.RELEASED,
+        now,
+        by,
+    )
     brake.save(update_fields=["answer", "answered_at", "answered_by"])
     released = Doubt.objects.unreleased().update(released_at=now)
     record(
@@ -49,14 +63,23 @@ def restore(*, since: datetime, by: User, now: datetime) -> list[AccessLoss]:
     rows = AccessLoss.objects.restorable().filter(at__gte=since)
     concerned = User.objects.filter(pk__in=rows.order_by().values("user"))
     # In one order, so that two of these, or one and the directory's own looks, never wait for each other.
-    list(concerned.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    list(
+        concerned.select_for_update(no_key=True)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
     losses = list(rows.select_related("user").order_by("user_id", "pk"))
     if not losses:
-        raise Conflict("Nothing was taken since then, or it has come back.", code="nothing_to_restore")
+        raise Conflict(
+            "Nothing was taken since then, or it has come back.",
+            code="nothing_to_restore",
+        )
     teams = set(Team.objects.values_list("pk", flat=True))
     for loss in losses:
         _give_back(loss, teams)
-    AccessLoss.objects.filter(pk__in=[loss.pk for loss in losses]).update(restored_at=now, restored_by=by)
+    AccessLoss.objects.filter(pk__in=[loss.pk for loss in losses]).update(
+        restored_at=now, restored_by=by
+    )
     users = {loss.user_id for loss in losses}
     Doubt.objects.filter(user__in=users).delete()
     # Nobody decides by what came back before the directory has confirmed it.
@@ -84,7 +107,9 @@ def _give_back(loss: AccessLoss, teams: set[int]) -> None:
     hold_groups(user, _known(loss.groups), only=False)
     for team, part in loss.teams:
         if team in teams:
-            Membership.objects.get_or_create(team_id=team, user=user, defaults={"part": part})
+            Membership.objects.get_or_create(
+                team_id=team, user=user, defaults={"part": part}
+            )
     ApiToken.objects.filter(suspended_by=loss).update(suspended_by=None)
 
 
@@ -94,4 +119,7 @@ def _known(groups: Iterable[str]) -> list[str]:
 
 def _check_right(by: User) -> None:
     if not by.may(Permission.MANAGE_ACCESS):
-        raise NoRight("Platform leads answer what the directory takes.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads answer what the directory takes.",
+            code="not_a_platform_lead",
+        )

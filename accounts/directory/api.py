@@ -128,10 +128,14 @@ class DirectoryEndpoint(Endpoint):
 
     def _restore(self, since: Any) -> Answer:
         losses = restoring.restore(since=since, by=self.caller, now=timezone.now())
-        rows = AccessLoss.objects.filter(pk__in=[loss.pk for loss in losses]).select_related(
-            "user", "restored_by"
+        rows = AccessLoss.objects.filter(
+            pk__in=[loss.pk for loss in losses]
+        ).select_related("user", "restored_by")
+        return Answer(
+            self.shown(
+                {"restored": rows.prefetch_related("tokens")}, RestoredSerializer
+            )
         )
-        return Answer(self.shown({"restored": rows.prefetch_related("tokens")}, RestoredSerializer))
 
 
 class AccessLossEndpoint(mixins.ListModelMixin, Endpoint):
@@ -145,9 +149,13 @@ class AccessLossEndpoint(mixins.ListModelMixin, Endpoint):
     def get_queryset(self) -> QuerySet[AccessLoss]:
         """All of it; raises NoRight for others than leads and auditors."""
         _check_reader(self.caller)
-        return AccessLoss.objects.select_related("user", "restored_by").prefetch_related("tokens")
+        return AccessLoss.objects.select_related(
+            "user", "restored_by"
+        ).prefetch_related("tokens")
 
 
 def _check_reader(user: Any) -> None:
     if not user.may(Permission.SEE_AUDIT):
-        raise NoRight("Leads and auditors see what the directory took.", code="not_an_auditor")
+        raise NoRight(
+            "Leads and auditors see what the directory took.", code="not_an_auditor"
+        )

@@ -25,9 +25,17 @@ class Assignments:
         """
         now_in = object_ids(groups)
         by_group = settings.ENV.role_groups
-        explained = {by_group[oid] for oid in (*now_in, *user.groups) if oid in by_group}
-        held = set(user.roles_held.values_list("role", flat=True)) - explained - {Role.DATA_SCIENTIST}
-        return frozenset(held - self._of(str(user.oid), *now_in)) if held else frozenset()
+        explained = {
+            by_group[oid] for oid in (*now_in, *user.groups) if oid in by_group
+        }
+        held = (
+            set(user.roles_held.values_list("role", flat=True))
+            - explained
+            - {Role.DATA_SCIENTIST}
+        )
+        return (
+            frozenset(held - self._of(str(user.oid), *now_in)) if held else frozenset()
+        )
 
     def _of(self, *principals: str) -> set[str]:
         """What a token of somebody who is these principals would give.

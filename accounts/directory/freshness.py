@@ -55,7 +55,9 @@ def check(user: User, *, now: datetime) -> None:
     hold([user.pk])
     known, is_active, role, doubt = (
         User.objects.filter(pk=user.pk)
-        .values_list("groups_known_at", "is_active", "roles_held__role", "doubt__reason")
+        .values_list(
+            "groups_known_at", "is_active", "roles_held__role", "doubt__reason"
+        )
         .first()
     ) or (None, False, None, None)
     if doubt is not None:
@@ -71,7 +73,9 @@ def check(user: User, *, now: datetime) -> None:
             code="directory_away",
         )
     if role is None or not is_active:
-        raise NoRight("This account is disabled. Ask your administrator.", code="account_disabled")
+        raise NoRight(
+            "This account is disabled. Ask your administrator.", code="account_disabled"
+        )
 
 
 def notice(now: datetime) -> str:
@@ -89,4 +93,8 @@ def notice_since(since: datetime | None, now: datetime) -> str:
 
 def _moment(at: datetime, now: datetime) -> str:
     local, today = timezone.localtime(at), timezone.localtime(now)
-    return f"{local:%H:%M}" if local.date() == today.date() else f"{local:%a} {local.day} {local:%b, %H:%M}"
+    return (
+        f"{local:%H:%M}"
+        if local.date() == today.date()
+        else f"{local:%a} {local.day} {local:%b, %H:%M}"
+    )

@@ -46,9 +46,15 @@ class Doubt(models.Model):
     class Meta:
         ordering = ["since", "user_id"]
         constraints = [
-            models.CheckConstraint(condition=Q(reason__in=REASONS), name="a_doubt_has_a_known_reason"),
-            models.CheckConstraint(condition=Q(times__gte=1), name="a_doubt_was_answered_once"),
-            models.CheckConstraint(condition=Q(asked_at__gte=F("since")), name="a_doubt_begins_once"),
+            models.CheckConstraint(
+                condition=Q(reason__in=REASONS), name="a_doubt_has_a_known_reason"
+            ),
+            models.CheckConstraint(
+                condition=Q(times__gte=1), name="a_doubt_was_answered_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(asked_at__gte=F("since")), name="a_doubt_begins_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -70,7 +76,9 @@ class AccessLoss(models.Model):
     everybody has. Tokens point here. `released` were let go by a platform lead, and are no sign of a mass change.
     """
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_losses")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_losses"
+    )
     reason = models.CharField(max_length=10, choices=Reason.choices)
     at = models.DateTimeField(db_index=True)
     roles = models.JSONField(default=list)
@@ -79,14 +87,19 @@ class AccessLoss(models.Model):
     fallback = models.BooleanField(default=False)
     released = models.BooleanField(default=False)
     restored_at = models.DateTimeField(null=True)
-    restored_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    restored_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
 
     objects = AccessLossQuerySet.as_manager()
 
     class Meta:
         ordering = ["-at", "-id"]
         constraints = [
-            models.CheckConstraint(condition=Q(reason__in=REASONS), name="access_is_lost_for_a_known_reason"),
+            models.CheckConstraint(
+                condition=Q(reason__in=REASONS),
+                name="access_is_lost_for_a_known_reason",
+            ),
             models.CheckConstraint(
                 condition=Q(restored_at=None, restored_by=None)
                 | Q(restored_at__isnull=False, restored_by__isnull=False),
@@ -124,7 +137,9 @@ class DirectoryBrake(models.Model):
     notified_at = models.DateTimeField(null=True)
     answer = models.CharField(max_length=10, choices=Answer.choices, blank=True)
     answered_at = models.DateTimeField(null=True)
-    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    answered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
 
     objects = DirectoryBrakeQuerySet.as_manager()
 
@@ -132,15 +147,22 @@ class DirectoryBrake(models.Model):
         ordering = ["-id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["answer"], condition=Q(answer=""), name="one_directory_brake_is_on_at_a_time"
+                fields=["answer"],
+                condition=Q(answer=""),
+                name="one_directory_brake_is_on_at_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(cause__in=["mass", "strange"]), name="a_directory_brake_has_a_known_cause"
+                condition=Q(cause__in=["mass", "strange"]),
+                name="a_directory_brake_has_a_known_cause",
             ),
             models.CheckConstraint(
                 condition=Q(answer="", answered_at=None, answered_by=None)
                 | Q(answer="passed", answered_at__isnull=False, answered_by=None)
-                | Q(answer="released", answered_at__isnull=False, answered_by__isnull=False),
+                | Q(
+                    answer="released",
+                    answered_at__isnull=False,
+                    answered_by__isnull=False,
+                ),
                 name="a_directory_brake_is_released_by_a_person",
             ),
         ]

@@ -15,7 +15,13 @@ from django.db.models import F
 from accounts import people
 from accounts.directory.app_roles import Assignments
 from accounts.directory.models import AccessLoss, DirectoryBrakeQuerySet, Reason
-from accounts.directory.sweep import MANAGERS_KNOWN_FOR, Answer, ask, follow_managers, take
+from accounts.directory.sweep import (
+    MANAGERS_KNOWN_FOR,
+    Answer,
+    ask,
+    follow_managers,
+    take,
+)
 from accounts.models import DirectoryBrake, Doubt, User
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -39,16 +45,25 @@ def limit(count: int) -> int:
     return max(FEWEST, count * PERCENT // 100)
 
 
-def follow(user: User, *, graph: Graph, now: datetime, assignments: Assignments | None = None) -> None:
+def follow(
+    user: User, *, graph: Graph, now: datetime, assignments: Assignments | None = None
+) -> None:
     """Ask the directory about one person, and make their access and their address what it says; raises ConnectorError.
 
     Who asks about several gives `assignments`, which are then listed once for all of them.
     """
     assignments = assignments or Assignments(graph)
-    act_on([ask(user, graph=graph, assignments=assignments)], graph=graph, now=now, assignments=assignments)
+    act_on(
+        [ask(user, graph=graph, assignments=assignments)],
+        graph=graph,
+        now=now,
+        assignments=assignments,
+    )
 
 
-def act_on(answers: Sequence[Answer], *, graph: Graph, now: datetime, assignments: Assignments) -> None:
+def act_on(
+    answers: Sequence[Answer], *, graph: Graph, now: datetime, assignments: Assignments
+) -> None:
     """Make the access of these people what the directory says of them, as far as it can be believed.
 
     Raises ConnectorError when it does not answer, and PermanentError `strange_directory` when it cannot be the one
@@ -60,7 +75,10 @@ def act_on(answers: Sequence[Answer], *, graph: Graph, now: datetime, assignment
         losing += _keep_harmless(more, graph=graph, now=now)
         doubts = [_doubt(answer, now=now) for answer in losing]
         _check_directory([*answers, *more], graph=graph, now=now)
-        _pass(DirectoryBrake.objects.open().filter(cause=DirectoryBrake.Cause.STRANGE), now=now)
+        _pass(
+            DirectoryBrake.objects.open().filter(cause=DirectoryBrake.Cause.STRANGE),
+            now=now,
+        )
         _check_number(now=now)
         for answer, doubt in zip(losing, doubts, strict=True):
             if _may_be_taken(doubt, now=now):
@@ -90,7 +108,9 @@ def _pass(brakes: DirectoryBrakeQuerySet, *, now: datetime) -> None:
             record(Kind.DIRECTORY_PASSED, actor=PORTAL, subject=("directory-brake", pk))
 
 
-def _keep_harmless(answers: Iterable[Answer], *, graph: Graph, now: datetime) -> list[Answer]:
+def _keep_harmless(
+    answers: Iterable[Answer], *, graph: Graph, now: datetime
+) -> list[Answer]:
     """Act on the answers by which nobody loses anything; returns the others."""
     losing = []
     for answer in answers:
@@ -104,7 +124,9 @@ def _keep_harmless(answers: Iterable[Answer], *, graph: Graph, now: datetime) ->
                 follow_managers(answer.user, graph=graph, now=now)
             except PermanentError as error:
                 # Rights are what matters here; the chain is asked for again at the next look.
-                logger.warning("managers cannot be read", extra={"error": error.message})
+                logger.warning(
+                    "managers cannot be read", extra={"error": error.message}
+                )
     return losing
 
 
@@ -113,9 +135,13 @@ def _sample(
 ) -> list[Answer]:
     """Answers about others, most lately confirmed first: one loss says nothing of whether many are lost."""
     others = people.present().exclude(pk__in=[answer.user.pk for answer in answers])
-    lately = others.filter(groups_known_at__lte=now).order_by(F("groups_known_at").desc(), "pk")
+    lately = others.filter(groups_known_at__lte=now).order_by(
+        F("groups_known_at").desc(), "pk"
+    )
     missing = max(SAMPLE - len(answers), 0)
-    return [ask(user, graph=graph, assignments=assignments) for user in lately[:missing]]
+    return [
+        ask(user, graph=graph, assignments=assignments) for user in lately[:missing]
+    ]
 
 
 @transaction.atomic
@@ -144,12 +170,18 @@ def _check_directory(answers: Sequence[Answer], *, graph: Graph, now: datetime) 
     """Raise PermanentError `strange_directory`, with the brake on, for what cannot be the directory that is known."""
     strange = ""
     if not _is_own_tenant(graph):
-        strange = f"Graph does not answer for the tenant {settings.ENV.entra_tenant_id}."
+        strange = (
+            f"Graph does not answer for the tenant {settings.ENV.entra_tenant_id}."
+        )
     elif len(answers) > 1 and not any(answer.is_known for answer in answers):
-        strange = f"Graph knows none of {len(answers)} people whom it knew a moment ago."
+        strange = (
+            f"Graph knows none of {len(answers)} people whom it knew a moment ago."
+        )
     if strange:
         reason = f"{strange} Check QM_GRAPH_URL and QM_ENTRA_TENANT_ID; nobody loses anything meanwhile."
-        _brake(DirectoryBrake.Cause.STRANGE, people=len(answers), reason=reason, now=now)
+        _brake(
+            DirectoryBrake.Cause.STRANGE, people=len(answers), reason=reason, now=now
+        )
         raise PermanentError(reason, code="strange_directory")
 
 
@@ -176,14 +208,24 @@ def _check_number(*, now: datetime) -> None:
         _brake(DirectoryBrake.Cause.MASS, people=len(losing), reason=reason, now=now)
 
 
-def _brake(cause: DirectoryBrake.Cause, *, people: int, reason: str, now: datetime) -> None:
+def _brake(
+    cause: DirectoryBrake.Cause, *, people: int, reason: str, now: datetime
+) -> None:
     """Put the brake on, once however many processes find out."""
     if DirectoryBrake.objects.open().exists():
         return
     try:
         with transaction.atomic():
-            brake = DirectoryBrake.objects.create(at=now, cause=cause, people=people, reason=reason)
+            brake = DirectoryBrake.objects.create(
+                at=now, cause=cause, people=people, reason=reason
+            )
             about = ("directory-brake", brake.pk)
-            record(Kind.DIRECTORY_BRAKED, actor=PORTAL, subject=about, reason=reason, people=people)
+            record(
+                Kind.DIRECTORY_BRAKED,
+                actor=PORTAL,
+                subject=about,
+                reason=reason,
+                people=people,
+            )
     except IntegrityError:  # somebody else has just put it on
         return

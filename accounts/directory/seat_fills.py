@@ -19,7 +19,8 @@ class SeatFill(models.Model):
         ordering = ["seat"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(people=0) | Q(read_at__isnull=False), name="a_seat_is_filled_from_the_directory"
+                condition=Q(people=0) | Q(read_at__isnull=False),
+                name="a_seat_is_filled_from_the_directory",
             ),
         ]
 

@@ -33,7 +33,9 @@ DECIDERS_KNOWN_FOR = timedelta(minutes=2)
 MANAGERS_KNOWN_FOR = timedelta(hours=1)
 # Whom the directory no longer knows is asked about again this soon, and then as often as everybody.
 ASKED_AGAIN = timedelta(minutes=1)
-DECIDERS = frozenset(role.value for permission in DECIDING for role in HOLDERS[permission])
+DECIDERS = frozenset(
+    role.value for permission in DECIDING for role in HOLDERS[permission]
+)
 
 
 def due(now: datetime, *, most: int) -> list[User]:
@@ -45,7 +47,10 @@ def due(now: datetime, *, most: int) -> list[User]:
     others = RoleHeld.objects.exclude(user__in=deciders).values("user")
     found = [
         (user, known_for)
-        for having_roles, known_for in ((deciders, DECIDERS_KNOWN_FOR), (others, KNOWN_FOR))
+        for having_roles, known_for in (
+            (deciders, DECIDERS_KNOWN_FOR),
+            (others, KNOWN_FOR),
+        )
         for user in _turn(having_roles, known_for, now, most=most)
     ]
     found.sort(key=lambda pair: _deadline(*pair))
@@ -86,7 +91,9 @@ def ask(user: User, *, graph: Graph, assignments: Assignments) -> Answer:
     groups = tuple(object_ids(graph.groups_of(str(user.oid))))
     # What was read of the person a while ago may have changed since.
     now_stored = User.objects.get(pk=user.pk)
-    return Answer(now_stored, None, found.email, groups, assignments.withdrawn(now_stored, groups))
+    return Answer(
+        now_stored, None, found.email, groups, assignments.withdrawn(now_stored, groups)
+    )
 
 
 def take(answer: Answer, *, now: datetime, released: bool = False) -> None:
@@ -98,7 +105,13 @@ def take(answer: Answer, *, now: datetime, released: bool = False) -> None:
     # Who has no address there keeps the one that their token named.
     if answer.email and answer.email != user.email:
         User.objects.filter(pk=user.pk).update(email=answer.email)
-    take_groups(user.pk, groups=answer.groups, withdrawn=answer.withdrawn, now=now, released=released)
+    take_groups(
+        user.pk,
+        groups=answer.groups,
+        withdrawn=answer.withdrawn,
+        now=now,
+        released=released,
+    )
 
 
 def follow_managers(user: User, *, graph: Graph, now: datetime) -> None:
@@ -114,13 +127,18 @@ def follow_managers(user: User, *, graph: Graph, now: datetime) -> None:
             raise
         chain = []
     if chain is None:
-        logger.warning("the chain of managers is not found", extra={"person": str(user.oid)})
+        logger.warning(
+            "the chain of managers is not found", extra={"person": str(user.oid)}
+        )
         return
     known = [person for person in chain if person.enabled and object_ids([person.oid])]
     above = [person for person in known if person.oid != str(user.oid)]
     User.objects.filter(pk=user.pk).update(
         managers=object_ids_in_order(person.oid for person in above),
-        manager_names={person.oid.lower(): {"name": person.name, "email": person.email} for person in above},
+        manager_names={
+            person.oid.lower(): {"name": person.name, "email": person.email}
+            for person in above
+        },
         managers_known_at=now,
     )
 
@@ -140,7 +158,9 @@ def follow_absences(users: Iterable[User], *, graph: Graph, now: datetime) -> No
 def take_absence(user_id: int, absence: Absence, *, now: datetime) -> None:
     """Keep what is known of one person's absence."""
     until = absence.until if absence.is_away else None
-    User.objects.filter(pk=user_id).update(is_away=absence.is_away, away_until=until, away_known_at=now)
+    User.objects.filter(pk=user_id).update(
+        is_away=absence.is_away, away_until=until, away_known_at=now
+    )
 
 
 def lost_with_groups(user: User, groups: Iterable[str]) -> set[str]:
@@ -195,7 +215,9 @@ def take_groups(
 
 
 @transaction.atomic
-def end_access(user_id: int, *, reason: Reason, now: datetime, released: bool = False) -> None:
+def end_access(
+    user_id: int, *, reason: Reason, now: datetime, released: bool = False
+) -> None:
     """End sessions, teams and roles of somebody whom the directory has blocked or lost, and suspend their tokens.
 
     Signing in again, once the directory lets them, gives teams and roles back. Tokens come back by `restore` alone.
@@ -233,9 +255,14 @@ def _write_down(
     released: bool,
 ) -> AccessLoss | None:
     """Keep what the person, who is left with these groups, loses; None when that is nothing."""
-    lost_roles = sorted(set(roles) & set(user.roles_held.values_list("role", flat=True)))
+    lost_roles = sorted(
+        set(roles) & set(user.roles_held.values_list("role", flat=True))
+    )
     lost_teams = user.memberships.exclude(team__entra_group__in=groups)
-    teams = [list(pair) for pair in lost_teams.order_by("team_id").values_list("team_id", "part")]
+    teams = [
+        list(pair)
+        for pair in lost_teams.order_by("team_id").values_list("team_id", "part")
+    ]
     if reason is Reason.RIGHTS and not lost_roles and not teams:
         return None
     return AccessLoss.objects.create(
@@ -250,7 +277,11 @@ def _write_down(
 
 
 def _turn(
-    having_roles: QuerySet[RoleHeld, Any], known_for: timedelta, now: datetime, *, most: int
+    having_roles: QuerySet[RoleHeld, Any],
+    known_for: timedelta,
+    now: datetime,
+    *,
+    most: int,
 ) -> list[User]:
     """People of these roles who are overdue, and early ones up to this round's even share of all of them.
 
@@ -261,10 +292,20 @@ def _turn(
     resting = again | Q(doubt__times__gt=1, doubt__asked_at__gt=now - known_for)
     share = ceil(people.count() * EVERY / known_for)
     asked = people.filter(Q(groups_known_at=None) | Q(groups_known_at__lte=now - EVERY))
-    oldest = asked.exclude(resting).order_by(F("groups_known_at").asc(nulls_first=True), "pk")[:most]
-    return [user for place, user in enumerate(oldest) if place < share or _deadline(user, known_for) <= now]
+    oldest = asked.exclude(resting).order_by(
+        F("groups_known_at").asc(nulls_first=True), "pk"
+    )[:most]
+    return [
+        user
+        for place, user in enumerate(oldest)
+        if place < share or _deadline(user, known_for) <= now
+    ]
 
 
 def _deadline(user: User, known_for: timedelta) -> datetime:
     """When this person should have been asked about; before everybody else where they never were."""
-    return user.groups_known_at + known_for if user.groups_known_at else datetime.min.replace(tzinfo=UTC)
+    return (
+        user.groups_known_at + known_for
+        if user.groups_known_at
+        else datetime.min.replace(tzinfo=UTC)
+    )

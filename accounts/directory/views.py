@@ -35,7 +35,10 @@ def directory(request: HttpRequest) -> HttpResponse:
             return HttpResponseRedirect(reverse("directory"))
         except Refused as refused:
             refusal, status = refused.message, STATUS[refused.sort]
-    context = _context() | {"refusal": refusal, "may_act": user.may(Permission.MANAGE_ACCESS)}
+    context = _context() | {
+        "refusal": refusal,
+        "may_act": user.may(Permission.MANAGE_ACCESS),
+    }
     return render(request, "accounts/directory.html", context, status=status)
 
 
@@ -50,7 +53,9 @@ def _act(request: HttpRequest, user: User) -> str:
     since = _moment(request.POST.get("since", ""))
     people = {loss.user_id for loss in restoring.restore(since=since, by=user, now=now)}
     return (
-        f"{len(people)} people have their access back." if len(people) > 1 else "One person has access back."
+        f"{len(people)} people have their access back."
+        if len(people) > 1
+        else "One person has access back."
     )
 
 
@@ -70,7 +75,9 @@ def _context() -> dict[str, object]:
     return {
         "contact": Contact.objects.filter(pk=1).first(),
         "brake": DirectoryBrake.objects.open().first(),
-        "earlier": DirectoryBrake.objects.exclude(answer="").select_related("answered_by")[:10],
+        "earlier": DirectoryBrake.objects.exclude(answer="").select_related(
+            "answered_by"
+        )[:10],
         "doubts": doubts[:MAX_ROWS],
         "doubt_count": doubts.count(),
         "seats": SeatFill.objects.all(),

@@ -25,11 +25,19 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("password", models.CharField(max_length=128, verbose_name="password")),
-                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "last_login",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last login"
+                    ),
+                ),
                 ("tid", models.UUIDField()),
                 ("oid", models.UUIDField(default=uuid.uuid4, unique=True)),
                 ("name", models.CharField(max_length=200)),
@@ -48,9 +56,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("tid", "oid"), name="one_account_per_person"),
+                    models.UniqueConstraint(
+                        fields=("tid", "oid"), name="one_account_per_person"
+                    ),
                     models.CheckConstraint(
-                        condition=models.Q(("is_away", True), ("away_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("is_away", True), ("away_until", None), _connector="OR"
+                        ),
                         name="only_who_is_away_comes_back",
                     ),
                 ]
@@ -62,7 +74,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
@@ -105,13 +120,18 @@ class Migration(migrations.Migration):
                 "ordering": ["-at", "-id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
+                        condition=models.Q(
+                            ("reason__in", ["unknown", "blocked", "rights"])
+                        ),
                         name="access_is_lost_for_a_known_reason",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("restored_at", None), ("restored_by", None)),
-                            models.Q(("restored_at__isnull", False), ("restored_by__isnull", False)),
+                            models.Q(
+                                ("restored_at__isnull", False),
+                                ("restored_by__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="access_is_restored_by_a_person",
@@ -125,7 +145,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.CharField(max_length=60)),
@@ -142,7 +165,12 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False
+                    ),
+                ),
                 ("expires_at", models.DateTimeField()),
                 ("last_used_at", models.DateTimeField(null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),
@@ -178,7 +206,8 @@ class Migration(migrations.Migration):
                 "ordering": ["-created_at", "-id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("scope__in", ["read", "ask", "write"])), name="a_known_scope"
+                        condition=models.Q(("scope__in", ["read", "ask", "write"])),
+                        name="a_known_scope",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("expires_at__gt", models.F("created_at"))),
@@ -213,7 +242,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("answered_at", models.DateTimeField(null=True)),
@@ -223,7 +255,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.CheckConstraint(condition=models.Q(("pk", 1)), name="there_is_one_directory")
+                    models.CheckConstraint(
+                        condition=models.Q(("pk", 1)), name="there_is_one_directory"
+                    )
                 ]
             },
         ),
@@ -233,7 +267,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("code", models.CharField(max_length=20)),
@@ -262,11 +299,14 @@ class Migration(migrations.Migration):
                 "ordering": ["code"],
                 "constraints": [
                     models.UniqueConstraint(
-                        django.db.models.functions.text.Lower("code"), name="a_cost_centre_is_listed_once"
+                        django.db.models.functions.text.Lower("code"),
+                        name="a_cost_centre_is_listed_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("confirmed_by", None), ("confirmed_at__isnull", False), _connector="OR"
+                            ("confirmed_by", None),
+                            ("confirmed_at__isnull", False),
+                            _connector="OR",
                         ),
                         name="who_confirmed_a_cost_centre_did_so_at_a_moment",
                     ),
@@ -279,7 +319,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("starts_at", models.DateTimeField()),
@@ -322,7 +365,9 @@ class Migration(migrations.Migration):
                             (
                                 "until__lte",
                                 django.db.models.expressions.CombinedExpression(
-                                    models.F("starts_at"), "+", models.Value(dt.timedelta(days=90))
+                                    models.F("starts_at"),
+                                    "+",
+                                    models.Value(dt.timedelta(days=90)),
                                 ),
                             )
                         ),
@@ -331,7 +376,9 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("declined_at", None),
-                            models.Q(("accepted_at", None), ("ended_at__isnull", False)),
+                            models.Q(
+                                ("accepted_at", None), ("ended_at__isnull", False)
+                            ),
                             _connector="OR",
                         ),
                         name="who_declined_never_stood_in",
@@ -339,7 +386,9 @@ class Migration(migrations.Migration):
                 ],
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("ended_at", None)), fields=["to", "until"], name="stand_ins_seats"
+                        condition=models.Q(("ended_at", None)),
+                        fields=["to", "until"],
+                        name="stand_ins_seats",
                     )
                 ],
             },
@@ -350,7 +399,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("at", models.DateTimeField()),
@@ -371,7 +423,10 @@ class Migration(migrations.Migration):
                     "answer",
                     models.CharField(
                         blank=True,
-                        choices=[("released", "let it take effect"), ("passed", "passed by itself")],
+                        choices=[
+                            ("released", "let it take effect"),
+                            ("passed", "passed by itself"),
+                        ],
                         max_length=10,
                     ),
                 ),
@@ -400,9 +455,15 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
                             models.Q(
-                                ("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)
+                                ("answer", ""),
+                                ("answered_at", None),
+                                ("answered_by", None),
+                            ),
+                            models.Q(
+                                ("answer", "passed"),
+                                ("answered_at__isnull", False),
+                                ("answered_by", None),
                             ),
                             models.Q(
                                 ("answer", "released"),
@@ -422,7 +483,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("group", models.UUIDField(db_index=True)),
@@ -437,7 +501,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("user", "group"), name="a_group_is_held_once")
+                    models.UniqueConstraint(
+                        fields=("user", "group"), name="a_group_is_held_once"
+                    )
                 ]
             },
         ),
@@ -447,7 +513,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("route", models.CharField(max_length=120)),
@@ -469,7 +538,8 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("user", "route", "key"), name="one_row_per_idempotency_key"
+                        fields=("user", "route", "key"),
+                        name="one_row_per_idempotency_key",
                     )
                 ]
             },
@@ -480,13 +550,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
                     "part",
                     models.CharField(
-                        choices=[("member", "Member"), ("lead", "Team lead")], default="member", max_length=10
+                        choices=[("member", "Member"), ("lead", "Team lead")],
+                        default="member",
+                        max_length=10,
                     ),
                 ),
                 ("since", models.DateTimeField(auto_now_add=True)),
@@ -502,7 +577,8 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("part__in", ["member", "lead"])), name="a_known_part"
+                        condition=models.Q(("part__in", ["member", "lead"])),
+                        name="a_known_part",
                     )
                 ]
             },
@@ -513,7 +589,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("slug", models.SlugField(max_length=40)),
@@ -522,7 +601,9 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        condition=models.Q(
+                            ("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")
+                        ),
                         name="a_project_slug_is_a_dns_label",
                     )
                 ]
@@ -534,7 +615,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
@@ -561,7 +645,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("user", "role"), name="a_role_is_held_once"),
+                    models.UniqueConstraint(
+                        fields=("user", "role"), name="a_role_is_held_once"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             (
@@ -586,7 +672,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("seat", models.CharField(max_length=60, unique=True)),
@@ -600,7 +689,9 @@ class Migration(migrations.Migration):
                 "ordering": ["seat"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("people", 0), ("read_at__isnull", False), _connector="OR"),
+                        condition=models.Q(
+                            ("people", 0), ("read_at__isnull", False), _connector="OR"
+                        ),
                         name="a_seat_is_filled_from_the_directory",
                     )
                 ],
@@ -612,7 +703,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.CharField(max_length=60)),
@@ -655,14 +749,19 @@ class Migration(migrations.Migration):
                 "ordering": ["name"],
                 "constraints": [
                     models.UniqueConstraint(
-                        django.db.models.functions.text.Lower("name"), name="team_names_are_unique"
+                        django.db.models.functions.text.Lower("name"),
+                        name="team_names_are_unique",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        condition=models.Q(
+                            ("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")
+                        ),
                         name="a_team_slug_is_a_dns_label",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("tier__in", ["standard", "trusted", "restricted"])),
+                        condition=models.Q(
+                            ("tier__in", ["standard", "trusted", "restricted"])
+                        ),
                         name="a_known_tier",
                     ),
                 ],
@@ -701,14 +800,18 @@ class Migration(migrations.Migration):
                 "ordering": ["since", "user_id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
+                        condition=models.Q(
+                            ("reason__in", ["unknown", "blocked", "rights"])
+                        ),
                         name="a_doubt_has_a_known_reason",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("times__gte", 1)), name="a_doubt_was_answered_once"
+                        condition=models.Q(("times__gte", 1)),
+                        name="a_doubt_was_answered_once",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("asked_at__gte", models.F("since"))), name="a_doubt_begins_once"
+                        condition=models.Q(("asked_at__gte", models.F("since"))),
+                        name="a_doubt_begins_once",
                     ),
                 ],
             },
@@ -717,23 +820,31 @@ class Migration(migrations.Migration):
             model_name="project",
             name="team",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="projects", to="accounts.team"
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="projects",
+                to="accounts.team",
             ),
         ),
         migrations.AddField(
             model_name="membership",
             name="team",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="accounts.team"
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="memberships",
+                to="accounts.team",
             ),
         ),
         migrations.AddConstraint(
             model_name="project",
-            constraint=models.UniqueConstraint(fields=("team", "slug"), name="a_team_names_a_project_once"),
+            constraint=models.UniqueConstraint(
+                fields=("team", "slug"), name="a_team_names_a_project_once"
+            ),
         ),
         migrations.AddConstraint(
             model_name="membership",
-            constraint=models.UniqueConstraint(fields=("team", "user"), name="a_person_is_in_a_team_once"),
+            constraint=models.UniqueConstraint(
+                fields=("team", "user"), name="a_person_is_in_a_team_once"
+            ),
         ),
         one_stand_in_at_a_time(),
     ]

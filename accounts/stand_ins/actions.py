@@ -29,7 +29,11 @@ def givers_for(user: User, now: datetime) -> list[User]:
         return []
     if user.lenders is None or not user.stands_in:
         given = Delegation.objects.in_force(now).filter(to=user).values("giver")
-        rows = people.present().filter(pk__in=given).prefetch_related("roles_held", "groups_held")
+        rows = (
+            people.present()
+            .filter(pk__in=given)
+            .prefetch_related("roles_held", "groups_held")
+        )
         user.lenders = list(rows.order_by("name", "pk"))
     return user.lenders
 
@@ -53,7 +57,9 @@ def delegate(
     for dates and people that cannot be, Conflict when the giver has a stand-in for a part of this time.
     """
     if not people.decides(giver, groups=groups):
-        raise NoRight("You decide nothing, so there is no seat to lend.", code="nothing_to_lend")
+        raise NoRight(
+            "You decide nothing, so there is no seat to lend.", code="nothing_to_lend"
+        )
     starts_at = now if now - JUST_NOW <= starts_at < now else starts_at
     _check_dates(starts_at, until, now)
     # One lock for all that this giver does: two of their calls at once are taken one after the other.
@@ -62,20 +68,30 @@ def delegate(
         raise BadInput("Name somebody else.", code="not_oneself", field="to")
     if not people.present().filter(pk=to.pk).exists():
         raise BadInput(
-            "This person has no account here, or it is disabled.", code="no_such_person", field="to"
+            "This person has no account here, or it is disabled.",
+            code="no_such_person",
+            field="to",
         )
     if _only_audits(to):
         raise BadInput(
-            "Auditors see everything and change nothing. Name somebody else.", code="audits_only", field="to"
+            "Auditors see everything and change nothing. Name somebody else.",
+            code="audits_only",
+            field="to",
         )
-    if giver.delegations_given.filter(ended_at=None, starts_at__lt=until, until__gt=starts_at).exists():
+    if giver.delegations_given.filter(
+        ended_at=None, starts_at__lt=until, until__gt=starts_at
+    ).exists():
         raise Conflict(
             "You have a stand-in for a part of this time. End that first, or choose other dates.",
             code="stand_in_already",
             field="starts_at",
         )
     made = Delegation.objects.create(
-        giver=giver, to=to, starts_at=starts_at, until=until, why=why.strip()[:LONGEST_WHY]
+        giver=giver,
+        to=to,
+        starts_at=starts_at,
+        until=until,
+        why=why.strip()[:LONGEST_WHY],
     )
     record(
         Kind.DELEGATED,
@@ -117,7 +133,9 @@ def decline(delegation: Delegation, *, by: User, now: datetime) -> bool:
     if row.state == Delegation.State.DECLINED:
         return False
     if row.state == Delegation.State.ACCEPTED and row.until > now:
-        raise Conflict("You have accepted it. Give the seat back instead.", code="accepted_already")
+        raise Conflict(
+            "You have accepted it. Give the seat back instead.", code="accepted_already"
+        )
     _check_open(row, now=now)
     Delegation.objects.filter(pk=row.pk).update(declined_at=now, ended_at=now)
     _record_answer(Kind.DELEGATION_DECLINED, row, by=by)
@@ -128,13 +146,17 @@ def _asked(delegation: Delegation, *, by: User) -> Delegation:
     """The locked row of an invitation to this person."""
     if by.pk != delegation.to_id:
         raise NoRight("Who was asked answers this.", code="not_asked")
-    rows = Delegation.objects.select_for_update(of=("self",), no_key=True).select_related("giver", "to")
+    rows = Delegation.objects.select_for_update(
+        of=("self",), no_key=True
+    ).select_related("giver", "to")
     return rows.get(pk=delegation.pk)
 
 
 def _check_open(row: Delegation, *, now: datetime) -> None:
     if row.ended_at is not None:
-        raise Conflict(f"{row.giver.name} has taken this back, or it has ended.", code="not_open")
+        raise Conflict(
+            f"{row.giver.name} has taken this back, or it has ended.", code="not_open"
+        )
     if row.until <= now:
         raise Conflict("Its time is over.", code="not_open")
 
@@ -177,10 +199,24 @@ def end_delegation(delegation: Delegation, *, by: User, now: datetime) -> bool:
 
 def _check_dates(starts_at: datetime, until: datetime, now: datetime) -> None:
     if starts_at < now:
-        raise BadInput("This lies in the past. Begin now or later.", code="in_the_past", field="starts_at")
+        raise BadInput(
+            "This lies in the past. Begin now or later.",
+            code="in_the_past",
+            field="starts_at",
+        )
     if until <= starts_at:
-        raise BadInput("The end has to come after the start.", code="ends_before_it_starts", field="until")
+        raise BadInput(
+            "The end has to come after the start.",
+            code="ends_before_it_starts",
+            field="until",
+        )
     if until - starts_at > LONGEST:
-        raise BadInput(f"A stand-in lasts {LONGEST.days} days at most.", code="too_long", field="until")
+        raise BadInput(
+            f"A stand-in lasts {LONGEST.days} days at most.",
+            code="too_long",
+            field="until",
+        )
     if starts_at - now > FURTHEST:
-        raise BadInput("This lies more than a year ahead.", code="too_far_ahead", field="starts_at")
+        raise BadInput(
+            "This lies more than a year ahead.", code="too_far_ahead", field="starts_at"
+        )

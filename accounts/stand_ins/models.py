@@ -37,8 +37,12 @@ class Delegation(models.Model):
         DECLINED = "declined", "declined"
         ENDED = "ended", "ended"
 
-    giver = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_given")
-    to = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_taken")
+    giver = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_given"
+    )
+    to = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_taken"
+    )
     starts_at = models.DateTimeField()
     until = models.DateTimeField()
     why = models.CharField(max_length=200, blank=True)
@@ -51,17 +55,28 @@ class Delegation(models.Model):
 
     class Meta:
         ordering = ["-starts_at", "-id"]
-        indexes = [models.Index(fields=["to", "until"], condition=Q(ended_at=None), name="stand_ins_seats")]
+        indexes = [
+            models.Index(
+                fields=["to", "until"],
+                condition=Q(ended_at=None),
+                name="stand_ins_seats",
+            )
+        ]
         constraints = [
-            models.CheckConstraint(condition=~Q(giver=F("to")), name="nobody_stands_in_for_themselves"),
             models.CheckConstraint(
-                condition=Q(until__gt=F("starts_at")), name="a_stand_in_ends_after_it_starts"
+                condition=~Q(giver=F("to")), name="nobody_stands_in_for_themselves"
             ),
             models.CheckConstraint(
-                condition=Q(until__lte=F("starts_at") + LONGEST), name="a_stand_in_lasts_90_days_at_most"
+                condition=Q(until__gt=F("starts_at")),
+                name="a_stand_in_ends_after_it_starts",
             ),
             models.CheckConstraint(
-                condition=Q(declined_at=None) | Q(accepted_at=None, ended_at__isnull=False),
+                condition=Q(until__lte=F("starts_at") + LONGEST),
+                name="a_stand_in_lasts_90_days_at_most",
+            ),
+            models.CheckConstraint(
+                condition=Q(declined_at=None)
+                | Q(accepted_at=None, ended_at__isnull=False),
                 name="who_declined_never_stood_in",
             ),
         ]

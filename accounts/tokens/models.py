@@ -19,7 +19,9 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
     def usable(self, now: datetime) -> "ApiTokenQuerySet":
         """Neither revoked, suspended nor expired, and of a person whose account is active."""
-        return self.filter(revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True)
+        return self.filter(
+            revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True
+        )
 
 
 class ApiToken(Row):
@@ -30,7 +32,9 @@ class ApiToken(Row):
         ASK = "ask", "Read and ask, never decide"
         WRITE = "write", "Read, ask and decide"
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens"
+    )
     name = models.CharField(max_length=60)
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.CharField(max_length=64, unique=True)
@@ -40,10 +44,14 @@ class ApiToken(Row):
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
     # The token that made this one: it lives no longer than that one, and ends with it.
-    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="children")
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="children"
+    )
     parent_expires_at = models.DateTimeField(null=True)
     # What the directory took together with it; it works again when that comes back.
-    suspended_by = models.ForeignKey("accounts.AccessLoss", models.PROTECT, null=True, related_name="tokens")
+    suspended_by = models.ForeignKey(
+        "accounts.AccessLoss", models.PROTECT, null=True, related_name="tokens"
+    )
 
     objects = ApiTokenQuerySet.as_manager()
 
@@ -51,10 +59,12 @@ class ApiToken(Row):
         ordering = ["-created_at", "-id"]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(scope__in=["read", "ask", "write"]), name="a_known_scope"
+                condition=models.Q(scope__in=["read", "ask", "write"]),
+                name="a_known_scope",
             ),
             models.CheckConstraint(
-                condition=models.Q(expires_at__gt=models.F("created_at")), name="a_token_ends_after_it_starts"
+                condition=models.Q(expires_at__gt=models.F("created_at")),
+                name="a_token_ends_after_it_starts",
             ),
             models.CheckConstraint(
                 condition=models.Q(parent=None, parent_expires_at=None)
@@ -103,7 +113,9 @@ class Idempotency(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["user", "route", "key"], name="one_row_per_idempotency_key")
+            models.UniqueConstraint(
+                fields=["user", "route", "key"], name="one_row_per_idempotency_key"
+            )
         ]
 
     def __str__(self) -> str:

@@ -23,10 +23,17 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         secret = _create(form, user)
         status = 201 if secret else 422
-    context = {"form": TokenForm() if secret else form, "secret": secret, **_lists(user)}
+    context = {
+        "form": TokenForm() if secret else form,
+        "secret": secret,
+        **_lists(user),
+    }
     response = render(request, "accounts/tokens.html", context, status=status)
     if status == 422:
-        response.refusal = {"detail": "The token was not created.", "fields": dict(form.errors)}  # type: ignore[attr-defined]
+        response.refusal = {  # type: ignore[attr-defined]
+            "detail": "The token was not created.",
+            "fields": dict(form.errors),
+        }
     return response
 
 
@@ -44,7 +51,9 @@ def _create(form: TokenForm, user: User) -> str:
     if not form.is_valid():
         return ""
     try:
-        return actions.create_token(user=user, now=timezone.now(), **form.cleaned_data)[1]
+        return actions.create_token(user=user, now=timezone.now(), **form.cleaned_data)[
+            1
+        ]
     except Refused as refusal:
         form.add_error(refusal.field or None, refusal.message)
         return ""
@@ -56,9 +65,15 @@ def _lists(user: User) -> dict[str, object]:
     live = [
         token
         for token in rows
-        if token.revoked_at is None and token.suspended_by_id is None and token.expires_at > now
+        if token.revoked_at is None
+        and token.suspended_by_id is None
+        and token.expires_at > now
     ]
-    return {"live": live, "over": [token for token in rows if token not in live], "scopes": ApiToken.Scope}
+    return {
+        "live": live,
+        "over": [token for token in rows if token not in live],
+        "scopes": ApiToken.Scope,
+    }
 
 
 def _person(request: HttpRequest) -> User:

@@ -38,31 +38,49 @@ NOW = timedelta(minutes=5)
 MAX_AT_ONCE = 200
 
 
-def start_of(asked: datetime | None, *, until: datetime, now: datetime) -> datetime | None:
+def start_of(
+    asked: datetime | None, *, until: datetime, now: datetime
+) -> datetime | None:
     """From when an ask is: a later moment, or None for at once. Raises BadInput at `starts_at`."""
     if asked is None or now - NOW <= asked <= now:
         return None
     if asked < now:
         raise BadInput(
-            "This lies in the past. Leave it empty to begin at once.", code="in_the_past", field="starts_at"
+            "This lies in the past. Leave it empty to begin at once.",
+            code="in_the_past",
+            field="starts_at",
         )
     if asked > now + MAX_AHEAD:
-        raise BadInput(f"At most {MAX_AHEAD.days} days ahead.", code="too_far_ahead", field="starts_at")
+        raise BadInput(
+            f"At most {MAX_AHEAD.days} days ahead.",
+            code="too_far_ahead",
+            field="starts_at",
+        )
     if asked >= until:
-        raise BadInput("It has to begin before it ends.", code="begins_after_its_end", field="starts_at")
+        raise BadInput(
+            "It has to begin before it ends.",
+            code="begins_after_its_end",
+            field="starts_at",
+        )
     return asked
 
 
 def to_begin(now: datetime) -> list[int]:
     """Bookings whose time has come, the earliest first."""
-    rows = Allocation.objects.booked().filter(starts_at__lte=now).order_by("starts_at", "pk")
+    rows = (
+        Allocation.objects.booked()
+        .filter(starts_at__lte=now)
+        .order_by("starts_at", "pk")
+    )
     return list(rows.values_list("pk", flat=True)[:MAX_AT_ONCE])
 
 
 def to_look_at(now: datetime) -> list[int]:
     """Bookings that begin within two days, the earliest first."""
     rows = Allocation.objects.booked().filter(starts_at__lte=now + LOOKED_AT_AHEAD)
-    return list(rows.order_by("starts_at", "pk").values_list("pk", flat=True)[:MAX_AT_ONCE])
+    return list(
+        rows.order_by("starts_at", "pk").values_list("pk", flat=True)[:MAX_AT_ONCE]
+    )
 
 
 @transaction.atomic
@@ -114,7 +132,10 @@ def _check_quota(allocation: Allocation) -> None:
         return
     found = quota_left(allocation.spec)
     if found is not None and found[0] < allocation.count:
-        raise Conflict(_beyond(allocation, allocation.count - found[0], found[1]), code="beyond_quota")
+        raise Conflict(
+            _beyond(allocation, allocation.count - found[0], found[1]),
+            code="beyond_quota",
+        )
 
 
 def _beyond(allocation: Allocation, missing: int, quota: str) -> str:
@@ -124,13 +145,22 @@ def _beyond(allocation: Allocation, missing: int, quota: str) -> str:
 
 def _make(allocation: Allocation, *, now: datetime) -> None:
     cluster = allocation.tenancy.cluster if allocation.tenancy is not None else None
-    is_there = provisioners.is_there_at_once(Provisioner(allocation.provisioner), cluster)
+    is_there = provisioners.is_there_at_once(
+        Provisioner(allocation.provisioner), cluster
+    )
     allocation.begun_at, allocation.charged_from = now, now if is_there else None
-    allocation.hindrance, allocation.remind_at = "", next_reminder(now, allocation.until, after=now)
-    allocation.save(update_fields=["begun_at", "charged_from", "hindrance", "remind_at"])
+    allocation.hindrance, allocation.remind_at = (
+        "",
+        next_reminder(now, allocation.until, after=now),
+    )
+    allocation.save(
+        update_fields=["begun_at", "charged_from", "hindrance", "remind_at"]
+    )
     settle(allocation.hold, now=now, why="costs from when it begins")
     provisioners.begin(allocation, is_new=True, actor=PORTAL, now=now)
-    record_change(Kind.ALLOCATION_BEGUN, allocation, PORTAL, until=allocation.until.isoformat())
+    record_change(
+        Kind.ALLOCATION_BEGUN, allocation, PORTAL, until=allocation.until.isoformat()
+    )
 
 
 @transaction.atomic
@@ -141,7 +171,13 @@ def cancel(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     freed = settle(allocation.hold, now=now, why=why)
-    record_change(Kind.ALLOCATION_RETURNED, allocation, actor, freed_usd=str(freed.usd), reason=why)
+    record_change(
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        freed_usd=str(freed.usd),
+        reason=why,
+    )
     return True
 
 
@@ -151,7 +187,9 @@ def look(allocation_id: int, *, now: datetime) -> str:
     allocation = locked_with_all(allocation_id)
     if not allocation.is_booked:
         return ""
-    hindrance = " ".join(filter(None, (_of_place(allocation), _of_room(allocation, now=now))))[:LONGEST]
+    hindrance = " ".join(
+        filter(None, (_of_place(allocation), _of_room(allocation, now=now)))
+    )[:LONGEST]
     _note(allocation, hindrance)
     if hindrance and hindrance != allocation.hindrance_told:
         _tell(allocation, now=now)
@@ -163,7 +201,13 @@ def look(allocation_id: int, *, now: datetime) -> str:
 def _of_place(allocation: Allocation) -> str:
     """Why a locked booking could not begin where it is to; empty where it could."""
     place, flavor = allocation.tenancy, allocation.flavor
-    cluster = flavor.cluster if flavor is not None else place.cluster if place is not None else None
+    cluster = (
+        flavor.cluster
+        if flavor is not None
+        else place.cluster
+        if place is not None
+        else None
+    )
     if place is not None and not place.is_here:
         return f"The team leaves {place.cluster.title}."
     if cluster is not None and not cluster.enabled:
@@ -192,7 +236,8 @@ def _of_quota(allocation: Allocation, *, start: datetime, now: datetime) -> str:
         return ""
     # Its own machines are among what is promised: what is below zero then is missing.
     found = [
-        (lowest(one.levels, start=start, end=start), one.quota) for one in rooms_of(allocation.spec, now=now)
+        (lowest(one.levels, start=start, end=start), one.quota)
+        for one in rooms_of(allocation.spec, now=now)
     ]
     left, quota = min(found, default=(0, ""))
     return _beyond(allocation, min(-left, allocation.count), quota) if left < 0 else ""
@@ -207,7 +252,9 @@ def _note(allocation: Allocation, hindrance: str) -> None:
 
 
 def _fail(allocation: Allocation, *, now: datetime) -> None:
-    allocation.failure = f"It could not begin before its end. {allocation.hindrance}".strip()
+    allocation.failure = (
+        f"It could not begin before its end. {allocation.hindrance}".strip()
+    )
     allocation.save(update_fields=["failure"])
     end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
     settle(allocation.hold, now=now, why="could not begin")
@@ -217,7 +264,11 @@ def _fail(allocation: Allocation, *, now: datetime) -> None:
 def _tell(allocation: Allocation, *, now: datetime) -> None:
     about, message = ("allocation", allocation.pk), blocked_message(allocation, now=now)
     number = allocation.hold.request_id
-    link = reverse("request", args=[number]) if number else reverse("team", args=[allocation.team.slug])
+    link = (
+        reverse("request", args=[number])
+        if number
+        else reverse("team", args=[allocation.team.slug])
+    )
     members = User.objects.filter(memberships__team=allocation.team_id)
     told = [*members, *people.holding(Permission.MANAGE_CLUSTERS)]
     kind = NoticeKind.BOOKING_BLOCKED

@@ -35,7 +35,9 @@ def levels(free: int, changes: Iterable[Change], *, now: datetime) -> tuple[Leve
     return tuple(found)
 
 
-def combined(known: Iterable[Sequence[Level]], by: Callable[[Sequence[int]], int]) -> tuple[Level, ...]:
+def combined(
+    known: Iterable[Sequence[Level]], by: Callable[[Sequence[int]], int]
+) -> tuple[Level, ...]:
     """Levels that follow at every moment from others of that moment; all of them begin at the same one."""
     known = [*known]
     moments = [[level.at for level in one] for one in known]
@@ -43,7 +45,12 @@ def combined(known: Iterable[Sequence[Level]], by: Callable[[Sequence[int]], int
     return tuple(
         Level(
             at,
-            by([one[bisect_right(ats, at) - 1].free for one, ats in zip(known, moments, strict=True)]),
+            by(
+                [
+                    one[bisect_right(ats, at) - 1].free
+                    for one, ats in zip(known, moments, strict=True)
+                ]
+            ),
         )
         for at in together
     )
@@ -58,9 +65,18 @@ def lowest(known: Sequence[Level], *, start: datetime, end: datetime) -> int:
 
 
 def earliest(
-    known: Sequence[Level], *, gpus: int, length: timedelta, since: datetime, latest: datetime
+    known: Sequence[Level],
+    *,
+    gpus: int,
+    length: timedelta,
+    since: datetime,
+    latest: datetime,
 ) -> datetime | None:
     """The first moment from which so many are free for so long; None when not up to `latest`."""
     starts = sorted({since, *(level.at for level in known if level.at > since)})
-    fitting = (at for at in starts if at <= latest and lowest(known, start=at, end=at + length) >= gpus)
+    fitting = (
+        at
+        for at in starts
+        if at <= latest and lowest(known, start=at, end=at + length) >= gpus
+    )
     return next(fitting, None)

@@ -18,7 +18,9 @@ def levels_of(flavor: Flavor, *, now: datetime, but: int = 0) -> tuple[Level, ..
     """
     rows = Allocation.objects.filter(flavor=flavor, ended_at=None).exclude(hold=but)
     changes = []
-    for begun, starts, ends, gpus in rows.values_list("begun_at", "starts_at", "kept_until", "gpus"):
+    for begun, starts, ends, gpus in rows.values_list(
+        "begun_at", "starts_at", "kept_until", "gpus"
+    ):
         if begun is None:
             changes.append(Change(starts, -gpus))
         changes.append(Change(ends, gpus))
@@ -42,7 +44,9 @@ def take_unpromised(flavor: Flavor, gpus: int) -> bool:
     Whoever calls holds the lock of the kind: an update that waited for it would not look again at what is booked.
     """
     is_booked = Exists(booked_beside(flavor))
-    rows = Flavor.objects.filter(~is_booked, pk=flavor.pk, gpus_total__gte=F("allocated") + gpus)
+    rows = Flavor.objects.filter(
+        ~is_booked, pk=flavor.pk, gpus_total__gte=F("allocated") + gpus
+    )
     return bool(rows.update(allocated=F("allocated") + gpus))
 
 

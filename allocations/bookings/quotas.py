@@ -47,12 +47,18 @@ class Reserved:
     @property
     def vcpus(self) -> Sequence[Change]:
         """How its quotas change when it begins and ends."""
-        return _while_held(-self.machines * self.vcpus_each, self.begun, self.starts, self.ends)
+        return _while_held(
+            -self.machines * self.vcpus_each, self.begun, self.starts, self.ends
+        )
 
     @property
     def made(self) -> Sequence[Change]:
         """How many of its machines stand no more when it ends; a booking's do not stand yet."""
-        return [Change(self.ends, self.to_come - self.machines)] if self.begun is not None else []
+        return (
+            [Change(self.ends, self.to_come - self.machines)]
+            if self.begun is not None
+            else []
+        )
 
     @property
     def coming(self) -> Sequence[Change]:
@@ -83,8 +89,12 @@ class QuotasInTime:
         row = self.known.quotas.get(key)
         if row is None:
             return ()
-        sharing = (one for one in self.known.nodes if key in one.quotas and one.pool != but)
-        reserved = [change for one in self.reserved if key in one.quotas for change in one.vcpus]
+        sharing = (
+            one for one in self.known.nodes if key in one.quotas and one.pool != but
+        )
+        reserved = [
+            change for one in self.reserved if key in one.quotas for change in one.vcpus
+        ]
         parts = (
             (Level(self.now, row.limit - row.used),),
             levels(-self.known.reserved_to_come(key), reserved, now=self.now),
@@ -94,12 +104,22 @@ class QuotasInTime:
 
     def standing(self, nodes: GrowingNodes) -> Levels:
         """How many of some nodes take no more quota: those that were made of a reservation go when it ends."""
-        changes = [change for one in self.reserved if one.flavor in nodes.kinds for change in one.made]
+        changes = [
+            change
+            for one in self.reserved
+            if one.flavor in nodes.kinds
+            for change in one.made
+        ]
         return levels(nodes.standing, changes, now=self.now)
 
     def coming(self, nodes: GrowingNodes) -> Levels:
         """How many machines are reserved or booked for some nodes that are not made yet: they take quota themselves."""
-        changes = [change for one in self.reserved if one.flavor in nodes.carrying for change in one.coming]
+        changes = [
+            change
+            for one in self.reserved
+            if one.flavor in nodes.carrying
+            for change in one.coming
+        ]
         return levels(nodes.to_come, changes, now=self.now)
 
     def to_add(self, nodes: GrowingNodes) -> Levels:
@@ -108,24 +128,38 @@ class QuotasInTime:
 
         def vcpus(amounts: Sequence[int]) -> int:
             standing, coming, *gpus = amounts
-            return nodes.vcpus_to_come(dict(zip(kinds, gpus, strict=True)), standing=standing + coming)
+            return nodes.vcpus_to_come(
+                dict(zip(kinds, gpus, strict=True)), standing=standing + coming
+            )
 
-        parts = (self.standing(nodes), self.coming(nodes), *(self.gpus[one] for one in kinds))
+        parts = (
+            self.standing(nodes),
+            self.coming(nodes),
+            *(self.gpus[one] for one in kinds),
+        )
         return combined(parts, by=vcpus)
 
     def _taken_by(self, nodes: GrowingNodes) -> Levels:
         return tuple(Level(one.at, -one.free) for one in self.to_add(nodes))
 
-    def machines_left(self, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None) -> Levels:
+    def machines_left(
+        self, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None
+    ) -> Levels:
         """How many machines of a size fit a quota, where some nodes are made of them; empty for a quota not read."""
         own = nodes if nodes is not None and key in nodes.quotas else None
         left = self.vcpus_left(key, but=own.pool if own is not None else 0)
         if not left or own is None:
-            return combined([left], by=lambda vcpus: vcpus[0] // size.vcpus) if left else ()
+            return (
+                combined([left], by=lambda vcpus: vcpus[0] // size.vcpus)
+                if left
+                else ()
+            )
 
         def machines(amounts: Sequence[int]) -> int:
             vcpus, carried = amounts
-            return machines_left(vcpus, each=size.vcpus, carried=carried, per_node=own.vcpus)
+            return machines_left(
+                vcpus, each=size.vcpus, carried=carried, per_node=own.vcpus
+            )
 
         return combined([left, self.to_add(own)], by=machines)
 
@@ -139,7 +173,10 @@ def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return []
-    quotas, nodes = QuotasInTime.read(known, now=now), known.nodes_for(spec.get("nodes_for", ""))
+    quotas, nodes = (
+        QuotasInTime.read(known, now=now),
+        known.nodes_for(spec.get("nodes_for", "")),
+    )
     found = (
         (name, quotas.machines_left(QuotaKey(*place, name), size, nodes))
         for name in quota_names(size, is_spot=False)
@@ -157,12 +194,16 @@ def totals_of(flavor: Flavor, *, now: datetime) -> Levels:
     if known is None or nodes is None:
         return (Level(now, flavor.gpus_total),)
     quotas, each = QuotasInTime.read(known, now=now), nodes.vcpus
-    left = [one for key in nodes.quotas if (one := quotas.vcpus_left(key, but=nodes.pool))]
+    left = [
+        one for key in nodes.quotas if (one := quotas.vcpus_left(key, but=nodes.pool))
+    ]
 
     def total(amounts: Sequence[int]) -> int:
         standing, coming, *vcpus = amounts
         # What is reserved for the nodes takes quota itself: where that is too little, so many of it are not made.
-        return flavor.obtainable_with(max(0, standing) + max(0, coming + min(vcpus) // each))
+        return flavor.obtainable_with(
+            max(0, standing) + max(0, coming + min(vcpus) // each)
+        )
 
     parts = (quotas.standing(nodes), quotas.coming(nodes), *left)
     return combined(parts, by=total) if left else (Level(now, flavor.gpus_total),)
@@ -171,17 +212,25 @@ def totals_of(flavor: Flavor, *, now: datetime) -> Levels:
 def _gpus(known: Catalogue, now: datetime) -> Mapping[int, Levels]:
     """GPUs of each kind that are allocated from when on."""
     changes: dict[int, list[Change]] = defaultdict(list)
-    rows = Allocation.objects.granted().filter(flavor__in=[one.pk for one in known.flavors])
+    rows = Allocation.objects.granted().filter(
+        flavor__in=[one.pk for one in known.flavors]
+    )
     for flavor, begun, starts, ends, gpus in rows.values_list(
         "flavor", "begun_at", "starts_at", "kept_until", "gpus"
     ):
         changes[flavor] += _while_held(gpus, begun, starts, ends)
-    return {one.pk: levels(one.allocated, changes[one.pk], now=now) for one in known.flavors}
+    return {
+        one.pk: levels(one.allocated, changes[one.pk], now=now) for one in known.flavors
+    }
 
 
 def _reserved(known: Catalogue) -> Iterator[Reserved]:
     kinds = {one.key: one for one in known.flavors}
-    rows = Allocation.objects.granted().filter(provisioner=Provisioner.AZURE).select_related("reservation")
+    rows = (
+        Allocation.objects.granted()
+        .filter(provisioner=Provisioner.AZURE)
+        .select_related("reservation")
+    )
     missing: dict[int, int] = {}
     # What ends first gives back what was not made first: of several grants for one reservation the others keep it.
     for row in rows.order_by("kept_until", "pk"):
@@ -189,12 +238,16 @@ def _reserved(known: Catalogue) -> Iterator[Reserved]:
         flavor = kinds.get(row.spec.get("nodes_for", ""))
         # What has begun stays where it was made, whatever became of the cluster since.
         began = row.reservation
-        subscription = began.subscription if began is not None else subscription_of(flavor)
+        subscription = (
+            began.subscription if began is not None else subscription_of(flavor)
+        )
         place = (subscription, row.spec["region"])
         size = known.size(place, row.spec["vm_size"])
         if size is not None:
             yield Reserved(
-                quotas=frozenset(QuotaKey(*place, one) for one in quota_names(size, is_spot=False)),
+                quotas=frozenset(
+                    QuotaKey(*place, one) for one in quota_names(size, is_spot=False)
+                ),
                 machines=row.count,
                 to_come=to_come,
                 vcpus_each=size.vcpus,
@@ -216,7 +269,9 @@ def _to_come(allocation: Allocation, missing: dict[int, int]) -> int:
     return found
 
 
-def _while_held(amount: int, begun: datetime | None, starts: datetime, ends: datetime) -> Sequence[Change]:
+def _while_held(
+    amount: int, begun: datetime | None, starts: datetime, ends: datetime
+) -> Sequence[Change]:
     """How much more is taken when a booking begins, and how much less when it or what is held ends."""
     end = Change(ends, -amount)
     return [end] if begun is not None else [Change(starts, amount), end]

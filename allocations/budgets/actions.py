@@ -31,7 +31,9 @@ class Limits(TypedDict, total=False):
 
 
 @transaction.atomic
-def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -> Budget:
+def set_budget(
+    team: Team, *, month: date, by: User, **limits: Unpack[Limits]
+) -> Budget:
     """Set a month's limits; raises NoRight for others than platform leads, Conflict below what is set aside."""
     if not by.may(Permission.MANAGE_BUDGETS):
         raise NoRight("Platform leads set budgets.", code="not_a_platform_lead")
@@ -40,7 +42,11 @@ def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -
     for name, value in limits.items():
         setattr(budget, name, value)
     if not 1 <= budget.soft_percent <= 100:
-        raise BadInput("The soft stage is 1 to 100 percent.", code="no_such_percentage", field="soft_percent")
+        raise BadInput(
+            "The soft stage is 1 to 100 percent.",
+            code="no_such_percentage",
+            field="soft_percent",
+        )
     _above_what_is_held(budget)
     budget.save(update_fields=list(limits))
     record(
@@ -65,7 +71,9 @@ def tell_close(rows: QuerySet[Budget], *, now: datetime) -> int:
     close = Budget.objects.to_tell(now).filter(pk__in=rows.values("pk"))
     for budget in close.select_related("team").order_by("team", "month"):
         # The mark is the guard: whoever sets it tells.
-        if Budget.objects.filter(pk=budget.pk, soft_told_at=None).update(soft_told_at=now):
+        if Budget.objects.filter(pk=budget.pk, soft_told_at=None).update(
+            soft_told_at=now
+        ):
             _tell_close(budget, now=now)
             told += 1
     return told
@@ -81,7 +89,13 @@ def _tell_close(budget: Budget, *, now: datetime) -> None:
         message=close_message(budget),
         now=now,
     )
-    numbers = ("held_usd", "limit_usd", "held_gpu_hours", "gpu_hours_limit", "soft_percent")
+    numbers = (
+        "held_usd",
+        "limit_usd",
+        "held_gpu_hours",
+        "gpu_hours_limit",
+        "soft_percent",
+    )
     record(
         Kind.BUDGET_SOFT_REACHED,
         actor=PORTAL,
@@ -100,7 +114,10 @@ def _above_what_is_held(budget: Budget) -> None:
             code="below_what_is_held",
             field="limit_usd",
         )
-    if budget.gpu_hours_limit is not None and budget.gpu_hours_limit < budget.held_gpu_hours:
+    if (
+        budget.gpu_hours_limit is not None
+        and budget.gpu_hours_limit < budget.held_gpu_hours
+    ):
         raise Conflict(
             f"{hours(budget.held_gpu_hours)} of this month are set aside already; the limit cannot be lower.",
             code="below_what_is_held",

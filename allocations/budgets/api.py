@@ -23,7 +23,13 @@ from accounts.roles import Permission
 from allocations.budgets import actions as budget_actions
 from allocations.budgets.balances import fresh
 from allocations.budgets.money import month_of
-from allocations.budgets.months import MONTH, month_named, months_from, pace_of, pace_sentences
+from allocations.budgets.months import (
+    MONTH,
+    month_named,
+    months_from,
+    pace_of,
+    pace_sentences,
+)
 from allocations.models import Budget, LedgerEntry
 from web.refusals import BadInput
 from web.strict import Integer, Money, PageQuery, StrictSerializer
@@ -40,9 +46,15 @@ class CourseSerializer(serializers.Serializer[Any]):
     """One limit of the month under way, in its own unit."""
 
     spent = _amount(help_text="By what was held so far.")
-    held_to_end = _amount(help_text="By the end of the month, if everything held ends on its date.")
-    at_pace = _amount(help_text="By the end of the month, if everything held now went on.")
-    used_up = serializers.DateTimeField(allow_null=True, help_text="Null when it lasts the month.")
+    held_to_end = _amount(
+        help_text="By the end of the month, if everything held ends on its date."
+    )
+    at_pace = _amount(
+        help_text="By the end of the month, if everything held now went on."
+    )
+    used_up = serializers.DateTimeField(
+        allow_null=True, help_text="Null when it lasts the month."
+    )
 
 
 class PaceSerializer(serializers.Serializer[Any]):
@@ -61,12 +73,18 @@ class BudgetSerializer(serializers.Serializer[Budget]):
     limit_usd = _amount()
     held_usd = _amount()
     left_usd = _amount()
-    gpu_hours_limit = _amount(allow_null=True, help_text="Null: as many as the money buys.")
+    gpu_hours_limit = _amount(
+        allow_null=True, help_text="Null: as many as the money buys."
+    )
     held_gpu_hours = _amount()
     left_gpu_hours = _amount(allow_null=True)
-    soft_percent = serializers.IntegerField(help_text="From this share of either limit on, people decide.")
+    soft_percent = serializers.IntegerField(
+        help_text="From this share of either limit on, people decide."
+    )
     is_close = serializers.BooleanField(help_text="Whether that share is reached.")
-    pace = serializers.SerializerMethodField(help_text="Null for other months than the current one.")
+    pace = serializers.SerializerMethodField(
+        help_text="Null for other months than the current one."
+    )
 
     @extend_schema_field(PaceSerializer(allow_null=True))
     def get_pace(self, row: Budget) -> dict[str, Any] | None:
@@ -75,8 +93,14 @@ class BudgetSerializer(serializers.Serializer[Budget]):
         seen = pace_of(row, now=now)
         if seen is None:
             return None
-        said = {"percent_gone": seen.percent_gone, "usd": seen.usd, "gpu_hours": seen.gpu_hours}
-        return dict(PaceSerializer(said | {"sentences": pace_sentences(seen, now=now)}).data)
+        said = {
+            "percent_gone": seen.percent_gone,
+            "usd": seen.usd,
+            "gpu_hours": seen.gpu_hours,
+        }
+        return dict(
+            PaceSerializer(said | {"sentences": pace_sentences(seen, now=now)}).data
+        )
 
 
 class BudgetsSerializer(serializers.Serializer[Any]):
@@ -89,13 +113,17 @@ class LimitSerializer(StrictSerializer):
     """A month's limits; what is not named stays as it is."""
 
     limit_usd = Money(required=False)
-    gpu_hours_limit = Money(required=False, allow_null=True, help_text="Null: as many as the money buys.")
+    gpu_hours_limit = Money(
+        required=False, allow_null=True, help_text="Null: as many as the money buys."
+    )
     soft_percent = Integer(required=False, min_value=1, max_value=100)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Something must be named."""
         if not attrs:
-            raise serializers.ValidationError(f"Name at least one of: {', '.join(sorted(self.fields))}.")
+            raise serializers.ValidationError(
+                f"Name at least one of: {', '.join(sorted(self.fields))}."
+            )
         return attrs
 
 
@@ -105,9 +133,13 @@ class LedgerEntrySerializer(serializers.Serializer[LedgerEntry]):
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
-    reference = serializers.CharField(source="hold.reference", help_text="What it is for: `request-17`.")
+    reference = serializers.CharField(
+        source="hold.reference", help_text="What it is for: `request-17`."
+    )
     request = serializers.IntegerField(
-        source="hold.request_id", allow_null=True, help_text="The request's id, where it is for one."
+        source="hold.request_id",
+        allow_null=True,
+        help_text="The request's id, where it is for one.",
     )
     why = serializers.CharField()
     usd = _amount()

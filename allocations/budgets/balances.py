@@ -30,16 +30,24 @@ class Replayed(NamedTuple):
         return self.held == self.ledger
 
 
-def budgets_of(team: Team, months: list[date], *, lock: bool = False) -> dict[date, Budget]:
+def budgets_of(
+    team: Team, months: list[date], *, lock: bool = False
+) -> dict[date, Budget]:
     """The budgets of these months, made with the usual limits where there was none; locked in order of month."""
     rows = Budget.objects.filter(team=team, month__in=months).order_by("month")
     found = {row.month: row for row in rows}
     if _make_missing(team, months, known=found):
         found = {row.month: row for row in rows.all()}
-    return {row.month: row for row in rows.select_for_update(no_key=True)} if lock else found
+    return (
+        {row.month: row for row in rows.select_for_update(no_key=True)}
+        if lock
+        else found
+    )
 
 
-def _make_missing(team: Team, months: Iterable[date], *, known: Container[date]) -> bool:
+def _make_missing(
+    team: Team, months: Iterable[date], *, known: Container[date]
+) -> bool:
     """Make the months that are not there; whether any was missing. Nothing may be locked: two would wait in a ring."""
     missing = sorted(month for month in months if month not in known)
     if missing:
@@ -58,13 +66,19 @@ def lock_all(team: Team, months: list[date]) -> dict[date, Budget]:
     """
     rows = Budget.objects.filter(team=team).order_by("month")
     if months:
-        _make_missing(team, months, known=set(rows.filter(month__in=months).values_list("month", flat=True)))
+        _make_missing(
+            team,
+            months,
+            known=set(rows.filter(month__in=months).values_list("month", flat=True)),
+        )
     return {row.month: row for row in rows.select_for_update(no_key=True)}
 
 
 def usual(team: Team, *, by: date) -> Budget:
     """A budget with the limits that a month starts with: of the newest month up to it, else the installation's."""
-    return Budget.objects.filter(team=team, month__lte=by).order_by("-month").first() or first(team)
+    return Budget.objects.filter(team=team, month__lte=by).order_by(
+        "-month"
+    ).first() or first(team)
 
 
 def first(team: Team) -> Budget:
@@ -89,7 +103,11 @@ def begin(team: Team, month: date, *, like: Budget) -> Budget:
 
 
 def left_by_month(
-    team: Team, months: Iterable[date], own: int = 0, *, locked: Mapping[date, Budget] | None = None
+    team: Team,
+    months: Iterable[date],
+    own: int = 0,
+    *,
+    locked: Mapping[date, Budget] | None = None,
 ) -> dict[date, Left]:
     """What is left of each month, read in one query and without writing anything.
 
@@ -97,7 +115,10 @@ def left_by_month(
     """
     if locked is not None and not own:
         like = locked[max(locked)] if locked else first(team)
-        return {month: _left(locked.get(month) or begin(team, month, like=like), NOTHING) for month in months}
+        return {
+            month: _left(locked.get(month) or begin(team, month, like=like), NOTHING)
+            for month in months
+        }
     held = LedgerEntry.objects.filter(budget=OuterRef("pk"), hold=own)
     rows = list(
         Budget.objects.filter(team=team)
@@ -119,7 +140,9 @@ def left_by_month(
 
 def _annotated(row: Budget, usd: str, gpu_hours: str) -> Amount:
     """What a query has added to a budget under two names; NULL is nothing."""
-    return Amount(getattr(row, usd) or Decimal(0), getattr(row, gpu_hours) or Decimal(0))
+    return Amount(
+        getattr(row, usd) or Decimal(0), getattr(row, gpu_hours) or Decimal(0)
+    )
 
 
 def _left(budget: Budget, own: Amount) -> Left:
@@ -145,8 +168,16 @@ def reserve(
     The codes are `budget_too_small` and `gpu_hours_too_few`. `locked` are budgets that the caller has locked; where
     they are all that is needed, none is looked up.
     """
-    budgets = locked if locked and parts.keys() <= locked.keys() else budgets_of(hold.team, sorted(parts))
-    needed = [(budgets[month], part) for month, part in sorted(parts.items()) if part != NOTHING]
+    budgets = (
+        locked
+        if locked and parts.keys() <= locked.keys()
+        else budgets_of(hold.team, sorted(parts))
+    )
+    needed = [
+        (budgets[month], part)
+        for month, part in sorted(parts.items())
+        if part != NOTHING
+    ]
     for budget, part in needed:
         then_usd, then_hours = _after(part)
         moved = Budget.objects.filter(
@@ -157,14 +188,23 @@ def reserve(
         if not moved:
             raise _too_little(Budget.objects.get(pk=budget.pk), part)
     LedgerEntry.objects.bulk_create(
-        LedgerEntry(budget=budget, hold=hold, usd=part.usd, gpu_hours=part.gpu_hours, at=now, why="set aside")
+        LedgerEntry(
+            budget=budget,
+            hold=hold,
+            usd=part.usd,
+            gpu_hours=part.gpu_hours,
+            at=now,
+            why="set aside",
+        )
         for budget, part in needed
     )
 
 
 def _after(change: Amount) -> tuple[Round, Round]:
     """USD and GPU-hours that a budget holds after a change."""
-    return in_cents(F("held_usd") + change.usd), in_cents(F("held_gpu_hours") + change.gpu_hours)
+    return in_cents(F("held_usd") + change.usd), in_cents(
+        F("held_gpu_hours") + change.gpu_hours
+    )
 
 
 def _too_little(budget: Budget, part: Amount) -> Conflict:
@@ -174,14 +214,19 @@ def _too_little(budget: Budget, part: Amount) -> Conflict:
             f"this needs {cents(part.usd)}.",
             code="budget_too_small",
         )
-    left, limit = budget.left_gpu_hours or Decimal(0), budget.gpu_hours_limit or Decimal(0)
+    left, limit = (
+        budget.left_gpu_hours or Decimal(0),
+        budget.gpu_hours_limit or Decimal(0),
+    )
     return Conflict(
         f"{budget.month:%B %Y} has {hours(left)} left of {hours(limit)}; this needs {hours(part.gpu_hours)}.",
         code="gpu_hours_too_few",
     )
 
 
-def settle(hold: Hold, *, parts: Mapping[date, Amount], now: datetime, why: str) -> Amount:
+def settle(
+    hold: Hold, *, parts: Mapping[date, Amount], now: datetime, why: str
+) -> Amount:
     """Make what is set aside equal to `parts`, which is never more in any month; returns what was freed."""
     rows = LedgerEntry.objects.filter(hold=hold)
     # Locked before they are added up: what two settle at the same time is let go once.
@@ -197,12 +242,18 @@ def settle(hold: Hold, *, parts: Mapping[date, Amount], now: datetime, why: str)
     )
     freed = NOTHING
     for row in held.order_by("budget__month"):
-        surplus = Amount(row["usd"], row["gpu_hours"]).minus(parts.get(row["budget__month"], NOTHING))
-        surplus = Amount(max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0)))
+        surplus = Amount(row["usd"], row["gpu_hours"]).minus(
+            parts.get(row["budget__month"], NOTHING)
+        )
+        surplus = Amount(
+            max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0))
+        )
         if surplus == NOTHING:
             continue
         then_usd, then_hours = _after(NOTHING.minus(surplus))
-        Budget.objects.filter(pk=row["budget_id"]).update(held_usd=then_usd, held_gpu_hours=then_hours)
+        Budget.objects.filter(pk=row["budget_id"]).update(
+            held_usd=then_usd, held_gpu_hours=then_hours
+        )
         LedgerEntry.objects.create(
             budget_id=row["budget_id"],
             hold=hold,

@@ -72,7 +72,9 @@ def _rounded(number: Decimal) -> Decimal:
     return number.quantize(CENT, ROUND_HALF_UP)
 
 
-def by_month(*, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime) -> dict[date, Amount]:
+def by_month(
+    *, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime
+) -> dict[date, Amount]:
     """The amounts by first day of the month (UTC), oldest first, for `gpus` that cost `usd_per_hour` all together.
 
     The parts add up to `cost_of` to the cent and to `gpu_hours` to the hundredth.
@@ -99,5 +101,7 @@ def month_of(moment: datetime) -> date:
 def next_month(moment: datetime) -> datetime:
     """The first moment of the month (UTC) after the one in which the moment lies."""
     moment = moment.astimezone(UTC)
-    year, month = (moment.year + 1, 1) if moment.month == 12 else (moment.year, moment.month + 1)
+    year, month = (
+        (moment.year + 1, 1) if moment.month == 12 else (moment.year, moment.month + 1)
+    )
     return datetime(year, month, 1, tzinfo=UTC)

@@ -26,7 +26,9 @@ def months_from(now: datetime) -> list[date]:
     """This month and those after it that a limit can be set for."""
     first = month_of(now)
     index = first.year * 12 + first.month - 1
-    return [date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(MONTHS_AHEAD)]
+    return [
+        date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(MONTHS_AHEAD)
+    ]
 
 
 def month_named(text: str) -> date | None:
@@ -37,10 +39,14 @@ def month_named(text: str) -> date | None:
 
 def budget_of(team: Team, month: date) -> Budget:
     """A month's budget, or what it would begin with; writes nothing."""
-    return Budget.objects.filter(team=team, month=month).first() or budgets.fresh(team, month)
+    return Budget.objects.filter(team=team, month=month).first() or budgets.fresh(
+        team, month
+    )
 
 
-def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None = None) -> Pace | None:
+def pace_of(
+    budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None = None
+) -> Pace | None:
     """Where the budget's month leads, None when it is not the month under way.
 
     Reads the allocations of the team and month in one query, unless `rows` are they.
@@ -51,7 +57,12 @@ def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None 
         rows = Allocation.objects.of_month(now).filter(team=budget.team_id).order_by()
     return pace(
         [
-            Holding(row.gpus, row.usd_per_hour, start=row.charge_start(now), end=row.charged_until)
+            Holding(
+                row.gpus,
+                row.usd_per_hour,
+                start=row.charge_start(now),
+                end=row.charged_until,
+            )
             for row in rows
         ],
         usd_limit=budget.limit_usd,
@@ -64,7 +75,11 @@ def pace_sentences(seen: Pace | None, *, now: datetime) -> list[str]:
     """What a pace says: a sentence for the money, and one for GPU-hours where they have a limit."""
     if seen is None:
         return []
-    more = [pace_words(seen.gpu_hours, now=now, unit="GPU-hours")] if seen.gpu_hours else []
+    more = (
+        [pace_words(seen.gpu_hours, now=now, unit="GPU-hours")]
+        if seen.gpu_hours
+        else []
+    )
     return [pace_words(seen.usd, now=now), *more]
 
 
@@ -83,7 +98,10 @@ def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
     rows = list(Budget.objects.filter(team=team).order_by("-month"))
     known = {row.month: row for row in rows}
     like = rows[0] if rows else budgets.first(team)
-    return {month: known.get(month) or budgets.begin(team, month, like=like) for month in months_from(now)}
+    return {
+        month: known.get(month) or budgets.begin(team, month, like=like)
+        for month in months_from(now)
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +115,11 @@ class ThisMonth:
 
 
 def this_month(
-    team: Team, *, now: datetime, budget: Budget | None = None, rows: Iterable[Allocation] | None = None
+    team: Team,
+    *,
+    now: datetime,
+    budget: Budget | None = None,
+    rows: Iterable[Allocation] | None = None,
 ) -> ThisMonth:
     """This month's budget, whether it is close, and where it leads; `budget` and `rows` if they were read already."""
     budget = budget or budgets_ahead(team, now=now)[month_of(now)]
@@ -129,7 +151,9 @@ def month_lines(rows: Iterable[Budget]) -> list[MonthLine]:
             label=f"{row.month:%B %Y}",
             budget=row,
             note=f"{usd(row.left_usd)} left",
-            hours_note="" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
+            hours_note=""
+            if row.left_gpu_hours is None
+            else f"{row.left_gpu_hours:,.0f} GPU-hours left",
         )
         for row in rows
     ]

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 
-from allocations.budgets.money import CENT, NOTHING, Amount, cost_of, gpu_hours, month_of, next_month
+from allocations.budgets.money import (
+    CENT,
+    NOTHING,
+    Amount,
+    cost_of,
+    gpu_hours,
+    month_of,
+    next_month,
+)
 from ui.amounts import day, hours, usd
 
 
@@ -57,7 +65,11 @@ class Pace:
 
 
 def pace(
-    holdings: Iterable[Holding], *, usd_limit: Decimal, gpu_hours_limit: Decimal | None, now: datetime
+    holdings: Iterable[Holding],
+    *,
+    usd_limit: Decimal,
+    gpu_hours_limit: Decimal | None,
+    now: datetime,
 ) -> Pace:
     """How the month (UTC) in which `now` lies goes on."""
     rows = list(holdings)
@@ -74,13 +86,17 @@ def pace(
     def course(limit: Decimal, index: int) -> Course:
         """Money is the first of an amount, GPU-hours the second."""
         # Rounded up, so that it is above the limit exactly when the sum before rounding is.
-        at_pace = (spent[index] + rate[index] * hours_left).quantize(CENT, ROUND_CEILING)
+        at_pace = (spent[index] + rate[index] * hours_left).quantize(
+            CENT, ROUND_CEILING
+        )
         return Course(
             limit=limit,
             spent=spent[index],
             held_to_end=held[index],
             at_pace=at_pace,
-            used_up=_used_up(limit - spent[index], rate[index], now) if at_pace > limit else None,
+            used_up=_used_up(limit - spent[index], rate[index], now)
+            if at_pace > limit
+            else None,
         )
 
     return Pace(
@@ -92,7 +108,11 @@ def pace(
 
 def _used_up(left: Decimal, rate: Decimal, now: datetime) -> datetime:
     """When the rate has taken what is left; only asked where it does before the month ends."""
-    return now if left <= 0 or rate <= 0 else now + timedelta(seconds=int(left / rate * 3600))
+    return (
+        now
+        if left <= 0 or rate <= 0
+        else now + timedelta(seconds=int(left / rate * 3600))
+    )
 
 
 def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:

@@ -34,13 +34,25 @@ def _not_held(allocation: Allocation, amount: int, held: int) -> str:
     said = f"Nothing is held under allocation {allocation.pk} any more"
     if allocation.ended_at is None:
         return f"{said}: it has reached its end."
-    same = Allocation.objects.live().filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
-    following = same.filter(starts_at__gte=allocation.ended_at).order_by("starts_at", "pk").first()
-    return f"{said}: allocation {following.pk} holds {following.gpus} now." if following else f"{said}."
+    same = Allocation.objects.live().filter(
+        tenancy=allocation.tenancy_id, flavor=allocation.flavor_id
+    )
+    following = (
+        same.filter(starts_at__gte=allocation.ended_at)
+        .order_by("starts_at", "pk")
+        .first()
+    )
+    return (
+        f"{said}: allocation {following.pk} holds {following.gpus} now."
+        if following
+        else f"{said}."
+    )
 
 
 @transaction.atomic
-def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
+def give_back(
+    allocation_id: int, *, gpus: int | None, by: User, now: datetime
+) -> Allocation | None:
     """Give back some or all of the GPUs early; returns the allocation with the others, None when nothing is left.
 
     Raises Conflict when it has ended, holds fewer or is no GPUs, NoRight for who is neither of the team nor a platform
@@ -48,7 +60,10 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     """
     allocation = locked_with_all(allocation_id)
     if not may_give_back(by, allocation.team_id):
-        raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
+        raise NoRight(
+            "Members of the team and platform leads give GPUs back.",
+            code="not_of_the_team",
+        )
     if allocation.flavor is None:
         raise Conflict(
             f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
@@ -57,14 +72,22 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     _check_begun(allocation)
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
-    held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
+    held = (
+        allocation.gpus
+        if allocation.ended_at is None and allocation.kept_until > now
+        else 0
+    )
     if not 1 <= amount <= held:
-        raise Conflict(_not_held(allocation, amount, held), code="not_held", field="gpus")
+        raise Conflict(
+            _not_held(allocation, amount, held), code="not_held", field="gpus"
+        )
     actor, over, rest = by.as_actor(), allocation, None
     if amount == allocation.gpus:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
     else:
-        over = end_part(allocation, amount, Allocation.End.RETURNED, by=by.name, now=now)
+        over = end_part(
+            allocation, amount, Allocation.End.RETURNED, by=by.name, now=now
+        )
         rest = allocation
     allocation.flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
@@ -72,7 +95,14 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     return rest
 
 
-def _let_go(allocation: Allocation, over: Allocation, number: int, *, actor: Actor, now: datetime) -> None:
+def _let_go(
+    allocation: Allocation,
+    over: Allocation,
+    number: int,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> None:
     """Let go of the money of what is over, all of a grant or a part of it, and have its provisioner follow."""
     freed = settle(allocation.hold, now=now, why="given back")
     follow = provisioners.end if over is allocation else provisioners.change
@@ -106,12 +136,20 @@ def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> boo
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     freed = settle(allocation.hold, now=now, why=why)
     provisioners.end(allocation, actor=actor, now=now)
-    record_change(Kind.ALLOCATION_RETURNED, allocation, actor, freed_usd=str(freed.usd), reason=why)
+    record_change(
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        freed_usd=str(freed.usd),
+        reason=why,
+    )
     return True
 
 
 @transaction.atomic
-def give_back_machines(allocation_id: int, machines: int, *, by: User, now: datetime) -> Allocation | None:
+def give_back_machines(
+    allocation_id: int, machines: int, *, by: User, now: datetime
+) -> Allocation | None:
     """Give back some or all machines of a reservation early; returns the grant of the others, None for none left.
 
     Raises Conflict when it has ended, holds fewer or is no reservation, NoRight for who is neither of the team nor a
@@ -119,11 +157,20 @@ def give_back_machines(allocation_id: int, machines: int, *, by: User, now: date
     """
     allocation = locked_with_all(allocation_id)
     if not may_give_back(by, allocation.team_id):
-        raise NoRight("Members of the team and platform leads give machines back.", code="not_of_the_team")
+        raise NoRight(
+            "Members of the team and platform leads give machines back.",
+            code="not_of_the_team",
+        )
     _check_begun(allocation)
     if allocation.reservation_id is None:
-        raise Conflict(f"{allocation.title} is no reserved machines.", code="no_reservation")
-    held = allocation.count if allocation.ended_at is None and allocation.kept_until > now else 0
+        raise Conflict(
+            f"{allocation.title} is no reserved machines.", code="no_reservation"
+        )
+    held = (
+        allocation.count
+        if allocation.ended_at is None and allocation.kept_until > now
+        else 0
+    )
     if not 1 <= machines <= held:
         raise Conflict(
             f"{held} machines are held under this grant: give back 1 to {held} of them."
@@ -136,7 +183,9 @@ def give_back_machines(allocation_id: int, machines: int, *, by: User, now: date
     if machines == allocation.count:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
     else:
-        over = end_machines(allocation, machines, Allocation.End.RETURNED, by=by.name, now=now)
+        over = end_machines(
+            allocation, machines, Allocation.End.RETURNED, by=by.name, now=now
+        )
         rest = allocation
     _let_go(allocation, over, machines, actor=actor, now=now)
     return rest
@@ -162,7 +211,11 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
     """
     allocation = locked_with_all(allocation_id)
     place, flavor = allocation.tenancy, allocation.flavor
-    if allocation.ended_at is not None or allocation.is_booked or allocation.kept_until <= now:
+    if (
+        allocation.ended_at is not None
+        or allocation.is_booked
+        or allocation.kept_until <= now
+    ):
         return False
     if place is None or flavor is None or place.is_here:
         return False
@@ -185,7 +238,11 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
 def expire(allocation_id: int, *, now: datetime) -> bool:
     """End what has reached its date and its grace; False, and nothing changed, when it has ended or they are ahead."""
     allocation = locked_with_all(allocation_id)
-    if allocation.ended_at is not None or allocation.is_booked or allocation.kept_until > now:
+    if (
+        allocation.ended_at is not None
+        or allocation.is_booked
+        or allocation.kept_until > now
+    ):
         return False
     end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
     if allocation.charged_from is None:

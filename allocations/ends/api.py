@@ -49,7 +49,10 @@ class BrakeEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     def get_queryset(self) -> QuerySet[Brake]:
         """All of them; raises NoRight for others than platform leads."""
         if not self.caller.may(Permission.MANAGE_BUDGETS):
-            raise NoRight("Platform leads let many holdings end at once.", code="not_a_platform_lead")
+            raise NoRight(
+                "Platform leads let many holdings end at once.",
+                code="not_a_platform_lead",
+            )
         return Brake.objects.select_related("answered_by")
 
     @extend_schema(request=EmptySerializer, responses=BrakeSerializer)
@@ -69,5 +72,9 @@ class BrakeEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         found: int = self.get_object().pk
         return answer_once(
             self.request,
-            lambda: Answer(self.shown(say(found, by=self.caller, now=timezone.now()), BrakeSerializer)),
+            lambda: Answer(
+                self.shown(
+                    say(found, by=self.caller, now=timezone.now()), BrakeSerializer
+                )
+            ),
         )

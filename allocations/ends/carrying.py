@@ -44,16 +44,33 @@ def first_uncarried(
     Servers share what their team holds and may borrow. Those with GPUs that were asked for with them come first, and
     end with those; then those that come first in `needs`.
     """
-    own = {one.notebook for one in held if one.notebook is not None} & {need.notebook for need in needs}
+    own = {one.notebook for one in held if one.notebook is not None} & {
+        need.notebook for need in needs
+    }
     found: dict[int, Uncarried] = {}
     left = sorted(needs, key=lambda need: need.notebook not in own)
-    ends = {one.ends: one.allocation for one in held if one.ends is not None and one.ends > now}
+    ends = {
+        one.ends: one.allocation
+        for one in held
+        if one.ends is not None and one.ends > now
+    }
     for at in [now, *sorted(ends)]:
-        there = [one for one in held if one.starts <= at and (one.ends is None or one.ends > at)]
-        gpus, ended = sum(one.gpus for one in there), own - {one.notebook for one in there}
+        there = [
+            one
+            for one in held
+            if one.starts <= at and (one.ends is None or one.ends > at)
+        ]
+        gpus, ended = (
+            sum(one.gpus for one in there),
+            own - {one.notebook for one in there},
+        )
         room = gpus + gpus * borrow_percent // 100
         stays = _fitting([need for need in left if need.notebook not in ended], room)
-        found |= {one.notebook: Uncarried(at, ends.get(at)) for one in left if one not in stays}
+        found |= {
+            one.notebook: Uncarried(at, ends.get(at))
+            for one in left
+            if one not in stays
+        }
         left = stays
     return found
 

@@ -20,7 +20,9 @@ RUNS = (State.STARTING, State.READY)
 BEGINS_WITHIN = timedelta(minutes=2)
 
 
-def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, Uncarried]:
+def uncarried_at(
+    tenancies: Collection[int], *, now: datetime
+) -> Mapping[int, Uncarried]:
     """When GPUs become too few for each server of some places that runs and has GPUs, by its id; two queries.
 
     What ought to have ended and has not, because ends are held back, still carries.
@@ -32,12 +34,18 @@ def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, U
     for pk, tenancy, flavor, gpus, state, percent in servers.values_list(
         "pk", "tenancy", "flavor", "gpus", "state", "tenancy__cluster__borrow_percent"
     ):
-        needs[tenancy, flavor].append(Need(notebook=pk, gpus=gpus, waits=state == State.STARTING))
+        needs[tenancy, flavor].append(
+            Need(notebook=pk, gpus=gpus, waits=state == State.STARTING)
+        )
         borrowed[tenancy, flavor] = percent
     held = defaultdict(list)
     # What is booked carries from when it begins, unless something stands in its way.
-    begins = Q(begun_at__isnull=False) | Q(hindrance="", starts_at__gt=now - BEGINS_WITHIN)
-    for one in Allocation.objects.granted().filter(begins, tenancy__in=tenancies, gpus__gt=0):
+    begins = Q(begun_at__isnull=False) | Q(
+        hindrance="", starts_at__gt=now - BEGINS_WITHIN
+    )
+    for one in Allocation.objects.granted().filter(
+        begins, tenancy__in=tenancies, gpus__gt=0
+    ):
         held[one.tenancy_id, one.flavor_id].append(
             Held(
                 allocation=one.pk,
@@ -49,7 +57,9 @@ def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, U
         )
     found: dict[int, Uncarried] = {}
     for place, those in needs.items():
-        found |= first_uncarried(those, held[place], borrow_percent=borrowed[place], now=now)
+        found |= first_uncarried(
+            those, held[place], borrow_percent=borrowed[place], now=now
+        )
     return found
 
 
@@ -58,12 +68,19 @@ def end_with_their_gpus(*, now: datetime) -> None:
 
     Where GPUs went before anybody could be told, the notebook has half an hour.
     """
-    servers = list(NotebookServer.objects.filter(state__in=RUNS, flavor__isnull=False).described())
+    servers = list(
+        NotebookServer.objects.filter(state__in=RUNS, flavor__isnull=False).described()
+    )
     found = uncarried_at({one.tenancy_id for one in servers}, now=now)
     for server in servers:
         end = found.get(server.pk)
         ending.keep_told(server, None if end is None else end.at, now=now)
-        if end is not None and end.at <= now and server.told_end is not None and server.told_end <= now:
+        if (
+            end is not None
+            and end.at <= now
+            and server.told_end is not None
+            and server.told_end <= now
+        ):
             _stop(server, now=now)
 
 
@@ -78,11 +95,19 @@ def _stop(server: NotebookServer, *, now: datetime) -> None:
 
 def lock_those_of(tenancy: Tenancy) -> None:
     """Lock the notebooks of a locked place that run, before anything is recorded."""
-    list(NotebookServer.objects.locked().filter(tenancy=tenancy, state__in=RUNS).order_by("pk"))
+    list(
+        NotebookServer.objects.locked()
+        .filter(tenancy=tenancy, state__in=RUNS)
+        .order_by("pk")
+    )
 
 
-def stop_those_with_pods(tenancy: Tenancy, pods: Collection[str], *, now: datetime) -> None:
+def stop_those_with_pods(
+    tenancy: Tenancy, pods: Collection[str], *, now: datetime
+) -> None:
     """Stop the notebooks of a locked place whose pods have to stop, so that their owners read why."""
-    for server in NotebookServer.objects.filter(tenancy=tenancy, state__in=RUNS).order_by("pk"):
+    for server in NotebookServer.objects.filter(
+        tenancy=tenancy, state__in=RUNS
+    ).order_by("pk"):
         if any(server.is_pod(name) for name in pods):
             stop_because(server.pk, StopReason.END, now=now)

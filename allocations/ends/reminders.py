@@ -38,8 +38,17 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
     said, link = ending_message(row, now=now), _link(row)
     about = ("allocation", row.pk)
     members = User.objects.filter(memberships__team=row.team_id)
-    tell(NoticeKind.ALLOCATION_ENDING, to=members, subject=about, link=link, message=said, now=now)
-    tell_channels(NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now)
+    tell(
+        NoticeKind.ALLOCATION_ENDING,
+        to=members,
+        subject=about,
+        link=link,
+        message=said,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now
+    )
     record(
         Kind.ALLOCATION_REMINDED,
         actor=PORTAL,

@@ -32,16 +32,24 @@ def sweep(now: datetime) -> int:
 
     Too many at once are held back until a platform lead confirms them; what was confirmed ends at any rate.
     """
-    due = list(Allocation.objects.over(now).order_by("kept_until").values_list("pk", "kept_until"))
+    due = list(
+        Allocation.objects.over(now)
+        .order_by("kept_until")
+        .values_list("pk", "kept_until")
+    )
     confirmed = Brake.objects.confirmed_until()
     free = [pk for pk, at in due if confirmed is not None and at <= confirmed]
     rest = [pk for pk, at in due if confirmed is None or at > confirmed]
-    if too_many(len(rest), Allocation.objects.live().count() if len(rest) > FEWEST else 0):
+    if too_many(
+        len(rest), Allocation.objects.live().count() if len(rest) > FEWEST else 0
+    ):
         hold_back(due=len(rest), live=Allocation.objects.live().count(), now=now)
         rest = []
     else:
         # Its moment has come and so many are not due any more: they were renewed or given back.
-        Brake.objects.open().filter(clock__lte=now).update(answer=Brake.Answer.PASSED, answered_at=now)
+        Brake.objects.open().filter(clock__lte=now).update(
+            answer=Brake.Answer.PASSED, answered_at=now
+        )
     return sum(expire(pk, now=now) for pk in [*free, *rest])
 
 
@@ -55,11 +63,31 @@ def hold_back(*, due: int, live: int, now: datetime) -> bool:
             brake = Brake.objects.create(clock=now, due=due, live=live)
     except IntegrityError:  # somebody else has just put it on
         return False
-    said, link, about = held_back_message(brake), reverse("ends-held-back"), ("brake", brake.pk)
+    said, link, about = (
+        held_back_message(brake),
+        reverse("ends-held-back"),
+        ("brake", brake.pk),
+    )
     leads = holding(Permission.MANAGE_BUDGETS)
-    tell(NoticeKind.ENDS_HELD_BACK, to=leads, subject=about, link=link, message=said, now=now)
-    tell_channels(NoticeKind.ENDS_HELD_BACK, subject=about, link=link, message=said, now=now)
-    record(Kind.EXPIRY_BRAKED, actor=PORTAL, subject=about, due=due, live=live, clock=now.isoformat())
+    tell(
+        NoticeKind.ENDS_HELD_BACK,
+        to=leads,
+        subject=about,
+        link=link,
+        message=said,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.ENDS_HELD_BACK, subject=about, link=link, message=said, now=now
+    )
+    record(
+        Kind.EXPIRY_BRAKED,
+        actor=PORTAL,
+        subject=about,
+        due=due,
+        live=live,
+        clock=now.isoformat(),
+    )
     return True
 
 
@@ -69,7 +97,9 @@ def confirm(brake_id: int, *, by: User, now: datetime) -> Brake:
 
     Raises NoRight for others than platform leads, Conflict once it is answered.
     """
-    return _answer(brake_id, Brake.Answer.CONFIRMED, Kind.EXPIRY_CONFIRMED, by=by, now=now)
+    return _answer(
+        brake_id, Brake.Answer.CONFIRMED, Kind.EXPIRY_CONFIRMED, by=by, now=now
+    )
 
 
 @transaction.atomic
@@ -78,16 +108,23 @@ def dismiss(brake_id: int, *, by: User, now: datetime) -> Brake:
 
     Raises NoRight for others than platform leads, Conflict once it is answered.
     """
-    return _answer(brake_id, Brake.Answer.DISMISSED, Kind.EXPIRY_DISMISSED, by=by, now=now)
+    return _answer(
+        brake_id, Brake.Answer.DISMISSED, Kind.EXPIRY_DISMISSED, by=by, now=now
+    )
 
 
-def _answer(brake_id: int, answer: Brake.Answer, kind: Kind, *, by: User, now: datetime) -> Brake:
+def _answer(
+    brake_id: int, answer: Brake.Answer, kind: Kind, *, by: User, now: datetime
+) -> Brake:
     if not by.may(Permission.MANAGE_BUDGETS):
-        raise NoRight("Platform leads let many holdings end at once.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads let many holdings end at once.", code="not_a_platform_lead"
+        )
     mine = Brake.objects.open().filter(pk=brake_id)
     if not mine.update(answer=answer, answered_at=now, answered_by=by):
         raise Conflict(
-            "Somebody has answered this already, or it is not needed any more.", code="already_answered"
+            "Somebody has answered this already, or it is not needed any more.",
+            code="already_answered",
         )
     brake = Brake.objects.get(pk=brake_id)
     record(

@@ -38,7 +38,9 @@ def held_back(request: HttpRequest) -> HttpResponse:
     refusal, status = "", 200
     if request.method == "POST":
         do, brake = request.POST.get("do", ""), request.POST.get("brake", "")
-        if do not in ANSWERS or not (brake.isascii() and brake.isdigit() and len(brake) < 10):
+        if do not in ANSWERS or not (
+            brake.isascii() and brake.isdigit() and len(brake) < 10
+        ):
             refusal, status = "Choose one of the two answers.", 422
         else:
             try:
@@ -47,7 +49,9 @@ def held_back(request: HttpRequest) -> HttpResponse:
                 return HttpResponseRedirect(reverse("ends-held-back"))
             except Refused as refused:
                 refusal, status = refused.message, STATUS[refused.sort]
-    return render(request, "allocations/held_back.html", _context(refusal), status=status)
+    return render(
+        request, "allocations/held_back.html", _context(refusal), status=status
+    )
 
 
 def _context(refusal: str) -> dict[str, object]:
@@ -64,7 +68,10 @@ def _context(refusal: str) -> dict[str, object]:
             {
                 "cells": [
                     row.what,
-                    {"text": row.team.name, "href": reverse("team", args=[row.team.slug])},
+                    {
+                        "text": row.team.name,
+                        "href": reverse("team", args=[row.team.slug]),
+                    },
                     row.where,
                     row.kept_until,
                 ]

@@ -31,22 +31,41 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
-                ("offering", models.CharField(db_default="gpus", default="gpus", max_length=20)),
+                (
+                    "offering",
+                    models.CharField(db_default="gpus", default="gpus", max_length=20),
+                ),
                 ("spec", models.JSONField(default=dict)),
                 ("count", models.PositiveIntegerField(default=1)),
                 ("instructions", models.JSONField(default=dict)),
                 ("task_hours", models.PositiveSmallIntegerField(default=24)),
-                ("title", models.CharField(blank=True, db_default="", default="", max_length=200)),
-                ("place", models.CharField(blank=True, db_default="", default="", max_length=60)),
+                (
+                    "title",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
+                (
+                    "place",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=60
+                    ),
+                ),
                 (
                     "provisioner",
                     models.CharField(
                         choices=[
                             ("kubernetes", "made by the portal on the cluster"),
-                            ("jupyterhub", "started by the portal in the cluster's JupyterHub"),
+                            (
+                                "jupyterhub",
+                                "started by the portal in the cluster's JupyterHub",
+                            ),
                             ("azure", "made by the portal in Azure"),
                             ("openai", "made by the portal in Azure OpenAI"),
                             ("manual", "carried out by a person"),
@@ -57,22 +76,44 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("gpus", models.PositiveIntegerField()),
-                ("price_per_gpu_hour", models.DecimalField(decimal_places=4, max_digits=9)),
+                (
+                    "price_per_gpu_hour",
+                    models.DecimalField(decimal_places=4, max_digits=9),
+                ),
                 ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
                 ("starts_at", models.DateTimeField()),
                 ("begun_at", models.DateTimeField(null=True)),
-                ("hindrance", models.CharField(blank=True, db_default="", default="", max_length=400)),
-                ("hindrance_told", models.CharField(blank=True, db_default="", default="", max_length=400)),
+                (
+                    "hindrance",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=400
+                    ),
+                ),
+                (
+                    "hindrance_told",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=400
+                    ),
+                ),
                 ("charged_from", models.DateTimeField(null=True)),
                 ("until", models.DateTimeField()),
                 ("kept_until", models.DateTimeField()),
-                ("grace_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "grace_hours",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 (
                     "when_over",
                     models.CharField(
                         choices=[
-                            ("finish", "it may finish, while nobody else wants the GPUs"),
-                            ("drain", "it may go on for some hours, then it is stopped"),
+                            (
+                                "finish",
+                                "it may finish, while nobody else wants the GPUs",
+                            ),
+                            (
+                                "drain",
+                                "it may go on for some hours, then it is stopped",
+                            ),
                             ("stop", "it is stopped at once"),
                         ],
                         db_default="finish",
@@ -80,7 +121,10 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
-                ("drain_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "drain_hours",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("remind_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
                 (
@@ -97,7 +141,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("ended_by", models.CharField(blank=True, max_length=200)),
-                ("failure", models.CharField(blank=True, db_default="", default="", max_length=600)),
+                (
+                    "failure",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
                 (
                     "flavor",
                     models.ForeignKey(
@@ -188,13 +237,21 @@ class Migration(migrations.Migration):
                                 ("price_per_gpu_hour", 0),
                                 models.Q(("title", ""), _negated=True),
                             ),
-                            models.Q(("flavor__isnull", False), ("gpus__gte", 1), ("tenancy__isnull", False)),
+                            models.Q(
+                                ("flavor__isnull", False),
+                                ("gpus__gte", 1),
+                                ("tenancy__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="an_allocation_is_of_gpus_or_says_what_it_is",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("part_of", None), ("ended_at__isnull", False), _connector="OR"),
+                        condition=models.Q(
+                            ("part_of", None),
+                            ("ended_at__isnull", False),
+                            _connector="OR",
+                        ),
                         name="a_part_has_ended",
                     ),
                     models.CheckConstraint(
@@ -221,11 +278,21 @@ class Migration(migrations.Migration):
                         name="a_booking_has_nothing_yet",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
+                        condition=models.Q(("usd_per_hour__gte", 0)),
+                        name="an_allocation_never_earns_money",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("provisioner__in", ["kubernetes", "jupyterhub", "azure", "openai", "manual"])
+                            (
+                                "provisioner__in",
+                                [
+                                    "kubernetes",
+                                    "jupyterhub",
+                                    "azure",
+                                    "openai",
+                                    "manual",
+                                ],
+                            )
                         ),
                         name="an_allocation_has_a_known_provisioner",
                     ),
@@ -237,7 +304,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(("end_reason", ""), ("ended_at", None)),
                             models.Q(
-                                ("ended_at__isnull", False), models.Q(("end_reason", ""), _negated=True)
+                                ("ended_at__isnull", False),
+                                models.Q(("end_reason", ""), _negated=True),
                             ),
                             _connector="OR",
                         ),
@@ -248,19 +316,25 @@ class Migration(migrations.Migration):
                         name="an_allocation_is_kept_until_its_end",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("when_over__in", ["finish", "drain", "stop"])),
+                        condition=models.Q(
+                            ("when_over__in", ["finish", "drain", "stop"])
+                        ),
                         name="an_end_is_of_a_known_kind",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("remind_at", None), ("remind_at__lt", models.F("until")), _connector="OR"
+                            ("remind_at", None),
+                            ("remind_at__lt", models.F("until")),
+                            _connector="OR",
                         ),
                         name="a_reminder_comes_before_the_end",
                     ),
                 ],
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("ended_at", None)), fields=["until"], name="allocation_ends_next"
+                        condition=models.Q(("ended_at", None)),
+                        fields=["until"],
+                        name="allocation_ends_next",
                     ),
                     models.Index(
                         condition=models.Q(("ended_at", None)),
@@ -268,7 +342,9 @@ class Migration(migrations.Migration):
                         name="allocation_goes_next",
                     ),
                     models.Index(
-                        condition=models.Q(("ended_at", None), ("remind_at__isnull", False)),
+                        condition=models.Q(
+                            ("ended_at", None), ("remind_at__isnull", False)
+                        ),
                         fields=["remind_at"],
                         name="allocation_reminds_next",
                     ),
@@ -305,11 +381,18 @@ class Migration(migrations.Migration):
                 ("seen_at", models.DateTimeField(null=True)),
                 ("look_at", models.DateTimeField()),
                 ("done_at", models.DateTimeField(null=True)),
-                ("trouble", models.CharField(blank=True, db_default="", default="", max_length=600)),
+                (
+                    "trouble",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
                 (
                     "flavor",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="fleet.flavor"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="fleet.flavor",
                     ),
                 ),
                 (
@@ -325,11 +408,14 @@ class Migration(migrations.Migration):
                 "ordering": ["since", "allocation_id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("gpus__gte", 1)), name="a_leftover_is_of_a_gpu"
+                        condition=models.Q(("gpus__gte", 1)),
+                        name="a_leftover_is_of_a_gpu",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("stop_at", None), ("stop_at__gte", models.F("since")), _connector="OR"
+                            ("stop_at", None),
+                            ("stop_at__gte", models.F("since")),
+                            _connector="OR",
                         ),
                         name="nothing_is_stopped_before_the_end",
                     ),
@@ -354,16 +440,29 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("month", models.DateField()),
                 ("limit_usd", models.DecimalField(decimal_places=2, max_digits=12)),
-                ("held_usd", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
-                ("gpu_hours_limit", models.DecimalField(decimal_places=2, max_digits=12, null=True)),
+                (
+                    "held_usd",
+                    models.DecimalField(
+                        decimal_places=2, default=Decimal("0"), max_digits=12
+                    ),
+                ),
+                (
+                    "gpu_hours_limit",
+                    models.DecimalField(decimal_places=2, max_digits=12, null=True),
+                ),
                 (
                     "held_gpu_hours",
-                    models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12),
+                    models.DecimalField(
+                        decimal_places=2, default=Decimal("0"), max_digits=12
+                    ),
                 ),
                 ("soft_percent", models.PositiveSmallIntegerField(default=80)),
                 ("soft_told_at", models.DateTimeField(null=True)),
@@ -379,13 +478,16 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["month"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("team", "month"), name="a_team_has_one_budget_a_month"),
+                    models.UniqueConstraint(
+                        fields=("team", "month"), name="a_team_has_one_budget_a_month"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
                         name="a_budget_is_never_overspent",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
+                        condition=models.Q(("held_usd__gte", 0)),
+                        name="a_budget_holds_no_less_than_nothing",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -396,10 +498,13 @@ class Migration(migrations.Migration):
                         name="gpu_hours_are_never_overspent",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
+                        condition=models.Q(("held_gpu_hours__gte", 0)),
+                        name="no_gpu_hours_below_nothing",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
+                        condition=models.Q(
+                            ("soft_percent__gte", 1), ("soft_percent__lte", 100)
+                        ),
                         name="a_soft_stage_is_1_to_100_percent",
                     ),
                 ],
@@ -411,13 +516,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
                     "team",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.team"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.team",
                     ),
                 ),
             ],
@@ -426,7 +536,9 @@ class Migration(migrations.Migration):
             model_name="allocation",
             name="hold",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="allocations", to="allocations.hold"
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="allocations",
+                to="allocations.hold",
             ),
         ),
         migrations.CreateModel(
@@ -435,11 +547,19 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
-                ("gpu_hours", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
+                (
+                    "gpu_hours",
+                    models.DecimalField(
+                        decimal_places=2, default=Decimal("0"), max_digits=12
+                    ),
+                ),
                 ("at", models.DateTimeField()),
                 ("why", models.CharField(max_length=60)),
                 (
@@ -467,7 +587,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("day", models.DateField()),
@@ -478,7 +601,9 @@ class Migration(migrations.Migration):
                 (
                     "flavor",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="fleet.flavor"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="fleet.flavor",
                     ),
                 ),
                 (
@@ -494,14 +619,17 @@ class Migration(migrations.Migration):
                 "ordering": ["day"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("tenancy", "flavor", "day"), name="a_day_of_use_is_counted_once"
+                        fields=("tenancy", "flavor", "day"),
+                        name="a_day_of_use_is_counted_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("used_sum__lte", models.F("held_sum"))),
                         name="no_more_is_used_than_is_held",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("held_sum__gte", models.F("samples")), ("samples__gte", 1)),
+                        condition=models.Q(
+                            ("held_sum__gte", models.F("samples")), ("samples__gte", 1)
+                        ),
                         name="a_sample_is_of_what_is_held",
                     ),
                 ],
@@ -513,7 +641,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("uid", models.CharField(max_length=64)),
@@ -549,7 +680,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("done_at", None), ("done_at__gte", models.F("asked_at")), _connector="OR"
+                            ("done_at", None),
+                            ("done_at__gte", models.F("asked_at")),
+                            _connector="OR",
                         ),
                         name="work_stops_after_it_was_asked_to",
                     ),
@@ -562,7 +695,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("clock", models.DateTimeField()),
@@ -601,9 +737,15 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
                             models.Q(
-                                ("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)
+                                ("answer", ""),
+                                ("answered_at", None),
+                                ("answered_by", None),
+                            ),
+                            models.Q(
+                                ("answer", "passed"),
+                                ("answered_at__isnull", False),
+                                ("answered_by", None),
                             ),
                             models.Q(
                                 ("answer__in", ["confirmed", "dismissed"]),
@@ -620,9 +762,15 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="allocation",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None)), fields=("hold",), name="a_request_is_granted_once"
+                condition=models.Q(("ended_at", None)),
+                fields=("hold",),
+                name="a_request_is_granted_once",
             ),
         ),
         append_only("allocations_ledgerentry", words="entries of the ledger"),
-        once_only("allocations_allocation", ["ended_at", "end_reason"], words="an end is final"),
+        once_only(
+            "allocations_allocation",
+            ["ended_at", "end_reason"],
+            words="an end is final",
+        ),
     ]

@@ -30,7 +30,10 @@ class Leftover(models.Model):
     """
 
     allocation = models.OneToOneField(
-        "allocations.Allocation", models.PROTECT, related_name="leftover", primary_key=True
+        "allocations.Allocation",
+        models.PROTECT,
+        related_name="leftover",
+        primary_key=True,
     )
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="leftovers")
     flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="+")
@@ -49,11 +52,21 @@ class Leftover(models.Model):
     class Meta:
         ordering = ["since", "allocation_id"]
         indexes = [
-            models.Index(fields=["look_at"], condition=Q(done_at=None), name="leftover_looked_at_next"),
-            models.Index(fields=["tenancy", "flavor"], condition=Q(done_at=None), name="leftover_of_tenancy"),
+            models.Index(
+                fields=["look_at"],
+                condition=Q(done_at=None),
+                name="leftover_looked_at_next",
+            ),
+            models.Index(
+                fields=["tenancy", "flavor"],
+                condition=Q(done_at=None),
+                name="leftover_of_tenancy",
+            ),
         ]
         constraints = [
-            models.CheckConstraint(condition=Q(gpus__gte=1), name="a_leftover_is_of_a_gpu"),
+            models.CheckConstraint(
+                condition=Q(gpus__gte=1), name="a_leftover_is_of_a_gpu"
+            ),
             models.CheckConstraint(
                 condition=Q(stop_at=None) | Q(stop_at__gte=F("since")),
                 name="nothing_is_stopped_before_the_end",
@@ -80,7 +93,9 @@ class StoppedWork(models.Model):
         ordering = ["asked_at", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["tenancy", "uid"], condition=Q(done_at=None), name="a_workload_is_stopped_once"
+                fields=["tenancy", "uid"],
+                condition=Q(done_at=None),
+                name="a_workload_is_stopped_once",
             ),
             models.CheckConstraint(
                 condition=Q(done_at=None) | Q(done_at__gte=F("asked_at")),
@@ -101,7 +116,9 @@ class BrakeQuerySet(models.QuerySet["Brake"]):
 
     def confirmed_until(self) -> datetime | None:
         """The latest moment at which somebody said that the clock was right; what was due by then may end."""
-        latest: datetime | None = self.filter(answer=Brake.Answer.CONFIRMED).aggregate(at=Max("clock"))["at"]
+        latest: datetime | None = self.filter(answer=Brake.Answer.CONFIRMED).aggregate(
+            at=Max("clock")
+        )["at"]
         return latest
 
 
@@ -121,7 +138,9 @@ class Brake(models.Model):
     live = models.PositiveIntegerField()
     answer = models.CharField(max_length=10, choices=Answer.choices, blank=True)
     answered_at = models.DateTimeField(null=True)
-    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    answered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
 
     objects = BrakeQuerySet.as_manager()
 
@@ -129,7 +148,9 @@ class Brake(models.Model):
         ordering = ["-id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["answer"], condition=Q(answer=""), name="one_brake_is_on_at_a_time"
+                fields=["answer"],
+                condition=Q(answer=""),
+                name="one_brake_is_on_at_a_time",
             ),
             models.CheckConstraint(
                 condition=Q(answer="", answered_at=None, answered_by=None)

@@ -18,7 +18,12 @@ from accounts.roles import Permission
 from allocations.changes import refresh
 from allocations.ends.notebooks import lock_those_of, stop_those_with_pods
 from allocations.models import Leftover, StoppedWork
-from allocations.notices import left_message, refused_message, stopped_message, team_link
+from allocations.notices import (
+    left_message,
+    refused_message,
+    stopped_message,
+    team_link,
+)
 from allocations.use.running import Running, quota_on_cluster, running, to_stop
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -55,7 +60,9 @@ class Sight:
 
 def due(now: datetime) -> list[int]:
     """Tenancies on whose cluster somebody should look, the longest overdue first."""
-    rows = Leftover.objects.due(now).order_by("look_at").values_list("tenancy", flat=True)
+    rows = (
+        Leftover.objects.due(now).order_by("look_at").values_list("tenancy", flat=True)
+    )
     return list(dict.fromkeys(rows))
 
 
@@ -83,8 +90,12 @@ def look(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
         settle(tenancy_id, see(client, tenancy), now=now())
         return stop(client, tenancy, now=now) if tenancy.cluster.is_written_to else 0
     except ConnectorError as error:
-        throttle.failed(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
-        logger.warning("work not looked at", extra={"tenancy": tenancy_id, "error": error.message})
+        throttle.failed(
+            tenancy.cluster, error, seconds=time.monotonic() - started, now=now()
+        )
+        logger.warning(
+            "work not looked at", extra={"tenancy": tenancy_id, "error": error.message}
+        )
         return _away(tenancy_id, now())
 
 
@@ -98,9 +109,14 @@ def see(client: Client, tenancy: Tenancy) -> Sight:
     spec = tenancy.desired
     work = work_in(client, spec)
     if not spec.has_volcano:
-        return Sight(running(work), quota_on_cluster(client.get(QUEUE, tenancy.namespace)))
+        return Sight(
+            running(work), quota_on_cluster(client.get(QUEUE, tenancy.namespace))
+        )
     # What was made last is what began last, as far as Volcano says: its own times are renewed each minute.
-    born = {one["metadata"]["uid"]: str(one["metadata"].get("creationTimestamp", "")) for one in work}
+    born = {
+        one["metadata"]["uid"]: str(one["metadata"].get("creationTimestamp", ""))
+        for one in work
+    }
     queue = client.get(VOLCANO_QUEUE, tenancy.namespace)
     return Sight(
         [replace(one, since=born[one.uid]) for one in running(work)],
@@ -117,9 +133,13 @@ def settle(tenancy_id: int, sight: Sight, *, now: datetime) -> None:
     tenancy = Tenancy.objects.locked().select_related("team").get(pk=tenancy_id)
     lock_those_of(tenancy)
     rows = list(
-        Leftover.objects.open().filter(tenancy=tenancy).select_related("flavor__cluster", "allocation")
+        Leftover.objects.open()
+        .filter(tenancy=tenancy)
+        .select_related("flavor__cluster", "allocation")
     )
-    wanted = {flavor.name: flavor.gpus + flavor.borrow for flavor in tenancy.desired.flavors}
+    wanted = {
+        flavor.name: flavor.gpus + flavor.borrow for flavor in tenancy.desired.flavors
+    }
     closed = False
     for name in dict.fromkeys(row.flavor.name for row in rows):
         left = [row for row in rows if row.flavor.name == name]
@@ -134,7 +154,12 @@ def settle(tenancy_id: int, sight: Sight, *, now: datetime) -> None:
 
 
 def _deal_with(
-    tenancy: Tenancy, left: Sequence[Leftover], work: Sequence[Running], *, over: int, now: datetime
+    tenancy: Tenancy,
+    left: Sequence[Leftover],
+    work: Sequence[Running],
+    *,
+    over: int,
+    now: datetime,
 ) -> bool:
     """Write down what still runs of one flavor and has to stop; whether any end is dealt with.
 
@@ -160,11 +185,17 @@ def _look_again(left: Iterable[Leftover], *, at: datetime) -> None:
 
 
 def _write_down(
-    tenancy: Tenancy, left: Sequence[Leftover], beyond: Sequence[Running], *, now: datetime
+    tenancy: Tenancy,
+    left: Sequence[Leftover],
+    beyond: Sequence[Running],
+    *,
+    now: datetime,
 ) -> None:
     seen = [asdict(one) for one in beyond]
     is_new = all(row.seen_at is None for row in left)
-    next_stop = min((row.stop_at for row in left if row.stop_at and row.stop_at > now), default=None)
+    next_stop = min(
+        (row.stop_at for row in left if row.stop_at and row.stop_at > now), default=None
+    )
     for row in left:
         row.running, row.seen_at = seen, row.seen_at or now
         row.look_at = min(now + AGAIN, next_stop or now + AGAIN)
@@ -182,8 +213,14 @@ def _write_down(
         )
 
 
-def _ask_to_stop(tenancy: Tenancy, overdue: Leftover, work: Iterable[Running], *, now: datetime) -> None:
-    asked = set(StoppedWork.objects.filter(tenancy=tenancy, done_at=None).values_list("uid", flat=True))
+def _ask_to_stop(
+    tenancy: Tenancy, overdue: Leftover, work: Iterable[Running], *, now: datetime
+) -> None:
+    asked = set(
+        StoppedWork.objects.filter(tenancy=tenancy, done_at=None).values_list(
+            "uid", flat=True
+        )
+    )
     StoppedWork.objects.bulk_create(
         StoppedWork(
             leftover=overdue,
@@ -197,11 +234,15 @@ def _ask_to_stop(tenancy: Tenancy, overdue: Leftover, work: Iterable[Running], *
         for one in work
         if one.uid not in asked
     )
-    stop_those_with_pods(tenancy, {one.job.removeprefix("Pod ") for one in work}, now=now)
+    stop_those_with_pods(
+        tenancy, {one.job.removeprefix("Pod ") for one in work}, now=now
+    )
 
 
 def _close(tenancy: Tenancy, left: Sequence[Leftover], *, now: datetime) -> None:
-    Leftover.objects.filter(pk__in=[row.pk for row in left]).update(running=[], done_at=now)
+    Leftover.objects.filter(pk__in=[row.pk for row in left]).update(
+        running=[], done_at=now
+    )
     if any(row.seen_at for row in left):
         record(
             Kind.WORK_SETTLED,
@@ -227,13 +268,17 @@ def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> in
             if _stop_or_say(client, tenancy, row, now=now()):
                 stopped.append(row)
             else:
-                StoppedWork.objects.filter(pk=row.pk, done_at=None).update(done_at=now())
+                StoppedWork.objects.filter(pk=row.pk, done_at=None).update(
+                    done_at=now()
+                )
     finally:
         _note_stopped(tenancy, stopped, now=now())
     return len(stopped)
 
 
-def _stop_or_say(client: Client, tenancy: Tenancy, row: StoppedWork, *, now: datetime) -> bool:
+def _stop_or_say(
+    client: Client, tenancy: Tenancy, row: StoppedWork, *, now: datetime
+) -> bool:
     """Stop it, or write down why the cluster refused for good; raises ConnectorError either way when it did not."""
     try:
         done = _stop(client, tenancy, row)
@@ -245,9 +290,13 @@ def _stop_or_say(client: Client, tenancy: Tenancy, row: StoppedWork, *, now: dat
 
 
 @transaction.atomic
-def _say_refused(tenancy: Tenancy, row: StoppedWork, why: str, *, now: datetime) -> None:
+def _say_refused(
+    tenancy: Tenancy, row: StoppedWork, why: str, *, now: datetime
+) -> None:
     """Show it where the work is listed; platform leads are told once."""
-    fresh = Leftover.objects.filter(pk=row.leftover_id, trouble="").update(trouble=why[:600])
+    fresh = Leftover.objects.filter(pk=row.leftover_id, trouble="").update(
+        trouble=why[:600]
+    )
     if fresh:
         about, link = ("tenancy", tenancy.pk), team_link(tenancy.team.slug)
         tell(
@@ -273,15 +322,23 @@ def _stop(client: Client, tenancy: Tenancy, row: StoppedWork) -> bool:
         client.merge(WORKLOAD, row.name, tenancy.namespace, inactive)
     except PermanentError as error:
         # "invalid" is what a wrong uid is called.
-        if error.code not in GONE and not (error.code == "invalid" and "uid" in error.message):
+        if error.code not in GONE and not (
+            error.code == "invalid" and "uid" in error.message
+        ):
             raise
         return False
     return True
 
 
 @transaction.atomic
-def _note_stopped(tenancy: Tenancy, stopped: Sequence[StoppedWork], *, now: datetime) -> None:
-    mine = [row for row in stopped if StoppedWork.objects.filter(pk=row.pk, done_at=None).update(done_at=now)]
+def _note_stopped(
+    tenancy: Tenancy, stopped: Sequence[StoppedWork], *, now: datetime
+) -> None:
+    mine = [
+        row
+        for row in stopped
+        if StoppedWork.objects.filter(pk=row.pk, done_at=None).update(done_at=now)
+    ]
     if not mine:
         return
     _tell(tenancy, stopped_message(mine, now=now), now=now)

@@ -33,7 +33,9 @@ def quota_on_cluster(cluster_queue: Mapping[str, Any] | None) -> dict[str, int]:
         for flavor in group.get("flavors") or ():
             for one in flavor.get("resources") or ():
                 if _is_gpu(one.get("name")):
-                    amount = counted(one.get("nominalQuota")) + counted(one.get("borrowingLimit"))
+                    amount = counted(one.get("nominalQuota")) + counted(
+                        one.get("borrowingLimit")
+                    )
                     found[flavor["name"]] = found.get(flavor["name"], 0) + amount
     return found
 
@@ -71,14 +73,24 @@ def _order(one: Running) -> tuple[int, tuple[int, ...], str]:
 def _holds(workload: Mapping[str, Any]) -> bool:
     if (workload.get("spec") or {}).get("active") is False:
         return False
-    said = {c.get("type"): c.get("status") for c in (workload.get("status") or {}).get("conditions") or ()}
+    said = {
+        c.get("type"): c.get("status")
+        for c in (workload.get("status") or {}).get("conditions") or ()
+    }
     return said.get("QuotaReserved") == "True" and said.get("Finished") != "True"
 
 
 def _read(workload: Mapping[str, Any]) -> Running:
     meta, status = workload["metadata"], workload.get("status") or {}
     conditions = status.get("conditions") or ()
-    since = next((c["lastTransitionTime"] for c in conditions if c.get("type") == "QuotaReserved"), "")
+    since = next(
+        (
+            c["lastTransitionTime"]
+            for c in conditions
+            if c.get("type") == "QuotaReserved"
+        ),
+        "",
+    )
     return Running(
         uid=str(meta["uid"]),
         name=str(meta["name"]),

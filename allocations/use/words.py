@@ -44,18 +44,28 @@ class LeftWork:
 
 def leftovers_of(hold_id: int) -> list[Leftover]:
     """What was left when these holdings ended, dealt with or not, with what was stopped; in two queries."""
-    rows = Leftover.objects.filter(allocation__hold=hold_id).select_related("flavor__cluster")
+    rows = Leftover.objects.filter(allocation__hold=hold_id).select_related(
+        "flavor__cluster"
+    )
     return list(rows.prefetch_related("stopped"))
 
 
 def open_of_team(team_id: int) -> list[Leftover]:
     """What a team has left that is not dealt with."""
-    return list(Leftover.objects.open().filter(tenancy__team=team_id).select_related("flavor__cluster"))
+    return list(
+        Leftover.objects.open()
+        .filter(tenancy__team=team_id)
+        .select_related("flavor__cluster")
+    )
 
 
 def still_running(hold_id: int) -> list[StillRunning]:
     """Each job that runs beyond what is held, once, with when it is stopped."""
-    rows = Leftover.objects.open().filter(allocation__hold=hold_id).select_related("flavor")
+    rows = (
+        Leftover.objects.open()
+        .filter(allocation__hold=hold_id)
+        .select_related("flavor")
+    )
     found: dict[str, StillRunning] = {}
     for row in rows:
         for one in row.running:
@@ -77,9 +87,16 @@ def still_running(hold_id: int) -> list[StillRunning]:
 
 def stop_of(tenancy_id: int, job: str) -> datetime | None:
     """When a job that runs beyond what is held is stopped; None for any other, and for one that may finish."""
-    rows = Leftover.objects.open().filter(tenancy=tenancy_id, stop_at__isnull=False).order_by("stop_at")
+    rows = (
+        Leftover.objects.open()
+        .filter(tenancy=tenancy_id, stop_at__isnull=False)
+        .order_by("stop_at")
+    )
     found = rows.values_list("stop_at", "running")
-    return next((stop_at for stop_at, work in found if any(one["job"] == job for one in work)), None)
+    return next(
+        (stop_at for stop_at, work in found if any(one["job"] == job for one in work)),
+        None,
+    )
 
 
 def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Entry]:
@@ -117,7 +134,9 @@ def lines(left: Iterable[Leftover], *, now: datetime) -> list[LeftWork]:
                     job=one["job"],
                     gpus=one["gpus"].get(rows[0].flavor.name, 0),
                     priority=one["priority"],
-                    since=datetime.fromisoformat(one["since"]) if one["since"] else None,
+                    since=datetime.fromisoformat(one["since"])
+                    if one["since"]
+                    else None,
                 )
                 for one in rows[0].running
             ],
@@ -131,7 +150,9 @@ def title(rows: Sequence[Leftover]) -> str:
     work, flavor = rows[0].running, rows[0].flavor
     used = sum(one["gpus"].get(flavor.name, 0) for one in work)
     verb = "uses" if len(work) == 1 else "use"
-    return f"{jobs(len(work))} still {verb} {gpus(used, flavor.kind)} beyond what is held"
+    return (
+        f"{jobs(len(work))} still {verb} {gpus(used, flavor.kind)} beyond what is held"
+    )
 
 
 def said(rows: Sequence[Leftover], *, now: datetime) -> str:

@@ -13,7 +13,16 @@ from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import open_step
 from approvals.models import Comment, Request, Revision
 from approvals.renewals import renewing
-from approvals.requests.actions import check, check_answer, content, judge, locked, move, settle_verdict, tell
+from approvals.requests.actions import (
+    check,
+    check_answer,
+    content,
+    judge,
+    locked,
+    move,
+    settle_verdict,
+    tell,
+)
 from approvals.requests.wanted import Wanted
 from approvals.revisions import Said, changes, in_words
 from approvals.states import State
@@ -25,7 +34,9 @@ LONGEST = 2_000
 
 
 @transaction.atomic
-def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, now: datetime) -> Request:
+def edit(
+    request_id: int, wanted: Wanted, *, by: User, expected_version: int, now: datetime
+) -> Request:
     """Ask for something else of the same offering instead: judged anew, with a route of its own and no votes.
 
     Raises NoRight for others than its requester, Conflict once decided, Stale, and BadInput for what changes nothing
@@ -33,7 +44,9 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     """
     request = (
         Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster", "tenancy", "renews", "hold")
+        .select_related(
+            "team", "requester", "flavor__cluster", "tenancy", "renews", "hold"
+        )
         .get(pk=request_id)
     )
     _check_turn(request, by=by, expected_version=expected_version)
@@ -54,7 +67,10 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     )
     found = changes(said_in(request), after, offering=wanted.offering, now=now)
     if not found:
-        raise BadInput("Nothing is different from what you asked for already.", code="nothing_changed")
+        raise BadInput(
+            "Nothing is different from what you asked for already.",
+            code="nothing_changed",
+        )
     others = telling.taking_part(request, but=by)
     budgets.settle(request.hold, parts={}, now=now, why="changed by who asked")
     move(
@@ -69,7 +85,11 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
     telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
     tell(
-        Kind.REQUEST_EDITED, request, by, answer=judged.answer.outcome.value, changed=[c.words for c in found]
+        Kind.REQUEST_EDITED,
+        request,
+        by,
+        answer=judged.answer.outcome.value,
+        changed=[c.words for c in found],
     )
     clockwork.write_down(request, passed)
     return request
@@ -90,7 +110,9 @@ def _check_same(request: Request, wanted: Wanted) -> None:
             field="namespace",
         )
     kept = wanted.flavor is not None and wanted.flavor.pk == request.flavor_id
-    if request.renews_id is not None and not (kept and wanted.tenancy == request.tenancy):
+    if request.renews_id is not None and not (
+        kept and wanted.tenancy == request.tenancy
+    ):
         raise BadInput(
             "These GPUs are kept longer, so they stay of their kind. Ask for others by themselves.",
             code="another_flavor",
@@ -106,8 +128,14 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
     """
     text = text.strip()
     if not text or len(text) > LONGEST:
-        raise BadInput(f"Write something, at most {LONGEST:,} characters.", code="required", field="text")
-    found = Request.objects.open_to(by, now).select_related("team", "requester", "flavor__cluster")
+        raise BadInput(
+            f"Write something, at most {LONGEST:,} characters.",
+            code="required",
+            field="text",
+        )
+    found = Request.objects.open_to(by, now).select_related(
+        "team", "requester", "flavor__cluster"
+    )
     request = found.filter(pk=request_id).first()
     if request is None:
         raise NoRight("Who sees a request can say something about it.", code="not_seen")
@@ -119,7 +147,13 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
 
 def said_in(row: Request | Revision) -> Said:
     """What a request says now, or said in a version."""
-    return Said(spec=row.spec, until=row.until, reason=row.reason, usd=row.usd, starts=row.starts_at)
+    return Said(
+        spec=row.spec,
+        until=row.until,
+        reason=row.reason,
+        usd=row.usd,
+        starts=row.starts_at,
+    )
 
 
 def _check_turn(request: Request, *, by: User, expected_version: int) -> None:
@@ -127,16 +161,22 @@ def _check_turn(request: Request, *, by: User, expected_version: int) -> None:
         raise NoRight("Who asked can change it.", code="not_the_requester")
     if request.state != State.WAITING:
         raise Conflict(
-            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+            f"The request is already {State(request.state).words.lower()}.",
+            code="already_decided",
         )
     if request.version != expected_version:
         raise Stale(
-            "The request has changed since you looked at it. Look again before you change it.", code="stale"
+            "The request has changed since you looked at it. Look again before you change it.",
+            code="stale",
         )
 
 
 def _not_asked(users: Iterable[User], request: Request, *, now: datetime) -> list[User]:
     """Those of these people whom the new route has not told yet."""
     step = open_step(request) if request.state == State.WAITING else None
-    asked = {user.pk for user in deciders.candidates(step, request, now=now)} if step else set()
+    asked = (
+        {user.pk for user in deciders.candidates(step, request, now=now)}
+        if step
+        else set()
+    )
     return [user for user in users if user.pk not in asked]

@@ -7,7 +7,9 @@ from django.db import models
 class Comment(models.Model):
     """Something said about a request by somebody who sees it; append-only."""
 
-    request = models.ForeignKey("approvals.Request", models.PROTECT, related_name="comments")
+    request = models.ForeignKey(
+        "approvals.Request", models.PROTECT, related_name="comments"
+    )
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     text = models.TextField(max_length=2000)
     at = models.DateTimeField()

@@ -36,22 +36,39 @@ class Edited(TypedDict):
 
 def revisions_of(request: Request) -> list[Revision]:
     """Every version of what was asked, oldest first; nothing, and no query, while there is one."""
-    return list(request.revisions.select_related("by")) if request.content_version > 1 else []
+    return (
+        list(request.revisions.select_related("by"))
+        if request.content_version > 1
+        else []
+    )
 
 
 def lines(request: Request, decisions: Iterable[Decision]) -> list[Remark]:
     """Questions, answers and comments on a request, oldest first; no query where it is known that there are none."""
     some = getattr(request, "has_comments", True)
-    comments: list[Comment] = list(request.comments.select_related("by")) if some else []
-    found = [(d.at, d.by, d.reason, d.get_verdict_display()) for d in decisions if d.verdict in SAID]
+    comments: list[Comment] = (
+        list(request.comments.select_related("by")) if some else []
+    )
+    found = [
+        (d.at, d.by, d.reason, d.get_verdict_display())
+        for d in decisions
+        if d.verdict in SAID
+    ]
     found += [(comment.at, comment.by, comment.text, "said") for comment in comments]
     return [
-        {"who": person(by) if by else {"name": "The policy"}, "at": at, "text": text, "did": did}
+        {
+            "who": person(by) if by else {"name": "The policy"},
+            "at": at,
+            "text": text,
+            "did": did,
+        }
         for at, by, text, did in sorted(found, key=lambda each: each[0])
     ]
 
 
-def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision]) -> list[Entry]:
+def edits(
+    request: Request, evaluation: Evaluation, revisions: Sequence[Revision]
+) -> list[Entry]:
     """How the ask came to be what it is, for the timeline; nothing while it is as it was sent."""
     if len(revisions) < 2:
         return []
@@ -116,7 +133,9 @@ def between(request: Request, before: Revision, after: Revision) -> list[Change]
 def name_in(request: Request, revision: Revision) -> str:
     """What a version asked for, in a few words; its kind of GPU by today's name of it."""
     spec = request.of.spec.model_validate(revision.spec)
-    return request.of.title(spec, product=_product_in(request, str(revision.spec.get("flavor", ""))))
+    return request.of.title(
+        spec, product=_product_in(request, str(revision.spec.get("flavor", "")))
+    )
 
 
 def _product_in(request: Request, key: str) -> str:

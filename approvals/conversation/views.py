@@ -35,9 +35,13 @@ class CommentForm(TextForm):
 class EditForm(RequestForm):
     """What is asked for instead, of the version that the form began with."""
 
-    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
 
-    def __init__(self, data: Any, *, request: Request, setting: OfferingSetting, team: Team) -> None:
+    def __init__(
+        self, data: Any, *, request: Request, setting: OfferingSetting, team: Team
+    ) -> None:
         super().__init__(data, offering=request.of, setting=setting, teams=[team])
 
 
@@ -61,7 +65,9 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
         "comment_opened": True,
         "comment_text": form.data.get("text", ""),
     }
-    return with_refusal(render(request, "approvals/request.html", context, status=status), form)
+    return with_refusal(
+        render(request, "approvals/request.html", context, status=status), form
+    )
 
 
 @never_cache
@@ -97,7 +103,11 @@ def _change(asked: Request, form: EditForm, request: HttpRequest) -> None:
             code="answer_is_old",
         )
     conversation.edit(
-        asked.pk, wanted, by=visitor(request), expected_version=said["version"], now=timezone.now()
+        asked.pk,
+        wanted,
+        by=visitor(request),
+        expected_version=said["version"],
+        now=timezone.now(),
     )
 
 
@@ -116,12 +126,20 @@ def _starts(asked: Request) -> dict[str, str]:
 
 def _later(starts_at: datetime | None) -> str:
     """As its field has it; empty once it has passed, for then it begins at once."""
-    return "" if starts_at is None or starts_at <= timezone.now() else starts_at.strftime(INPUT)
+    return (
+        ""
+        if starts_at is None or starts_at <= timezone.now()
+        else starts_at.strftime(INPUT)
+    )
 
 
-def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200
+) -> HttpResponse:
     offering: Offering = form.offering
-    said = answer_panel.answer_context(form, person=visitor(request), now=timezone.now(), own=asked.hold_id)
+    said = answer_panel.answer_context(
+        form, person=visitor(request), now=timezone.now(), own=asked.hold_id
+    )
     if said["answer"]:
         # These links begin another request.
         said["answer"]["fits"] = None
@@ -133,6 +151,9 @@ def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int =
         "asked": asked,
         "offering": offering,
         "name": asked.name(),
-        "voted": any(d.content_version == asked.content_version and d.step_id for d in asked.decisions.all()),
+        "voted": any(
+            d.content_version == asked.content_version and d.step_id
+            for d in asked.decisions.all()
+        ),
     }
     return render(request, "approvals/request_edit.html", context, status=status)

@@ -18,7 +18,16 @@ from approvals.decisions.seats import sits
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
-from approvals.requests.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
+from approvals.requests.actions import (
+    Judged,
+    check,
+    close,
+    grant,
+    judge,
+    locked,
+    move,
+    save_evaluation,
+)
 from approvals.states import State
 from audit.events import Kind
 from audit.log import record
@@ -48,7 +57,9 @@ def approve(
 
     Raises NoRight, Stale, BadInput, or Conflict when money or GPUs are gone by now.
     """
-    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    request, step, seat_of = _locked(
+        request_id, by=by, expected_version=expected_version, now=now
+    )
     wanted = _approved(request, count)
     judged = _judge_again(request, count=wanted, now=now)
     _vote(
@@ -74,7 +85,13 @@ def approve(
             kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
             telling.decided(
-                request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd, seat_of=seat_of
+                request,
+                "approved",
+                by=by,
+                reason=reason,
+                now=now,
+                cost=judged.answer.usd,
+                seat_of=seat_of,
             )
         else:
             move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
@@ -95,19 +112,31 @@ def approve(
 
 @transaction.atomic
 def reject(
-    request_id: int, *, by: User, expected_version: int, reason: str, because: str = "other", now: datetime
+    request_id: int,
+    *,
+    by: User,
+    expected_version: int,
+    reason: str,
+    because: str = "other",
+    now: datetime,
 ) -> Request:
     """Reject a request, which needs a reason; its money is let go.
 
     `because` is one of Decision.Because; what is rejected for capacity is offered again when there is some.
     """
-    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    request, step, seat_of = _locked(
+        request_id, by=by, expected_version=expected_version, now=now
+    )
     if not reason.strip():
         raise BadInput(
-            "Say why, so that they know what would be possible.", code="reason_needed", field="reason"
+            "Say why, so that they know what would be possible.",
+            code="reason_needed",
+            field="reason",
         )
     if because not in Decision.Because.values:
-        raise BadInput("Choose one of the reasons.", code="unknown_reason", field="reason_code")
+        raise BadInput(
+            "Choose one of the reasons.", code="unknown_reason", field="reason_code"
+        )
     _vote(
         request,
         step,
@@ -121,17 +150,28 @@ def reject(
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
     telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
-    _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, because=because, seat=step.seat)
+    _tell(
+        Kind.REQUEST_REJECTED,
+        request,
+        by,
+        reason=reason,
+        because=because,
+        seat=step.seat,
+    )
     return request
 
 
 @transaction.atomic
-def ask_back(request_id: int, *, by: User, expected_version: int, question: str, now: datetime) -> Request:
+def ask_back(
+    request_id: int, *, by: User, expected_version: int, question: str, now: datetime
+) -> Request:
     """Ask the requester something, which hands them the turn; the request keeps waiting and its clock stands still.
 
     Unanswered it lapses after as long as one that nobody decides.
     """
-    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    request, step, seat_of = _locked(
+        request_id, by=by, expected_version=expected_version, now=now
+    )
     if not question.strip():
         raise BadInput("Write the question.", code="required", field="reason")
     Decision.objects.create(
@@ -146,7 +186,9 @@ def ask_back(request_id: int, *, by: User, expected_version: int, question: str,
         at=now,
     )
     pause(step, now=now)
-    answer_by = min(request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days))
+    answer_by = min(
+        request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days)
+    )
     move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
     telling.asked_back(request, question.strip(), by=by, now=now)
     _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
@@ -164,11 +206,16 @@ def may_decide(request: Request, user: User, *, now: datetime) -> str:
     if seat_of is None:
         return f"This step is for {step.words if step else 'nobody'}."
     voted = any(
-        user.pk in (decision.by_id, decision.seat_of_id) and decision.verdict in Decision.VOTES
+        user.pk in (decision.by_id, decision.seat_of_id)
+        and decision.verdict in Decision.VOTES
         for decision in request.decisions.all()
         if decision.content_version == request.content_version
     )
-    return "You have decided a step of it already; somebody else takes this one." if voted else ""
+    return (
+        "You have decided a step of it already; somebody else takes this one."
+        if voted
+        else ""
+    )
 
 
 def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User | None:
@@ -182,20 +229,34 @@ def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User
     # Who is of the team that asks decides for it in nobody's place.
     lenders = [] if request.team_id in user.team_ids else givers_for(user, now)
     for giver in lenders:
-        if giver.pk != request.requester_id and any(sits(giver, seat) for seat in seats):
+        if giver.pk != request.requester_id and any(
+            sits(giver, seat) for seat in seats
+        ):
             return giver
     # Who was named by somebody away decides above, and no longer than they were named for.
-    if step.stand_in_id == user.pk and str(user.oid) in request.requester.managers and user.is_active:
+    if (
+        step.stand_in_id == user.pk
+        and str(user.oid) in request.requester.managers
+        and user.is_active
+    ):
         return user
     return None
 
 
-def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) -> tuple[Request, Step, User]:
+def _locked(
+    request_id: int, *, by: User, expected_version: int, now: datetime
+) -> tuple[Request, Step, User]:
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
         Request.objects.locked()
         .select_related(
-            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews", "hold"
+            "team",
+            "requester",
+            "flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "renews",
+            "hold",
         )
         .get(pk=request_id)
     )
@@ -204,10 +265,18 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
     step = open_step(request)
     if request.state != State.WAITING or step is None:
         raise Conflict(
-            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+            f"The request is already {State(request.state).words.lower()}.",
+            code="already_decided",
         )
     # Whose seat it may be, too; in one order, so that two deciders for each other never wait for each other.
-    freshness.hold([by.pk, *Delegation.objects.in_force(now).filter(to=by).values_list("giver", flat=True)])
+    freshness.hold(
+        [
+            by.pk,
+            *Delegation.objects.in_force(now)
+            .filter(to=by)
+            .values_list("giver", flat=True),
+        ]
+    )
     freshness.check(by, now=now)
     person = User.objects.get(pk=by.pk)
     seat_of = seat_for(person, step, request, now=now)
@@ -215,7 +284,8 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
         raise NoRight(f"This step is for {step.words}.", code="not_an_approver")
     if request.version != expected_version:
         raise Stale(
-            "The request has changed since you looked at it. Look again before you decide.", code="stale"
+            "The request has changed since you looked at it. Look again before you decide.",
+            code="stale",
         )
     return request, step, seat_of
 
@@ -226,7 +296,9 @@ def _approved(request: Request, count: int | None) -> int:
     wanted = asked if count is None else count
     if not 1 <= wanted <= asked:
         raise BadInput(
-            f"Approve between 1 and {asked}.", code="out_of_range", field=request.asked.counted or "count"
+            f"Approve between 1 and {asked}.",
+            code="out_of_range",
+            field=request.asked.counted or "count",
         )
     return wanted
 
@@ -234,18 +306,26 @@ def _approved(request: Request, count: int | None) -> int:
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     if request.until <= now:
         raise Conflict(
-            "The end that was asked for has passed. Reject it or ask for a later one.", code="too_late"
+            "The end that was asked for has passed. Reject it or ask for a later one.",
+            code="too_late",
         )
     asked = wanted_of(request, count)
     try:
         check(asked, by=request.requester, now=now)
     except Refused as refusal:
-        raise Conflict(f"It cannot be granted any more: {refusal.message}", code=refusal.code) from refusal
+        raise Conflict(
+            f"It cannot be granted any more: {refusal.message}", code=refusal.code
+        ) from refusal
     wanted = locked(asked, now=now)
-    judged = judge(wanted, person=request.requester, now=now, own=request.hold_id, in_line=False)
+    judged = judge(
+        wanted, person=request.requester, now=now, own=request.hold_id, in_line=False
+    )
     for rule in judged.answer.rules:
         if stops(rule):
-            raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
+            raise Conflict(
+                f"Not possible now: {rule.text}, {rule.limit}.",
+                code=f"not_enough_{rule.code}",
+            )
     save_evaluation(request, judged, now=now)
     return judged
 
@@ -259,12 +339,17 @@ def _still_needed(request: Request, judged: Judged, *, count: int) -> set[Key] |
     if count == request.count:
         return None
     version = request.routed_by or judged.version
-    return {key_of(plan) for plan in evaluate(judged.ask, judged.standing, policy_of(version)).route}
+    return {
+        key_of(plan)
+        for plan in evaluate(judged.ask, judged.standing, policy_of(version)).route
+    }
 
 
 def _has_quorum(step: Step) -> bool:
     """Whether enough people have approved the step."""
-    return step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+    return (
+        step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+    )
 
 
 def _vote(
@@ -282,9 +367,14 @@ def _vote(
 ) -> None:
     # Who lends a seat and who sits in it are one voice over all steps; the request is locked, so nobody is faster.
     voices, votes = (by, seat_of), request.decisions.filter(verdict__in=Decision.VOTES)
-    voted = votes.filter(Q(by__in=voices) | Q(seat_of__in=voices), content_version=request.content_version)
+    voted = votes.filter(
+        Q(by__in=voices) | Q(seat_of__in=voices),
+        content_version=request.content_version,
+    )
     if voted.exists():
-        raise Conflict("You have decided a step of this request already.", code="voted_already")
+        raise Conflict(
+            "You have decided a step of this request already.", code="voted_already"
+        )
     try:
         with transaction.atomic():
             Decision.objects.create(
@@ -302,7 +392,9 @@ def _vote(
                 at=now,
             )
     except IntegrityError as error:
-        raise Conflict("You have decided a step of this request already.", code="voted_already") from error
+        raise Conflict(
+            "You have decided a step of this request already.", code="voted_already"
+        ) from error
 
 
 def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:

@@ -132,7 +132,11 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         gpus = request.gpus // request.count * asked_for(request)
         # A renewal goes on with what is held, which is paid until its present end.
         held = renewed.get(request.renews_id or 0)
-        more, start = (max(0, gpus - held.gpus), max(held.until, now)) if held is not None else (gpus, now)
+        more, start = (
+            (max(0, gpus - held.gpus), max(held.until, now))
+            if held is not None
+            else (gpus, now)
+        )
         begins = max(now, request.starts_at or now)
         start = max(start, begins)
         # What begins later takes nothing of what is free now.
@@ -141,7 +145,10 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         found.gpus += more
         found.kept += gpus - more
         parts = money.by_month(
-            gpus=gpus, usd_per_hour=_hourly(request) * share, start=start, end=request.until
+            gpus=gpus,
+            usd_per_hour=_hourly(request) * share,
+            start=start,
+            end=request.until,
         )
         for month, part in parts.items():
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
@@ -156,7 +163,11 @@ def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocat
     numbers = [each.renews_id for each in requests if each.renews_id]
     if not numbers:
         return {}
-    rows = Allocation.objects.held(now).filter(hold__request__in=numbers).select_related("hold__request")
+    rows = (
+        Allocation.objects.held(now)
+        .filter(hold__request__in=numbers)
+        .select_related("hold__request")
+    )
     return {number: row for row in rows if (number := row.hold.request_id) is not None}
 
 
@@ -169,21 +180,32 @@ def _hourly(request: Request) -> Decimal:
 
 def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:
     """What these requests have set aside already, by team and month."""
-    entries = LedgerEntry.objects.filter(hold__in=[request.hold_id for request in requests]).order_by()
+    entries = LedgerEntry.objects.filter(
+        hold__in=[request.hold_id for request in requests]
+    ).order_by()
     rows = entries.values_list("budget__team_id", "budget__month").annotate(
         usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))
     )
-    return {(team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows}
+    return {
+        (team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows
+    }
 
 
 def _purses(
-    teams: dict[int, Team], needed: dict[tuple[int, date], Amount], held: dict[tuple[int, date], Amount]
+    teams: dict[int, Team],
+    needed: dict[tuple[int, date], Amount],
+    held: dict[tuple[int, date], Amount],
 ) -> Iterable[Purse]:
     for pk, team in teams.items():
         months = sorted(month for of, month in needed if of == pk)
         for month, left in budgets.left_by_month(team, months).items():
-            before, more = left.and_freed(held.get((pk, month), money.NOTHING)), needed[pk, month]
-            hours_after = None if before.gpu_hours is None else before.gpu_hours - more.gpu_hours
+            before, more = (
+                left.and_freed(held.get((pk, month), money.NOTHING)),
+                needed[pk, month],
+            )
+            hours_after = (
+                None if before.gpu_hours is None else before.gpu_hours - more.gpu_hours
+            )
             yield Purse(
                 team,
                 month,
@@ -203,9 +225,13 @@ def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Re
     decides nothing twice, as each names the version that was seen. Raises BadInput for none, too many or a double.
     """
     if not 1 <= len(chosen) <= MOST:
-        raise BadInput(f"Choose 1 to {MOST} requests.", code="out_of_range", field="decisions")
+        raise BadInput(
+            f"Choose 1 to {MOST} requests.", code="out_of_range", field="decisions"
+        )
     if len({each.request for each in chosen}) != len(chosen):
-        raise BadInput("Each request can be named once.", code="named_twice", field="decisions")
+        raise BadInput(
+            "Each request can be named once.", code="named_twice", field="decisions"
+        )
     return [_decide(each, by=by, now=now) for each in chosen]
 
 
@@ -237,7 +263,10 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
     found = Request.objects.get(pk=each.request)
     step = open_step(found) if found.state == State.WAITING else None
     return Result(
-        each.request, decided=True, verdict=each.verdict, waits_for=route_words.who(step) if step else ""
+        each.request,
+        decided=True,
+        verdict=each.verdict,
+        waits_for=route_words.who(step) if step else "",
     )
 
 

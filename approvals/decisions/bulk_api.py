@@ -27,24 +27,34 @@ class ChosenSerializer(StrictSerializer):
     """A verdict on one request in the version that was seen."""
 
     request = Integer(min_value=1, max_value=LARGEST_KEY)
-    version = Integer(min_value=1, max_value=LARGEST_KEY, help_text="`version` of the request as you saw it.")
+    version = Integer(
+        min_value=1,
+        max_value=LARGEST_KEY,
+        help_text="`version` of the request as you saw it.",
+    )
     verdict = Choice(choices=bulk.VERDICTS)
     count = Integer(min_value=1, max_value=LARGEST_KEY, required=False)
     reason = Text(required=False, allow_blank=True)
-    reason_code = Choice(choices=Decision.Because.choices, required=False, source="because")
+    reason_code = Choice(
+        choices=Decision.Because.choices, required=False, source="because"
+    )
 
 
 class ManySerializer(StrictSerializer):
     """Up to fifty verdicts; each is carried out by itself."""
 
-    decisions = serializers.ListField(child=ChosenSerializer(), min_length=1, max_length=bulk.MOST)
+    decisions = serializers.ListField(
+        child=ChosenSerializer(), min_length=1, max_length=bulk.MOST
+    )
 
 
 class NumbersSerializer(StrictSerializer):
     """Up to fifty requests."""
 
     requests = serializers.ListField(
-        child=Integer(min_value=1, max_value=LARGEST_KEY), min_length=1, max_length=bulk.MOST
+        child=Integer(min_value=1, max_value=LARGEST_KEY),
+        min_length=1,
+        max_length=bulk.MOST,
     )
 
 
@@ -87,9 +97,15 @@ class PurseSerializer(serializers.Serializer[Any]):
 
     team = serializers.CharField(source="team.slug")
     month = serializers.DateField()
-    limit_usd = serializers.DecimalField(source="limit", max_digits=14, decimal_places=2)
-    left_before = serializers.DecimalField(source="before", max_digits=14, decimal_places=2)
-    left_after = serializers.DecimalField(source="after", max_digits=14, decimal_places=2)
+    limit_usd = serializers.DecimalField(
+        source="limit", max_digits=14, decimal_places=2
+    )
+    left_before = serializers.DecimalField(
+        source="before", max_digits=14, decimal_places=2
+    )
+    left_after = serializers.DecimalField(
+        source="after", max_digits=14, decimal_places=2
+    )
     gpu_hours_limit = Hours(source="hours_limit")
     gpu_hours_left_before = Hours(source="hours_before")
     gpu_hours_left_after = Hours(source="hours_after")
@@ -99,7 +115,9 @@ class EffectSerializer(serializers.Serializer[Any]):
     """All of them approved at once; nothing was stored. `left_out` are those that are not the caller's to decide."""
 
     gpus = serializers.IntegerField(help_text="New ones.")
-    kept = serializers.IntegerField(help_text="GPUs that are held already and go on under a renewal.")
+    kept = serializers.IntegerField(
+        help_text="GPUs that are held already and go on under a renewal."
+    )
     usd = serializers.DecimalField(max_digits=14, decimal_places=2)
     pools = PoolSerializer(many=True)
     budgets = PurseSerializer(source="purses", many=True)
@@ -133,13 +151,17 @@ class SeatPaceSerializer(serializers.Serializer[Any]):
 
     def get_nine_of_ten_seconds(self, pace: Any) -> int | None:
         """Nine of ten were."""
-        return None if pace.nine_of_ten is None else int(pace.nine_of_ten.total_seconds())
+        return (
+            None if pace.nine_of_ten is None else int(pace.nine_of_ten.total_seconds())
+        )
 
 
 class RejectionsSerializer(serializers.Serializer[Any]):
     """One sort of reason for which requests were rejected, and how many were."""
 
-    reason = serializers.CharField(source="words", help_text="In words, as its page says it.")
+    reason = serializers.CharField(
+        source="words", help_text="In words, as its page says it."
+    )
     requests = serializers.IntegerField()
 
 
@@ -159,7 +181,9 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     asked_back = serializers.IntegerField()
     given_back_early = serializers.IntegerField()
     rejections = RejectionsSerializer(
-        many=True, source="because", help_text="Why requests were rejected, most frequent first."
+        many=True,
+        source="because",
+        help_text="Why requests were rejected, most frequent first.",
     )
     weeks = WeekSerializer(many=True)
     paces = SeatPaceSerializer(many=True)
@@ -177,13 +201,17 @@ class DecisionEndpoint(Endpoint):
     serializer_class = ResultsSerializer
 
     @extend_schema(
-        operation_id="decisions_create", request=ManySerializer, responses={200: ResultsSerializer}
+        operation_id="decisions_create",
+        request=ManySerializer,
+        responses={200: ResultsSerializer},
     )
     def create(self, call: Call) -> Response:
         """Decide each by itself; 200 with what became of each. A repetition decides nothing twice."""
         rows = self.body(ManySerializer)["decisions"]
         freshness.renew(self.caller, now=timezone.now())
-        results = bulk.decide_many([Chosen(**row) for row in rows], by=self.caller, now=timezone.now())
+        results = bulk.decide_many(
+            [Chosen(**row) for row in rows], by=self.caller, now=timezone.now()
+        )
         return Response({"results": ResultSerializer(results, many=True).data})
 
 
@@ -194,13 +222,17 @@ class EffectEndpoint(Endpoint):
     asking = frozenset({"create"})
 
     @extend_schema(
-        operation_id="decisions_effect", request=NumbersSerializer, responses={200: EffectSerializer}
+        operation_id="decisions_effect",
+        request=NumbersSerializer,
+        responses={200: EffectSerializer},
     )
     def create(self, call: Call) -> Response:
         """Add up those of the named requests that the caller may decide; nothing is stored."""
         numbers = set(self.body(NumbersSerializer)["requests"])
         now = timezone.now()
-        rows: QuerySet[Request] = with_all(Request.objects.awaiting(self.caller, now).filter(pk__in=numbers))
+        rows: QuerySet[Request] = with_all(
+            Request.objects.awaiting(self.caller, now).filter(pk__in=numbers)
+        )
         chosen = list(rows.prefetch_related("decisions").order_by("created_at", "id"))
         effect = bulk.effect_of(chosen, now=now)
         effect.left_out = sorted(numbers - {each.pk for each in chosen})
@@ -217,6 +249,8 @@ class StatisticsEndpoint(Endpoint):
     def list(self, call: Call) -> Response:
         """Of the last `days`, 30 unless told otherwise; for those who see every team."""
         if not self.caller.may(Permission.SEE_ALL_TEAMS):
-            raise NoRight("Those who see every team see how deciding goes.", code="not_for_you")
+            raise NoRight(
+                "Those who see every team see how deciding goes.", code="not_for_you"
+            )
         found = statistics(days=self.asked.get("days", 30), now=timezone.now())
         return Response(StatisticsSerializer(found).data)

@@ -36,12 +36,21 @@ COLUMNS: Mapping[str, Columns] = {
         "Who",
         *(
             Column(label=label, kind=NUMBER)
-            for label in ("Decided", "Usually", "Nine of ten within", "Waiting now", "Over target")
+            for label in (
+                "Decided",
+                "Usually",
+                "Nine of ten within",
+                "Waiting now",
+                "Over target",
+            )
         ),
     ],
     "week_columns": [
         "Week",
-        *(Column(label=label, kind=NUMBER) for label in ("Asked", "Automatic", "Share")),
+        *(
+            Column(label=label, kind=NUMBER)
+            for label in ("Asked", "Automatic", "Share")
+        ),
     ],
     "because_columns": ["Because", {"label": "Requests", "kind": NUMBER}],
 }
@@ -70,7 +79,10 @@ def together(request: HttpRequest) -> HttpResponse:
             add_refusal(form, refusal)
         else:
             names = _names([result.request for result in results], user, now=now)
-            rows = [(names.get(result.request, f"Request {result.request}"), result) for result in results]
+            rows = [
+                (names.get(result.request, f"Request {result.request}"), result)
+                for result in results
+            ]
             context = {
                 "results": rows,
                 "decided": sum(result.decided for result in results),
@@ -102,10 +114,14 @@ def decision_statistics(request: HttpRequest) -> HttpResponse:
     return render(request, "approvals/statistics.html", context)
 
 
-def _page(request: HttpRequest, numbers: list[int], form: StrictForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, numbers: list[int], form: StrictForm, *, status: int = 200
+) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     rows = listing.with_all(Request.objects.awaiting(user, now).filter(pk__in=numbers))
-    chosen = list(rows.prefetch_related("decisions").order_by("created_at", "id")[: bulk.MOST])
+    chosen = list(
+        rows.prefetch_related("decisions").order_by("created_at", "id")[: bulk.MOST]
+    )
     effect = bulk.effect_of(chosen, now=now)
     context = {
         "form": form,
@@ -135,11 +151,15 @@ def _tables(effect: Effect) -> Tables:
         {
             "label": f"{purse.team.name}, {purse.month:%B}",
             "before": f"{usd(purse.before)} left",
-            "after": f"{usd(purse.after)} left" if purse.after >= 0 else f"{usd(-purse.after)} over",
+            "after": f"{usd(purse.after)} left"
+            if purse.after >= 0
+            else f"{usd(-purse.after)} over",
         }
         for purse in effect.purses
     ]
-    purses += [_hours_row(purse) for purse in effect.purses if purse.hours_limit is not None]
+    purses += [
+        _hours_row(purse) for purse in effect.purses if purse.hours_limit is not None
+    ]
     return {"pools": pools, "purses": purses}
 
 
@@ -154,11 +174,17 @@ def _hours_row(purse: Purse) -> BeforeAfter:
 
 
 def _numbers(given: list[str]) -> list[int]:
-    return [int(each) for each in given if each.isdecimal() and len(each) <= DIGITS][: bulk.MOST]
+    return [int(each) for each in given if each.isdecimal() and len(each) <= DIGITS][
+        : bulk.MOST
+    ]
 
 
 def _names(numbers: list[int], user: User, *, now: datetime) -> dict[int, str]:
-    rows = Request.objects.open_to(user, now).filter(pk__in=numbers).select_related("team", "flavor__cluster")
+    rows = (
+        Request.objects.open_to(user, now)
+        .filter(pk__in=numbers)
+        .select_related("team", "flavor__cluster")
+    )
     return {row.pk: f"{row.name()} for {row.team.name}" for row in rows}
 
 

@@ -42,11 +42,17 @@ def vacant() -> StepQuerySet:
     for name, right in RIGHTS.items():
         filled |= Q(Exists(people.holding(right).exclude(pk=requester)), seat=name)
     groups = GroupHeld.objects.annotate(seat=Concat(Value("group:"), IdText("group")))
-    in_group = groups.filter(seat=seat, user__in=people.present()).exclude(user=requester)
+    in_group = groups.filter(seat=seat, user__in=people.present()).exclude(
+        user=requester
+    )
     named: Any = people.present().annotate(seat=Concat(Value("person:"), IdText("oid")))
-    filled |= Q(Exists(in_group)) | Q(Exists(named.filter(seat=seat).exclude(pk=requester)))
+    filled |= Q(Exists(in_group)) | Q(
+        Exists(named.filter(seat=seat).exclude(pk=requester))
+    )
     read = SeatFill.objects.filter(seat=seat, read_at__isnull=False)
-    return undone.filter(Q(seat__startswith="person:") | Q(Exists(read))).exclude(filled)
+    return undone.filter(Q(seat__startswith="person:") | Q(Exists(read))).exclude(
+        filled
+    )
 
 
 def empty_seats() -> list[EmptySeat]:

@@ -42,15 +42,23 @@ class Done:
 def running() -> StepQuerySet:
     """The open steps whose time runs."""
     return Step.objects.open().filter(
-        paused_at=None, request__state=State.WAITING, version=F("request__content_version")
+        paused_at=None,
+        request__state=State.WAITING,
+        version=F("request__content_version"),
     )
 
 
 def due(now: datetime) -> list[int]:
     """The requests at which something is to be done now, at most a thousand, oldest first."""
-    late = Q(reminded_at=None, remind_at__lte=now) | Q(escalated_at=None, escalate_at__lte=now)
-    steps = running().filter(late | Q(stand_in__isnull=False) | (Q(escalated_at=None) & _absent(now)))
-    return list(steps.order_by("request_id").values_list("request_id", flat=True)[:MOST])
+    late = Q(reminded_at=None, remind_at__lte=now) | Q(
+        escalated_at=None, escalate_at__lte=now
+    )
+    steps = running().filter(
+        late | Q(stand_in__isnull=False) | (Q(escalated_at=None) & _absent(now))
+    )
+    return list(
+        steps.order_by("request_id").values_list("request_id", flat=True)[:MOST]
+    )
 
 
 def _absent(now: datetime) -> Q:
@@ -59,11 +67,18 @@ def _absent(now: datetime) -> Q:
     Where somebody is at work, only steps that this person may not decide are looked at one by one.
     """
     voted = Decision.objects.filter(step=OuterRef("pk"), verdict__in=Decision.VOTES)
-    waiting = running().filter(escalated_at=None, stand_in=None).exclude(escalate_to=F("seat"))
+    waiting = (
+        running()
+        .filter(escalated_at=None, stand_in=None)
+        .exclude(escalate_to=F("seat"))
+    )
     seats = set(waiting.order_by().values_list("seat", flat=True).distinct())
     persons = {seat for seat in seats if seat.startswith("person:")}
     known = people.of_oids(seat.partition(":")[2] for seat in persons)
-    found = Q(seat__in=persons - {f"person:{user.oid}" for user in deciders.at_work(known, now=now)})
+    found = Q(
+        seat__in=persons
+        - {f"person:{user.oid}" for user in deciders.at_work(known, now=now)}
+    )
     for seat in seats - persons:
         sitting = list(holders(seat))
         here = deciders.at_work(sitting, now=now)
@@ -79,7 +94,9 @@ def _absent(now: datetime) -> Q:
 def look(request_id: int, *, now: datetime) -> list[Done]:
     """Do what is due at one request, and tell those concerned; doing it again does nothing."""
     request = (
-        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+        Request.objects.locked()
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
     )
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.opened_at is None or step.paused_at is not None:
@@ -117,7 +134,9 @@ def write_down(request: Request, done: Sequence[Done]) -> None:
         )
 
 
-def pass_over(request: Request, step: Step, *, now: datetime, tell: bool = True) -> list[Done]:
+def pass_over(
+    request: Request, step: Step, *, now: datetime, tell: bool = True
+) -> list[Done]:
     """Find who decides an open step while those who should are away, or take that back once they are there again."""
     if step.seat.startswith("person:"):
         return _manager(request, step, now=now, tell=tell)
@@ -140,21 +159,33 @@ def _manager(request: Request, step: Step, *, now: datetime, tell: bool) -> list
     person = holders(step.seat).first()
     if person is not None and not person.is_out(now):
         return _take_back(request, step, person, now=now)
-    if step.stand_in is not None and step.stand_in.is_active and not step.stand_in.is_out(now):
+    if (
+        step.stand_in is not None
+        and step.stand_in.is_active
+        and not step.stand_in.is_out(now)
+    ):
         return []
     found = _in_place_of(person, request, step, now=now)
     if found is None:
         _keep(step, stand_in=None)
         gone = step.escalated_at is None
-        return [_pass_on(request, step, to=PLATFORM_LEADS, why="away", now=now, tell=tell)] if gone else []
+        return (
+            [_pass_on(request, step, to=PLATFORM_LEADS, why="away", now=now, tell=tell)]
+            if gone
+            else []
+        )
     _keep(step, stand_in=found)
     if tell:
         lead = f"{step.words} is out of office, so this is for you."
-        telling.waits(request, step, to=[found], lead=f"{lead[:1].upper()}{lead[1:]}", now=now)
+        telling.waits(
+            request, step, to=[found], lead=f"{lead[:1].upper()}{lead[1:]}", now=now
+        )
     return [Done(Kind.REQUEST_ESCALATED, found.name, "away")]
 
 
-def _in_place_of(person: User | None, request: Request, step: Step, *, now: datetime) -> User | None:
+def _in_place_of(
+    person: User | None, request: Request, step: Step, *, now: datetime
+) -> User | None:
     """Who decides for somebody who is away: whom they named, else the next above them who is known and at work."""
     lent = deciders.lent_by([person], now=now) if person else []
     # Nobody of the team that asks decides for it in another's place.
@@ -166,9 +197,13 @@ def _in_place_of(person: User | None, request: Request, step: Step, *, now: date
     return next((user for user in free if user.pk != request.requester_id), None)
 
 
-def _take_back(request: Request, step: Step, person: User, *, now: datetime) -> list[Done]:
+def _take_back(
+    request: Request, step: Step, person: User, *, now: datetime
+) -> list[Done]:
     """Let a manager who is there again decide alone; while the directory is silent the last that it said holds."""
-    is_back = not person.is_away or (person.away_until is not None and person.away_until <= now)
+    is_back = not person.is_away or (
+        person.away_until is not None and person.away_until <= now
+    )
     if step.stand_in is None or not is_back:
         return []
     _keep(step, stand_in=None)
@@ -183,7 +218,11 @@ def _remind(request: Request, step: Step, *, now: datetime) -> list[Done]:
 
 
 def _escalate(request: Request, step: Step, *, now: datetime) -> list[Done]:
-    if step.escalated_at is not None or step.escalate_at is None or step.escalate_at > now:
+    if (
+        step.escalated_at is not None
+        or step.escalate_at is None
+        or step.escalate_at > now
+    ):
         return []
     if step.escalate_to == step.seat:  # nobody is above them
         _keep(step, escalated_at=now)
@@ -192,18 +231,29 @@ def _escalate(request: Request, step: Step, *, now: datetime) -> list[Done]:
 
 
 def _tell_again(request: Request, step: Step, *, now: datetime) -> Done:
-    telling.waits(request, step, lead="It still waits for you.", kind=NoticeKind.REQUEST_REMINDER, now=now)
+    telling.waits(
+        request,
+        step,
+        lead="It still waits for you.",
+        kind=NoticeKind.REQUEST_REMINDER,
+        now=now,
+    )
     return Done(Kind.REQUEST_REMINDED, step.words, "late")
 
 
-def _pass_on(request: Request, step: Step, *, why: str, now: datetime, tell: bool, to: str = "") -> Done:
+def _pass_on(
+    request: Request, step: Step, *, why: str, now: datetime, tell: bool, to: str = ""
+) -> Done:
     """Let the next level decide, too."""
     to = to or step.escalate_to
     _keep(step, escalated_at=now, escalate_to=to)
     if tell:
         one = step.seat.startswith("person:")
         verb = ("is", "has") if one else ("are", "have")
-        reasons = {"away": f"{verb[0]} out of office", "empty": f"{verb[0]} not known to anybody"}
+        reasons = {
+            "away": f"{verb[0]} out of office",
+            "empty": f"{verb[0]} not known to anybody",
+        }
         reason = reasons.get(why, f"{verb[1]} not decided yet")
         lead = f"{step.words[:1].upper()}{step.words[1:]} {reason}, so it is passed on to you."
         level = [user for user in holders(to) if user.pk != request.requester_id]

@@ -15,18 +15,31 @@ SEEN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 class DecisionForm(StrictForm):
     """A verdict on the version of a request that the page showed."""
 
-    VERDICTS = [("approve", "Approve"), ("less", "Approve less"), ("ask", "Ask"), ("reject", "Reject")]
+    VERDICTS = [
+        ("approve", "Approve"),
+        ("less", "Approve less"),
+        ("ask", "Ask"),
+        ("reject", "Reject"),
+    ]
 
     do = forms.ChoiceField(choices=VERDICTS, widget=forms.HiddenInput)
-    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
     count = WholeNumberField(label="How many", most=65_536, of="units", required=False)
-    reason_code = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
+    reason_code = forms.ChoiceField(
+        label="Because", choices=Decision.Because.choices, required=False
+    )
     reason = forms.CharField(label="Reason", required=False, max_length=LONGEST_TEXT)
 
     def clean(self) -> dict[str, Any]:
         """Raises ValidationError for "less" without a number, which must never be taken for all of it."""
         said = super().clean()
-        if said.get("do") == "less" and said.get("count") is None and "count" not in self.errors:
+        if (
+            said.get("do") == "less"
+            and said.get("count") is None
+            and "count" not in self.errors
+        ):
             self.add_error("count", "Say how many.")
         return said
 
@@ -36,9 +49,15 @@ class ManyForm(StrictForm):
 
     also = StrictForm.also | {"seen"}
 
-    do = forms.ChoiceField(choices=[("approve", "Approve"), ("reject", "Reject")], widget=forms.HiddenInput)
-    reason_code = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
-    reason = forms.CharField(label="Note for all of them", required=False, max_length=LONGEST_TEXT)
+    do = forms.ChoiceField(
+        choices=[("approve", "Approve"), ("reject", "Reject")], widget=forms.HiddenInput
+    )
+    reason_code = forms.ChoiceField(
+        label="Because", choices=Decision.Because.choices, required=False
+    )
+    reason = forms.CharField(
+        label="Note for all of them", required=False, max_length=LONGEST_TEXT
+    )
 
     def pairs(self) -> list[tuple[int, int]]:
         """Each request with the version that was seen."""
@@ -54,6 +73,8 @@ class ManyForm(StrictForm):
         """The verdicts of a clean form."""
         said = self.cleaned_data
         return [
-            Chosen(pk, version, said["do"], said["reason"], said["reason_code"] or "other")
+            Chosen(
+                pk, version, said["do"], said["reason"], said["reason_code"] or "other"
+            )
             for pk, version in self.pairs()
         ]

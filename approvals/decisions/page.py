@@ -124,14 +124,18 @@ class Holdings(TypedDict):
     rejected: int | None
 
 
-def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Screen:
+def context(
+    request: Request, *, viewer: User, queue: Sequence[Request], now: datetime
+) -> Screen:
     """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
     steps = request.current_steps
     decisions = list(request.decisions.all())
     refusal = may_decide(request, viewer, now=now)
     count = asked_for(request)
     judged = (
-        _judge(request, count, now=now) if request.until > now and request.state == State.WAITING else None
+        _judge(request, count, now=now)
+        if request.until > now and request.state == State.WAITING
+        else None
     )
     held = judged.standing.held_gpus if judged else 0
     holdings = _holdings(request)
@@ -149,11 +153,18 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "rivals": hurt,
         "primary": primary,
         "tiles": triage.tiles(request, judged, held, hurt, primary),
-        "is_long": len(request.reason) > triage.LONG_REASON or request.reason.count("\n") > 1,
+        "is_long": len(request.reason) > triage.LONG_REASON
+        or request.reason.count("\n") > 1,
         "seats": seats(steps, decisions, request),
         "talk": talk.lines(request, decisions),
-        "edited": talk.since_seen(request, viewer, decisions, talk.revisions_of(request), now=now),
-        "next": [part for part in route_words.coming(request, steps) if part["phase"] == "future"],
+        "edited": talk.since_seen(
+            request, viewer, decisions, talk.revisions_of(request), now=now
+        ),
+        "next": [
+            part
+            for part in route_words.coming(request, steps)
+            if part["phase"] == "future"
+        ],
         "because": Decision.Because.choices,
         "less": less(judged, count, now=now),
         "refusal": refusal,
@@ -166,9 +177,19 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
 def _about(request: Request) -> str:
     """Of which team, for what, and whose report: as much as the directory said."""
     asker = request.requester
-    above = next((asker.manager_names.get(str(oid).lower(), {}).get("name") for oid in asker.managers), "")
-    purpose = str(request.spec.get("purpose", "")) or (request.purpose if request.flavor_id else "")
-    of = f"of {request.team.name}" + (f", for {WORDS[purpose].lower()}" if purpose else "")
+    above = next(
+        (
+            asker.manager_names.get(str(oid).lower(), {}).get("name")
+            for oid in asker.managers
+        ),
+        "",
+    )
+    purpose = str(request.spec.get("purpose", "")) or (
+        request.purpose if request.flavor_id else ""
+    )
+    of = f"of {request.team.name}" + (
+        f", for {WORDS[purpose].lower()}" if purpose else ""
+    )
     return f"{of}; reports to {above}" if above else of
 
 
@@ -177,7 +198,10 @@ def _trend(request: Request, *, now: datetime) -> TrendShown | None:
     found = trend(request.tenancy_id or 0, request.flavor_id or 0, now=now)
     if found is None:
         return None
-    heights = [None if percent is None else max(1, round(percent * BAR / 100)) for percent in found.days]
+    heights = [
+        None if percent is None else max(1, round(percent * BAR / 100))
+        for percent in found.days
+    ]
     return {
         "width": len(heights) * STEP,
         "height": BAR,
@@ -191,7 +215,9 @@ def _trend(request: Request, *, now: datetime) -> TrendShown | None:
     }
 
 
-def sentence(request: Request, count: int, held: int, judged: Judged | None, *, now: datetime) -> str:
+def sentence(
+    request: Request, count: int, held: int, judged: Judged | None, *, now: datetime
+) -> str:
     """Who asks for what, where, until when, from what to what, and what it costs; of a renewal what comes on top."""
     own = min(judged.standing.own_gpus, judged.ask.gpus) if judged else 0
     gained = request.gpus // request.count * count - own
@@ -201,15 +227,25 @@ def sentence(request: Request, count: int, held: int, judged: Judged | None, *, 
     cost, then = judged.answer.usd if judged else request.usd, ""
     if count == request.count:
         cost = prices.told(cost, asked=request.usd)
-        then = f" ({usd(request.usd)} when it was asked for)" if cost != request.usd else ""
-    on_top = renewal_words.extra_words(judged.wanted, judged, now=now) if judged and own else ""
+        then = (
+            f" ({usd(request.usd)} when it was asked for)"
+            if cost != request.usd
+            else ""
+        )
+    on_top = (
+        renewal_words.extra_words(judged.wanted, judged, now=now)
+        if judged and own
+        else ""
+    )
     return (
         f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
         f"{moment(request.until, now)}{change}, for {usd(cost)}{then}. {on_top}"
     ).strip()
 
 
-def changes(request: Request, judged: Judged, holdings: Holdings, *, now: datetime) -> list[BeforeAfter]:
+def changes(
+    request: Request, judged: Judged, holdings: Holdings, *, now: datetime
+) -> list[BeforeAfter]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
     per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
     rows = (
@@ -225,12 +261,25 @@ def changes(request: Request, judged: Judged, holdings: Holdings, *, now: dateti
     )
     last = holdings["last_end"]
     after = moment(max(request.until, last) if last else request.until, now)
-    return [*rows, {"label": "Last end", "before": moment(last, now) if last else "", "after": after}]
+    return [
+        *rows,
+        {
+            "label": "Last end",
+            "before": moment(last, now) if last else "",
+            "after": after,
+        },
+    ]
 
 
-def use(request: Request, held: int, holdings: Holdings, percent: Decimal | None) -> list[Fact]:
+def use(
+    request: Request, held: int, holdings: Holdings, percent: Decimal | None
+) -> list[Fact]:
     """What the team does with what it has: held, and what became of what it asked for before."""
-    asked, granted, rejected = holdings["asked"] or 0, holdings["granted"] or 0, holdings["rejected"] or 0
+    asked, granted, rejected = (
+        holdings["asked"] or 0,
+        holdings["granted"] or 0,
+        holdings["rejected"] or 0,
+    )
     return [
         {
             "label": "Holds",
@@ -244,17 +293,26 @@ def use(request: Request, held: int, holdings: Holdings, percent: Decimal | None
             "label": "Given back",
             "text": f"{holdings['back'] or 0} early, {holdings['expired'] or 0} at the end",
         },
-        {"label": "Measured use", "text": f"{percent:.0f} %" if percent is not None else "not measured yet"},
+        {
+            "label": "Measured use",
+            "text": f"{percent:.0f} %" if percent is not None else "not measured yet",
+        },
     ]
 
 
 def _held_words(request: Request, held: int, in_all: int) -> str:
     if not in_all:
         return "no GPUs"
-    return f"{gpus(held, request.flavor.kind)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
+    return (
+        f"{gpus(held, request.flavor.kind)}, {gpus(in_all)} in all"
+        if request.flavor
+        else gpus(in_all)
+    )
 
 
-def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Rivals:
+def rivals(
+    request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime
+) -> Rivals:
     """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs.
 
     Where too few are free, from when there are enough, as far as ends are known.
@@ -280,7 +338,11 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
         for r in others.order_by("created_at")[: MOST_RIVALS + 1]
     ]
     # What goes on takes nothing from the pool.
-    kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
+    kept = (
+        renewing.held_under(request.renews, now=now)
+        if request.renews is not None
+        else None
+    )
     free, in_its_time = _free_in_its_time(flavor, judged)
     after = free - max(0, count - (kept.gpus if kept is not None else 0))
     short = (
@@ -290,7 +352,9 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
     )
     if after >= 0 and not in_its_time and free - after > flavor.free_and_ready:
         short = f"{short} once the pool has grown"
-    fits = _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
+    fits = (
+        _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
+    )
     return {
         "after": after,
         "words": short,
@@ -302,7 +366,11 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
 
 def _free_in_its_time(flavor: Flavor, judged: Judged | None) -> tuple[int, str]:
     """GPUs that are free now, or where anything is booked as long as the ask lasts, with the words for it."""
-    if judged is None or not judged.standing.levels or judged.standing.free_gpus is None:
+    if (
+        judged is None
+        or not judged.standing.levels
+        or judged.standing.free_gpus is None
+    ):
         return flavor.free, ""
     return judged.standing.free_gpus, " in its time"
 
@@ -315,18 +383,29 @@ def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:
             if at is not None
             else "Nobody knows when it fits."
         )
-    for event in coming(judged.wanted, person=judged.person, policy=judged.policy, now=now):
+    for event in coming(
+        judged.wanted, person=judged.person, policy=judged.policy, now=now
+    ):
         missing -= event.free
         if missing <= 0:
             return f"It fits from {moment(event.at, now)} on, when others end."
     return "No end within 60 days makes it fit."
 
 
-def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[StepLink]:
+def seats(
+    steps: Sequence[Step], decisions: Sequence[Decision], request: Request
+) -> list[StepLink]:
     """Who decides, in order: filled seats with their names, the open one, and the empty ones."""
     rows: list[StepLink] = []
     for step in steps:
-        vote = next((d for d in decisions if d.step_id == step.pk and d.verdict in Decision.VOTES), None)
+        vote = next(
+            (
+                d
+                for d in decisions
+                if d.step_id == step.pk and d.verdict in Decision.VOTES
+            ),
+            None,
+        )
         label = step.words[:1].upper() + step.words[1:]
         if vote is not None and vote.by is not None:
             label = f"{label}: {vote.by_words} {Decision.Verdict(vote.verdict).label}"
@@ -334,7 +413,12 @@ def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request
         if vote is not None and vote.verdict == Decision.Verdict.REJECT:
             state = "rejected"
         rows.append(
-            {"label": label, "state": state if request.state == State.WAITING or step.done_at else "next"}
+            {
+                "label": label,
+                "state": state
+                if request.state == State.WAITING or step.done_at
+                else "next",
+            }
         )
     return rows
 
@@ -352,7 +436,12 @@ def less(judged: Judged | None, count: int, *, now: datetime) -> Less:
     if free is None:
         return {"count": count - 1, "words": "", "possible": True, "unit": unit}
     fits = min(free // max(judged.ask.gpus_each, 1), count - 1)
-    return {"count": max(fits, 1), "words": f"{free} are free now.", "possible": True, "unit": unit}
+    return {
+        "count": max(fits, 1),
+        "words": f"{free} are free now.",
+        "possible": True,
+        "unit": unit,
+    }
 
 
 def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Beside:
@@ -361,7 +450,9 @@ def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Besi
     at = numbers.index(request.pk) if request.pk in numbers else -1
     previous = numbers[at - 1] if at > 0 else None
     following = (
-        numbers[at + 1] if 0 <= at < len(numbers) - 1 else (numbers[0] if at < 0 and numbers else None)
+        numbers[at + 1]
+        if 0 <= at < len(numbers) - 1
+        else (numbers[0] if at < 0 and numbers else None)
     )
     return {
         "queue": [_in_line(other, request, now=now) for other in queue],
@@ -397,7 +488,9 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
     happened += [(changed.at, telling.rerouting_words(changed)) for changed in changes]
     said = [words for _, words in sorted(happened)[-missed:]] if missed else []
     if request.state in (State.WITHDRAWN, State.LAPSED):
-        said.append(f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}.")
+        said.append(
+            f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}."
+        )
     return said
 
 
@@ -412,16 +505,28 @@ def _holdings(request: Request) -> Holdings:
         Team.objects.order_by()
         .filter(pk=request.team_id)
         .values(
-            live=total(held, Sum("gpus", filter=live & Q(flavor__isnull=False)), by="team"),
+            live=total(
+                held, Sum("gpus", filter=live & Q(flavor__isnull=False)), by="team"
+            ),
             usd_per_hour=total(
-                held, Sum("usd_per_hour", filter=live & Q(charged_from__isnull=False)), by="team"
+                held,
+                Sum("usd_per_hour", filter=live & Q(charged_from__isnull=False)),
+                by="team",
             ),
             last_end=total(held, Max("until", filter=here), by="team"),
             back=total(held, Count("pk", filter=returned), by="team"),
-            expired=total(held, Count("pk", filter=Q(end_reason=Allocation.End.EXPIRED)), by="team"),
+            expired=total(
+                held,
+                Count("pk", filter=Q(end_reason=Allocation.End.EXPIRED)),
+                by="team",
+            ),
             asked=total(earlier, Count("pk"), by="team"),
-            granted=total(earlier, Count("pk", filter=Q(state=State.APPROVED)), by="team"),
-            rejected=total(earlier, Count("pk", filter=Q(state=State.REJECTED)), by="team"),
+            granted=total(
+                earlier, Count("pk", filter=Q(state=State.APPROVED)), by="team"
+            ),
+            rejected=total(
+                earlier, Count("pk", filter=Q(state=State.REJECTED)), by="team"
+            ),
         )
         .get()
     )
@@ -430,7 +535,9 @@ def _holdings(request: Request) -> Holdings:
 
 def _judge(request: Request, count: int, *, now: datetime) -> Judged:
     if request.tenancy is not None:
-        request.tenancy.team = request.team  # they are the same, and one of them is read already
+        request.tenancy.team = (
+            request.team
+        )  # they are the same, and one of them is read already
     return judge(
         wanted_of(request, count),
         person=request.requester,

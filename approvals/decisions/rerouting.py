@@ -17,12 +17,29 @@ from approvals.decisions import deciders
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import stops
 from approvals.decisions.route_words import upper
-from approvals.decisions.routing import MOMENTS, Key, go_on, key_of, keys_of, open_step, planned, start
+from approvals.decisions.routing import (
+    MOMENTS,
+    Key,
+    go_on,
+    key_of,
+    keys_of,
+    open_step,
+    planned,
+    start,
+)
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Rerouting, Step
 from approvals.renewals import renewing
-from approvals.requests.actions import Judged, check, grant, judge, locked, move, save_evaluation
+from approvals.requests.actions import (
+    Judged,
+    check,
+    grant,
+    judge,
+    locked,
+    move,
+    save_evaluation,
+)
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY
@@ -58,7 +75,9 @@ class Route:
 def due(now: datetime) -> list[int]:
     """The requests that wait on the route of another policy than the one in force, oldest first."""
     version, _ = policy_in_force(now)
-    rows = Request.objects.filter(state=State.WAITING, until__gt=now).exclude(routed_by=version)
+    rows = Request.objects.filter(state=State.WAITING, until__gt=now).exclude(
+        routed_by=version
+    )
     found = list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
     if len(found) <= MAX_REROUTED:
         return found
@@ -93,7 +112,11 @@ def reroute(request_id: int, *, now: datetime) -> bool:
         )
         .get(pk=request_id)
     )
-    if request.state != State.WAITING or request.until <= now or not request.requester.is_active:
+    if (
+        request.state != State.WAITING
+        or request.until <= now
+        or not request.requester.is_active
+    ):
         return False
     count = asked_for(request)
     try:
@@ -105,7 +128,10 @@ def reroute(request_id: int, *, now: datetime) -> bool:
         judged = judge(wanted, person=request.requester, now=now, own=request.hold_id)
     except Refused:
         return False
-    if request.routed_by_id == judged.version.pk or judged.answer.outcome is Outcome.AUTOMATIC:
+    if (
+        request.routed_by_id == judged.version.pk
+        or judged.answer.outcome is Outcome.AUTOMATIC
+    ):
         return False
     if judged.answer.outcome is Outcome.IMPOSSIBLE:
         return _refuse(request, judged, now=now)
@@ -131,7 +157,9 @@ def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bo
     return True
 
 
-def _is_other(request: Request, judged: Judged, steps: Sequence[Step], keys: dict[int, Key]) -> bool:
+def _is_other(
+    request: Request, judged: Judged, steps: Sequence[Step], keys: dict[int, Key]
+) -> bool:
     """Whether it is the policy that names other people, or wants more or fewer of them.
 
     What the team was granted since may make the ask part of a larger sum: that alone changes nobody's route.
@@ -145,7 +173,12 @@ def _is_other(request: Request, judged: Judged, steps: Sequence[Step], keys: dic
     return new != [(key_of(plan), plan.quorum) for plan in before]
 
 
-def _planned(request: Request, plans: Iterable[StepPlan], old: Sequence[Step], keys: dict[int, Key]) -> Route:
+def _planned(
+    request: Request,
+    plans: Iterable[StepPlan],
+    old: Sequence[Step],
+    keys: dict[int, Key],
+) -> Route:
     """The new route out of the steps that are there; nothing is saved yet."""
     left, found, reopened = list(old), [], set()
     for plan in plans:
@@ -178,10 +211,18 @@ def _asked_now(request: Request, *, now: datetime) -> dict[int, User]:
 
 def _write(route: Route, old: Sequence[Step], *, now: datetime) -> None:
     """Save the steps: first those that are not needed, then the others in their order."""
-    Step.objects.filter(pk__in=[step.pk for step in route.dropped]).update(dropped_at=now)
+    Step.objects.filter(pk__in=[step.pk for step in route.dropped]).update(
+        dropped_at=now
+    )
     for step in route.steps:
         if step.pk in route.reopened:
-            for name in (*MOMENTS, "reminded_at", "escalated_at", "paused_at", "stand_in"):
+            for name in (
+                *MOMENTS,
+                "reminded_at",
+                "escalated_at",
+                "paused_at",
+                "stand_in",
+            ):
                 setattr(step, name, None)
         elif step.done_at is None and step.opened_at is not None and _has_enough(step):
             step.done_at = now  # fewer votes are needed than before, and they are there
@@ -189,10 +230,14 @@ def _write(route: Route, old: Sequence[Step], *, now: datetime) -> None:
 
 
 def _has_enough(step: Step) -> bool:
-    return step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+    return (
+        step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+    )
 
 
-def _written_down(request: Request, judged: Judged, route: Route, *, now: datetime) -> Rerouting:
+def _written_down(
+    request: Request, judged: Judged, route: Route, *, now: datetime
+) -> Rerouting:
     """Keep the answer and what it changed, for the timeline."""
     return Rerouting.objects.create(
         request=request,
@@ -242,14 +287,19 @@ def _go_on(
     decide = {user.pk for user in deciders.candidates(step, request, now=now)}
     telling.rerouted(request, changed, now=now)
     telling.not_needed(
-        request, changed, to=[user for pk, user in asked_before.items() if pk not in decide], now=now
+        request,
+        changed,
+        to=[user for pk, user in asked_before.items() if pk not in decide],
+        now=now,
     )
     telling.seats_empty(request, now=now)
     _record(Kind.REQUEST_REROUTED, request, changed)
     clockwork.write_down(request, passed)
 
 
-def _grant(request: Request, judged: Judged, changed: Rerouting, *, count: int, now: datetime) -> None:
+def _grant(
+    request: Request, judged: Judged, changed: Rerouting, *, count: int, now: datetime
+) -> None:
     """Grant what everybody has approved whom the policy in force names."""
     Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
     grant(request, judged, count=count, actor=POLICY, now=now)
@@ -269,7 +319,9 @@ def _grant(request: Request, judged: Judged, changed: Rerouting, *, count: int, 
 
 def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:
     """Say once that nobody may approve it as it stands; it waits on, to be changed or withdrawn, until it lapses."""
-    known = request.reroutings.filter(policy=judged.version, content_version=request.content_version)
+    known = request.reroutings.filter(
+        policy=judged.version, content_version=request.content_version
+    )
     if known.exclude(refused="").exists():
         return False
     rule = next(rule for rule in judged.answer.rules if rule.blocks)

@@ -23,15 +23,31 @@ def past(steps: Iterable[Step]) -> Iterator[Entry]:
     for step in steps:
         name = upper(step.words)
         if step.reminded_at is not None:
-            yield _past(f"{name} {_were(step)} reminded", step.reminded_at, "Nobody had decided yet.")
+            yield _past(
+                f"{name} {_were(step)} reminded",
+                step.reminded_at,
+                "Nobody had decided yet.",
+            )
         if step.escalated_at is None:
             continue
         early = step.escalate_at is not None and step.escalated_at < step.escalate_at
         if step.escalate_to == step.seat:
-            yield _past(f"{name} {_were(step)} reminded again", step.escalated_at, "Nobody had decided yet.")
+            yield _past(
+                f"{name} {_were(step)} reminded again",
+                step.escalated_at,
+                "Nobody had decided yet.",
+            )
         else:
-            why = f"{name} {_were(step)} out of office." if early else "Nobody had decided by then."
-            yield _past(f"Passed on to {seat_words(step.escalate_to)}, too", step.escalated_at, why)
+            why = (
+                f"{name} {_were(step)} out of office."
+                if early
+                else "Nobody had decided by then."
+            )
+            yield _past(
+                f"Passed on to {seat_words(step.escalate_to)}, too",
+                step.escalated_at,
+                why,
+            )
 
 
 def coming(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
@@ -43,11 +59,15 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
             yield _future(f"Then {step.words} {_decide(step)}", "")
         elif step.paused_at is not None:
             since = moment(step.paused_at, step.paused_at)
-            still = f"The clock stands still since {since}; every date moves by as long."
+            still = (
+                f"The clock stands still since {since}; every date moves by as long."
+            )
             yield _now(f"{request.requester.name} answers", still)
         else:
             title = upper(who(step))
-            yield _now(f"{title} {'decides' if is_one(step) else 'decide'}", _why(step)) | {"at": ""}
+            yield _now(
+                f"{title} {'decides' if is_one(step) else 'decide'}", _why(step)
+            ) | {"at": ""}
             yield from _clock(step)
 
 
@@ -58,7 +78,9 @@ def _clock(step: Step) -> Iterator[Entry]:
         yield _future(f"{name} {is_are} reminded", step.remind_at)
     if step.due_at:
         is_past = step.escalated_at is not None and step.escalated_at >= step.due_at
-        yield _future(f"Should {'have been' if is_past else 'be'} decided by", step.due_at)
+        yield _future(
+            f"Should {'have been' if is_past else 'be'} decided by", step.due_at
+        )
     if step.escalated_at is None and step.escalate_at:
         last = step.escalate_to == step.seat
         title = (
@@ -96,7 +118,14 @@ def upper(words: str) -> str:
 
 
 def _past(title: str, at: datetime, why: str) -> Entry:
-    return {"phase": "past", "title": title, "at": at, "who": "", "why": why, "tone": "waiting"}
+    return {
+        "phase": "past",
+        "title": title,
+        "at": at,
+        "who": "",
+        "why": why,
+        "tone": "waiting",
+    }
 
 
 def _now(title: str, why: str) -> Entry:

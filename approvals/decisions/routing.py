@@ -55,10 +55,16 @@ def key_of(plan: StepPlan) -> Key:
 
 def keys_of(request: Request, steps: Iterable[Step]) -> dict[int, Key]:
     """The keys of a request's steps, by id; those that were written before they kept it have it of the told route."""
-    keys = {step.pk: (step.plan["by"], step.plan["level"]) for step in steps if "by" in step.plan}
+    keys = {
+        step.pk: (step.plan["by"], step.plan["level"])
+        for step in steps
+        if "by" in step.plan
+    }
     older = [step for step in steps if step.pk not in keys]
     if older:
-        told = request.evaluations.filter(content_version=request.content_version).select_related("policy")
+        told = request.evaluations.filter(
+            content_version=request.content_version
+        ).select_related("policy")
         first = told.earliest("id")
         route = derive(first.inputs, first.policy.policy).route
         keys |= {step.pk: key_of(route[step.position]) for step in older}
@@ -74,7 +80,10 @@ def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
         return LEADS.by, f"{LEADS.words} (no manager is known)"
     oid = str(chain[plan.level - 1])
     known = people.of_oids([oid])
-    return f"person:{oid}", f"{known[0].name}, manager" if known else "the requester’s manager"
+    return (
+        f"person:{oid}",
+        f"{known[0].name}, manager" if known else "the requester’s manager",
+    )
 
 
 def open_step(request: Request) -> Step | None:
@@ -102,7 +111,9 @@ def go_on(request: Request, *, now: datetime) -> None:
 
     No request waits past the end that was asked for.
     """
-    for step in request.steps.filter(version=request.content_version, paused_at__isnull=False):
+    for step in request.steps.filter(
+        version=request.content_version, paused_at__isnull=False
+    ):
         stood = now - (step.paused_at or now)
         moved = {name: F(name) + stood for name in MOMENTS}
         Step.objects.filter(pk=step.pk).update(paused_at=None, **moved)
@@ -119,14 +130,18 @@ def took(step: Step) -> timedelta | None:
     return max((step.paused_at or step.done_at) - step.opened_at - stood, timedelta(0))
 
 
-def open_next(request: Request, step: Step, needed: Container[Key] | None, *, now: datetime) -> Step | None:
+def open_next(
+    request: Request, step: Step, needed: Container[Key] | None, *, now: datetime
+) -> Step | None:
     """Open the step after a decided one; those whose key is not `needed` are dropped, None keeps all."""
     later = Step.objects.undecided().filter(
         request=request, version=request.content_version, position__gt=step.position
     )
     if needed is not None:
         keys = keys_of(request, later)
-        later.filter(pk__in=[pk for pk, key in keys.items() if key not in needed]).delete()
+        later.filter(
+            pk__in=[pk for pk, key in keys.items() if key not in needed]
+        ).delete()
     following = later.order_by("position").first()
     if following is not None:
         start(following, now=now)

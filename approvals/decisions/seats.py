@@ -28,8 +28,12 @@ class IdText(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """The five groups of digits, put together again."""
-        parts = [f"substr(%(expressions)s, {start}, {length})" for start, length in ID_PARTS]
-        return self.as_sql(compiler, connection, template=" || '-' || ".join(parts), **context)
+        parts = [
+            f"substr(%(expressions)s, {start}, {length})" for start, length in ID_PARTS
+        ]
+        return self.as_sql(
+            compiler, connection, template=" || '-' || ".join(parts), **context
+        )
 
 
 def sits(user: User, seat: str) -> bool:
@@ -39,7 +43,11 @@ def sits(user: User, seat: str) -> bool:
     sort, _, oid = seat.partition(":")
     if not user.is_active:
         return False
-    return oid in user.groups if sort == "group" else sort == "person" and oid == str(user.oid)
+    return (
+        oid in user.groups
+        if sort == "group"
+        else sort == "person" and oid == str(user.oid)
+    )
 
 
 def is_of_the_directory(seat: str) -> bool:
@@ -67,7 +75,9 @@ def seats_of(user: User, givers: Iterable[User]) -> list[str]:
 def seats_without_role(user: User) -> QuerySet[Any]:
     """The same of who has no role and stands in for nobody, as a subquery: to ask about them, none is read before."""
     groups = user.groups_held.values_list(Concat(Value("group:"), IdText("group")))
-    return groups.union(User.objects.filter(pk=user.pk).values_list(Value(f"person:{user.oid}")))
+    return groups.union(
+        User.objects.filter(pk=user.pk).values_list(Value(f"person:{user.oid}"))
+    )
 
 
 def holders(seat: str) -> QuerySet[User]:
@@ -75,4 +85,8 @@ def holders(seat: str) -> QuerySet[User]:
     if seat in RIGHTS:
         return people.holding(RIGHTS[seat])
     sort, _, oid = seat.partition(":")
-    return people.in_group(oid) if sort == "group" else people.present().filter(oid__in=object_ids([oid]))
+    return (
+        people.in_group(oid)
+        if sort == "group"
+        else people.present().filter(oid__in=object_ids([oid]))
+    )

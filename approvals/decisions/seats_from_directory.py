@@ -50,13 +50,18 @@ def fill_due(now: datetime) -> int:
     _take_managers_over(now)
     for request_id in _waiting_for_newcomers():
         _tell_newcomers(request_id, now=now)
-    _tell_of_empty([seat for seat in read if seat not in known or known[seat].read_at is None], now=now)
+    _tell_of_empty(
+        [seat for seat in read if seat not in known or known[seat].read_at is None],
+        now=now,
+    )
     return len(read)
 
 
 def _tell_of_empty(seats: Iterable[str], *, now: datetime) -> None:
     """Tell of what was asked for before these seats were read for the first time and found empty."""
-    waiting = vacant().filter(seat__in=seats).order_by().values_list("request_id", flat=True)
+    waiting = (
+        vacant().filter(seat__in=seats).order_by().values_list("request_id", flat=True)
+    )
     for request_id in sorted(set(waiting)):
         with transaction.atomic():
             request = (
@@ -73,7 +78,9 @@ def _waiting_for_newcomers() -> list[int]:
     found = []
     for step in running().select_related("request").order_by("request_id")[:MAX_PEOPLE]:
         own = {
-            user.pk for seat in deciders.seats_open(step) for user in holders(seat).filter(signed_in_at=None)
+            user.pk
+            for seat in deciders.seats_open(step)
+            for user in holders(seat).filter(signed_in_at=None)
         }
         if own - telling.asked(step.request_id):
             found.append(step.request_id)
@@ -84,7 +91,9 @@ def _waiting_for_newcomers() -> list[int]:
 def _tell_newcomers(request_id: int, *, now: datetime) -> None:
     """Tell those who became known after the step was opened that it waits for them, once each."""
     request = (
-        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+        Request.objects.locked()
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
     )
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.paused_at is not None:
@@ -104,12 +113,18 @@ def _is_due(row: SeatFill, now: datetime) -> bool:
 
 def _fill(seat: str, *, now: datetime) -> bool:
     """Take over everybody whose seat it is; what was read before stays when the directory does not answer."""
-    row, _ = SeatFill.objects.get_or_create(seat=seat, defaults={"words": seat_words(seat)})
+    row, _ = SeatFill.objects.get_or_create(
+        seat=seat, defaults={"words": seat_words(seat)}
+    )
     try:
         found = list(_people_of(seat, graph()))
     except ConnectorError as error:
-        logger.warning("a seat cannot be read", extra={"seat": seat, "error": error.message})
-        SeatFill.objects.filter(pk=row.pk).update(tried_at=now, error=error.message[:300])
+        logger.warning(
+            "a seat cannot be read", extra={"seat": seat, "error": error.message}
+        )
+        SeatFill.objects.filter(pk=row.pk).update(
+            tried_at=now, error=error.message[:300]
+        )
         return False
     roles = (ROLES[seat],) if seat in ROLES else ()
     groups = () if seat in ROLES else (seat.removeprefix(GROUP),)
@@ -128,13 +143,21 @@ def _people_of(seat: str, directory: Graph) -> Iterable[Person]:
         values = {value for value, role in APP_ROLES.items() if role is ROLES[seat]}
         for person in directory.people_with_role(settings.ENV.entra_client_id, values):
             found[person.oid] = person
-        groups = [oid for oid, role in settings.ENV.role_groups.items() if role == ROLES[seat].value]
+        groups = [
+            oid
+            for oid, role in settings.ENV.role_groups.items()
+            if role == ROLES[seat].value
+        ]
     else:
         groups = [seat.removeprefix(GROUP)]
     for group in groups:
         for person in directory.members(group):
             found[person.oid] = person
-    return [person for person in found.values() if person.enabled and object_ids([person.oid])]
+    return [
+        person
+        for person in found.values()
+        if person.enabled and object_ids([person.oid])
+    ]
 
 
 def _take_managers_over(now: datetime) -> None:
@@ -143,8 +166,12 @@ def _take_managers_over(now: datetime) -> None:
     if not any(step.by == MANAGERS for route in policy.routes for step in route.steps):
         return
     known = {str(oid) for oid in User.objects.values_list("oid", flat=True)}
-    for names in present().filter(~Q(manager_names={})).values_list("manager_names", flat=True):
+    for names in (
+        present().filter(~Q(manager_names={})).values_list("manager_names", flat=True)
+    ):
         for oid in names.keys() - known:
             known.add(oid)
-            person = Person(oid, names[oid].get("name") or "", names[oid].get("email") or "")
+            person = Person(
+                oid, names[oid].get("name") or "", names[oid].get("email") or ""
+            )
             take_over_seat(person, roles=(), groups=())

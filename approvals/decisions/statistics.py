@@ -89,12 +89,20 @@ def statistics(*, days: int, now: datetime) -> Statistics:
         approved=Count("pk", filter=Q(state=State.APPROVED)),
         less=Count("pk", filter=Q(approved_count__lt=F("count"))),
         edited=Count("pk", filter=Q(content_version__gt=1)),
-        **{state: Count("pk", filter=Q(state=state)) for state in ("rejected", "withdrawn", "lapsed")},
+        **{
+            state: Count("pk", filter=Q(state=state))
+            for state in ("rejected", "withdrawn", "lapsed")
+        },
     )
     weeks, words = _weeks(since), dict(Decision.Because.choices)
     said = Decision.objects.filter(request__created_at__gte=since)
     because = Counter(
-        dict(said.filter(verdict="reject").order_by().values_list("because").annotate(number=Count("pk")))
+        dict(
+            said.filter(verdict="reject")
+            .order_by()
+            .values_list("because")
+            .annotate(number=Count("pk"))
+        )
     )
     return Statistics(
         days=days,
@@ -107,7 +115,10 @@ def statistics(*, days: int, now: datetime) -> Statistics:
         withdrawn=by_state["withdrawn"],
         lapsed=by_state["lapsed"],
         edited=by_state["edited"],
-        because=tuple(Reason(str(words.get(key, "No reason chosen")), n) for key, n in because.most_common()),
+        because=tuple(
+            Reason(str(words.get(key, "No reason chosen")), n)
+            for key, n in because.most_common()
+        ),
         paces=_paces(since, now),
         given_back_early=Allocation.objects.filter(
             starts_at__gte=since, end_reason=Allocation.End.RETURNED
@@ -125,7 +136,10 @@ def _weeks(since: datetime) -> tuple[Week, ...]:
         first.order_by()
         .annotate(week=TruncWeek("at"))
         .values("week")
-        .annotate(asked=Count("pk"), automatic=Count("pk", filter=Q(outcome=Outcome.AUTOMATIC)))
+        .annotate(
+            asked=Count("pk"),
+            automatic=Count("pk", filter=Q(outcome=Outcome.AUTOMATIC)),
+        )
         .order_by("week")
     )
     return tuple(Week(row["week"], row["asked"], row["automatic"]) for row in rows)
@@ -137,11 +151,15 @@ def _paces(since: datetime, now: datetime) -> tuple[Pace, ...]:
     late: Counter[str] = Counter()
     labels: dict[str, str] = {}
     steps = Step.objects.filter(opened_at__gte=since).order_by("-opened_at")
-    current = Q(request__state=State.WAITING, version=F("request__content_version"), dropped_at=None)
+    current = Q(
+        request__state=State.WAITING,
+        version=F("request__content_version"),
+        dropped_at=None,
+    )
     rows = steps.filter(Q(done_at__isnull=False) | current)
-    for step in rows.only("seat", "label", "opened_at", "done_at", "due_at", "paused_at", "plan")[
-        :MOST_STEPS
-    ]:
+    for step in rows.only(
+        "seat", "label", "opened_at", "done_at", "due_at", "paused_at", "plan"
+    )[:MOST_STEPS]:
         # People's own seats are one line: nobody's speed is put on a page.
         seat = pace_seat(step.seat)
         labels.setdefault(seat, MANAGERS if seat == MANAGERS else step.label)
@@ -152,7 +170,10 @@ def _paces(since: datetime, now: datetime) -> tuple[Pace, ...]:
             waiting[seat] += 1
         elif (length := routing.took(step)) is not None:
             took[seat].append(length.total_seconds())
-    return tuple(_pace(seat, labels[seat], took[seat], waiting[seat], late[seat]) for seat in sorted(labels))
+    return tuple(
+        _pace(seat, labels[seat], took[seat], waiting[seat], late[seat])
+        for seat in sorted(labels)
+    )
 
 
 def _pace(seat: str, label: str, seconds: list[float], waiting: int, late: int) -> Pace:

@@ -64,10 +64,14 @@ def possible_now(judged: Judged) -> int:
 
 def _is_possible(judged: Judged, count: int) -> bool:
     asked = replace(judged.ask, count=count)
-    return not any(stops(rule) for rule in evaluate(asked, judged.standing, judged.policy).rules)
+    return not any(
+        stops(rule) for rule in evaluate(asked, judged.standing, judged.policy).rules
+    )
 
 
-def primary(request: Request, judged: Judged | None, count: int, rivals: Rivals) -> Primary:
+def primary(
+    request: Request, judged: Judged | None, count: int, rivals: Rivals
+) -> Primary:
     """The primary button: approve all, as many as are possible now, or none, and then why and from when."""
     if judged is None:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
@@ -86,7 +90,11 @@ def primary(request: Request, judged: Judged | None, count: int, rivals: Rivals)
 
 
 def tiles(
-    request: Request, judged: Judged | None, held: int, rivals: Rivals, now_possible: Primary
+    request: Request,
+    judged: Judged | None,
+    held: int,
+    rivals: Rivals,
+    now_possible: Primary,
 ) -> list[Figure]:
     """Fits, money, use and who is hurt, each with one number."""
     return [
@@ -97,7 +105,9 @@ def tiles(
     ]
 
 
-def _fits(request: Request, judged: Judged | None, rivals: Rivals, now_possible: Primary) -> Figure:
+def _fits(
+    request: Request, judged: Judged | None, rivals: Rivals, now_possible: Primary
+) -> Figure:
     if judged is None or request.flavor is None or judged.standing.free_gpus is None:
         return {
             "label": "Fits",
@@ -121,34 +131,56 @@ def _when(judged: Judged) -> str:
     """That what fits begins at once, or from when on."""
     now = judged.standing.now
     starts = judged.ask.begins(now)
-    return "It fits now." if starts <= now else f"It fits from {moment(starts, now)} on."
+    return (
+        "It fits now." if starts <= now else f"It fits from {moment(starts, now)} on."
+    )
 
 
 def _money(request: Request, judged: Judged | None) -> Figure:
     if judged is None:
-        return {"label": "Money", "value": usd(request.usd), "unit": "in all", "note": "", "tone": ""}
+        return {
+            "label": "Money",
+            "value": usd(request.usd),
+            "unit": "in all",
+            "note": "",
+            "tone": "",
+        }
     cost = judged.answer.usd
     if judged.ask.gpus == request.gpus:
         cost = prices.told(cost, asked=request.usd)
-    budget = [r for r in judged.answer.rules if r.code.startswith("budget") and not r.holds]
-    first = next((r for r in budget if r.code != "budget_soft"), budget[0] if budget else None)
+    budget = [
+        r for r in judged.answer.rules if r.code.startswith("budget") and not r.holds
+    ]
+    first = next(
+        (r for r in budget if r.code != "budget_soft"), budget[0] if budget else None
+    )
     return {
         "label": "Money",
         "value": usd(cost),
         "unit": f"{usd(judged.answer.usd_per_day)} a day",
         "note": first.text if first else "within the budget",
-        "tone": "good" if first is None else "waiting" if first.code == "budget_soft" else "bad",
+        "tone": "good"
+        if first is None
+        else "waiting"
+        if first.code == "budget_soft"
+        else "bad",
     }
 
 
 def _use(judged: Judged | None, held: int) -> Figure:
     percent = judged.use_percent if judged else None
-    failing = judged is not None and any(r.code == "use" and not r.holds for r in judged.answer.rules)
+    failing = judged is not None and any(
+        r.code == "use" and not r.holds for r in judged.answer.rules
+    )
     return {
         "label": "Use",
         "value": f"{percent:.0f} %" if percent is not None else "–",
         "unit": f"of {held} held" if held else "",
-        "note": "is busy" if percent is not None else "not measured yet" if held else "They hold none.",
+        "note": "is busy"
+        if percent is not None
+        else "not measured yet"
+        if held
+        else "They hold none.",
         "tone": "waiting" if failing else "",
     }
 
@@ -157,8 +189,12 @@ def _hurt(request: Request, rivals: Rivals) -> Figure:
     waiting = len(rivals["rows"])
     return {
         "label": "Who is hurt",
-        "value": f"{waiting}{' or more' if rivals['more'] else ''}" if waiting else "Nobody",
-        "unit": ("wait" if waiting > 1 else "waits") + " for the same" if waiting else "",
+        "value": f"{waiting}{' or more' if rivals['more'] else ''}"
+        if waiting
+        else "Nobody",
+        "unit": ("wait" if waiting > 1 else "waits") + " for the same"
+        if waiting
+        else "",
         "note": rivals["words"],
         "tone": "bad" if rivals["words"] and rivals["after"] < 0 else "",
     }
@@ -177,7 +213,10 @@ def in_the_past(sentence: str, state: str) -> str:
     if state == State.WAITING:
         return sentence
     return re.sub(
-        r" decide(s?)(?=[:.])", lambda found: _decided(state, one=bool(found[1])), sentence, count=1
+        r" decide(s?)(?=[:.])",
+        lambda found: _decided(state, one=bool(found[1])),
+        sentence,
+        count=1,
     )
 
 

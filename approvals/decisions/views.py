@@ -24,7 +24,12 @@ from approvals.requests import page as request_page
 from approvals.requests.filters import QueueFilter
 from web.refusals import Refused, Sort
 
-DONE = {"approve": "Approved", "less": "Approved for less", "ask": "Asked", "reject": "Rejected"}
+DONE = {
+    "approve": "Approved",
+    "less": "Approved for less",
+    "ask": "Asked",
+    "reject": "Rejected",
+}
 
 
 @require_safe
@@ -58,13 +63,19 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             decided = decide(asked, form, by=visitor(request))
-            messages.success(request, f"{DONE[form.cleaned_data['do']]}: {_name(decided)}.")
+            messages.success(
+                request, f"{DONE[form.cleaned_data['do']]}: {_name(decided)}."
+            )
             return HttpResponseRedirect(_onwards(visitor(request), pk))
         except Refused as refusal:
             status = add_refusal(form, refusal)
             if refusal.sort is Sort.STALE:
-                changed = deciding.changed_since(asked, form.cleaned_data["version"], now=timezone.now())
-    return with_refusal(_screen(request, pk, form, status=status, changed=changed), form)
+                changed = deciding.changed_since(
+                    asked, form.cleaned_data["version"], now=timezone.now()
+                )
+    return with_refusal(
+        _screen(request, pk, form, status=status, changed=changed), form
+    )
 
 
 @require_safe
@@ -93,13 +104,22 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
             now=now,
         )
     if said["do"] == "ask":
-        return decisions.ask_back(asked.pk, by=by, expected_version=version, question=reason, now=now)
+        return decisions.ask_back(
+            asked.pk, by=by, expected_version=version, question=reason, now=now
+        )
     count = said["count"] if said["do"] == "less" else None
-    return decisions.approve(asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now)
+    return decisions.approve(
+        asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now
+    )
 
 
 def _screen(
-    request: HttpRequest, pk: int, form: DecisionForm, *, status: int = 200, changed: list[str] | None = None
+    request: HttpRequest,
+    pk: int,
+    form: DecisionForm,
+    *,
+    status: int = 200,
+    changed: list[str] | None = None,
 ) -> HttpResponse:
     viewer, now = visitor(request), timezone.now()
     asked = _find(viewer, pk)
@@ -111,7 +131,9 @@ def _screen(
     context = {
         **screen,
         "seen": seen,
-        "meanwhile": deciding.changed_since(asked, seen, now=now) if seen < asked.version else [],
+        "meanwhile": deciding.changed_since(asked, seen, now=now)
+        if seen < asked.version
+        else [],
         "form": form,
         "changed": changed or [],
         "opened": opened,
@@ -124,7 +146,11 @@ def _screen(
 def _seen(request: HttpRequest, asked: Request) -> int:
     """The version that the page shows which asks what happened since; a page that is opened shows the newest."""
     given = request.GET.get("seen", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else asked.version
+    return (
+        int(given)
+        if given.isascii() and given.isdigit() and len(given) < 9
+        else asked.version
+    )
 
 
 def _find(viewer: User, pk: int) -> Request:
@@ -137,11 +163,20 @@ def _find(viewer: User, pk: int) -> Request:
 def _onwards(viewer: User, pk: int) -> str:
     """The next that waits for this person, else what was just decided."""
     following = (
-        Request.objects.awaiting(viewer, timezone.now()).exclude(pk=pk).order_by("created_at", "id").first()
+        Request.objects.awaiting(viewer, timezone.now())
+        .exclude(pk=pk)
+        .order_by("created_at", "id")
+        .first()
     )
-    return reverse("approval", args=[following.pk]) if following else reverse("request", args=[pk])
+    return (
+        reverse("approval", args=[following.pk])
+        if following
+        else reverse("request", args=[pk])
+    )
 
 
 def _name(decided: Request) -> str:
     """What was decided about, and of how many where the votes leave fewer."""
-    return f"{decided.name(asked_for(decided), of=decided.count)} for {decided.team.name}"
+    return (
+        f"{decided.name(asked_for(decided), of=decided.count)} for {decided.team.name}"
+    )

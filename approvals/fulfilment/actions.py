@@ -59,7 +59,9 @@ def carry_out(
         terms=terms,
         task_hours=task_hours,
     )
-    request.allocation = allocations.grant(granted, actor=actor, now=now, handed_over=handed_over)
+    request.allocation = allocations.grant(
+        granted, actor=actor, now=now, handed_over=handed_over
+    )
     # A request for a namespace leads to the tenancy that was made for it.
     request.tenancy = request.allocation.tenancy
     request.save(update_fields=["allocation", "tenancy"])
@@ -78,7 +80,10 @@ def instructions_of(request: Request) -> Instructions:
         facts=(
             ("Offering", request.of.name),
             *place,
-            *((request.of.label(name), str(value)) for name, value in request.spec_lines),
+            *(
+                (request.of.label(name), str(value))
+                for name, value in request.spec_lines
+            ),
         ),
     )
 
@@ -101,9 +106,20 @@ def finish(
     """
     # In the order of every action: what ends one at the same moment waits, or is waited for. There are two where a part
     # goes on under a renewal.
-    concerned = Allocation.objects.filter(task=task_id).order_by("pk").values_list("pk", flat=True)
+    concerned = (
+        Allocation.objects.filter(task=task_id)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
     found = [locked_with_all(pk).pk for pk in concerned]
-    task = tasks.finish(task_id, by=by, note=note, failed=failed, expected_version=expected_version, now=now)
+    task = tasks.finish(
+        task_id,
+        by=by,
+        note=note,
+        failed=failed,
+        expected_version=expected_version,
+        now=now,
+    )
     for pk in found:
         allocations.observe(pk, now=now)
     return task
@@ -118,13 +134,23 @@ def release(request_id: int, *, by: User, now: datetime) -> Request:
     """
     request = Request.objects.select_related("allocation").get(pk=request_id)
     if not ends.may_give_back(by, request.team_id):
-        raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
-    if _cancel_booking(request, actor=by.as_actor(), now=now, why="cancelled before it began"):
+        raise NoRight(
+            "Members of the team and platform leads let it go.", code="not_of_the_team"
+        )
+    if _cancel_booking(
+        request, actor=by.as_actor(), now=now, why="cancelled before it began"
+    ):
         return request
     if request.flavor_id is not None:
-        raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")
+        raise Conflict(
+            "Its GPUs are given back, all or some; that ends it.",
+            code="gpus_are_given_back",
+        )
     if request.of.reversible_minutes is None:
-        raise Conflict("It is paid until its end, whether it is used or not.", code="not_reversible")
+        raise Conflict(
+            "It is paid until its end, whether it is used or not.",
+            code="not_reversible",
+        )
     if not _release(request, actor=by.as_actor(), now=now, why="let go early"):
         raise Conflict("It is not held any more.", code="not_held")
     return request
@@ -136,7 +162,9 @@ def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
     request = Request.objects.select_related("allocation").get(pk=request_id)
     if _cancel_booking(request, actor=actor, now=now, why="the team leaves"):
         return True
-    return may_release(request, now=now) and _release(request, actor=actor, now=now, why="the team leaves")
+    return may_release(request, now=now) and _release(
+        request, actor=actor, now=now, why="the team leaves"
+    )
 
 
 def may_release(request: Request, *, now: datetime) -> bool:
@@ -144,7 +172,11 @@ def may_release(request: Request, *, now: datetime) -> bool:
     allocation = request.allocation
     if allocation is not None and allocation.is_booked:
         return True
-    if allocation is None or request.flavor_id is not None or request.of.reversible_minutes is None:
+    if (
+        allocation is None
+        or request.flavor_id is not None
+        or request.of.reversible_minutes is None
+    ):
         return False
     return allocation.ended_at is None and allocation.until > now
 

@@ -41,7 +41,9 @@ class GiveSerializer(VersionSerializer):
     """To whom; null gives it to nobody again."""
 
     to = Text(
-        max_length=254, allow_null=True, help_text="The work address of a platform lead; null for nobody."
+        max_length=254,
+        allow_null=True,
+        help_text="The work address of a platform lead; null for nobody.",
     )
 
 
@@ -89,7 +91,11 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         seen = self.body(VersionSerializer).get("version")
         return self._change(
             lambda found: task_actions.take(
-                found, to=self.caller, by=self.caller, expected_version=seen, now=timezone.now()
+                found,
+                to=self.caller,
+                by=self.caller,
+                expected_version=seen,
+                now=timezone.now(),
             )
         )
 
@@ -100,10 +106,16 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         said = self.body(GiveSerializer)
         to = people.by_address(said["to"]) if said["to"] else None
         if said["to"] and to is None:
-            raise BadInput("Nobody here has this address.", code="no_such_person", field="to")
+            raise BadInput(
+                "Nobody here has this address.", code="no_such_person", field="to"
+            )
         return self._change(
             lambda found: task_actions.take(
-                found, to=to, by=self.caller, expected_version=said.get("version"), now=timezone.now()
+                found,
+                to=to,
+                by=self.caller,
+                expected_version=said.get("version"),
+                now=timezone.now(),
             )
         )
 
@@ -137,6 +149,11 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
 
         def effect() -> Answer:
             change(found)
-            return Answer(self.shown(get_object_or_404(Task.objects.described(), pk=found), TaskSerializer))
+            return Answer(
+                self.shown(
+                    get_object_or_404(Task.objects.described(), pk=found),
+                    TaskSerializer,
+                )
+            )
 
         return answer_once(self.request, effect)

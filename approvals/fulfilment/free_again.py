@@ -23,7 +23,9 @@ NEEDED = ("exists", "free", "budget", "budget_hours")
 def candidates(now: datetime) -> QuerySet[Request]:
     """What was rejected for want of capacity within thirty days, fits by its number now, and was not offered yet."""
     for_capacity = Decision.objects.filter(
-        request=OuterRef("pk"), verdict=Decision.Verdict.REJECT, because=Decision.Because.CAPACITY
+        request=OuterRef("pk"),
+        verdict=Decision.Verdict.REJECT,
+        because=Decision.Because.CAPACITY,
     )
     return Request.objects.filter(
         Exists(for_capacity),
@@ -38,7 +40,9 @@ def sweep(now: datetime) -> list[int]:
     """Offer what is possible again, oldest first and fifty looked at, no GPU to two at once; the requests offered."""
     promised: dict[int, int] = {}
     offered = []
-    for request_id in candidates(now).order_by("decided_at", "pk").values_list("pk", flat=True)[:MOST]:
+    for request_id in (
+        candidates(now).order_by("decided_at", "pk").values_list("pk", flat=True)[:MOST]
+    ):
         found = offer(request_id, now=now, promised=promised)
         if found is not None and found.flavor_id is not None:
             promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
@@ -47,17 +51,21 @@ def sweep(now: datetime) -> list[int]:
 
 
 @transaction.atomic
-def offer(request_id: int, *, now: datetime, promised: dict[int, int] | None = None) -> Request | None:
+def offer(
+    request_id: int, *, now: datetime, promised: dict[int, int] | None = None
+) -> Request | None:
     """Tell who asked that it would be possible now; None, and nothing happens, when it is not. Sets nothing aside.
 
     `promised` is how many GPUs of each flavor were offered to others a moment ago.
     """
     rows = Request.objects.locked()
-    request = rows.select_related("team", "requester", "flavor__cluster", "tenancy__cluster").get(
-        pk=request_id
-    )
+    request = rows.select_related(
+        "team", "requester", "flavor__cluster", "tenancy__cluster"
+    ).get(pk=request_id)
     taken = (promised or {}).get(request.flavor_id or 0, 0)
-    if not candidates(now).filter(pk=request.pk).exists() or not _is_possible(request, taken, now=now):
+    if not candidates(now).filter(pk=request.pk).exists() or not _is_possible(
+        request, taken, now=now
+    ):
         return None
     request.offered_again_at = now
     request.save(update_fields=["offered_again_at"])
@@ -81,7 +89,9 @@ def _is_possible(request: Request, taken: int, *, now: datetime) -> bool:
     if request.starts_at is None:
         if request.flavor.free < request.gpus + taken:
             return False
-        request.until = now + (request.until - request.created_at)  # of this object alone
+        request.until = now + (
+            request.until - request.created_at
+        )  # of this object alone
     request.tenancy.team = request.team
     try:
         wanted = wanted_of(request)

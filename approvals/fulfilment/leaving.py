@@ -20,35 +20,47 @@ from audit.events import Kind
 from audit.log import record
 
 
-def waiting(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Request]:
+def waiting(
+    team: Team, tenancies: Collection[int], *, whole: bool
+) -> QuerySet[Request]:
     """The team's requests that wait for a decision and are about these places, or all of them."""
     about = Q() if whole else Q(tenancy__in=tenancies)
     return Request.objects.filter(about, team=team, state=State.WAITING).order_by("pk")
 
 
-def going(rows: QuerySet[Request], *, now: datetime) -> tuple[list[Request], list[Request]]:
+def going(
+    rows: QuerySet[Request], *, now: datetime
+) -> tuple[list[Request], list[Request]]:
     """Of what is held without GPUs: what ends when work stops, and what is paid to its end and stays until then."""
     found = list(rows.select_related("allocation"))
     ends = [row for row in found if may_release(row, now=now)]
-    stays = [row for row in found if row.of.reversible_minutes is None and row.until > now]
+    stays = [
+        row for row in found if row.of.reversible_minutes is None and row.until > now
+    ]
     return ends, stays
 
 
 def held(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Request]:
     """What the team holds without GPUs at these places, or anywhere."""
     about = Q() if whole else Q(tenancy__in=tenancies)
-    return Request.objects.filter(about, team=team, state=State.APPROVED, flavor=None).order_by("pk")
+    return Request.objects.filter(
+        about, team=team, state=State.APPROVED, flavor=None
+    ).order_by("pk")
 
 
 @transaction.atomic
 def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
     """Take a waiting request back, because its team leaves; False when it was decided in between."""
     rows = Request.objects.locked()
-    request = rows.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+    request = rows.select_related("team", "requester", "flavor__cluster").get(
+        pk=request_id
+    )
     if request.state != State.WAITING:
         return False
     close(request, State.WITHDRAWN, now=now)
-    telling.withdrawn(request, f"{request.team.name} leaves, so it was taken back.", now=now)
+    telling.withdrawn(
+        request, f"{request.team.name} leaves, so it was taken back.", now=now
+    )
     record(
         Kind.REQUEST_WITHDRAWN,
         actor=actor,

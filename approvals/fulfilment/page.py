@@ -16,7 +16,13 @@ from provisioning.models import Isolation, Tenancy
 from ui.amounts import ago, moment
 from ui.parts import Columns, Fact, Row
 
-TONES = {"open": "waiting", "taken": "moving", "done": "good", "failed": "bad", "dropped": "past"}
+TONES = {
+    "open": "waiting",
+    "taken": "moving",
+    "done": "good",
+    "failed": "bad",
+    "dropped": "past",
+}
 APART_WORDS = {
     "open": "Own subscription asked for",
     "taken": "Own subscription being made",
@@ -82,7 +88,9 @@ def rows_of(tab: str, user: User) -> QuerySet[Task]:
     """The tasks of a tab: what is to be done oldest first, what is over newest first."""
     rows = Task.objects.described()
     if tab == "over":
-        return rows.exclude(state__in=[Task.State.OPEN, Task.State.TAKEN]).order_by("-done_at", "-pk")
+        return rows.exclude(state__in=[Task.State.OPEN, Task.State.TAKEN]).order_by(
+            "-done_at", "-pk"
+        )
     open_ones = rows.filter(pk__in=Task.objects.unfinished().values("pk"))
     return open_ones.filter(assignee=user) if tab == "mine" else open_ones
 
@@ -93,7 +101,11 @@ def row(task: Task, *, now: datetime) -> Row:
     since = task.done_at if task.is_over and task.done_at else task.created_at
     return {
         "cells": [
-            {"text": task.words, "sub": task.instruction, "href": reverse("task", args=[task.pk])},
+            {
+                "text": task.words,
+                "sub": task.instruction,
+                "href": reverse("task", args=[task.pk]),
+            },
             {"text": task.team.name, "sub": task.wanted_by.name},
             {"tone": TONES[task.state], "word": task.get_state_display(), "sub": who},
             moment(task.until, now) if task.until else "–",
@@ -113,11 +125,18 @@ def context(task: Task, *, viewer: User) -> TaskPage:
             *(Fact(label=label, text=text) for label, text in task.lines[1:]),
             {
                 "label": "Asked by",
-                "person": {"name": task.wanted_by.name, "initials": task.wanted_by.initials},
+                "person": {
+                    "name": task.wanted_by.name,
+                    "initials": task.wanted_by.initials,
+                },
             },
             _of(task),
             {"label": "Asked for since", "at": task.created_at},
-            *([Fact(label="To be carried out by", at=task.due_at)] if task.due_at else []),
+            *(
+                [Fact(label="To be carried out by", at=task.due_at)]
+                if task.due_at
+                else []
+            ),
             *([Fact(label="Taken", at=task.taken_at)] if task.taken_at else []),
             *([Fact(label="Over", at=task.done_at)] if task.done_at else []),
         ],
@@ -134,14 +153,20 @@ def _of(task: Task) -> Fact:
             "text": "Own subscription",
             "href": reverse("tenancy-shares", args=[task.place.pk]),
         }
-    return {"label": "Request", "text": str(number), "href": reverse("request", args=[number])}
+    return {
+        "label": "Request",
+        "text": str(number),
+        "href": reverse("request", args=[number]),
+    }
 
 
 def forms_of(task: Task, *, viewer: User) -> TaskForms:
     """What this person can do about a task, and whom they can give it to."""
     may = viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
     leads = (
-        people.holding(Permission.DECIDE_AS_PLATFORM).exclude(pk=task.assignee_id or 0).order_by("name", "pk")
+        people.holding(Permission.DECIDE_AS_PLATFORM)
+        .exclude(pk=task.assignee_id or 0)
+        .order_by("name", "pk")
     )
     return {
         "may": may,
@@ -171,16 +196,16 @@ def lost(request: Request, tasks: Iterable[Task]) -> str:
     if any(task.kind == Task.Kind.SET_UP and not task.is_over for task in tasks):
         return "Nobody sets it up any more; it has cost nothing."
     spec = request.asked
-    who = (
-        f"A platform lead asks {request.requester.name}, then takes {spec.thing()} down{spec.gone_with_it()}."
-    )
+    who = f"A platform lead asks {request.requester.name}, then takes {spec.thing()} down{spec.gone_with_it()}."
     return f"{who} What it will not cost is free again."
 
 
 def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Apart]:
     """How the newest task to set a team apart stands, by tenancy; one query, and none where nobody is to be."""
     apart = [row.pk for row in tenancies if row.isolation == Isolation.SUBSCRIPTION]
-    rows: Iterable[Task] = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk")
+    rows: Iterable[Task] = (
+        Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk")
+    )
     href = viewer.may(Permission.DECIDE_AS_PLATFORM)
     return {
         row.tenancy_id or 0: {
@@ -196,7 +221,11 @@ def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Apa
 def _apart_text(task: Task) -> str:
     if task.is_over:
         return f"{task.assignee.name}: {task.note}" if task.assignee else ""
-    who = f"{task.assignee.name} makes it." if task.assignee else "The platform leads were asked to make it."
+    who = (
+        f"{task.assignee.name} makes it."
+        if task.assignee
+        else "The platform leads were asked to make it."
+    )
     return f"{who} Until it is there, the team works on here."
 
 

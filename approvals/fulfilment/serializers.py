@@ -17,8 +17,12 @@ class TaskSerializer(OutputSerializer[Task]):
     requester = PersonSerializer(source="wanted_by")
     offering = serializers.SerializerMethodField()
     kind = serializers.ChoiceField(choices=Task.Kind.choices)
-    title = serializers.CharField(source="words", help_text="What it is in a few words.")
-    to_do = serializers.CharField(source="instruction", help_text="What to do, in a sentence.")
+    title = serializers.CharField(
+        source="words", help_text="What it is in a few words."
+    )
+    to_do = serializers.CharField(
+        source="instruction", help_text="What to do, in a sentence."
+    )
     state = serializers.ChoiceField(choices=Task.State.choices)
     assignee = PersonSerializer(allow_null=True)
     note = serializers.CharField(help_text="What was done, or why it could not be.")
@@ -26,11 +30,13 @@ class TaskSerializer(OutputSerializer[Task]):
     until = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     due_at = serializers.DateTimeField(
-        allow_null=True, help_text="Until when it should be carried out; then it is asked after."
+        allow_null=True,
+        help_text="Until when it should be carried out; then it is asked after.",
     )
     reminded_at = serializers.DateTimeField(allow_null=True)
     escalate_at = serializers.DateTimeField(
-        allow_null=True, help_text="When engineering leadership is told that it is late."
+        allow_null=True,
+        help_text="When engineering leadership is told that it is late.",
     )
     escalated_at = serializers.DateTimeField(allow_null=True)
     taken_at = serializers.DateTimeField(allow_null=True)

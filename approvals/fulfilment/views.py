@@ -10,7 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
@@ -73,7 +77,9 @@ def task(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             act(found, form.cleaned_data, by=user)
-            messages.success(request, f"{DOES[form.cleaned_data['do']]}: {found.words}.")
+            messages.success(
+                request, f"{DOES[form.cleaned_data['do']]}: {found.words}."
+            )
             return HttpResponseRedirect(_after(found))
         except Refused as refusal:
             status = add_refusal(form, refusal)
@@ -102,7 +108,12 @@ def act(found: Task, said: dict[str, Any], *, by: User) -> Task:
     if said["do"] in ("done", "cannot"):
         failed = said["do"] == "cannot"
         return fulfilment.finish(
-            found.pk, by=by, note=said["note"], failed=failed, expected_version=version, now=now
+            found.pk,
+            by=by,
+            note=said["note"],
+            failed=failed,
+            expected_version=version,
+            now=now,
         )
     to = {"take": by, "free": None, "give": said["to"]}[said["do"]]
     return task_actions.take(found.pk, to=to, by=by, expected_version=version, now=now)
@@ -119,7 +130,9 @@ def _after(found: Task) -> str:
     return reverse("request", args=[found.request_number])
 
 
-def _page(request: HttpRequest, found: Task, form: TaskForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, found: Task, form: TaskForm, *, status: int = 200
+) -> HttpResponse:
     context = task_page.context(found, viewer=visitor(request)) | {
         "form": form,
         "note": form.data.get("note", ""),

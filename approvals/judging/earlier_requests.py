@@ -22,7 +22,14 @@ from policy.route_size import Earlier
 MAX_REQUESTS = 1_000
 CENT = Decimal("0.01")
 KIND = attrgetter(
-    "granted", "of_team", "of_person", "seats", "offering", "environment", "flavor", "tier"
+    "granted",
+    "of_team",
+    "of_person",
+    "seats",
+    "offering",
+    "environment",
+    "flavor",
+    "tier",
 )  # what asks must have in common to be added up
 
 
@@ -60,8 +67,25 @@ class Asked(NamedTuple):
 
 
 COLUMNS = (
-    *("pk", "state", "team_id", "requester_id", "created_at", "decided_at", "offering", "spec"),
-    *("flavor__name", "team__tier", "tenancy__environment", "count", "gpus", "usd", "approved_count"),
+    *(
+        "pk",
+        "state",
+        "team_id",
+        "requester_id",
+        "created_at",
+        "decided_at",
+        "offering",
+        "spec",
+    ),
+    *(
+        "flavor__name",
+        "team__tier",
+        "tenancy__environment",
+        "count",
+        "gpus",
+        "usd",
+        "approved_count",
+    ),
     *("allocation__gpus", "allocation__ended_at", "goes_on"),
 )
 
@@ -82,12 +106,19 @@ def gather(
     # Of what was granted at one moment, what was asked first stands first.
     asked = [Asked(*row) for row in rows.values_list(*COLUMNS)[:MAX_REQUESTS]][::-1]
     seats = _seats(asked)
-    found = [_earlier(row, seats[row.request_id], wanted, person, since=since) for row in asked]
-    counted = sorted((each for each in found if each.gpus or each.usd), key=attrgetter("last"))
+    found = [
+        _earlier(row, seats[row.request_id], wanted, person, since=since)
+        for row in asked
+    ]
+    counted = sorted(
+        (each for each in found if each.gpus or each.usd), key=attrgetter("last")
+    )
     return tuple(_added(list(run)) for _, run in groupby(counted, key=KIND))
 
 
-def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> QuerySet[Request]:
+def _rows(
+    wanted: Wanted, person: User, *, since: datetime, now: datetime
+) -> QuerySet[Request]:
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
     theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)
     renewed = Request.objects.filter(renews=OuterRef("pk"), state=State.APPROVED)
@@ -98,7 +129,9 @@ def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> Qu
     )
 
 
-def _earlier(row: Asked, seats: tuple[str, ...], wanted: Wanted, person: User, *, since: datetime) -> Earlier:
+def _earlier(
+    row: Asked, seats: tuple[str, ...], wanted: Wanted, person: User, *, since: datetime
+) -> Earlier:
     at = row.decided_at or row.created_at
     counts = _counted(row, since=since)
     return Earlier(
@@ -129,7 +162,10 @@ def _counted(row: Asked, *, since: datetime) -> int:
     """How many units of a request count: all that waits or was granted lately, and of the rest what is held."""
     if not row.is_granted:
         return row.units
-    granted, is_recent = row.approved_count or 0, row.decided_at is not None and row.decided_at >= since
+    granted, is_recent = (
+        row.approved_count or 0,
+        row.decided_at is not None and row.decided_at >= since,
+    )
     if row.flavor is None:
         return granted if is_recent or row.is_held else 0
     if is_recent and not row.goes_on:
@@ -142,13 +178,19 @@ def _seats(rows: Iterable[Asked]) -> Mapping[int, tuple[str, ...]]:
     """By request the steps that approved it, or are to decide it, as a policy names them."""
     granted = {row.request_id: row.is_granted for row in rows}
     steps = Step.objects.filter(
-        request__in=list(granted), version=F("request__content_version"), dropped_at=None
+        request__in=list(granted),
+        version=F("request__content_version"),
+        dropped_at=None,
     )
     found = defaultdict[int, list[str]](list)
-    for request_id, seat, done_at in steps.order_by().values_list("request_id", "seat", "done_at"):
+    for request_id, seat, done_at in steps.order_by().values_list(
+        "request_id", "seat", "done_at"
+    ):
         if done_at is not None or not granted[request_id]:
             found[request_id].append(MANAGERS if seat.startswith("person:") else seat)
-    return defaultdict(tuple, {request_id: tuple(sorted(seats)) for request_id, seats in found.items()})
+    return defaultdict(
+        tuple, {request_id: tuple(sorted(seats)) for request_id, seats in found.items()}
+    )
 
 
 def _added(run: Sequence[Earlier]) -> Earlier:

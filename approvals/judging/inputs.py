@@ -42,7 +42,9 @@ MOMENT = timedelta(seconds=1)
 
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
     """The newest policy whose time has come, and what it says."""
-    version = PolicyVersion.objects.filter(active_from__lte=now).order_by("-number").first()
+    version = (
+        PolicyVersion.objects.filter(active_from__lte=now).order_by("-number").first()
+    )
     if version is None:
         raise PolicyVersion.DoesNotExist("No policy is in force: run the migrations.")
     return version, policy_of(version)
@@ -59,7 +61,13 @@ def _read(document: str) -> Policy:
 
 
 def gather(
-    wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0, is_routed: bool = True
+    wanted: Wanted,
+    *,
+    person: User,
+    policy: Policy,
+    now: datetime,
+    own: int = 0,
+    is_routed: bool = True,
 ) -> Standing:
     """What the team holds and may spend, what is free and what was asked lately; writes nothing.
 
@@ -76,7 +84,9 @@ def gather(
         )
     )
     flavor, tenancy = wanted.flavor, wanted.tenancy
-    held, of_team, of_person, is_known, has_bookings = _lately(wanted, person, since=since)
+    held, of_team, of_person, is_known, has_bookings = _lately(
+        wanted, person, since=since
+    )
     seen = use.Measured(None, 0, None)
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
@@ -96,10 +106,15 @@ def gather(
         use_samples=seen.samples,
         own_gpus=own_gpus,
         unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
-        earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own)
+        earlier=earlier_asks.gather(
+            wanted, person=person, since=since, now=now, own=own
+        )
         if is_routed
         else (),
-        budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
+        budget={
+            month: part.and_freed(freed.get(month, money.NOTHING))
+            for month, part in left.items()
+        },
     )
 
 
@@ -133,10 +148,14 @@ def pool_of(flavor: Flavor | None, *, is_later: bool = False) -> PoolStanding:
     return {
         "free_gpus": flavor.free,
         "total_gpus": flavor.gpus_at_most,
-        "ready_gpus": flavor.free_and_ready if flavor.can_grow_to and not is_later else None,
+        "ready_gpus": flavor.free_and_ready
+        if flavor.can_grow_to and not is_later
+        else None,
         "cordoned_gpus": 0 if is_later else flavor.gpus_cordoned,
         "growing_minutes": flavor.growing_minutes,
-        "held_back_gpus": flavor.gpus_at_most - flavor.gpus_total - flavor.gpus_cordoned,
+        "held_back_gpus": flavor.gpus_at_most
+        - flavor.gpus_total
+        - flavor.gpus_cordoned,
         "held_back_by": flavor.azure_limit if flavor.is_kept_small else "",
     }
 
@@ -149,7 +168,9 @@ class PoolInTime(PoolStanding):
     levels: tuple[Level, ...]
 
 
-def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> PoolInTime:
+def _pool_in_its_time(
+    wanted: Wanted, *, has_bookings: bool, now: datetime
+) -> PoolInTime:
     """What can be had of a kind of GPU as long as an ask lasts; one query more only where something is booked."""
     begins = now if wanted.starts is None else max(now, wanted.starts)
     is_later = begins > now
@@ -158,10 +179,18 @@ def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> P
         return {**pool, "booked_gpus": 0, "booked_from": None, "levels": ()}
     known = levels_of(flavor, now=now, but=wanted.renewed_hold)
     ends = wanted.setting.terms.kept_until(wanted.until)
-    free, at_first = lowest(known, start=begins, end=ends), lowest(known, start=begins, end=begins)
+    free, at_first = (
+        lowest(known, start=begins, end=ends),
+        lowest(known, start=begins, end=begins),
+    )
     # Nodes that went away do not end what goes on.
-    missing = max(0, flavor.allocated - flavor.gpus_total) if wanted.renews is not None else 0
-    first_taken = next((one.at for one in known if begins < one.at < ends and one.free < at_first), None)
+    missing = (
+        max(0, flavor.allocated - flavor.gpus_total) if wanted.renews is not None else 0
+    )
+    first_taken = next(
+        (one.at for one in known if begins < one.at < ends and one.free < at_first),
+        None,
+    )
     return {
         **pool,
         "free_gpus": free + missing,
@@ -194,7 +223,9 @@ def _quota_of(wanted: Wanted, *, now: datetime) -> QuotaStanding:
     return QuotaStanding(quota_left=max(0, left), quota_name=words)
 
 
-def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:
+def coming(
+    wanted: Wanted, *, person: User, policy: Policy, now: datetime
+) -> tuple[Coming, ...]:
     """What changes by itself within sixty days: GPUs of the flavor that come back, asks that leave the windows."""
     window = timedelta(days=_limits(wanted, policy).window_days)
     events: list[Coming] = []
@@ -205,9 +236,16 @@ def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tu
         # Where anything is booked, levels say how many are free; the end of a booking says only when that changes.
         for at, begun, gpus in ends.values_list("kept_until", "begun_at", "gpus"):
             events.append(Coming(at, free=gpus if begun is not None else 0))
-    for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
-        for at, gpus, usd in given.filter(at__gte=now - window).values_list("at", "request__gpus", "usd"):
-            events.append(Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd}))
+    for given, seen in (
+        (_given_to_team(wanted.team), "team"),
+        (_given_to(person), "person"),
+    ):
+        for at, gpus, usd in given.filter(at__gte=now - window).values_list(
+            "at", "request__gpus", "usd"
+        ):
+            events.append(
+                Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd})
+            )
     events.sort(key=lambda event: event.at)
     return tuple(
         Coming(at, *map(sum, zip(*(event[1:] for event in together), strict=True)))  # type: ignore[arg-type]
@@ -237,7 +275,11 @@ class Given(NamedTuple):
 
 def given_lately(person: User, *, since: datetime) -> Given:
     """What the policy alone gave to this person's asks since a moment."""
-    sums = _given_to(person).filter(at__gte=since).aggregate(gpus=Sum("request__gpus"), usd=Sum("usd"))
+    sums = (
+        _given_to(person)
+        .filter(at__gte=since)
+        .aggregate(gpus=Sum("request__gpus"), usd=Sum("usd"))
+    )
     return Given.of(sums["gpus"], sums["usd"])
 
 
@@ -248,11 +290,15 @@ def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
 
 def _given_to_team(team: Team) -> Any:
     # A team that is being brought on board has no number yet, and was granted nothing.
-    return Decision.objects.filter(request__team_id=team.pk or 0, by=None, verdict=Decision.Verdict.APPROVE)
+    return Decision.objects.filter(
+        request__team_id=team.pk or 0, by=None, verdict=Decision.Verdict.APPROVE
+    )
 
 
 def _given_to(person: User) -> Any:
-    return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
+    return Decision.objects.filter(
+        request__requester=person, by=None, verdict=Decision.Verdict.APPROVE
+    )
 
 
 class Lately(NamedTuple):
@@ -269,7 +315,9 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     """What counts of the team and the person: on any cluster and of any kind, for ten small asks are one large one."""
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
     held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
-    given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
+    given = Decision.objects.filter(
+        by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
+    )
     of_team = given.filter(request__team=OuterRef("pk"))
     of_person = given.filter(request__requester=person).order_by().values("by")
     row = (
@@ -282,7 +330,9 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
             Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
-            Value(False) if wanted.flavor is None else Exists(booked_beside(wanted.flavor)),
+            Value(False)
+            if wanted.flavor is None
+            else Exists(booked_beside(wanted.flavor)),
         )
         .get()
     )
@@ -295,7 +345,9 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     )
 
 
-def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:
+def inputs_of(
+    ask: Ask, standing: Standing, version: PolicyVersion
+) -> tuple[dict[str, Any], str]:
     """What an evaluation looked at, as JSON, and its SHA-256."""
     plain = {
         "policy": version.number,
@@ -317,13 +369,19 @@ def derive(inputs: Mapping[str, Any], policy: Policy) -> Evaluation:
 
 def stored_in(inputs: Mapping[str, Any]) -> tuple[Ask, Standing]:
     """The ask and everything that was gathered for it, as an evaluation stored them."""
-    return ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"])
+    return ASK.validate_python(inputs["ask"]), STANDING.validate_python(
+        inputs["standing"]
+    )
 
 
 def _size_of(evaluation: Evaluation) -> dict[str, Any] | None:
     """What the route was chosen by: the ask, or the sum that it belongs to with the words that say so."""
     size = evaluation.size
-    return None if size is None else {"gpus": size.gpus, "usd": str(size.usd), "words": size.words}
+    return (
+        None
+        if size is None
+        else {"gpus": size.gpus, "usd": str(size.usd), "words": size.words}
+    )
 
 
 def remedies_shown(remedies: Iterable[Remedy]) -> list[dict[str, Any]]:
@@ -347,7 +405,12 @@ def answer_of(evaluation: Evaluation) -> dict[str, Any]:
         "route": [step.by for step in evaluation.route],
         "route_size": _size_of(evaluation),
         "steps": [
-            {"seat": step.by, "words": step.words, "quorum": step.quorum, "target_hours": step.target_hours}
+            {
+                "seat": step.by,
+                "words": step.words,
+                "quorum": step.quorum,
+                "target_hours": step.target_hours,
+            }
             for step in evaluation.route
         ],
         "rules": [

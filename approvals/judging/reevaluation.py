@@ -14,7 +14,14 @@ from approvals.judging.inputs import policy_in_force
 from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
-from approvals.requests.actions import Judged, check, grant, judge, locked, save_evaluation
+from approvals.requests.actions import (
+    Judged,
+    check,
+    grant,
+    judge,
+    locked,
+    save_evaluation,
+)
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY
@@ -58,11 +65,21 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
     request = (
         Request.objects.locked()
         .select_related(
-            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews", "hold"
+            "team",
+            "requester",
+            "flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "renews",
+            "hold",
         )
         .get(pk=request_id)
     )
-    if request.state != State.WAITING or request.turn != Request.Turn.APPROVER or request.until <= now:
+    if (
+        request.state != State.WAITING
+        or request.turn != Request.Turn.APPROVER
+        or request.until <= now
+    ):
         return False
     if not request.requester.is_active:
         return False
@@ -83,13 +100,17 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
 
 
 def _why(request: Request, judged: Judged) -> str:
-    last = request.evaluations.filter(content_version=request.content_version).latest("id")
+    last = request.evaluations.filter(content_version=request.content_version).latest(
+        "id"
+    )
     if last.policy_id != judged.version.pk:
         return f"{judged.version} is in force now, and every rule holds."
     return f"{judged.version}: every rule holds by now."
 
 
-def _grant(request: Request, judged: Judged, *, count: int, why: str, now: datetime) -> None:
+def _grant(
+    request: Request, judged: Judged, *, count: int, why: str, now: datetime
+) -> None:
     save_evaluation(request, judged, now=now)
     Decision.objects.create(
         request=request,
@@ -102,7 +123,9 @@ def _grant(request: Request, judged: Judged, *, count: int, why: str, now: datet
         reason=why,
     )
     # Steps on which nobody has voted are not needed any more; a vote that was cast stays with its step.
-    undone = Step.objects.undecided().filter(request=request, version=request.content_version, decisions=None)
+    undone = Step.objects.undecided().filter(
+        request=request, version=request.content_version, decisions=None
+    )
     undone.delete()
     grant(request, judged, count=count, actor=POLICY, now=now)
     telling.freed(request, why, now=now)

@@ -30,19 +30,31 @@ PLENTY = Left(Decimal(10**9), Decimal(10**9))
 
 def waiting() -> QuerySet[Request]:
     """What waits for its approvers, oldest first, with the inputs of its newest answer."""
-    answers = Evaluation.objects.filter(request=OuterRef("pk"), content_version=OuterRef("content_version"))
+    answers = Evaluation.objects.filter(
+        request=OuterRef("pk"), content_version=OuterRef("content_version")
+    )
     newest = answers.order_by("-id")
     return (
         Request.objects.filter(state=State.WAITING, turn=Request.Turn.APPROVER)
         .annotate(
-            inputs=Subquery(newest.values("inputs")[:1]), judged_by=Subquery(newest.values("policy")[:1])
+            inputs=Subquery(newest.values("inputs")[:1]),
+            judged_by=Subquery(newest.values("policy")[:1]),
         )
-        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .select_related(
+            "team",
+            "requester",
+            "flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "renews",
+        )
         .order_by("created_at", "pk")
     )
 
 
-def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterator[Request]:
+def hopeful(
+    rows: Iterable[Request], policy: Policy, *, now: datetime
+) -> Iterator[Request]:
     """Those that the policy approves if the windows, the use and the money allow it; nothing is asked of the database.
 
     Most of what waits is too large or too long for the policy, whatever comes free.
@@ -50,7 +62,11 @@ def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterat
     for row in rows:
         ask, standing = _hoped_for(row, now=now)
         # Nothing is granted to who left: they keep nobody waiting.
-        if row.until > now and row.requester.is_active and is_automatic(ask, standing, policy):
+        if (
+            row.until > now
+            and row.requester.is_active
+            and is_automatic(ask, standing, policy)
+        ):
             yield row
 
 
@@ -81,13 +97,21 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
 def _months(start: datetime, end: datetime) -> list[date]:
     first = start.date().replace(day=1)
     return [
-        date(first.year + (first.month - 1 + n) // 12, (first.month - 1 + n) % 12 + 1, 1)
+        date(
+            first.year + (first.month - 1 + n) // 12, (first.month - 1 + n) % 12 + 1, 1
+        )
         for n in range((end.year - first.year) * 12 + end.month - first.month + 1)
     ]
 
 
 def behind_others(
-    standing: Standing, wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0
+    standing: Standing,
+    wanted: Wanted,
+    *,
+    person: User,
+    policy: Policy,
+    now: datetime,
+    own: int = 0,
 ) -> Standing:
     """What is left for an automatic ask beside the older ones for the same GPUs that the policy would approve by now.
 
@@ -99,7 +123,10 @@ def behind_others(
     rows = waiting().filter(flavor=wanted.flavor, renews=None)
     if own:
         mine = Request.objects.get(hold=own)
-        rows = rows.filter(Q(created_at__lt=mine.created_at) | Q(created_at=mine.created_at, pk__lt=mine.pk))
+        rows = rows.filter(
+            Q(created_at__lt=mine.created_at)
+            | Q(created_at=mine.created_at, pk__lt=mine.pk)
+        )
     read = list(rows[:MAX_READ])
     for row in read:
         # The locked row of the flavor is the one that is true.
@@ -121,13 +148,23 @@ def behind_others(
 
 
 def approves(
-    row: Request, count: int, policy: Policy, *, beside: Iterable[Request] = (), now: datetime
+    row: Request,
+    count: int,
+    policy: Policy,
+    *,
+    beside: Iterable[Request] = (),
+    now: datetime,
 ) -> bool:
     """Whether the policy would approve so many units of what waits, beside others; locks nothing."""
     try:
         wanted = wanted_of(row, count)
         standing = gather(
-            wanted, person=row.requester, policy=policy, now=now, own=row.hold_id, is_routed=False
+            wanted,
+            person=row.requester,
+            policy=policy,
+            now=now,
+            own=row.hold_id,
+            is_routed=False,
         )
     except Refused:
         return False
@@ -135,13 +172,19 @@ def approves(
     return is_automatic(wanted.ask(), standing, policy)
 
 
-def _beside(standing: Standing, ahead: Iterable[Request], *, team: int, person: int) -> Standing:
+def _beside(
+    standing: Standing, ahead: Iterable[Request], *, team: int, person: int
+) -> Standing:
     for row in ahead:
         of_team, of_person = row.team_id == team, row.requester_id == person
         standing = replace(
             standing,
-            free_gpus=None if standing.free_gpus is None else standing.free_gpus - row.gpus,
-            ready_gpus=None if standing.ready_gpus is None else max(0, standing.ready_gpus - row.gpus),
+            free_gpus=None
+            if standing.free_gpus is None
+            else standing.free_gpus - row.gpus,
+            ready_gpus=None
+            if standing.ready_gpus is None
+            else max(0, standing.ready_gpus - row.gpus),
             recent_team_gpus=standing.recent_team_gpus + row.gpus * of_team,
             recent_person_gpus=standing.recent_person_gpus + row.gpus * of_person,
             recent_team_usd=_plus(standing.recent_team_usd, row.usd * of_team),

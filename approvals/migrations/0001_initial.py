@@ -38,7 +38,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
@@ -101,7 +104,12 @@ class Migration(migrations.Migration):
                 ("content_version", models.PositiveIntegerField(default=1)),
                 ("version", models.PositiveIntegerField(default=1)),
                 ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
-                ("formula", models.CharField(blank=True, db_default="", default="", max_length=300)),
+                (
+                    "formula",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
                 ("approved_count", models.PositiveIntegerField(null=True)),
                 ("created_at", models.DateTimeField(db_index=True)),
                 ("updated_at", models.DateTimeField()),
@@ -183,7 +191,8 @@ class Migration(migrations.Migration):
                 "ordering": ["-created_at", "-id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("count__gte", 1)), name="a_request_asks_for_something"
+                        condition=models.Q(("count__gte", 1)),
+                        name="a_request_asks_for_something",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("state", "waiting")),
@@ -194,7 +203,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             ("renews", None),
                             models.Q(
-                                ("flavor__isnull", False), models.Q(("renews", models.F("id")), _negated=True)
+                                ("flavor__isnull", False),
+                                models.Q(("renews", models.F("id")), _negated=True),
                             ),
                             _connector="OR",
                         ),
@@ -234,14 +244,25 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("starts_at", None),
-                            models.Q(("renews", None), ("starts_at__lt", models.F("until"))),
+                            models.Q(
+                                ("renews", None), ("starts_at__lt", models.F("until"))
+                            ),
                             _connector="OR",
                         ),
                         name="a_request_begins_before_it_ends",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("state__in", ["waiting", "approved", "rejected", "withdrawn", "lapsed"])
+                            (
+                                "state__in",
+                                [
+                                    "waiting",
+                                    "approved",
+                                    "rejected",
+                                    "withdrawn",
+                                    "lapsed",
+                                ],
+                            )
                         ),
                         name="a_request_is_in_a_known_state",
                     ),
@@ -253,27 +274,35 @@ class Migration(migrations.Migration):
                                 ("state", "approved"),
                             ),
                             models.Q(
-                                models.Q(("state", "approved"), _negated=True), ("approved_count", None)
+                                models.Q(("state", "approved"), _negated=True),
+                                ("approved_count", None),
                             ),
                             _connector="OR",
                         ),
                         name="an_approval_says_how_many",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("allocation", None), ("state", "approved"), _connector="OR"),
+                        condition=models.Q(
+                            ("allocation", None), ("state", "approved"), _connector="OR"
+                        ),
                         name="only_what_is_approved_is_allocated",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             ("approved_count", None),
-                            models.Q(("approved_count__gte", 1), ("approved_count__lte", models.F("count"))),
+                            models.Q(
+                                ("approved_count__gte", 1),
+                                ("approved_count__lte", models.F("count")),
+                            ),
                             _connector="OR",
                         ),
                         name="nobody_is_given_more_than_was_asked",
                     ),
                 ],
                 "indexes": [
-                    models.Index(fields=["team", "-created_at", "-id"], name="request_of_team"),
+                    models.Index(
+                        fields=["team", "-created_at", "-id"], name="request_of_team"
+                    ),
                     models.Index(fields=["-created_at", "-id"], name="request_newest"),
                     models.Index(
                         condition=models.Q(("state", "waiting")),
@@ -289,7 +318,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("content_version", models.PositiveIntegerField()),
@@ -334,7 +366,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("text", models.TextField(max_length=2000)),
@@ -364,7 +399,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("content_version", models.PositiveIntegerField()),
@@ -420,7 +458,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("number", models.PositiveIntegerField()),
@@ -451,7 +492,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["number"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("request", "number"), name="a_version_is_written_once")
+                    models.UniqueConstraint(
+                        fields=("request", "number"), name="a_version_is_written_once"
+                    )
                 ],
             },
         ),
@@ -461,7 +504,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("version", models.PositiveIntegerField()),
@@ -502,17 +548,25 @@ class Migration(migrations.Migration):
                 "ordering": ["request_id", "version", "position"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("request", "version", "position"), name="a_step_has_its_place"
+                        fields=("request", "version", "position"),
+                        name="a_step_has_its_place",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("done_at", None), ("opened_at__isnull", False), _connector="OR"),
+                        condition=models.Q(
+                            ("done_at", None),
+                            ("opened_at__isnull", False),
+                            _connector="OR",
+                        ),
                         name="a_step_is_opened_before_it_is_done",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("quorum__gte", 1)), name="somebody_decides_a_step"
+                        condition=models.Q(("quorum__gte", 1)),
+                        name="somebody_decides_a_step",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("done_at", None), ("dropped_at", None), _connector="OR"),
+                        condition=models.Q(
+                            ("done_at", None), ("dropped_at", None), _connector="OR"
+                        ),
                         name="what_is_decided_is_not_dropped",
                     ),
                     models.CheckConstraint(
@@ -530,7 +584,9 @@ class Migration(migrations.Migration):
                 ],
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("done_at", None), ("opened_at__isnull", False)),
+                        condition=models.Q(
+                            ("done_at", None), ("opened_at__isnull", False)
+                        ),
                         fields=["remind_at"],
                         name="step_next_reminder",
                     ),
@@ -548,7 +604,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("content_version", models.PositiveIntegerField()),
@@ -565,7 +624,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("count", models.PositiveIntegerField(null=True)),
-                ("usd", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
+                (
+                    "usd",
+                    models.DecimalField(
+                        decimal_places=2, default=Decimal("0"), max_digits=12
+                    ),
+                ),
                 (
                     "because",
                     models.CharField(
@@ -671,5 +735,10 @@ class Migration(migrations.Migration):
         append_only("approvals_revision", words="versions"),
         append_only("approvals_comment", words="comments"),
         append_only("approvals_rerouting", words="changes of who decides"),
-        only_moves("approvals_request", "state", REQUESTS, words="a decided request is never decided again"),
+        only_moves(
+            "approvals_request",
+            "state",
+            REQUESTS,
+            words="a decided request is never decided again",
+        ),
     ]

@@ -34,7 +34,12 @@ REPLAYED_DAYS = 30
 
 @transaction.atomic
 def draft(
-    *, by: User, now: datetime, base: int | None = None, said: Said | None = None, why: str = ""
+    *,
+    by: User,
+    now: datetime,
+    base: int | None = None,
+    said: Said | None = None,
+    why: str = "",
 ) -> PolicyDraft:
     """Begin a draft, of a version's values or of other ones; `base` is a version's number, the newest unless told.
 
@@ -44,9 +49,13 @@ def draft(
     newest = PolicyVersion.objects.order_by("-number")
     start = newest.first() if base is None else newest.filter(number=base).first()
     if start is None:
-        raise BadInput("There is no policy of this number.", code="no_such_policy", field="base")
+        raise BadInput(
+            "There is no policy of this number.", code="no_such_policy", field="base"
+        )
     if PolicyDraft.objects.filter(closed_at=None).count() >= MOST_DRAFTS:
-        raise Conflict("Too many drafts are open. Throw old ones away first.", code="too_many")
+        raise Conflict(
+            "Too many drafts are open. Throw old ones away first.", code="too_many"
+        )
     policy = start.policy if said is None else policy_said(said)
     made = PolicyDraft.objects.create(
         base=start,
@@ -77,13 +86,20 @@ def change(
     found = _own(draft_id, by=by, expected_version=expected_version)
     policy = found.policy if said is None else policy_said(said)
     before = found.policy
-    _save(found, now=now, document=to_json(policy), why=found.why if why is None else _why(why))
+    _save(
+        found,
+        now=now,
+        document=to_json(policy),
+        why=found.why if why is None else _why(why),
+    )
     _record(Kind.POLICY_DRAFTED, found, by, differences(before, policy))
     return found
 
 
 @transaction.atomic
-def take_over(draft_id: int, *, by: User, expected_version: int, now: datetime) -> PolicyDraft:
+def take_over(
+    draft_id: int, *, by: User, expected_version: int, now: datetime
+) -> PolicyDraft:
     """Put a draft on the newest version: what the draft changed stays, all else becomes the newest's.
 
     Raises NoRight, Stale, and Conflict `cannot_take_over` when both together would contradict each other.
@@ -131,7 +147,8 @@ def activate(
     """
     if not by.may(Permission.ACTIVATE_POLICY):
         raise NoRight(
-            "Platform leads and engineering leadership put a policy in force.", code="not_an_activator"
+            "Platform leads and engineering leadership put a policy in force.",
+            code="not_an_activator",
         )
     seen = PolicyDraft.objects.get(pk=draft_id)
     _check_version(seen, expected_version)
@@ -184,11 +201,14 @@ def _activate(
     _check_version(found, expected_version)
     if found.author_id == by.pk:
         raise NoRight(
-            "Two people put a policy in force: somebody else activates what you wrote.", code="same_person"
+            "Two people put a policy in force: somebody else activates what you wrote.",
+            code="same_person",
         )
     freshness.check(by, now=now)
     newest = _newest(lock=True)
-    changes = _check_activation(found, newest, now=now, active_from=active_from, warned=warned, ticked=ticked)
+    changes = _check_activation(
+        found, newest, now=now, active_from=active_from, warned=warned, ticked=ticked
+    )
     _check_order(found, newest, now=now, active_from=active_from)
     version = PolicyVersion.objects.create(
         number=newest.number + 1,
@@ -233,14 +253,24 @@ def _check_activation(
         )
     changes = differences(found.base.policy, found.policy)
     if not changes:
-        raise Conflict(f"The draft says the same as {found.base}.", code="nothing_changes")
+        raise Conflict(
+            f"The draft says the same as {found.base}.", code="nothing_changes"
+        )
     if not found.why:
-        raise BadInput("Its author says first why the policy changes.", code="reason_needed", field="reason")
+        raise BadInput(
+            "Its author says first why the policy changes.",
+            code="reason_needed",
+            field="reason",
+        )
     if active_from < now:
-        raise BadInput("It comes into force now or later.", code="in_the_past", field="active_from")
+        raise BadInput(
+            "It comes into force now or later.", code="in_the_past", field="active_from"
+        )
     if active_from - now > FURTHEST:
         raise BadInput(
-            f"It comes into force within {FURTHEST.days} days.", code="too_far_ahead", field="active_from"
+            f"It comes into force within {FURTHEST.days} days.",
+            code="too_far_ahead",
+            field="active_from",
         )
     if warned and not ticked:
         raise BadInput(
@@ -251,7 +281,9 @@ def _check_activation(
     return changes
 
 
-def _check_order(found: PolicyDraft, newest: PolicyVersion, *, now: datetime, active_from: datetime) -> None:
+def _check_order(
+    found: PolicyDraft, newest: PolicyVersion, *, now: datetime, active_from: datetime
+) -> None:
     """Refuse a moment at which something else than the draft's base would be in force: what changes was not seen.
 
     A draft on one that comes later comes with it or after it; one on the policy in force comes before, instead of it.
@@ -274,7 +306,9 @@ def _check_order(found: PolicyDraft, newest: PolicyVersion, *, now: datetime, ac
         )
 
 
-def _tell(version: PolicyVersion, changes: tuple[Difference, ...], *, now: datetime) -> None:
+def _tell(
+    version: PolicyVersion, changes: tuple[Difference, ...], *, now: datetime
+) -> None:
     """Tell everybody who could have put it in force."""
     assert version.proposed_by and version.activated_by  # noqa: S101, PT018 - every version after the first
     since = (
@@ -287,14 +321,27 @@ def _tell(version: PolicyVersion, changes: tuple[Difference, ...], *, now: datet
         sentence=f"{version.proposed_by.name} wrote it, {version.activated_by.name} activated it: {version.why}"
         + "".join(f" {each} never comes into force." for each in version.instead_of),
         facts=tuple(
-            (each.place, f"{each.before or 'nothing'} → {each.after or 'nothing'}") for each in changes
+            (each.place, f"{each.before or 'nothing'} → {each.after or 'nothing'}")
+            for each in changes
         ),
         action="See what changed",
     )
-    link, about = reverse("policy-version", args=[version.number]), ("policy", version.number)
+    link, about = (
+        reverse("policy-version", args=[version.number]),
+        ("policy", version.number),
+    )
     people = holding(Permission.ACTIVATE_POLICY)
-    tell(NoticeKind.POLICY_ACTIVATED, to=people, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.POLICY_ACTIVATED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.POLICY_ACTIVATED,
+        to=people,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.POLICY_ACTIVATED, subject=about, link=link, message=message, now=now
+    )
 
 
 def _newest(*, lock: bool = False) -> PolicyVersion:
@@ -306,11 +353,15 @@ def _newest(*, lock: bool = False) -> PolicyVersion:
 
 def _check_writer(by: User) -> None:
     if not by.may(Permission.MANAGE_POLICY):
-        raise NoRight("Platform leads write drafts of the policy.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads write drafts of the policy.", code="not_a_platform_lead"
+        )
 
 
 def _open(draft_id: int) -> PolicyDraft:
-    rows = PolicyDraft.objects.select_for_update(of=("self",), no_key=True).select_related("base", "author")
+    rows = PolicyDraft.objects.select_for_update(
+        of=("self",), no_key=True
+    ).select_related("base", "author")
     found = rows.get(pk=draft_id)
     if found.closed_at is not None:
         raise Conflict("The draft was activated or thrown away.", code="draft_closed")
@@ -331,25 +382,36 @@ def _own(draft_id: int, *, by: User, expected_version: int) -> PolicyDraft:
 
 def _check_version(found: PolicyDraft, expected: int) -> None:
     if found.version != expected:
-        raise Stale("The draft has changed since you looked at it. Look at it again.", code="stale")
+        raise Stale(
+            "The draft has changed since you looked at it. Look at it again.",
+            code="stale",
+        )
 
 
 def _why(text: str) -> str:
     tidy = " ".join(text.split())
     if len(tidy) > LONGEST_WHY or UNSTORABLE.search(tidy):
         raise BadInput(
-            f"Say it in at most {LONGEST_WHY} characters.", code="too_many_characters", field="reason"
+            f"Say it in at most {LONGEST_WHY} characters.",
+            code="too_many_characters",
+            field="reason",
         )
     return tidy
 
 
 def _save(found: PolicyDraft, *, now: datetime, **values: Any) -> None:
-    for name, value in {**values, "version": found.version + 1, "updated_at": now}.items():
+    for name, value in {
+        **values,
+        "version": found.version + 1,
+        "updated_at": now,
+    }.items():
         setattr(found, name, value)
     found.save(update_fields=[*values, "version", "updated_at"])
 
 
-def _record(kind: Kind, found: PolicyDraft, by: User, changes: tuple[Difference, ...]) -> None:
+def _record(
+    kind: Kind, found: PolicyDraft, by: User, changes: tuple[Difference, ...]
+) -> None:
     record(
         kind,
         actor=by.as_actor(),

@@ -50,7 +50,10 @@ class ReadersOnly(Endpoint):
         """Raises NoRight before anything is looked up, so that nothing is learned from the answer."""
         super().initial(request, *args, **kwargs)
         if not self.caller.may(Permission.SEE_POLICY_DRAFTS):
-            raise NoRight("Leads and auditors see drafts and the history of the policy.", code="not_a_reader")
+            raise NoRight(
+                "Leads and auditors see drafts and the history of the policy.",
+                code="not_a_reader",
+            )
 
 
 class VersionEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, ReadersOnly):
@@ -78,17 +81,25 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     def filter_queryset(self, queryset: Any) -> Any:
         """Open or closed ones, if it was asked for."""
         wanted = getattr(self, "asked", {}).get("open")
-        return queryset if wanted is None else queryset.filter(closed_at__isnull=wanted == "true")
+        return (
+            queryset
+            if wanted is None
+            else queryset.filter(closed_at__isnull=wanted == "true")
+        )
 
     @extend_schema(responses=PolicyDraftSerializer)
     def retrieve(self, call: Call, pk: int) -> Response:
         """One draft; send its ETag as If-Match to change it."""
         return self._shown(self.get_object())
 
-    @extend_schema(request=NewPolicyDraftSerializer, responses={201: PolicyDraftSerializer})
+    @extend_schema(
+        request=NewPolicyDraftSerializer, responses={201: PolicyDraftSerializer}
+    )
     def create(self, call: Call) -> Response:
         """Begin a draft (platform leads)."""
-        return answer_once(call, lambda: _made(self, self.body(NewPolicyDraftSerializer)))
+        return answer_once(
+            call, lambda: _made(self, self.body(NewPolicyDraftSerializer))
+        )
 
     @extend_schema(request=PolicyDocumentSerializer, responses=PolicyDraftSerializer)
     def partial_update(self, call: Call, pk: int) -> Response:
@@ -98,12 +109,18 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         found = with_places(
             _field_of(body),
             lambda: policy_actions.change(
-                self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
+                self.get_object().pk,
+                by=self.caller,
+                expected_version=seen,
+                now=timezone.now(),
+                **values,
             ),
         )
         return self._shown(found)
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is thrown away.")})
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It is thrown away.")}
+    )
     def destroy(self, call: Call, pk: int) -> Response:
         """Throw a draft away (platform leads)."""
         policy_actions.discard(self.get_object().pk, by=self.caller, now=timezone.now())
@@ -128,12 +145,20 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     @action(detail=True, methods=["post"])
     def activate(self, call: Call, pk: int) -> Response:
         """Put a draft in force; never its author, and never a token that only asks."""
-        values, found, seen = self.body(ActivateSerializer), self.get_object(), seen_version(call)
+        values, found, seen = (
+            self.body(ActivateSerializer),
+            self.get_object(),
+            seen_version(call),
+        )
         freshness.renew(self.caller, now=timezone.now())
 
         def effect() -> Answer:
             made = policy_actions.activate(
-                found.pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
+                found.pk,
+                by=self.caller,
+                expected_version=seen,
+                now=timezone.now(),
+                **values,
             )
             return Answer(self.shown(made, PolicyVersionSerializer))
 
@@ -143,10 +168,17 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     @action(detail=True, methods=["post"])
     def simulate(self, call: Call, pk: int) -> Response:
         """What the draft would have decided; nothing is changed."""
-        policy, days = self.get_object().policy, self.body(SimulateSerializer).get("days", USUAL_DAYS)
-        found = simulator.simulate(policy, days=days, now=timezone.now(), who=self.caller)
+        policy, days = (
+            self.get_object().policy,
+            self.body(SimulateSerializer).get("days", USUAL_DAYS),
+        )
+        found = simulator.simulate(
+            policy, days=days, now=timezone.now(), who=self.caller
+        )
         return Response(
-            simulation_shown(found, simulator.warnings(policy, found.past), simulator.CANNOT_KNOW)
+            simulation_shown(
+                found, simulator.warnings(policy, found.past), simulator.CANNOT_KNOW
+            )
         )
 
     @extend_schema(responses=PolicyDifferencesSerializer)
@@ -154,11 +186,16 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     def diff(self, call: Call, pk: int) -> Response:
         """What the draft changes of the version it was begun on."""
         found = self.get_object()
-        lines = [each._asdict() for each in differences(found.base.policy, found.policy)]
+        lines = [
+            each._asdict() for each in differences(found.base.policy, found.policy)
+        ]
         return Response({"base": found.base.number, "differences": lines})
 
     def _shown(self, found: PolicyDraft) -> Response:
-        return Response(self.shown(found, PolicyDraftSerializer), headers={"ETag": f'"{found.version}"'})
+        return Response(
+            self.shown(found, PolicyDraftSerializer),
+            headers={"ETag": f'"{found.version}"'},
+        )
 
 
 class YamlEndpoint(Endpoint):
@@ -170,7 +207,10 @@ class YamlEndpoint(Endpoint):
 
     @extend_schema(
         operation_id="policy_yaml",
-        responses={(200, "application/json"): PolicyYamlSerializer, (200, "text/yaml"): str},
+        responses={
+            (200, "application/json"): PolicyYamlSerializer,
+            (200, "text/yaml"): str,
+        },
     )
     def list(self, call: Call) -> Response | HttpResponse:
         """The version in force, or any version for who may see them; plain YAML with `Accept: text/yaml`."""
@@ -178,7 +218,10 @@ class YamlEndpoint(Endpoint):
         wanted = self.asked.get("version", found.number)
         if wanted != found.number:
             if not self.caller.may(Permission.SEE_POLICY_DRAFTS):
-                raise NoRight("Leads and auditors see the history of the policy.", code="not_a_reader")
+                raise NoRight(
+                    "Leads and auditors see the history of the policy.",
+                    code="not_a_reader",
+                )
             found = get_object_or_404(PolicyVersion, number=wanted)
         text = write(found.policy)
         if "text/yaml" in call.headers.get("Accept", ""):
@@ -186,7 +229,9 @@ class YamlEndpoint(Endpoint):
         return Response({"number": found.number, "yaml": text})
 
     @extend_schema(
-        operation_id="policy_yaml_put", request=PolicyYamlInSerializer, responses={201: PolicyDraftSerializer}
+        operation_id="policy_yaml_put",
+        request=PolicyYamlInSerializer,
+        responses={201: PolicyDraftSerializer},
     )
     def update(self, call: Call) -> Response:
         """Make a draft of a policy as YAML (platform leads); somebody else puts it in force."""
@@ -199,7 +244,11 @@ def _made(endpoint: Endpoint, body: dict[str, Any]) -> Answer:
         _field_of(body),
         lambda: policy_actions.draft(by=endpoint.caller, now=timezone.now(), **values),
     )
-    return Answer(endpoint.shown(made, PolicyDraftSerializer), 201, f"/api/v1/policy/drafts/{made.pk}/")
+    return Answer(
+        endpoint.shown(made, PolicyDraftSerializer),
+        201,
+        f"/api/v1/policy/drafts/{made.pk}/",
+    )
 
 
 def _said(body: dict[str, Any]) -> Any:

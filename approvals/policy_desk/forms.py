@@ -19,8 +19,17 @@ from web.fields import MomentField, StrictForm, YamlField, YamlFileForm
 WHOLE = re.compile(r"[0-9]{1,10}", re.ASCII)
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,4})?", re.ASCII)
 LONGEST_WHY = 200
-CHOICES = ("automatic_environments", "automatic_beyond_soft_budget", "automatic_when_unmeasured")
-EMPTY_IS_NO_LIMIT = ("automatic_gpu_hours", "window_gpus_person", "window_usd_team", "window_usd_person")
+CHOICES = (
+    "automatic_environments",
+    "automatic_beyond_soft_budget",
+    "automatic_when_unmeasured",
+)
+EMPTY_IS_NO_LIMIT = (
+    "automatic_gpu_hours",
+    "window_gpus_person",
+    "window_usd_team",
+    "window_usd_person",
+)
 USUAL_DAYS = 30
 
 
@@ -28,7 +37,10 @@ class LimitField(forms.Field):
     """A number of a policy in plain digits; nothing is no limit, where that is possible."""
 
     def __init__(self, *, pattern: re.Pattern[str] = WHOLE, **options: Any) -> None:
-        super().__init__(widget=forms.TextInput(attrs={"inputmode": "decimal", "size": 10}), **options)
+        super().__init__(
+            widget=forms.TextInput(attrs={"inputmode": "decimal", "size": 10}),
+            **options,
+        )
         self.error_messages["required"] = "Write a number."
         self.pattern = pattern
 
@@ -53,7 +65,9 @@ class Number(TypedDict):
 class PolicyForm(StrictForm):
     """A draft of the policy. `version` is the draft as the page showed it."""
 
-    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
     reason = forms.CharField(
         label="Why",
         required=False,
@@ -74,7 +88,9 @@ class PolicyForm(StrictForm):
     def __init__(self, data: Any = None, *, draft: PolicyDraft) -> None:
         policy = draft.policy
         super().__init__(
-            data, label_suffix="", initial=_initial(policy) | {"version": draft.version, "reason": draft.why}
+            data,
+            label_suffix="",
+            initial=_initial(policy) | {"version": draft.version, "reason": draft.why},
         )
         for each in fields(Thresholds):
             self.fields[each.name] = _field(each.name)
@@ -131,8 +147,12 @@ class SimulationForm(forms.Form):
 class ActivationForm(StrictForm):
     """Putting a draft in force, from now or from a later moment."""
 
-    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
-    active_from = MomentField(label="From (UTC)", required=False, help_text="Empty for now.")
+    version = forms.IntegerField(
+        min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
+    active_from = MomentField(
+        label="From (UTC)", required=False, help_text="Empty for now."
+    )
     everything_automatic = forms.BooleanField(
         label="This is meant: put it in force all the same", required=False
     )
@@ -141,7 +161,9 @@ class ActivationForm(StrictForm):
 class VersionForm(StrictForm):
     """The version of a draft that the page showed."""
 
-    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
 
 
 class NewDraftForm(StrictForm):
@@ -153,7 +175,11 @@ class NewDraftForm(StrictForm):
 
 def shortened(value: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
     """Keys that say something else than what counts without them."""
-    return {key: inner for key, inner in value.items() if key not in usual or inner != usual[key]}
+    return {
+        key: inner
+        for key, inner in value.items()
+        if key not in usual or inner != usual[key]
+    }
 
 
 def _field(name: str) -> forms.Field:
@@ -161,17 +187,24 @@ def _field(name: str) -> forms.Field:
     if name == "automatic_environments":
         choices = [(each, each) for each in ENVIRONMENTS]
         widget = forms.CheckboxSelectMultiple
-        return forms.MultipleChoiceField(label=label, required=False, choices=choices, widget=widget)
+        return forms.MultipleChoiceField(
+            label=label, required=False, choices=choices, widget=widget
+        )
     if name in CHOICES:
         return forms.BooleanField(label=label, required=False)
     pattern = AMOUNT if words.THRESHOLDS[name].unit == "USD" else WHOLE
-    return LimitField(label=label, pattern=pattern, required=name not in EMPTY_IS_NO_LIMIT)
+    return LimitField(
+        label=label, pattern=pattern, required=name not in EMPTY_IS_NO_LIMIT
+    )
 
 
 def _initial(policy: Policy) -> dict[str, Any]:
     document = to_json(policy)
     where, step = to_json(Policy())["routes"][0]["where"], _usual_step()
-    overrides = [{**each, "where": shortened(each["where"], where)} for each in document["overrides"]]
+    overrides = [
+        {**each, "where": shortened(each["where"], where)}
+        for each in document["overrides"]
+    ]
     routes = [_short_route(each, where, step) for each in document["routes"]]
     thresholds: dict[str, Any] = document["thresholds"]
     return thresholds | {
@@ -181,8 +214,12 @@ def _initial(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _short_route(route: dict[str, Any], where: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:
-    short: dict[str, Any] = shortened(route, {"gpus_from": None, "usd_from": None, "where": where})
+def _short_route(
+    route: dict[str, Any], where: Mapping[str, Any], step: Mapping[str, Any]
+) -> dict[str, Any]:
+    short: dict[str, Any] = shortened(
+        route, {"gpus_from": None, "usd_from": None, "where": where}
+    )
     if "where" in short:
         short["where"] = shortened(short["where"], where)
     return short | {"steps": [shortened(each, step) for each in route["steps"]]}
@@ -195,4 +232,8 @@ def _usual_step() -> dict[str, Any]:
 
 
 def _yaml(value: list[Any]) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100) if value else ""
+    return (
+        yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+        if value
+        else ""
+    )

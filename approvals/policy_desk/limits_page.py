@@ -44,7 +44,13 @@ def context(now: datetime) -> LimitsPage:
         "version": version,
         "rules": rules(policy.thresholds),
         "deciders": deciders(policy),
-        "columns": ["Ask", "Environment", "Answer", {"label": "In all", "kind": "number"}, "Because"],
+        "columns": [
+            "Ask",
+            "Environment",
+            "Answer",
+            {"label": "In all", "kind": "number"},
+            "Because",
+        ],
         "rows": [example(*each, policy=policy, now=now) for each in EXAMPLES],
         "price": usd(PRICE),
     }
@@ -54,10 +60,15 @@ def rules(numbers: Thresholds) -> list[Fact]:
     """What must hold for an ask to be automatic, each with its number."""
     most_hours, most_person = numbers.automatic_gpu_hours, numbers.window_gpus_person
     person = f", {gpus(most_person)} of a person" if most_person is not None else ""
-    unmeasured = "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
+    unmeasured = (
+        "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
+    )
     lines = [
         ("GPUs in one ask", f"up to {numbers.automatic_gpus}"),
-        ("GPU-hours in one ask", f"up to {most_hours:,}" if most_hours is not None else "any number"),
+        (
+            "GPU-hours in one ask",
+            f"up to {most_hours:,}" if most_hours is not None else "any number",
+        ),
         ("Time", f"up to {numbers.automatic_days} days"),
         ("Money", f"up to {usd(numbers.automatic_usd)} in all"),
         (
@@ -104,7 +115,10 @@ def deciders(policy: Policy) -> list[Fact]:
     lines += [
         (f"Over {policy.thresholds.longest_days} days", "nobody"),
         ("More than there are", "nobody"),
-        ("A person carries it out", f"within {policy.thresholds.carried_out_hours} hours"),
+        (
+            "A person carries it out",
+            f"within {policy.thresholds.carried_out_hours} hours",
+        ),
         ("Nobody decides", f"it lapses after {policy.lapse_days} days"),
     ]
     return [{"label": label, "text": text} for label, text in lines]
@@ -119,7 +133,9 @@ def _reached(route: Route) -> str:
     return f"{said} ({', '.join(kinds)})" if kinds else said
 
 
-def example(count: int, days: int, environment: str, *, policy: Policy, now: datetime) -> Row:
+def example(
+    count: int, days: int, environment: str, *, policy: Policy, now: datetime
+) -> Row:
     """One ask for A100 by a team with an untouched budget, judged."""
     until = now + timedelta(days=days)
     months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)
@@ -132,9 +148,19 @@ def example(count: int, days: int, environment: str, *, policy: Policy, now: dat
         recent_person_usd=Decimal(0),
         budget={month: money.Left(whole, whole) for month in months},
     )
-    ask = Ask(count=count, until=until, environment=environment, flavor="a100", usd_per_hour_each=PRICE)
+    ask = Ask(
+        count=count,
+        until=until,
+        environment=environment,
+        flavor="a100",
+        usd_per_hour_each=PRICE,
+    )
     answer = evaluate(ask, standing, policy)
-    tone = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}[answer.outcome]
+    tone = {
+        Outcome.AUTOMATIC: "good",
+        Outcome.PEOPLE: "waiting",
+        Outcome.IMPOSSIBLE: "bad",
+    }[answer.outcome]
     words = {
         Outcome.AUTOMATIC: "Automatic",
         Outcome.IMPOSSIBLE: "Not possible",

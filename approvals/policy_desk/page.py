@@ -15,7 +15,13 @@ from approvals.models import Request
 from approvals.policy_desk import limits_page as policy_page
 from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS, Number, PolicyForm, SimulationForm
-from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Replay, Simulation
+from approvals.policy_desk.simulator import (
+    AUTOMATIC,
+    IMPOSSIBLE,
+    PEOPLE,
+    Replay,
+    Simulation,
+)
 from policy.boundless import boundless
 from policy.differences import Difference, differences
 from policy.models import PolicyDraft, PolicyVersion
@@ -106,7 +112,9 @@ def history(now: datetime) -> History:
     sooner = PolicyVersion.objects.filter(
         number__gt=OuterRef("number"), active_from__lt=OuterRef("active_from")
     )
-    rows = PolicyVersion.objects.select_related("proposed_by", "activated_by").annotate(never=Exists(sooner))
+    rows = PolicyVersion.objects.select_related("proposed_by", "activated_by").annotate(
+        never=Exists(sooner)
+    )
     return {
         "columns": [
             "Version",
@@ -135,10 +143,17 @@ def version(found: PolicyVersion, *, now: datetime) -> VersionPage:
         "facts": [
             {"label": "From", "at": found.active_from},
             {"label": "Why", "text": found.why},
-            {"label": "Written by", "text": found.proposed_by.name if found.proposed_by else "Quartermaster"},
+            {
+                "label": "Written by",
+                "text": found.proposed_by.name
+                if found.proposed_by
+                else "Quartermaster",
+            },
             {
                 "label": "Activated by",
-                "text": found.activated_by.name if found.activated_by else "Quartermaster",
+                "text": found.activated_by.name
+                if found.activated_by
+                else "Quartermaster",
             },
         ],
     }
@@ -149,7 +164,13 @@ def drafts(now: datetime) -> Drafts:
     rows = PolicyDraft.objects.select_related("base", "author", "became")
     closed = rows.filter(closed_at__isnull=False)[:MOST_CLOSED]
     return {
-        "columns": ["Draft", "Written by", "On", "State", {"label": "Saved", "kind": "end"}],
+        "columns": [
+            "Draft",
+            "Written by",
+            "On",
+            "State",
+            {"label": "Saved", "kind": "end"},
+        ],
         "open": [_draft_row(each) for each in rows.filter(closed_at=None)],
         "closed": [_draft_row(each) for each in closed],
         "newest": PolicyVersion.objects.order_by("-number").first(),
@@ -158,7 +179,12 @@ def drafts(now: datetime) -> Drafts:
 
 
 def draft(
-    found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: PolicyForm | None
+    found: PolicyDraft,
+    *,
+    viewer: User,
+    now: datetime,
+    days: str,
+    form: PolicyForm | None,
 ) -> DraftPage:
     """One draft with its differences, its form for its author, and the replay when days were asked for."""
     policy, (current, in_force) = found.policy, policy_in_force(now)
@@ -166,12 +192,18 @@ def draft(
     is_open, is_author = found.closed_at is None, found.author_id == viewer.pk
     # A policy without bounds is shown with what it would have decided, asked for or not.
     days = days or (str(USUAL_DAYS) if is_open and boundless(policy) else "")
-    asked = SimulationForm({"days": days} if days else None, initial={"days": USUAL_DAYS})
+    asked = SimulationForm(
+        {"days": days} if days else None, initial={"days": USUAL_DAYS}
+    )
     replayed = None
     if asked.is_valid():
-        replayed = simulator.simulate(policy, days=asked.cleaned_data["days"], now=now, who=viewer)
+        replayed = simulator.simulate(
+            policy, days=asked.cleaned_data["days"], now=now, who=viewer
+        )
     may_write = viewer.may(Permission.MANAGE_POLICY)
-    shown = form or (PolicyForm(draft=found) if is_open and is_author and may_write else None)
+    shown = form or (
+        PolicyForm(draft=found) if is_open and is_author and may_write else None
+    )
     return {
         "draft": found,
         "newest": newest,
@@ -198,7 +230,10 @@ def draft(
 
 def diff_rows(found: Sequence[Difference]) -> list[BeforeAfter]:
     """Differences as rows of before and after."""
-    return [{"label": each.place, "before": each.before, "after": each.after} for each in found]
+    return [
+        {"label": each.place, "before": each.before, "after": each.after}
+        for each in found
+    ]
 
 
 def shown_replay(found: Simulation) -> ReplayShown:
@@ -214,9 +249,13 @@ def shown_replay(found: Simulation) -> ReplayShown:
             _stake("Goes to people", *past.moved(PEOPLE)),
             _stake("Becomes impossible", *past.moved(IMPOSSIBLE)),
         ],
-        "columns": ["Decided then", *(Column(label=WORDS[each], kind="number") for each in WORDS)],
+        "columns": [
+            "Decided then",
+            *(Column(label=WORDS[each], kind="number") for each in WORDS),
+        ],
         "matrix": [
-            {"cells": [WORDS[before], *(past.counts[before, after] for after in WORDS)]} for before in WORDS
+            {"cells": [WORDS[before], *(past.counts[before, after] for after in WORDS)]}
+            for before in WORDS
         ],
         "waiting": waiting.asks,
         "waiting_automatic": waiting.moved(AUTOMATIC)[0],
@@ -234,9 +273,9 @@ def shown_replay(found: Simulation) -> ReplayShown:
 def differing_rows(past: Replay) -> list[Row]:
     """The newest asks that would have been answered otherwise, with their teams, in one query."""
     shown = past.differing[::-1]
-    rows = Request.objects.filter(pk__in={each.request_id for each in shown}).select_related(
-        "team", "flavor__cluster"
-    )
+    rows = Request.objects.filter(
+        pk__in={each.request_id for each in shown}
+    ).select_related("team", "flavor__cluster")
     known = {row.pk: row for row in rows}
     return [
         {
@@ -258,7 +297,12 @@ def differing_rows(past: Replay) -> list[Row]:
 
 def _stake(label: str, count: int, amount: Amount) -> Figure:
     note = f"{usd(amount.usd)} · {hours(amount.gpu_hours)}" if count else ""
-    return {"label": label, "value": count, "unit": "ask" if count == 1 else "asks", "note": note}
+    return {
+        "label": label,
+        "value": count,
+        "unit": "ask" if count == 1 else "asks",
+        "note": note,
+    }
 
 
 def _version_row(each: Any, in_force: PolicyVersion) -> Row:
@@ -290,9 +334,15 @@ def _draft_row(each: PolicyDraft) -> Row:
     return {"cells": [about, each.author.name, str(each.base), state, each.updated_at]}
 
 
-def _state(each: PolicyVersion, in_force: PolicyVersion, *, never: bool) -> tuple[str, str]:
+def _state(
+    each: PolicyVersion, in_force: PolicyVersion, *, never: bool
+) -> tuple[str, str]:
     if each.pk == in_force.pk:
         return "good", "In force"
     if never:
         return "past", "Never in force"
-    return ("waiting", "Comes into force") if each.number > in_force.number else ("past", "Was in force")
+    return (
+        ("waiting", "Comes into force")
+        if each.number > in_force.number
+        else ("past", "Was in force")
+    )

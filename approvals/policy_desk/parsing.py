@@ -36,16 +36,22 @@ def policy_said(said: Said) -> Policy:
 def _unknown_names(policy: Policy) -> list[tuple[str, str]]:
     """Names that nothing has, so that a misspelt one never means nothing in silence; flavors may come later."""
     parts: list[tuple[str, Where]] = [
-        (f"overrides.{at}.where", each.where) for at, each in enumerate(policy.overrides)
+        (f"overrides.{at}.where", each.where)
+        for at, each in enumerate(policy.overrides)
     ]
-    parts += [(f"routes.{at}.where", each.where) for at, each in enumerate(policy.routes)]
+    parts += [
+        (f"routes.{at}.where", each.where) for at, each in enumerate(policy.routes)
+    ]
     known: dict[str, tuple[str, ...]] = {
         "offerings": tuple(OFFERINGS),
         "environments": ENVIRONMENTS,
         "tiers": tuple(Team.Tier.values),
     }
     return [
-        (f"{place}.{name}", f"There is no “{value[:40]}”; known are: {', '.join(names)}.")
+        (
+            f"{place}.{name}",
+            f"There is no “{value[:40]}”; known are: {', '.join(names)}.",
+        )
         for place, where in parts
         for name, names in known.items()
         for value in getattr(where, name)

@@ -10,7 +10,15 @@ from policy.evaluation import Outcome
 from policy.models import PolicyDraft, PolicyVersion
 from policy.serializers import PolicyWholeSerializer
 from web.documents import LARGEST
-from web.strict import Boolean, Integer, Moment, PageQuery, QueryNumber, StrictSerializer, Text
+from web.strict import (
+    Boolean,
+    Integer,
+    Moment,
+    PageQuery,
+    QueryNumber,
+    StrictSerializer,
+    Text,
+)
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 LONGEST_WHY = 200
@@ -39,7 +47,9 @@ class PolicyDraftSerializer(serializers.Serializer[PolicyDraft]):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     closed_at = serializers.DateTimeField(allow_null=True)
-    became = serializers.IntegerField(source="became.number", allow_null=True, default=None)
+    became = serializers.IntegerField(
+        source="became.number", allow_null=True, default=None
+    )
 
 
 class PolicyDocumentSerializer(StrictSerializer):
@@ -47,12 +57,16 @@ class PolicyDocumentSerializer(StrictSerializer):
 
     document = serializers.DictField(required=False)
     yaml = Text(required=False, max_length=2 * LARGEST, trim_whitespace=False)
-    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
+    reason = Text(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, source="why"
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Raises ValidationError when the policy is said twice."""
         if "document" in attrs and "yaml" in attrs:
-            raise serializers.ValidationError({"yaml": "Send the document or its YAML, not both."})
+            raise serializers.ValidationError(
+                {"yaml": "Send the document or its YAML, not both."}
+            )
         return attrs
 
 
@@ -60,7 +74,10 @@ class NewPolicyDraftSerializer(PolicyDocumentSerializer):
     """A draft to begin: of a version's values when it says none of its own."""
 
     base = Integer(
-        required=False, min_value=1, max_value=2_000_000_000, help_text="The newest unless told otherwise."
+        required=False,
+        min_value=1,
+        max_value=2_000_000_000,
+        help_text="The newest unless told otherwise.",
     )
 
 
@@ -68,7 +85,9 @@ class PolicyYamlInSerializer(StrictSerializer):
     """A policy as YAML, to become a draft."""
 
     yaml = Text(max_length=2 * LARGEST, trim_whitespace=False)
-    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
+    reason = Text(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, source="why"
+    )
 
 
 class PolicyYamlSerializer(serializers.Serializer[Any]):
@@ -93,14 +112,21 @@ class DraftQuery(PageQuery):
 class ActivateSerializer(StrictSerializer):
     """From when on, and the tick that a policy without bounds needs."""
 
-    active_from = Moment(required=False, help_text="Now unless told otherwise; at most 90 days ahead.")
+    active_from = Moment(
+        required=False, help_text="Now unless told otherwise; at most 90 days ahead."
+    )
     everything_automatic = Boolean(required=False, help_text="True when that is meant.")
 
 
 class SimulateSerializer(StrictSerializer):
     """How many days to replay."""
 
-    days = Integer(required=False, min_value=1, max_value=LONGEST_DAYS, help_text="30 unless told otherwise.")
+    days = Integer(
+        required=False,
+        min_value=1,
+        max_value=LONGEST_DAYS,
+        help_text="30 unless told otherwise.",
+    )
 
 
 class PolicyDifferenceSerializer(serializers.Serializer[Any]):
@@ -190,7 +216,9 @@ def replay_shown(found: Replay) -> dict[str, Any]:
     }
 
 
-def simulation_shown(found: Simulation, warnings: tuple[str, ...], cannot_know: str) -> dict[str, Any]:
+def simulation_shown(
+    found: Simulation, warnings: tuple[str, ...], cannot_know: str
+) -> dict[str, Any]:
     """A simulation as the API shows it."""
     return {
         "days": found.days,

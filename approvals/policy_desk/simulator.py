@@ -60,15 +60,21 @@ class Replay:
         amount = Amount(answer.usd, answer.gpu_hours)
         self.asks += 1
         self.counts[before, after] += 1
-        self.amounts[before, after] = self.amounts.get((before, after), NOTHING).plus(amount)
+        self.amounts[before, after] = self.amounts.get((before, after), NOTHING).plus(
+            amount
+        )
         self.gated += any(rule.code == "gate" for rule in answer.rules)
         if before == after and (after != PEOPLE or _seats(stored) == _seats_of(answer)):
             return
         self.differs += 1
-        self.differing.append(Differing(request_id, before, after, because(stored, answer), amount))
+        self.differing.append(
+            Differing(request_id, before, after, because(stored, answer), amount)
+        )
         del self.differing[:-SHOWN]
 
-    def moved(self, to: str, *, of: tuple[str, ...] = (AUTOMATIC, PEOPLE, IMPOSSIBLE)) -> tuple[int, Amount]:
+    def moved(
+        self, to: str, *, of: tuple[str, ...] = (AUTOMATIC, PEOPLE, IMPOSSIBLE)
+    ) -> tuple[int, Amount]:
         """How many asks become `to` that were not before, and their money and GPU-hours."""
         pairs = [(before, to) for before in of if before != to]
         total = NOTHING
@@ -81,7 +87,11 @@ class Replay:
         """Whether no ask that a policy may approve would reach people any more, of enough to say so."""
         automatic = sum(self.counts[before, AUTOMATIC] for before in Outcome)
         judged = self.asks - self.gated
-        return judged >= LEAST_ASKS and automatic == judged and self.moved(AUTOMATIC)[0] > 0
+        return (
+            judged >= LEAST_ASKS
+            and automatic == judged
+            and self.moved(AUTOMATIC)[0] > 0
+        )
 
 
 @dataclass(frozen=True)
@@ -101,15 +111,22 @@ def simulate(policy: Policy, *, days: int, now: datetime, who: User) -> Simulati
     thousand asks and one for their windows; nothing is written. Raises BadInput for other days.
     """
     if not 1 <= days <= LONGEST_DAYS:
-        raise BadInput(f"Write 1 to {LONGEST_DAYS} days.", code="out_of_range", field="days")
+        raise BadInput(
+            f"Write 1 to {LONGEST_DAYS} days.", code="out_of_range", field="days"
+        )
     since = now - timedelta(days=days)
     seen = Evaluation.objects.filter(request__in=Request.objects.visible_to(who))
     first = seen.filter(~_another(id__lt=OuterRef("id")), at__gte=since, at__lte=now)
-    last = seen.filter(~_another(id__gt=OuterRef("id")), content_version=F("request__content_version"))
+    last = seen.filter(
+        ~_another(id__gt=OuterRef("id")), content_version=F("request__content_version")
+    )
     waiting = last.filter(request__state=State.WAITING)
     versions = {row.number: policy_of(row) for row in PolicyVersion.objects.all()}
     return Simulation(
-        days, since, past=_replayed(first, policy, versions), waiting=_replayed(waiting, policy, versions)
+        days,
+        since,
+        past=_replayed(first, policy, versions),
+        waiting=_replayed(waiting, policy, versions),
     )
 
 
@@ -119,7 +136,9 @@ def because(stored: Mapping[str, Any], answer: Answer) -> str:
     failed = [rule["code"] for rule in stored["rules"] if not rule["holds"]]
     fails = [rule for rule in answer.rules if not rule.holds]
     fresh = [
-        rule for rule in fails if rule.code not in failed or (rule.blocks and not then[rule.code]["blocks"])
+        rule
+        for rule in fails
+        if rule.code not in failed or (rule.blocks and not then[rule.code]["blocks"])
     ]
     if fresh:
         limit = then[fresh[0].code]["limit"] if fresh[0].code in then else "no limit"
@@ -155,25 +174,44 @@ def _another(**when: Any) -> Exists:
     return Exists(Evaluation.objects.filter(same, **when))
 
 
-def _replayed(rows: QuerySet[Evaluation], policy: Policy, versions: Mapping[int, Policy]) -> Replay:
+def _replayed(
+    rows: QuerySet[Evaluation], policy: Policy, versions: Mapping[int, Policy]
+) -> Replay:
     replay = Replay()
     for batch in _batches(rows):
-        gathered = [(_judged(*each), versions.get(each[-1]["policy"])) for each in batch]
+        gathered = [
+            (_judged(*each), versions.get(each[-1]["policy"])) for each in batch
+        ]
         for row in windows.counted_by(policy, gathered):
-            replay.add(row.request_id, row.answer, evaluate(row.ask, row.standing, policy))
+            replay.add(
+                row.request_id, row.answer, evaluate(row.ask, row.standing, policy)
+            )
     return replay
 
 
-def _judged(request_id: int, team_id: int, person_id: int, answer: Any, inputs: Any) -> windows.Judged:
+def _judged(
+    request_id: int, team_id: int, person_id: int, answer: Any, inputs: Any
+) -> windows.Judged:
     return windows.Judged(request_id, team_id, person_id, answer, *stored_in(inputs))
 
 
-def _batches(rows: QuerySet[Evaluation]) -> Iterator[list[tuple[int, int, int, Any, Any]]]:
+def _batches(
+    rows: QuerySet[Evaluation],
+) -> Iterator[list[tuple[int, int, int, Any, Any]]]:
     """In the order of their making, so that a year of asks is never in memory at once."""
-    columns = ("id", "request_id", "request__team_id", "request__requester_id", "answer", "inputs")
+    columns = (
+        "id",
+        "request_id",
+        "request__team_id",
+        "request__requester_id",
+        "answer",
+        "inputs",
+    )
     after = 0
     while True:
-        batch = list(rows.filter(id__gt=after).order_by("id").values_list(*columns)[:BATCH])
+        batch = list(
+            rows.filter(id__gt=after).order_by("id").values_list(*columns)[:BATCH]
+        )
         if batch:
             yield [each[1:] for each in batch]
         if len(batch) < BATCH:

@@ -9,9 +9,18 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from accounts.current_user import add_document_refusal, add_refusal, visitor, with_refusal
+from accounts.current_user import (
+    add_document_refusal,
+    add_refusal,
+    visitor,
+    with_refusal,
+)
 from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
@@ -36,7 +45,9 @@ from web.refusals import Refused
 def versions(request: HttpRequest) -> HttpResponse:
     """Every policy there was, newest first."""
     _reader(request)
-    return render(request, "approvals/policy_versions.html", policy_shown.history(timezone.now()))
+    return render(
+        request, "approvals/policy_versions.html", policy_shown.history(timezone.now())
+    )
 
 
 @require_safe
@@ -44,7 +55,8 @@ def version(request: HttpRequest, number: int) -> HttpResponse:
     """One policy: what it said, what it changed, and who put it in force."""
     viewer = _reader(request)
     found = get_object_or_404(
-        PolicyVersion.objects.select_related("proposed_by", "activated_by"), number=number
+        PolicyVersion.objects.select_related("proposed_by", "activated_by"),
+        number=number,
     )
     context = {
         **policy_shown.version(found, now=timezone.now()),
@@ -63,8 +75,12 @@ def export(request: HttpRequest) -> HttpResponse:
         if not (asked.isascii() and asked.isdigit() and len(asked) < 10):
             raise Http404
         found = get_object_or_404(PolicyVersion, number=int(asked))
-    response = HttpResponse(write(found.policy), content_type="text/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="policy-{found.number}.yaml"'
+    response = HttpResponse(
+        write(found.policy), content_type="text/yaml; charset=utf-8"
+    )
+    response["Content-Disposition"] = (
+        f'attachment; filename="policy-{found.number}.yaml"'
+    )
     return response
 
 
@@ -123,8 +139,12 @@ def take_over(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a draft on the newest version."""
 
     def act(viewer: User, seen: int) -> HttpResponse:
-        found = policy_actions.take_over(pk, by=viewer, expected_version=seen, now=timezone.now())
-        messages.success(request, f"The draft is on {found.base} now; what it changes stayed.")
+        found = policy_actions.take_over(
+            pk, by=viewer, expected_version=seen, now=timezone.now()
+        )
+        messages.success(
+            request, f"The draft is on {found.base} now; what it changes stayed."
+        )
         return _to(found)
 
     return _act(request, pk, VersionForm(request.POST), act)
@@ -158,7 +178,10 @@ def activate(request: HttpRequest, pk: int) -> HttpResponse:
             everything_automatic=form.cleaned_data["everything_automatic"],
         )
         messages.success(
-            request, f"{made} is in force." if made.active_from <= timezone.now() else f"{made} is set."
+            request,
+            f"{made} is in force."
+            if made.active_from <= timezone.now()
+            else f"{made} is set.",
         )
         return HttpResponseRedirect(reverse("policy-version", args=[made.number]))
 
@@ -172,7 +195,10 @@ def take_in(request: HttpRequest) -> HttpResponse:
     viewer = _reader(request, writes=True)
     if request.method != "POST":
         return render(request, "approvals/policy_import.html", {"form": ImportForm()})
-    form, status = ImportForm(request.POST, text=uploaded(request.FILES.get("file"))), 422
+    form, status = (
+        ImportForm(request.POST, text=uploaded(request.FILES.get("file"))),
+        422,
+    )
     problems: list[dict[str, str]] = []
     if form.is_valid():
         try:
@@ -185,7 +211,9 @@ def take_in(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             problems, status = add_document_refusal(form, refusal)
     context = {"form": form, "problems": problems}
-    return with_refusal(render(request, "approvals/policy_import.html", context, status=status), form)
+    return with_refusal(
+        render(request, "approvals/policy_import.html", context, status=status), form
+    )
 
 
 def _act(
@@ -216,10 +244,16 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     shown = policy_shown.draft(
-        found, viewer=visitor(request), now=timezone.now(), days=request.GET.get("days", ""), form=form
+        found,
+        viewer=visitor(request),
+        now=timezone.now(),
+        days=request.GET.get("days", ""),
+        form=form,
     )
     activation = (
-        doing if isinstance(doing, ActivationForm) else ActivationForm(initial={"version": found.version})
+        doing
+        if isinstance(doing, ActivationForm)
+        else ActivationForm(initial={"version": found.version})
     )
     context = {**shown, "doing": doing, "activation": activation}
     return render(request, "approvals/policy_draft.html", context, status=status)
@@ -228,22 +262,32 @@ def _page(
 def _begin(form: NewDraftForm, *, by: User) -> PolicyDraft:
     copied = form.cleaned_data["copy"]
     if copied is None:
-        return policy_actions.draft(by=by, now=timezone.now(), base=form.cleaned_data["base"])
+        return policy_actions.draft(
+            by=by, now=timezone.now(), base=form.cleaned_data["base"]
+        )
     other = _find(copied)
     return policy_actions.draft(
-        by=by, now=timezone.now(), base=other.base.number, said=other.document, why=other.why
+        by=by,
+        now=timezone.now(),
+        base=other.base.number,
+        said=other.document,
+        why=other.why,
     )
 
 
 def _reader(request: HttpRequest, *, writes: bool = False) -> User:
     viewer = visitor(request)
-    if not viewer.may(Permission.MANAGE_POLICY if writes else Permission.SEE_POLICY_DRAFTS):
+    if not viewer.may(
+        Permission.MANAGE_POLICY if writes else Permission.SEE_POLICY_DRAFTS
+    ):
         raise PermissionDenied
     return viewer
 
 
 def _find(pk: int) -> PolicyDraft:
-    return get_object_or_404(PolicyDraft.objects.select_related("base", "author", "became"), pk=pk)
+    return get_object_or_404(
+        PolicyDraft.objects.select_related("base", "author", "became"), pk=pk
+    )
 
 
 def _to(found: PolicyDraft) -> HttpResponse:

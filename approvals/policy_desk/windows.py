@@ -52,14 +52,25 @@ class Grants:
             at__lte=max(moments),
         )
         by: dict[Whose, list[tuple[Place, Given]]] = defaultdict(list)
-        columns = ("at", "request_id", "request__team_id", "requester_id", "request__gpus", "usd")
-        for at, request, team, person, gpus, usd in found.order_by("at", "request_id").values_list(*columns):
+        columns = (
+            "at",
+            "request_id",
+            "request__team_id",
+            "requester_id",
+            "request__gpus",
+            "usd",
+        )
+        for at, request, team, person, gpus, usd in found.order_by(
+            "at", "request_id"
+        ).values_list(*columns):
             by["team", team].append(((at, request), Given(gpus, usd)))
             by["person", person].append(((at, request), Given(gpus, usd)))
         return cls(
             {whose: [place for place, _ in parts] for whose, parts in by.items()},
             {
-                whose: list(accumulate((each for _, each in parts), Given.plus, initial=NOTHING))
+                whose: list(
+                    accumulate((each for _, each in parts), Given.plus, initial=NOTHING)
+                )
                 for whose, parts in by.items()
             },
         )
@@ -70,11 +81,16 @@ class Grants:
         if places is None:
             return NOTHING
         now = row.standing.now
-        start, end = bisect_left(places, (now - window, 0)), bisect_left(places, (now, row.request_id))
+        start, end = (
+            bisect_left(places, (now - window, 0)),
+            bisect_left(places, (now, row.request_id)),
+        )
         return self.sums[whose][end].minus(self.sums[whose][start])
 
 
-def counted_by(policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]) -> list[Judged]:
+def counted_by(
+    policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]
+) -> list[Judged]:
     """The asks with what falls into the windows of a policy; `rows` name by which policy each was gathered.
 
     A query where a window is another one, however many asks; none where all are as they were.
@@ -86,7 +102,9 @@ def counted_by(policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]) -> 
     longest = max(timedelta(days=limits.window_days) for _, limits, _ in found)
     grants = Grants.of(other, longest=longest)
     return [
-        _counted(row, grants, timedelta(days=limits.window_days)) if _differs(row, limits, then) else row
+        _counted(row, grants, timedelta(days=limits.window_days))
+        if _differs(row, limits, then)
+        else row
         for row, limits, then in found
     ]
 
@@ -94,7 +112,11 @@ def counted_by(policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]) -> 
 def _differs(row: Judged, limits: Thresholds, then: Policy | None) -> bool:
     # What was gathered before money was counted lacks it.
     known = then is not None and row.standing.recent_team_usd is not None
-    return not known or then is None or _limits(then, row.ask).window_days != limits.window_days
+    return (
+        not known
+        or then is None
+        or _limits(then, row.ask).window_days != limits.window_days
+    )
 
 
 def _limits(policy: Policy, ask: Ask) -> Thresholds:

@@ -30,7 +30,9 @@ def held_under(request: Request, *, now: datetime) -> Allocation | None:
 
 def request_of(allocation: Allocation) -> Request | None:
     """The request that an allocation was granted for, or None."""
-    rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+    rows = Request.objects.select_related(
+        "team", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
     return rows.filter(hold=allocation.hold_id).first()
 
 
@@ -45,10 +47,15 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
     Raises Conflict for what takes no GPUs and when nothing is held any more, BadInput for an end that is not later.
     """
     if request.flavor is None:
-        raise Conflict(f"Only GPUs are kept longer so. {kept_by(request.offering)}", code="not_renewable")
+        raise Conflict(
+            f"Only GPUs are kept longer so. {kept_by(request.offering)}",
+            code="not_renewable",
+        )
     held = held_under(request, now=now)
     if held is None:
-        raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
+        raise Conflict(
+            "These GPUs are not held any more. Ask for them again.", code="not_held"
+        )
     _check_later(held, until)
     count = max(1, held.gpus // max(request.gpus // request.count, 1))
     # What is left of a large training may be fewer than one can ask for: then it is GPUs as any.
@@ -70,7 +77,9 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
 
 def _check_later(held: Allocation, until: datetime) -> None:
     if until <= held.until:
-        raise BadInput("Choose an end later than the present one.", code="not_later", field="until")
+        raise BadInput(
+            "Choose an end later than the present one.", code="not_later", field="until"
+        )
 
 
 def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
@@ -82,7 +91,9 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
         return
     held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
-        raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
+        raise Conflict(
+            "These GPUs are not held any more. Ask for them again.", code="not_held"
+        )
     _check_later(held, wanted.until)
     waiting = waiting_for(wanted.renews, but=own)
     if waiting is not None:
@@ -91,7 +102,11 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
 
 def waiting_for(request_id: int, *, but: int = 0) -> Request | None:
     """The renewal of a request that waits for a decision, other than the request `but`; None when none does."""
-    return Request.objects.filter(renews=request_id, state=State.WAITING).exclude(pk=but).first()
+    return (
+        Request.objects.filter(renews=request_id, state=State.WAITING)
+        .exclude(pk=but)
+        .first()
+    )
 
 
 def waits_words(waiting: Request) -> str:
@@ -99,9 +114,15 @@ def waits_words(waiting: Request) -> str:
     return f"Request {waiting.pk} to keep them longer waits for a decision already."
 
 
-def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:
+def standing_of(
+    wanted: Wanted, *, now: datetime
+) -> tuple[int, Mapping[date, money.Amount]]:
     """GPUs that a renewal already has, and the money by month of those that it keeps; nothing for others."""
-    held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
+    held = (
+        renewable.held(wanted.renewed_hold, now=now)
+        if wanted.renews is not None
+        else None
+    )
     if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
         return 0, {}
     return held.gpus, renewable.freed(held, gpus=wanted.gpus, now=now)
@@ -115,7 +136,9 @@ def hold_from(request: Request, *, now: datetime) -> datetime:
     return max(held.until, now) if held is not None else now
 
 
-def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> allocations.HandedOver:
+def hand_over(
+    request: Request, *, gpus: int, actor: Actor, now: datetime
+) -> allocations.HandedOver:
     """End what a granted renewal goes on with; returns how many GPUs go over, and from when they cost.
 
     The caller has locked budgets and flavor.
@@ -123,7 +146,12 @@ def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> al
     if request.renews is None or request.flavor is None:
         return allocations.NOTHING_HANDED_OVER
     return allocations.hand_over(
-        request.renews.hold, flavor=request.flavor, gpus=gpus, to=request.hold, actor=actor, now=now
+        request.renews.hold,
+        flavor=request.flavor,
+        gpus=gpus,
+        to=request.hold,
+        actor=actor,
+        now=now,
     )
 
 

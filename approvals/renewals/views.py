@@ -73,7 +73,10 @@ class RenewForm(StrictForm):
         """What is asked for; raises Refused as the API would."""
         said = self.cleaned_data
         return renewing.wanted(
-            self.request, until=said["until"], reason=said.get("reason", ""), now=timezone.now()
+            self.request,
+            until=said["until"],
+            reason=said.get("reason", ""),
+            now=timezone.now(),
         )
 
 
@@ -103,7 +106,9 @@ def renew(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> tuple[Allocation | None, Request]:
     """What is held now under the request that the allocation was granted for; raises Http404 for strangers."""
-    row = get_object_or_404(Allocation.objects.visible_to(visitor(request)).of_gpus(), pk=pk)
+    row = get_object_or_404(
+        Allocation.objects.visible_to(visitor(request)).of_gpus(), pk=pk
+    )
     asked = renewing.request_of(row)
     if asked is None or row.team_id != asked.team_id:
         raise Http404
@@ -125,7 +130,11 @@ def _gone(asked: Request) -> Gone:
 def _starts(request: HttpRequest, held: Allocation) -> dict[str, str]:
     """The form as the link begins it: so many days more, else a week."""
     days = request.GET.get("days", "")
-    known = int(days) if days in {str(each) for each in renewing.QUICK_DAYS} else renewing.USUAL_DAYS
+    known = (
+        int(days)
+        if days in {str(each) for each in renewing.QUICK_DAYS}
+        else renewing.USUAL_DAYS
+    )
     return {"until": _later(held.until, known).strftime(INPUT)}
 
 
@@ -141,7 +150,8 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
     user, said, wanted = visitor(request), form.cleaned_data, form.wanted
     if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
-            "You changed it after this answer. Here is the new one: look, then ask.", code="answer_is_old"
+            "You changed it after this answer. Here is the new one: look, then ask.",
+            code="answer_is_old",
         )
     made: list[Request] = []
 
@@ -150,13 +160,21 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
         return reverse("request", args=[made[0].pk])
 
     body = {"until": said["until"].isoformat(), "reason": said["reason"]}
-    link = once(user, route=f"page:renew:{held.pk}", key=said["token"] or new_key(), body=body, action=action)
+    link = once(
+        user,
+        route=f"page:renew:{held.pk}",
+        key=said["token"] or new_key(),
+        body=body,
+        action=action,
+    )
     if made and made[0].state == State.APPROVED:
         messages.success(request, f"{made[0].given_name} go on without a gap.")
     return link
 
 
-def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, held: Allocation, form: RenewForm, *, status: int = 200
+) -> HttpResponse:
     now, waiting = timezone.now(), renewing.waiting_for(form.request.pk)
     said = answer_panel.answer_context(form, person=visitor(request), now=now)
     if said["answer"] and (hint := said["answer"]["verdict"].get("hint")):
@@ -168,7 +186,10 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         "held": held,
         "asked": form.request,
         "may_renew": held.team_id in visitor(request).team_ids and waiting is None,
-        "waits": {"text": renewing.waits_words(waiting), "href": reverse("request", args=[waiting.pk])}
+        "waits": {
+            "text": renewing.waits_words(waiting),
+            "href": reverse("request", args=[waiting.pk]),
+        }
         if waiting is not None
         else None,
         "name": form.request.name(),
@@ -179,7 +200,9 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
             for step in held.next_steps(now)
             if step.what != "reminder"
         ],
-        "quick": [_quick(held, days, said=form.said_until) for days in renewing.QUICK_DAYS],
+        "quick": [
+            _quick(held, days, said=form.said_until) for days in renewing.QUICK_DAYS
+        ],
     }
     return render(request, "approvals/renew.html", context, status=status)
 

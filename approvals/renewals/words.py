@@ -18,7 +18,11 @@ def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[BeforeAfte
     now_held = renewable.held(wanted.renewed_hold, now=now)
     before = moment(now_held.until, now) if now_held is not None else ""
     return [
-        {"label": f"Quota, {product}", "before": gpus(held), "after": gpus(held + wanted.gpus - own)},
+        {
+            "label": f"Quota, {product}",
+            "before": gpus(held),
+            "after": gpus(held + wanted.gpus - own),
+        },
         {"label": "Ends", "before": before, "after": moment(wanted.until, now)},
     ]
 
@@ -30,14 +34,26 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
     held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
         return ""
-    there = sum((part.usd for part in renewable.freed(held, gpus=wanted.gpus, now=now).values()), Decimal(0))
+    there = sum(
+        (
+            part.usd
+            for part in renewable.freed(held, gpus=wanted.gpus, now=now).values()
+        ),
+        Decimal(0),
+    )
     extra = max(judged.answer.usd - there, Decimal(0))
     return f"Counted from now to the new end. {usd(extra)} of it come on top; the rest is set aside already."
 
 
 def goes_on(wanted: Wanted, *, now: datetime) -> Decimal:
     """USD a day that a renewal goes on to cost instead of adding to; 0 for what renews nothing."""
-    held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
+    held = (
+        renewable.held(wanted.renewed_hold, now=now)
+        if wanted.renews is not None
+        else None
+    )
     if held is None:
         return Decimal(0)
-    return money.per_day(gpus=renewable.going(held, wanted.gpus), price=held.price_per_gpu_hour)
+    return money.per_day(
+        gpus=renewable.going(held, wanted.gpus), price=held.price_per_gpu_hour
+    )

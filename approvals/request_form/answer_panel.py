@@ -72,7 +72,9 @@ class Answerable(Protocol):
     fields: dict[str, Any]
 
 
-def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 0) -> AnswerContext:
+def answer_context(
+    form: Answerable, *, person: User, now: datetime, own: int = 0
+) -> AnswerContext:
     """The right-hand side: the answer when the form makes sense, else what it still lacks.
 
     `own` is the hold of the request that is being changed.
@@ -88,7 +90,9 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
     said = answer(wanted, judged, now=now)
-    said["vacancy"] = of_plans(judged.answer.route, person).words if said["people"] else ""
+    said["vacancy"] = (
+        of_plans(judged.answer.route, person).words if said["people"] else ""
+    )
     return {"answer": said, "lacks": []}
 
 
@@ -105,7 +109,9 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
-        "formula": wanted.size.over(days) if wanted.size.usd_per_hour_each else "It costs nothing by itself.",
+        "formula": wanted.size.over(days)
+        if wanted.size.usd_per_hour_each
+        else "It costs nothing by itself.",
         "changes": renewal.changes(wanted, judged, now=now)
         if wanted.renews is not None
         else changes(
@@ -119,7 +125,9 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
         "extra": renewal.extra_words(wanted, judged, now=now) or left_of(wanted),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
-        "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",
+        "seats": ", then ".join(step.words for step in judged.answer.route)
+        if people
+        else "",
         "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
         "button": f"Keep {in_sentence(wanted.name)} longer"
         if wanted.renews is not None
@@ -140,7 +148,14 @@ def about(wanted: Wanted) -> str:
     said = sorted(wanted.spec.model_dump(mode="json").items())
     begins = "" if wanted.starts is None else wanted.starts.strftime(INPUT)
     until = wanted.until.strftime(INPUT)
-    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, begins, until)
+    parts = (
+        wanted.team.slug,
+        wanted.offering.key,
+        wanted.namespace,
+        said,
+        begins,
+        until,
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -173,7 +188,10 @@ def _fits(wanted: Wanted, judged: Judged) -> Hint | None:
         namespace=wanted.namespace,
         starts=at,
     )
-    return {"text": f"All of it is free from {moment(at, judged.standing.now)}.", "href": link}
+    return {
+        "text": f"All of it is free from {moment(at, judged.standing.now)}.",
+        "href": link,
+    }
 
 
 def _lacks(form: Answerable) -> Iterator[str]:

@@ -24,7 +24,10 @@ UNWRITTEN = {"required": "Still to be written."}
 
 
 def field_for(
-    offering: Offering, name: str, schema: Mapping[str, Any], lines: Sequence[Choice] | None
+    offering: Offering,
+    name: str,
+    schema: Mapping[str, Any],
+    lines: Sequence[Choice] | None,
 ) -> forms.Field:
     """The field of a spec's field, from its JSON Schema and the lines that may be chosen, None for what is no list."""
     label, help_text = str(schema.get("title", name)), HELP.get(name, "")
@@ -33,7 +36,9 @@ def field_for(
             label=label,
             max_length=LONGEST_NAME,
             help_text=help_text,
-            widget=forms.TextInput(attrs={"list": f"{name}-list", "autocomplete": "off"}),
+            widget=forms.TextInput(
+                attrs={"list": f"{name}-list", "autocomplete": "off"}
+            ),
             error_messages=UNWRITTEN,
         )
     if lines is not None:
@@ -48,13 +53,20 @@ def field_for(
     return forms.CharField(
         label=label,
         max_length=int(schema.get("maxLength", 80)),
-        help_text=EXAMPLES.get(offering.key, help_text) if name == "model" else help_text,
+        help_text=EXAMPLES.get(offering.key, help_text)
+        if name == "model"
+        else help_text,
         error_messages=UNWRITTEN,
     )
 
 
 def _list(
-    offering: Offering, name: str, schema: Mapping[str, Any], lines: Sequence[Choice], *, label: str
+    offering: Offering,
+    name: str,
+    schema: Mapping[str, Any],
+    lines: Sequence[Choice],
+    *,
+    label: str,
 ) -> forms.ChoiceField:
     """What is chosen from a list; a few fixed words are all shown at once."""
     possible = [line for line in lines if not line.reason]
@@ -91,6 +103,10 @@ def nothing_words(offering: Offering, name: str) -> str:
     if name == "flavor":
         return "The team is on no cluster with GPUs on offer. Ask for a namespace on one first."
     if name == "cluster":
-        on = "on no cluster yet" if offering.key == "volume" else "on every cluster already"
+        on = (
+            "on no cluster yet"
+            if offering.key == "volume"
+            else "on every cluster already"
+        )
         return f"The team is {on}."
     return "Nothing of this is offered now."

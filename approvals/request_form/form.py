@@ -14,7 +14,13 @@ from approvals.request_form.fields import field_for, in_groups
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.namespaces import NamespaceField, choices_on, offer
 from approvals.requests.wanted import Wanted, resolve
-from catalogue.choices import Choice, choices_of, depends_on_team, fields_of, is_suggested
+from catalogue.choices import (
+    Choice,
+    choices_of,
+    depends_on_team,
+    fields_of,
+    is_suggested,
+)
 from catalogue.models import OfferingSetting
 from catalogue.namespace import NamespaceSpec
 from catalogue.offering import Offering
@@ -45,7 +51,9 @@ class RequestForm(StrictForm):
 
     also = StrictForm.also | {"check", "quick"}
 
-    team = forms.ChoiceField(error_messages={"invalid_choice": "Choose one of your teams."})
+    team = forms.ChoiceField(
+        error_messages={"invalid_choice": "Choose one of your teams."}
+    )
     namespace = NamespaceField()
     starts_at = MomentField(
         label="From (UTC)",
@@ -83,11 +91,15 @@ class RequestForm(StrictForm):
         self.asked = fields_of(offering)
         self.suggested: dict[str, list[str]] = {}
         self.unwritten: list[str] = []
-        lists = lists or choices_of(offering, setting, team=self._team(str(data.get("team", ""))))
+        lists = lists or choices_of(
+            offering, setting, team=self._team(str(data.get("team", "")))
+        )
         for name, schema in self.asked.items():
             self.fields[name] = field_for(offering, name, schema, lists.get(name))
             if is_suggested(schema):
-                self.suggested[f"{name}-list"] = [line.value for line in lists.get(name, [])]
+                self.suggested[f"{name}-list"] = [
+                    line.value for line in lists.get(name, [])
+                ]
             if depends_on_team(schema):
                 self._fit(name, lists[name], follows_team=follows_team)
         self._offer_namespaces()
@@ -106,8 +118,13 @@ class RequestForm(StrictForm):
 
     def _offer_namespaces(self) -> None:
         """Ask for the namespace where the team has several on the cluster that is named."""
-        team, tenancies = self._team(str(self.data.get("team", ""))), Tenancy.objects.none()
-        named = str(self.data.get("flavor") or self.data.get("cluster") or "").partition("/")[0]
+        team, tenancies = (
+            self._team(str(self.data.get("team", ""))),
+            Tenancy.objects.none(),
+        )
+        named = str(
+            self.data.get("flavor") or self.data.get("cluster") or ""
+        ).partition("/")[0]
         if team is not None and named and self.offering.spec is not NamespaceSpec:
             here = Tenancy.objects.here().filter(team=team, cluster__name=named)
             tenancies = here.select_related("cluster", "project")
@@ -137,14 +154,19 @@ class RequestForm(StrictForm):
         """The fields of the spec that say what and where, in front of how many and until when."""
         names = list(self.asked)
         counted = self.offering.spec.counted
-        return [self[name] for name in (names[: names.index(counted)] if counted else names)]
+        return [
+            self[name] for name in (names[: names.index(counted)] if counted else names)
+        ]
 
     @property
     def fields_after(self) -> list[forms.BoundField]:
         """The fields of the spec that say how it is to be used."""
         names = list(self.asked)
         counted = self.offering.spec.counted
-        return [self[name] for name in (names[names.index(counted) + 1 :] if counted else [])]
+        return [
+            self[name]
+            for name in (names[names.index(counted) + 1 :] if counted else [])
+        ]
 
     @property
     def is_answerable(self) -> bool:
@@ -156,7 +178,11 @@ class RequestForm(StrictForm):
     def forget_what_is_still_to_be_written(self) -> None:
         """Show a form that nobody has filled in yet without calling its empty texts wrong."""
         for name, schema in self.asked.items():
-            if schema.get("type") == "string" and not self.data.get(name) and name in self.errors:
+            if (
+                schema.get("type") == "string"
+                and not self.data.get(name)
+                and name in self.errors
+            ):
                 del self.errors[name]
                 self.unwritten.append(str(self.fields[name].label or name))
 
@@ -193,7 +219,9 @@ def starts(
 
     Of each list it is the first line that the team can have. Returns it with what the team can choose from.
     """
-    team, lists = _first_team(link.get("team") or usual.get("team", ""), offering, setting, teams)
+    team, lists = _first_team(
+        link.get("team") or usual.get("team", ""), offering, setting, teams
+    )
     until = quick_end("7" if offering.on_cluster else "14", now)
     found = {"team": team.slug if team else "", "until": until.strftime(INPUT)}
     for name, schema in fields_of(offering).items():
@@ -203,7 +231,11 @@ def starts(
             first = STARTS.get(name) or str(schema.get("minimum", 1))
         found[name] = first if first in possible or not possible else possible[0]
     # A link that leaves the project empty is for a new one, whose name is still to be written.
-    empty = {name for name, schema in fields_of(offering).items() if is_suggested(schema) and name in link}
+    empty = {
+        name
+        for name, schema in fields_of(offering).items()
+        if is_suggested(schema) and name in link
+    }
     named = {
         name: link[name]
         for name in [*found, "namespace", "reason", "starts_at"]

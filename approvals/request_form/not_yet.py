@@ -19,9 +19,15 @@ def on_no_cluster(team: Team) -> Empty:
     title = f"{team.name} is on no cluster yet"
     text = "GPUs are granted to a namespace on a cluster, and the team has none."
     if not setting_of(NAMESPACE).enabled:
-        return {"title": title, "text": f"{text} Namespaces are not offered now: ask a platform lead."}
+        return {
+            "title": title,
+            "text": f"{text} Namespaces are not offered now: ask a platform lead.",
+        }
     if not any(not line.reason for line in clusters_of(team, NAMESPACE)):
-        return {"title": title, "text": f"{text} No cluster takes the team now: ask a platform lead."}
+        return {
+            "title": title,
+            "text": f"{text} No cluster takes the team now: ask a platform lead.",
+        }
     query = urlencode({"team": team.slug, "project": ""})
     return {
         "title": title,

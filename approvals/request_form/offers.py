@@ -24,20 +24,35 @@ class Offers:
     @classmethod
     def of(cls, user: User) -> "Offers":
         """Read in two queries."""
-        places = with_cost(Tenancy.objects.here().of_member(user)).filter(cluster__enabled=True)
+        places = with_cost(Tenancy.objects.here().of_member(user)).filter(
+            cluster__enabled=True
+        )
         tenancies = list(places.select_related("team", "cluster", "project"))
         clusters = {tenancy.cluster_id for tenancy in tenancies}
-        flavors = Flavor.objects.offered().filter(cluster__in=clusters).select_related("cluster")
+        flavors = (
+            Flavor.objects.offered()
+            .filter(cluster__in=clusters)
+            .select_related("cluster")
+        )
         rows = flavors.order_by("cluster__name", "price_per_gpu_hour", "name")
-        return cls(tenancies, [flavor for flavor in rows if any(_is_at(flavor, t) for t in tenancies)])
+        return cls(
+            tenancies,
+            [flavor for flavor in rows if any(_is_at(flavor, t) for t in tenancies)],
+        )
 
     def tenancy(self, team: str, flavor: Flavor) -> Tenancy | None:
         """The first tenancy of a team (its slug) where a kind of GPU is; None where it has none."""
-        there = (t for t in self.tenancies if team in ("", t.team.slug) and _is_at(flavor, t))
+        there = (
+            t for t in self.tenancies if team in ("", t.team.slug) and _is_at(flavor, t)
+        )
         return next(there, None)
 
     def of_team(self, slug: str) -> "Offers":
         """What is for this team; everything, where nothing is for it."""
         own = [tenancy for tenancy in self.tenancies if tenancy.team.slug == slug]
-        flavors = [flavor for flavor in self.flavors if any(_is_at(flavor, tenancy) for tenancy in own)]
+        flavors = [
+            flavor
+            for flavor in self.flavors
+            if any(_is_at(flavor, tenancy) for tenancy in own)
+        ]
         return replace(self, tenancies=own, flavors=flavors) if flavors else self

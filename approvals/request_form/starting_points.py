@@ -42,25 +42,43 @@ class Point(TypedDict):
     current: NotRequired[bool]
 
 
-def starting_points(user: User, offers: Offers, now: datetime, *, team: str = "") -> list[Point]:
+def starting_points(
+    user: User, offers: Offers, now: datetime, *, team: str = ""
+) -> list[Point]:
     """Cheapest but spot, most used, many, and as last time; for `team` (its slug) where the person may ask for it."""
     offers = offers.of_team(team)
     if not offers.flavors:
         return []
-    cheapest = min(offers.flavors, key=lambda f: (f.is_spot, f.free < 1, f.price_per_gpu_hour))
+    cheapest = min(
+        offers.flavors, key=lambda f: (f.is_spot, f.free < 1, f.price_per_gpu_hour)
+    )
     recent = _recent(user, offers, now)
     used = _most_used(offers, recent)
-    largest = max(offers.flavors, key=lambda f: (f.gpus_total >= MANY, f == used, f.gpus_total))
+    largest = max(
+        offers.flavors, key=lambda f: (f.gpus_total >= MANY, f == used, f.gpus_total)
+    )
     points = [
         _point(offers, cheapest, 1, end_of_day(now), "today", now),
-        _point(offers, used, min(2, max(used.gpus_total, 1)), quick_end("7", now), "1 week", now),
+        _point(
+            offers,
+            used,
+            min(2, max(used.gpus_total, 1)),
+            quick_end("7", now),
+            "1 week",
+            now,
+        ),
     ]
     if largest.gpus_total >= MANY:
         points.append(_point(offers, largest, MANY, quick_end("3", now), "3 days", now))
-    last = next((request for request in recent if request.requester_id == user.pk), None)
+    last = next(
+        (request for request in recent if request.requester_id == user.pk), None
+    )
     if last is not None:
         again = _as_last_time(offers, last, now)
-        points = [*(each for each in points if not _is_much_the_same(each, again)), again]
+        points = [
+            *(each for each in points if not _is_much_the_same(each, again)),
+            again,
+        ]
     return points
 
 
@@ -84,7 +102,14 @@ def _as_last_time(offers: Offers, last: Request, now: datetime) -> Point:
     flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
     until = (now + length).replace(second=0, microsecond=0)
     again = _point(
-        offers, flavor, last.gpus, until, duration(length), now, team=last.team.slug, purpose=last.purpose
+        offers,
+        flavor,
+        last.gpus,
+        until,
+        duration(length),
+        now,
+        team=last.team.slug,
+        purpose=last.purpose,
     )
     if last.state != State.WAITING:
         text = f"{last.team.name} · as last time, {flavor.free_words}"

@@ -5,7 +5,13 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    QueryDict,
+)
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -46,7 +52,9 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
     user, now, offering = visitor(request), timezone.now(), _offering(key)
     setting = setting_of(offering)
     if not setting.enabled:
-        return render(request, "approvals/offering_off.html", {"offering": offering}, status=409)
+        return render(
+            request, "approvals/offering_off.html", {"offering": offering}, status=409
+        )
     sent = request.POST if request.method == "POST" else request.GET
     team = str(sent.get("team", ""))
     offers = Offers.of(user) if offering.on_cluster else None
@@ -58,7 +66,11 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
 
     def points() -> list[Point]:
         # What was granted shows no form again, so that none are made for it.
-        return starting_points(user, offers, now, team=team) if offers and offering.key == "gpus" else []
+        return (
+            starting_points(user, offers, now, team=team)
+            if offers and offering.key == "gpus"
+            else []
+        )
 
     if request.method != "POST":
         begun = points()
@@ -81,7 +93,9 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
 def request_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The answer to the form as it stands; writes nothing."""
     offering = _offering(key)
-    form = _form(request, offering, setting_of(offering), _data(request), follows_team=True)
+    form = _form(
+        request, offering, setting_of(offering), _data(request), follows_team=True
+    )
     context = _context(request, form) | {
         "is_preview": True,
         "quick": "quick" in request.POST,
@@ -105,16 +119,25 @@ def _form(
     follows_team: bool = False,
 ) -> RequestForm:
     teams = visitor(request).teams
-    return RequestForm(data, offering=offering, setting=setting, teams=teams, follows_team=follows_team)
+    return RequestForm(
+        data, offering=offering, setting=setting, teams=teams, follows_team=follows_team
+    )
 
 
 def _begun(
-    request: HttpRequest, offering: Offering, setting: OfferingSetting, points: list[Point]
+    request: HttpRequest,
+    offering: Offering,
+    setting: OfferingSetting,
+    points: list[Point],
 ) -> RequestForm:
     """The form that nobody has sent yet, filled in from the link."""
     teams, link = visitor(request).teams, request.GET.dict()
-    data, lists = starts(link, offering, setting, teams, usual=usual_of(points), now=timezone.now())
-    form = RequestForm(data, offering=offering, setting=setting, teams=teams, lists=lists)
+    data, lists = starts(
+        link, offering, setting, teams, usual=usual_of(points), now=timezone.now()
+    )
+    form = RequestForm(
+        data, offering=offering, setting=setting, teams=teams, lists=lists
+    )
     form.forget_what_is_still_to_be_written()
     return form
 
@@ -122,7 +145,11 @@ def _begun(
 def _send(form: RequestForm, request: HttpRequest) -> str:
     """Ask, once per form; returns where the request is. Raises Refused."""
     user, said = visitor(request), form.cleaned_data
-    body = {name: str(value) for name, value in said.items() if name not in ("token", "answered")}
+    body = {
+        name: str(value)
+        for name, value in said.items()
+        if name not in ("token", "answered")
+    }
     body["offering"] = form.offering.key
     key = said["token"] or new_key()
     # What came of the first sending may be what makes the second one impossible, such as a namespace that is there now.
@@ -131,11 +158,14 @@ def _send(form: RequestForm, request: HttpRequest) -> str:
     wanted = form.wanted
     if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
-            "You changed it after this answer. Here is the new one: look, then ask.", code="answer_is_old"
+            "You changed it after this answer. Here is the new one: look, then ask.",
+            code="answer_is_old",
         )
 
     def action() -> str:
-        return reverse("request", args=[submit_within(wanted, by=user, now=timezone.now()).pk])
+        return reverse(
+            "request", args=[submit_within(wanted, by=user, now=timezone.now()).pk]
+        )
 
     return once(user, route=ROUTE, key=key, body=body, action=action)
 
@@ -158,18 +188,37 @@ def _begins(text: str, *, now: datetime) -> datetime:
     return max(now, later) if later is not None else now
 
 
-def _page(request: HttpRequest, form: RequestForm, points: list[Point], *, status: int = 200) -> HttpResponse:
-    chosen = {name: str(form.data.get(name, "")) for name in ("team", "flavor", "gpus", "until")}
+def _page(
+    request: HttpRequest, form: RequestForm, points: list[Point], *, status: int = 200
+) -> HttpResponse:
+    chosen = {
+        name: str(form.data.get(name, ""))
+        for name in ("team", "flavor", "gpus", "until")
+    }
     for point in points:
         point["current"] = chosen.items() <= point["values"].items()
-    context = _context(request, form) | {"points": points, "quick_ends": QUICK_ENDS, "token": new_key()}
+    context = _context(request, form) | {
+        "points": points,
+        "quick_ends": QUICK_ENDS,
+        "token": new_key(),
+    }
     return render(request, "approvals/request_new.html", context, status=status)
 
 
 def _context(request: HttpRequest, form: RequestForm) -> dict[str, object]:
-    answer = answer_panel.answer_context(form, person=visitor(request), now=timezone.now())
-    answer["lacks"] = [*(f"{label}: still to be filled in" for label in form.unwritten), *answer["lacks"]]
-    return {**answer, **_words(form.offering), "form": form, "dependent": form.dependent}
+    answer = answer_panel.answer_context(
+        form, person=visitor(request), now=timezone.now()
+    )
+    answer["lacks"] = [
+        *(f"{label}: still to be filled in" for label in form.unwritten),
+        *answer["lacks"],
+    ]
+    return {
+        **answer,
+        **_words(form.offering),
+        "form": form,
+        "dependent": form.dependent,
+    }
 
 
 def _words(offering: Offering) -> OfferingWords:

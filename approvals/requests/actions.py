@@ -28,7 +28,14 @@ from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import go_on, open_route
 from approvals.fulfilment.actions import carry_out
 from approvals.judging import waiting_line as line
-from approvals.judging.inputs import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
+from approvals.judging.inputs import (
+    answer_of,
+    coming,
+    gather,
+    inputs_of,
+    policy_in_force,
+    remedies_shown,
+)
 from approvals.models import Decision, Evaluation, Request, Revision
 from approvals.renewals import renewing
 from approvals.requests import places
@@ -54,7 +61,9 @@ from web.refusals import BadInput, Conflict, NoRight, Stale
 LEAST_REASON = 10
 MOST_GPUS = 9_999
 # The largest number of each counted field, as its spec says.
-MOST = defaultdict(lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000})
+MOST = defaultdict(
+    lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000}
+)
 FURTHEST = timedelta(days=400)
 MINUTE = timedelta(minutes=1)
 
@@ -81,13 +90,17 @@ class Judged:
         """What would make it automatic, as far as is known; empty when it is. Asks the database."""
         if self.answer.outcome is Outcome.AUTOMATIC:
             return ()
-        events = coming(self.wanted, person=self.person, policy=self.policy, now=self.standing.now)
+        events = coming(
+            self.wanted, person=self.person, policy=self.policy, now=self.standing.now
+        )
         return remedies_of(self.ask, replace(self.standing, coming=events), self.policy)
 
     @property
     def later(self) -> datetime | None:
         """From when the same ask would be automatic, as far as is known; asks the database."""
-        return next((remedy.at for remedy in self.remedies if remedy.code == "wait"), None)
+        return next(
+            (remedy.at for remedy in self.remedies if remedy.code == "wait"), None
+        )
 
     @property
     def fits_from(self) -> datetime | None:
@@ -96,7 +109,10 @@ class Judged:
         Asks the database.
         """
         wanted, now = self.wanted, self.standing.now
-        is_full = any(rule.code in ("free", "quota") and not rule.holds for rule in self.answer.rules)
+        is_full = any(
+            rule.code in ("free", "quota") and not rule.holds
+            for rule in self.answer.rules
+        )
         if not is_full or not wanted.offering.may_begin_later or wanted.renews:
             return None
         begins, known = self.ask.begins(now), self._levels()
@@ -123,7 +139,9 @@ class Judged:
     def limits(self) -> Thresholds:
         """The numbers of the policy that hold for this ask."""
         ask = self.ask
-        return self.policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+        return self.policy.thresholds_for(
+            ask.offering, ask.environment, ask.flavor, ask.tier
+        )
 
     @property
     def use_percent(self) -> Decimal | None:
@@ -145,7 +163,9 @@ def judge(
     would be automatic, too, unless `in_line` is False: people decide in whatever order they like. Raises BadInput for
     an ask that makes no sense whatever the policy says.
     """
-    check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
+    check_sense(
+        count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
+    )
     version, policy = policy_in_force(now)
     if wanted.flavor is not None:
         wanted = replace(wanted, flavor=as_shared(wanted.flavor))
@@ -153,7 +173,9 @@ def judge(
     ask = wanted.ask()
     answer = evaluate(ask, standing, policy)
     if in_line and answer.outcome is Outcome.AUTOMATIC:
-        standing = line.behind_others(standing, wanted, person=person, policy=policy, now=now, own=own)
+        standing = line.behind_others(
+            standing, wanted, person=person, policy=policy, now=now, own=own
+        )
         answer = evaluate(ask, standing, policy)
     return Judged(
         wanted=wanted,
@@ -170,37 +192,57 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
     """Refuse what no policy could make sense of; raises NoRight, BadInput or Conflict."""
     if wanted.team.pk not in by.team_ids and not by.may(Permission.ONBOARD_ANY_GROUP):
         raise NoRight(
-            "Members of the team and platform leads ask for it.", code="not_of_the_team", field="team"
+            "Members of the team and platform leads ask for it.",
+            code="not_of_the_team",
+            field="team",
         )
     places.check(wanted)
     if not wanted.setting.enabled:
         raise Conflict(
-            f"{wanted.offering.name} is not offered here now.", code="offering_off", field="offering"
+            f"{wanted.offering.name} is not offered here now.",
+            code="offering_off",
+            field="offering",
         )
     flavor = wanted.flavor
-    if flavor is not None and (wanted.tenancy is None or flavor.cluster_id != wanted.tenancy.cluster_id):
+    if flavor is not None and (
+        wanted.tenancy is None or flavor.cluster_id != wanted.tenancy.cluster_id
+    ):
         raise BadInput(
-            "The team is not on the cluster that has this kind of GPU.", code="not_there", field="flavor"
+            "The team is not on the cluster that has this kind of GPU.",
+            code="not_there",
+            field="flavor",
         )
     if flavor is not None and not (flavor.is_offered and flavor.cluster.enabled):
         raise Conflict(
-            "This kind of GPU is not offered now. Choose another.", code="not_offered", field="flavor"
+            "This kind of GPU is not offered now. Choose another.",
+            code="not_offered",
+            field="flavor",
         )
-    check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
+    check_sense(
+        count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
+    )
 
 
-def check_sense(*, count: int, until: datetime, now: datetime, field: str = "gpus") -> None:
+def check_sense(
+    *, count: int, until: datetime, now: datetime, field: str = "gpus"
+) -> None:
     """Refuse numbers that no policy should have to look at; raises BadInput."""
     if not 1 <= count <= MOST[field]:
         what = "GPUs" if field == "gpus" else "units"
         raise BadInput(
-            f"Write a whole number of {what} from 1 to {MOST[field]:,}.", code="out_of_range", field=field
+            f"Write a whole number of {what} from 1 to {MOST[field]:,}.",
+            code="out_of_range",
+            field=field,
         )
     if until <= now:
-        raise BadInput("The end must lie in the future.", code="in_the_past", field="until")
+        raise BadInput(
+            "The end must lie in the future.", code="in_the_past", field="until"
+        )
     if until - now > FURTHEST:
         raise BadInput(
-            f"The end lies too far ahead: at most {FURTHEST.days} days.", code="too_far_ahead", field="until"
+            f"The end lies too far ahead: at most {FURTHEST.days} days.",
+            code="too_far_ahead",
+            field="until",
         )
 
 
@@ -209,10 +251,16 @@ def check_answer(answer_: Answer, *, reason: str, field: str = "gpus") -> None:
     blocking = next((rule for rule in answer_.rules if rule.blocks), None)
     if blocking is not None:
         at = "until" if blocking.code == "days" else field
-        raise BadInput(f"{blocking.text}: {blocking.limit}.", code=f"impossible_{blocking.code}", field=at)
+        raise BadInput(
+            f"{blocking.text}: {blocking.limit}.",
+            code=f"impossible_{blocking.code}",
+            field=at,
+        )
     if answer_.outcome is Outcome.PEOPLE and len(reason.strip()) < LEAST_REASON:
         raise BadInput(
-            "A person decides this. Say in a sentence what it is for.", code="reason_needed", field="reason"
+            "A person decides this. Say in a sentence what it is for.",
+            code="reason_needed",
+            field="reason",
         )
 
 
@@ -245,7 +293,13 @@ def submit_within(wanted: Wanted, *, by: User, now: datetime) -> Request:
         )
         passed = settle_verdict(request, judged, by=by, now=now)
         answer = judged.answer
-        tell(Kind.REQUEST_SUBMITTED, request, by, answer=answer.outcome.value, usd=str(answer.usd))
+        tell(
+            Kind.REQUEST_SUBMITTED,
+            request,
+            by,
+            answer=answer.outcome.value,
+            usd=str(answer.usd),
+        )
         clockwork.write_down(request, passed)
     failpoints.reach("request.submit")
     return request
@@ -297,7 +351,11 @@ def settle_verdict(
         return []
     step = open_route(request, judged.answer, now=now)[0]
     # The money is set aside while people decide, if it is there.
-    if all(rule.holds for rule in judged.answer.rules if rule.code in ("budget", "budget_hours")):
+    if all(
+        rule.holds
+        for rule in judged.answer.rules
+        if rule.code in ("budget", "budget_hours")
+    ):
         _set_aside(request, judged, now=now)
     done = clockwork.begin(request, step, lead=lead, now=now)
     telling.seats_empty(request, now=now)
@@ -308,18 +366,24 @@ def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
     """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
     parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
     if request.renews is None:
-        budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
+        budgets.reserve(
+            request.hold, parts=parts, now=now, locked=judged.wanted.budgets
+        )
         return
     # Where the price has changed, what is let go at the grant may be what makes it fit: then nothing is set aside yet.
     with suppress(Conflict), transaction.atomic():
-        budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
+        budgets.reserve(
+            request.hold, parts=parts, now=now, locked=judged.wanted.budgets
+        )
 
 
 @transaction.atomic
 def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
     """Take a request back while it waits; raises NoRight for others than its requester, Conflict once decided."""
     request = (
-        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+        Request.objects.locked()
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
     )
     if request.requester_id != by.pk:
         raise NoRight("Who asked can withdraw.", code="not_the_requester")
@@ -333,7 +397,9 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
 def lapse(request_id: int, *, now: datetime) -> bool:
     """End what nobody decided, or whose question nobody answered, in time; its money goes. False for no such one."""
     locked = Request.objects.locked()
-    request = locked.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+    request = locked.select_related("team", "requester", "flavor__cluster").get(
+        pk=request_id
+    )
     if request.state != State.WAITING or request.lapses > now:
         return False
     close(request, State.LAPSED, now=now)
@@ -352,7 +418,9 @@ def lapse(request_id: int, *, now: datetime) -> bool:
 def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     """Answer an approver's question, which hands the turn back; raises NoRight, Conflict or BadInput."""
     request = (
-        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+        Request.objects.locked()
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
     )
     if request.requester_id != by.pk:
         raise NoRight("Who asked can answer.", code="not_the_requester")
@@ -380,7 +448,8 @@ def close(request: Request, state: State, *, now: datetime) -> None:
     """End a locked, waiting request without granting it, and let its money go; raises Conflict once decided."""
     if request.state != State.WAITING:
         raise Conflict(
-            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+            f"The request is already {State(request.state).words.lower()}.",
+            code="already_decided",
         )
     move(request, now=now, state=state, decided_at=now)
     budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
@@ -393,11 +462,15 @@ def move(request: Request, *, now: datetime, **fields: object) -> None:
     """
     before, after = State(request.state), State(str(fields.get("state", request.state)))
     if not may_move(before, after):
-        raise Conflict(f"The request is already {before.words.lower()}.", code="already_decided")
+        raise Conflict(
+            f"The request is already {before.words.lower()}.", code="already_decided"
+        )
     changed = {**fields, "version": request.version + 1, "updated_at": now}
     rows = Request.objects.filter(pk=request.pk, state=before, version=request.version)
     if not rows.update(**changed):
-        raise Stale("The request has changed since you looked at it. Look again.", code="stale")
+        raise Stale(
+            "The request has changed since you looked at it. Look again.", code="stale"
+        )
     for name, value in changed.items():
         setattr(request, name, value)
 
@@ -418,13 +491,17 @@ def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evalu
     )
 
 
-def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
+def grant(
+    request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime
+) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
     budgets.settle(request.hold, parts={}, now=now, why="judged again")
     _begin(request, judged, count=count, actor=actor, now=now)
 
 
-def _begin(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
+def _begin(
+    request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime
+) -> None:
     """The same for a request that has nothing set aside."""
     gpus = count * judged.ask.gpus_each
     # Issued at the price that was judged: the one under the lock.
@@ -445,11 +522,16 @@ def _begin(request: Request, judged: Judged, *, count: int, actor: Actor, now: d
     )
 
 
-def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, money.Amount]:
+def parts_of(
+    request: Request, judged: Judged, *, now: datetime
+) -> dict[date, money.Amount]:
     """What the judged ask costs by month from now on, or from when it begins."""
     ask = judged.ask
     return money.by_month(
-        gpus=ask.gpus, usd_per_hour=ask.usd_per_hour, start=ask.begins(now), end=request.until
+        gpus=ask.gpus,
+        usd_per_hour=ask.usd_per_hour,
+        start=ask.begins(now),
+        end=request.until,
     )
 
 
@@ -458,15 +540,23 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
 
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
     """
-    months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until)
+    months = money.by_month(
+        gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until
+    )
     wanted = replace(wanted, budgets=budgets.lock_all(wanted.team, sorted(months)))
     if person is not None:
-        list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=person.pk).values_list("pk"))
+        list(
+            User.objects.select_for_update(of=("self",), no_key=True)
+            .filter(pk=person.pk)
+            .values_list("pk")
+        )
     if isinstance(wanted.spec, ReservationSpec):
         lock_quotas_of(quota_place(wanted.spec.place())[0])
     if wanted.flavor is None:
         return wanted
-    flavors = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    flavors = Flavor.objects.select_for_update(
+        of=("self",), no_key=True
+    ).select_related("cluster")
     flavor = flavors.get(pk=wanted.flavor.pk)
     if flavor.azure_nodes is not None:
         lock_quotas(flavor.cluster)
@@ -485,7 +575,9 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         reason=f"{judged.version}: every rule holds.",
     )
     _begin(request, judged, count=request.count, actor=POLICY, now=now)
-    telling.decided(request, "approved", by=None, reason=judged.answer.sentence, now=now)
+    telling.decided(
+        request, "approved", by=None, reason=judged.answer.sentence, now=now
+    )
 
 
 def tell(kind: Kind, request: Request, by: User, **details: Any) -> None:

@@ -55,7 +55,11 @@ from catalogue import choices
 from provisioning.models import Tenancy
 
 ETAG = OpenApiParameter(
-    "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200],
+    description="Send it as If-Match.",
 )
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="An ETag you have."
@@ -72,7 +76,14 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     lookup_value_converter = "int"
     ordering = "-created_at"
     asks = {"list": RequestQuery}
-    keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment", "renew"}
+    keyed = DECISIONS | {
+        "create",
+        "withdraw",
+        "let_go",
+        "answer",
+        "add_comment",
+        "renew",
+    }
     guarded = DECISIONS | {"partial_update"}
     asking = frozenset(
         {
@@ -110,7 +121,9 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             "requester": "requester__oid",
             "updated_since": "updated_at__gte",
         }
-        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        queryset = queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )
         if text := asked.get("q"):
             queryset = queryset.filter(
                 Q(reason__icontains=text)
@@ -121,7 +134,10 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
 
     @extend_schema(
         parameters=[ETAG, IF_NONE_MATCH],
-        responses={200: RequestSerializer, 304: OpenApiResponse(description="You have it already.")},
+        responses={
+            200: RequestSerializer,
+            304: OpenApiResponse(description="You have it already."),
+        },
     )
     def retrieve(self, call: Call, pk: int) -> Response:
         """One request with everything about it."""
@@ -150,10 +166,15 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             until=said.get("until", found.until),
             starts=_starts(said, found),
             reason=said.get("reason", found.reason),
-            namespace=said.get("namespace", "") or kept_namespace(found, said.get("spec", {})),
+            namespace=said.get("namespace", "")
+            or kept_namespace(found, said.get("spec", {})),
         )
         edited = conversation.edit(
-            found.pk, wanted, by=self.caller, expected_version=version, now=timezone.now()
+            found.pk,
+            wanted,
+            by=self.caller,
+            expected_version=version,
+            now=timezone.now(),
         )
         return Response(self._full(edited.pk))
 
@@ -161,8 +182,18 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @action(detail=True, methods=["get"])
     def comments(self, call: Call, pk: int) -> Response:
         """What was said about it, oldest first: the last 200 comments."""
-        rows = Comment.objects.filter(request=self.get_object()).select_related("by").order_by("-at", "-id")
-        return Response({"results": CommentSerializer(list(rows[:MOST_COMMENTS])[::-1], many=True).data})
+        rows = (
+            Comment.objects.filter(request=self.get_object())
+            .select_related("by")
+            .order_by("-at", "-id")
+        )
+        return Response(
+            {
+                "results": CommentSerializer(
+                    list(rows[:MOST_COMMENTS])[::-1], many=True
+                ).data
+            }
+        )
 
     @extend_schema(request=TextSerializer, responses={201: CommentSerializer})
     @comments.mapping.post
@@ -171,7 +202,9 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         found, text = self.get_object().pk, self.body(TextSerializer)["text"]
 
         def effect() -> Answer:
-            made = conversation.comment(found, by=self.caller, text=text, now=timezone.now())
+            made = conversation.comment(
+                found, by=self.caller, text=text, now=timezone.now()
+            )
             return Answer(CommentSerializer(made).data, 201)
 
         return answer_once(call, effect)
@@ -187,14 +220,18 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def withdraw(self, call: Call, pk: int) -> Response:
         """Take one's own request back while it waits."""
         self.body(NothingSerializer)
-        return self._change(lambda found: actions.withdraw(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: actions.withdraw(found, by=self.caller, now=timezone.now())
+        )
 
     @extend_schema(request=NothingSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"], url_path="let-go")
     def let_go(self, call: Call, pk: int) -> Response:
         """End what takes no GPUs before its date; what it will not cost is free again."""
         self.body(NothingSerializer)
-        return self._change(lambda found: fulfilment.release(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: fulfilment.release(found, by=self.caller, now=timezone.now())
+        )
 
     @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})
     @action(detail=True, methods=["post"])
@@ -212,8 +249,12 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """The renewal in the body; raises Conflict when nothing is held any more."""
         found, said, now = self.get_object(), self.body(RenewSerializer), timezone.now()
         held = renewing.held_under(found, now=now)
-        until = said.get("until") or (renewing.usual_until(held) if held is not None else now)
-        return renewing.wanted(found, until=until, reason=said.get("reason", ""), now=now)
+        until = said.get("until") or (
+            renewing.usual_until(held) if held is not None else now
+        )
+        return renewing.wanted(
+            found, until=until, reason=said.get("reason", ""), now=now
+        )
 
     @extend_schema(request=TextSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
@@ -221,7 +262,9 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """Answer the approver's question."""
         text = self.body(TextSerializer)["text"]
         return self._change(
-            lambda found: actions.answer(found, by=self.caller, text=text, now=timezone.now())
+            lambda found: actions.answer(
+                found, by=self.caller, text=text, now=timezone.now()
+            )
         )
 
     @extend_schema(request=ApproveSerializer, responses=RequestSerializer)
@@ -241,13 +284,21 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @action(detail=True, methods=["post"])
     def ask(self, call: Call, pk: int) -> Response:
         """Ask the requester something; it keeps waiting."""
-        return self._decide(decisions.ask_back, question=self.body(TextSerializer)["text"])
+        return self._decide(
+            decisions.ask_back, question=self.body(TextSerializer)["text"]
+        )
 
     def _decide(self, decide: Callable[..., Request], **said: Any) -> Response:
         version = seen_version(self.request)
         freshness.renew(self.caller, now=timezone.now())
         return self._change(
-            lambda found: decide(found, by=self.caller, expected_version=version, now=timezone.now(), **said)
+            lambda found: decide(
+                found,
+                by=self.caller,
+                expected_version=version,
+                now=timezone.now(),
+                **said,
+            )
         )
 
     def _change(self, change: Callable[[int], Request]) -> Response:
@@ -259,14 +310,20 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong spec."""
         said = self.body(AskSerializer)
         # Almost always one of the caller's own, which have been read.
-        own = next((team for team in self.caller.teams if team.slug == said["team"]), None)
-        team = own or get_object_or_404(Team.objects.visible_to(self.caller), slug=said["team"])
+        own = next(
+            (team for team in self.caller.teams if team.slug == said["team"]), None
+        )
+        team = own or get_object_or_404(
+            Team.objects.visible_to(self.caller), slug=said["team"]
+        )
         return resolve(
             said.get("offering", "gpus"),
             said["spec"],
             team=team,
             until=said["until"],
-            starts=start_of(said.get("starts_at"), until=said["until"], now=timezone.now()),
+            starts=start_of(
+                said.get("starts_at"), until=said["until"], now=timezone.now()
+            ),
             reason=said.get("reason", ""),
             namespace=said.get("namespace", ""),
         )
@@ -286,7 +343,9 @@ def _starts(said: Mapping[str, Any], found: Request) -> datetime | None:
     """From when a changed request is: as it was, unless it says something else; null is at once."""
     if "starts_at" not in said:
         return found.starts_at
-    return start_of(said["starts_at"], until=said.get("until", found.until), now=timezone.now())
+    return start_of(
+        said["starts_at"], until=said.get("until", found.until), now=timezone.now()
+    )
 
 
 class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
@@ -327,8 +386,12 @@ class FlavorOptionEndpoint(Endpoint):
     @extend_schema(operation_id="options_flavors", responses=OptionsSerializer)
     def list(self, call: Call) -> Response:
         """What a team may ask for, and why not for the rest; `value` is what a request's `flavor` takes."""
-        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
-        return Response({"results": [option(choice) for choice in choices.flavors_of(team)]})
+        team = get_object_or_404(
+            Team.objects.visible_to(self.request.user), slug=self.asked["team"]
+        )
+        return Response(
+            {"results": [option(choice) for choice in choices.flavors_of(team)]}
+        )
 
 
 def option(choice: choices.Choice) -> dict[str, Any]:
@@ -343,7 +406,17 @@ def option(choice: choices.Choice) -> dict[str, Any]:
 
 # What a line of a list shows, and what the state that people see follows from.
 LINE = (
-    *("offering", "spec", "count", "approved_count", "gpus", "starts_at", "until", "purpose", "reason"),
+    *(
+        "offering",
+        "spec",
+        "count",
+        "approved_count",
+        "gpus",
+        "starts_at",
+        "until",
+        "purpose",
+        "reason",
+    ),
     *("state", "turn"),
     *(
         "usd",
@@ -366,14 +439,42 @@ LINE = (
     ),
 )
 OF_STATE = (
-    *("provisioner", "starts_at", "begun_at", "charged_from", "until", "kept_until", "ended_at"),
+    *(
+        "provisioner",
+        "starts_at",
+        "begun_at",
+        "charged_from",
+        "until",
+        "kept_until",
+        "ended_at",
+    ),
     *("end_reason", "failure"),
-    *("task__state", "task__note", "tenancy__created_at", "tenancy__true_since", "tenancy__is_true"),
+    *(
+        "task__state",
+        "task__note",
+        "tenancy__created_at",
+        "tenancy__true_since",
+        "tenancy__is_true",
+    ),
     *("tenancy__conditions", "tenancy__generation", "tenancy__observed_generation"),
-    *("notebook__state", "notebook__message", "notebook__ready_at", "notebook__ran_seconds"),
-    *("reservation__generation", "reservation__observed_generation", "reservation__message"),
+    *(
+        "notebook__state",
+        "notebook__message",
+        "notebook__ready_at",
+        "notebook__ran_seconds",
+    ),
+    *(
+        "reservation__generation",
+        "reservation__observed_generation",
+        "reservation__message",
+    ),
     *("reservation__refused_generation", "reservation__refusal"),
-    *("endpoint__state", "endpoint__capacity", "endpoint__held", "endpoint__refused_capacity"),
+    *(
+        "endpoint__state",
+        "endpoint__capacity",
+        "endpoint__held",
+        "endpoint__refused_capacity",
+    ),
     *("endpoint__refusal", "endpoint__account__message"),
 )
 
@@ -384,7 +485,9 @@ def listed(rows: Any) -> QuerySet[Request]:
     Allocations are read by themselves: of eight tables in one query, PostgreSQL plans longer than it reads.
     """
     allocations = Allocation.objects.select_related(*MADE_BY).only(*OF_STATE)
-    found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster").only(*LINE)
+    found: QuerySet[Request] = rows.select_related(
+        "team", "requester", "flavor__cluster"
+    ).only(*LINE)
     return found.prefetch_related(Prefetch("allocation", allocations))
 
 
@@ -401,9 +504,17 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
 
     What the policy has decided as it was asked has no route, which need not be read then.
     """
-    found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster", "hold").only(
+    found: QuerySet[Request] = rows.select_related(
+        "team", "requester", "flavor__cluster", "hold"
+    ).only(
         *own_fields(Request),
-        *("team__name", "team__slug", "requester__name", "requester__oid", "hold__team"),
+        *(
+            "team__name",
+            "team__slug",
+            "requester__name",
+            "requester__oid",
+            "hold__team",
+        ),
         *(
             "flavor__name",
             "flavor__product",
@@ -414,8 +525,16 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
         ),
     )
     tenancies = Tenancy.objects.select_related("team", "cluster", "project").only(
-        *own_fields(Tenancy, without=("spec", "objects_seen", "adopted", "used", "rendered")),
-        *("team__name", "team__slug", "cluster__name", "cluster__title", "project__slug"),
+        *own_fields(
+            Tenancy, without=("spec", "objects_seen", "adopted", "used", "rendered")
+        ),
+        *(
+            "team__name",
+            "team__slug",
+            "cluster__name",
+            "cluster__title",
+            "project__slug",
+        ),
     )
     allocations = Allocation.objects.select_related(*MADE_BY).only(
         *own_fields(Allocation, without=("instructions",)), *OF_STATE
@@ -442,4 +561,6 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
 
 def own_fields(model: type[Model], *, without: Sequence[str] = ()) -> list[str]:
     """The names of a table's columns, but for some."""
-    return [field.name for field in model._meta.concrete_fields if field.name not in without]
+    return [
+        field.name for field in model._meta.concrete_fields if field.name not in without
+    ]

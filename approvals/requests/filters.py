@@ -10,7 +10,9 @@ from catalogue.offerings import OFFERINGS
 class RequestFilter(forms.Form):
     """What the list of requests is narrowed to."""
 
-    whose = forms.ChoiceField(label="Whose", required=False, choices=[("", "Everybody’s"), ("mine", "Mine")])
+    whose = forms.ChoiceField(
+        label="Whose", required=False, choices=[("", "Everybody’s"), ("mine", "Mine")]
+    )
     team = forms.ChoiceField(label="Team", required=False)
     state = forms.ChoiceField(
         label="State",
@@ -46,10 +48,18 @@ class QueueFilter(RequestFilter):
     size = forms.ChoiceField(
         label="Size",
         required=False,
-        choices=[("", "Any size"), ("small", "Below 8 GPUs"), ("large", "8 GPUs and more")],
+        choices=[
+            ("", "Any size"),
+            ("small", "Below 8 GPUs"),
+            ("large", "8 GPUs and more"),
+        ],
     )
     age = forms.ChoiceField(
         label="Age",
         required=False,
-        choices=[("", "Any age"), ("day", "Older than a day"), ("week", "Older than a week")],
+        choices=[
+            ("", "Any age"),
+            ("day", "Older than a day"),
+            ("week", "Older than a week"),
+        ],
     )

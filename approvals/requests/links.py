@@ -29,7 +29,9 @@ def ask_link(
         "starts_at": begins,
         "until": until.strftime(INPUT),
     }
-    query = urlencode({name: str(value) for name, value in values.items() if value != ""})
+    query = urlencode(
+        {name: str(value) for name, value in values.items() if value != ""}
+    )
     return f"{reverse('request-new', args=[offering])}?{query}"
 
 
@@ -41,8 +43,8 @@ def again_link(request: Request, *, now: datetime) -> str:
         request.offering,
         team=request.team.slug,
         spec=request.spec,
-        until=(now + (request.until - (request.starts_at or request.created_at))).replace(
-            second=0, microsecond=0
-        ),
+        until=(
+            now + (request.until - (request.starts_at or request.created_at))
+        ).replace(second=0, microsecond=0),
         namespace=place.namespace if place else "",
     )

@@ -74,13 +74,19 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
     """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` of these."""
     rows = narrowed(
-        Request.objects.awaiting(user, now), form.cleaned_data if form.is_valid() else {}, now=now
+        Request.objects.awaiting(user, now),
+        form.cleaned_data if form.is_valid() else {},
+        now=now,
     )
     # What waits holds nothing yet, so the row needs neither its holding nor its place.
-    return _longest_waiting(rows, Request.objects.select_related(*OF_ROW).prefetch_related("steps"))
+    return _longest_waiting(
+        rows, Request.objects.select_related(*OF_ROW).prefetch_related("steps")
+    )
 
 
-def narrowed(rows: RequestQuerySet, said: Mapping[str, Any], *, now: datetime) -> RequestQuerySet:
+def narrowed(
+    rows: RequestQuerySet, said: Mapping[str, Any], *, now: datetime
+) -> RequestQuerySet:
     """The requests of a queue that a filter leaves: of a team, an offering, a size, older than some time."""
     if team := said.get("team"):
         rows = rows.filter(team__slug=team)
@@ -109,7 +115,9 @@ def _longest_waiting(rows: RequestQuerySet, wide: RequestQuerySet) -> list[Reque
 
     Only keys are counted and sorted: with everything that a row shows, thousands of rows would be read for fifty.
     """
-    first = rows.order_by("created_at", "id").annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE]
+    first = rows.order_by("created_at", "id").annotate(in_all=Window(Count("pk")))[
+        :MOST_IN_QUEUE
+    ]
     counted: dict[int, int] = dict(first.values_list("pk", "in_all"))
     shown = list(wide.filter(pk__in=counted).order_by("created_at", "id"))
     for each in shown:
@@ -135,11 +143,17 @@ def row(request: Request, *, now: datetime) -> Row:
         "cells": [
             {
                 "text": shown_name(request),
-                "sub": f"{request.place}, request {request.pk}" if request.place else f"request {request.pk}",
+                "sub": f"{request.place}, request {request.pk}"
+                if request.place
+                else f"request {request.pk}",
                 "href": reverse("request", args=[request.pk]),
             },
             {"text": request.team.name, "sub": request.requester.name},
-            {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
+            {
+                "tone": state.tone,
+                "word": state_word(request, state),
+                "sub": waits_for(request),
+            },
             moment(request.until, now),
             {"text": usd(_in_all(request)), "sub": _price_of_now(request, now=now)},
             {"text": ago(request.created_at, now)},
@@ -177,7 +191,10 @@ def queue_row(request: Request, *, now: datetime) -> Row:
             },
             moment(request.until, now),
             {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
-            {"text": ago(request.created_at, now).removesuffix(" ago"), "sub": waits_for(request)},
+            {
+                "text": ago(request.created_at, now).removesuffix(" ago"),
+                "sub": waits_for(request),
+            },
         ]
     }
 
@@ -185,7 +202,11 @@ def queue_row(request: Request, *, now: datetime) -> Row:
 def choosable(request: Request, *, now: datetime) -> ChoosableRow:
     """A line of the queue with what choosing it needs."""
     name = f"{titled(request)} for {request.team.name}"
-    return {"pk": request.pk, "name": name, "cells": queue_row(request, now=now)["cells"]}
+    return {
+        "pk": request.pk,
+        "name": name,
+        "cells": queue_row(request, now=now)["cells"],
+    }
 
 
 def waits_for(request: Request) -> str:
@@ -194,7 +215,9 @@ def waits_for(request: Request) -> str:
         return ""
     if request.turn == Request.Turn.REQUESTER:
         return f"an answer from {request.requester.name}"
-    return next((step.words for step in request.current_steps if step.done_at is None), "")
+    return next(
+        (step.words for step in request.current_steps if step.done_at is None), ""
+    )
 
 
 def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
@@ -202,7 +225,13 @@ def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
         granted = rows.filter(state=State.APPROVED)
         if state == "booked":
             return granted.filter(
-                allocation__ended_at=None, allocation__begun_at=None, allocation__isnull=False
+                allocation__ended_at=None,
+                allocation__begun_at=None,
+                allocation__isnull=False,
             )
-        return granted.held() if state == "held" else granted.exclude(allocation__ended_at=None)
+        return (
+            granted.held()
+            if state == "held"
+            else granted.exclude(allocation__ended_at=None)
+        )
     return rows.filter(state=state) if state else rows

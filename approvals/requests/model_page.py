@@ -27,7 +27,11 @@ def of_allocation(allocation: Allocation | None) -> ModelShown | None:
     if endpoint.held != endpoint.capacity and endpoint.held:
         tokens = f"{endpoint.held:,} thousand a minute now, soon {endpoint.capacity:,}"
     rows: list[Fact] = [
-        {"label": "State", "tone": endpoint.state_of.tone, "word": endpoint.state_of.words},
+        {
+            "label": "State",
+            "tone": endpoint.state_of.tone,
+            "word": endpoint.state_of.words,
+        },
         {"label": "Model", "text": f"{endpoint.model} {endpoint.version}".strip()},
         {"label": "Deployment", "copyable": endpoint.deployment},
         {"label": "Type", "text": f"{endpoint.get_sku_display()}, {account.region}"},

@@ -39,4 +39,7 @@ def offer(form: forms.Form, choices: Choices) -> None:
     chosen: Any = form.data.get("namespace", "")
     if chosen not in dict(choices):
         first = choices[0][0] if choices else ""
-        form.data = {**{name: form.data[name] for name in form.data}, "namespace": first}
+        form.data = {
+            **{name: form.data[name] for name in form.data},
+            "namespace": first,
+        }

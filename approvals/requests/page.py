@@ -110,7 +110,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     tasks = list(Task.objects.of_request(request.pk).described())
     first, reroutings = _answers(request)
     # What a policy answered that came into force while it waited.
-    anew = [each for each in reroutings if each.content_version == request.content_version]
+    anew = [
+        each for each in reroutings if each.content_version == request.content_version
+    ]
     evaluation = anew[-1].evaluation if anew else first
     decisions = list(request.decisions.all())
     steps = request.current_steps
@@ -121,11 +123,14 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "asked": request,
         "name": shown_name(request),
         "state": {"tone": state.tone, "word": state_word(request, state)},
-        "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
+        "sentence": sentence(
+            request, state, decisions, now=now, renewal=_renewal(request, allocations)
+        ),
         "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
         "figures": figures(request, state, allocations, now=now),
         "verdict": verdict(
-            evaluation.answer, hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None
+            evaluation.answer,
+            hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None,
         )
         | {"sentence": in_the_past(evaluation.answer["sentence"], request.state)},
         "judged": evaluation,
@@ -145,13 +150,16 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "talk": talk.lines(request, decisions),
         "held": held,
         "model": model_page.of_allocation(held),
-        "reservation": next((a.reservation_id for a in reversed(allocations) if a.reservation_id), None),
+        "reservation": next(
+            (a.reservation_id for a in reversed(allocations) if a.reservation_id), None
+        ),
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
         "lost": lost(request, tasks),
         "again": again_link(request, now=now),
-        "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
+        "offered": request.offered_again_at is not None
+        and request.team_id in viewer.team_ids,
         "curl": curl(request),
     }
 
@@ -167,7 +175,9 @@ def _answers(request: Request) -> tuple[Evaluation, list[Rerouting]]:
         if changed is not None:
             changed.request, changed.policy = request, evaluation.policy
             reroutings.append(changed)
-    return next(row for row in found if row.content_version == request.content_version), reroutings
+    return next(
+        row for row in found if row.content_version == request.content_version
+    ), reroutings
 
 
 def find(requests: Any, pk: int) -> Request | None:
@@ -212,7 +222,9 @@ def sentence(
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
-        held = gpus(request.allocation.gpus if request.allocation else 0, request.flavor.kind)
+        held = gpus(
+            request.allocation.gpus if request.allocation else 0, request.flavor.kind
+        )
     are, back, them = (
         ("are", "they go back by themselves", "them")
         if request.offering in PLURAL
@@ -220,8 +232,14 @@ def sentence(
     )
     then = f"then {back}" if request.flavor_id else _taken_down(request)
     never_began = request.allocation is not None and request.allocation.begun_at is None
-    ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
-    last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
+    ended = (
+        f"{name}{where} went back."
+        if request.flavor_id
+        else f"The time of {what}{where} is over."
+    )
+    last = next(
+        (d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None
+    )
     who = last.by_words if last else "The policy"
     words = {
         State.WAITING: asks(request, now=now),
@@ -256,7 +274,11 @@ def _booked(request: Request, *, now: datetime) -> str:
         return ""
     where = f" in {request.place}" if request.place else ""
     late = allocation.starts_at <= now
-    begins = "begins as soon as nothing stands in its way" if late else "begins by itself on "
+    begins = (
+        "begins as soon as nothing stands in its way"
+        if late
+        else "begins by itself on "
+    )
     at = "" if late else moment(allocation.starts_at, now)
     hindrance = f" Now: {allocation.hindrance}" if allocation.hindrance else ""
     return f"{request.given_name}{where}: booked; {begins}{at}, and costs nothing before.{hindrance}"
@@ -270,18 +292,34 @@ def _soon(request: Request) -> str:
 
 
 def _waiting(
-    request: Request, state: State, decisions: Sequence[Decision], *, viewer: User, now: datetime
+    request: Request,
+    state: State,
+    decisions: Sequence[Decision],
+    *,
+    viewer: User,
+    now: datetime,
 ) -> Wait | None:
     """The line of what waits; None once it was decided."""
     waits = state is State.WAITING
-    return waiting_line(request, request.current_steps, decisions, viewer=viewer, now=now) if waits else None
+    return (
+        waiting_line(request, request.current_steps, decisions, viewer=viewer, now=now)
+        if waits
+        else None
+    )
 
 
 def waiting_line(
-    request: Request, steps: Sequence[Step], decisions: Sequence[Decision], *, viewer: User, now: datetime
+    request: Request,
+    steps: Sequence[Step],
+    decisions: Sequence[Decision],
+    *,
+    viewer: User,
+    now: datetime,
 ) -> Wait:
     """What it waits for, since when, where in line, when probably, and what this person can do."""
-    question = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None)
+    question = next(
+        (d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None
+    )
     if request.turn == Request.Turn.REQUESTER and question is not None:
         mine = viewer.pk == request.requester_id
         return {
@@ -302,14 +340,25 @@ def waiting_line(
     )
     undone = [each for each in steps if each.done_at is None]
     # One query for the place in line and for whether anybody is known in each seat.
-    number = ahead.exclude(request=request.pk).order_by().values(one=Value(1)).annotate(number=Count("pk"))
-    known = [Exists(holders(each.seat).exclude(pk=request.requester_id)) for each in undone]
+    number = (
+        ahead.exclude(request=request.pk)
+        .order_by()
+        .values(one=Value(1))
+        .annotate(number=Count("pk"))
+    )
+    known = [
+        Exists(holders(each.seat).exclude(pk=request.requester_id)) for each in undone
+    ]
     before, *filled = (
-        Step.objects.filter(pk=step.pk).values_list(Subquery(number.values("number")), *known).get()
+        Step.objects.filter(pk=step.pk)
+        .values_list(Subquery(number.values("number")), *known)
+        .get()
     )
     place = (before or 0) + 1
     vacant = sorted_out(
-        (each.seat, each.words) for each, is_filled in zip(undone, filled, strict=True) if not is_filled
+        (each.seat, each.words)
+        for each, is_filled in zip(undone, filled, strict=True)
+        if not is_filled
     )
     return {
         "kind": "wait",
@@ -318,7 +367,9 @@ def waiting_line(
         "since": step.opened_at,
         "due": step.due_at,
         "place": "first" if place == 1 else f"{place - 1} before it",
-        "expected": usual_words(usual_wait([s.seat for s in steps if s.done_at is None])).removesuffix("."),
+        "expected": usual_words(
+            usual_wait([s.seat for s in steps if s.done_at is None])
+        ).removesuffix("."),
     }
 
 
@@ -340,8 +391,14 @@ def figures(
     place = f"in {request.place}" if request.place else ""
     note = f"of {request.count} asked" if given and given < request.count else place
     hours = money.hours_between(request.starts_at or request.created_at, request.until)
-    per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
-    cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
+    per_day = (
+        held.usd_per_day
+        if held
+        else (request.usd / hours * 24 if hours else Decimal(0))
+    )
+    cost = _figure(
+        "Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day"
+    )
     if prices.differs(request, now=now):
         cost = _cost_now(request, now=now)
     if allocations:
@@ -350,19 +407,30 @@ def figures(
         many = given or request.count
         first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
     else:
-        count = held.gpus if held else request.gpus // request.count * (given or request.count)
+        count = (
+            held.gpus
+            if held
+            else request.gpus // request.count * (given or request.count)
+        )
         first = _figure("GPUs", str(count), flavor.kind, note)
     return [first, cost, _end(request, state, allocations, now)]
 
 
-def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime) -> Figure:
+def _cost(
+    held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime
+) -> Figure:
     """What it has cost, what it will have cost, and that it costs nothing while nobody has made it."""
     so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
     if held is None:
         return _figure("Cost", usd(so_far), "", "in all")
     if held.is_booked:
         in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
-        return _figure("Cost", usd(in_all), "", f"from when it begins, {usd(held.usd_per_day)} a day")
+        return _figure(
+            "Cost",
+            usd(in_all),
+            "",
+            f"from when it begins, {usd(held.usd_per_day)} a day",
+        )
     if held.charged_from is None:
         then = f"nothing before it is there, then {usd(held.usd_per_day)} a day"
         return _figure("Cost so far", usd(so_far), "", then)
@@ -387,7 +455,11 @@ def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
         *([Fact(label="From", at=request.starts_at)] if request.starts_at else []),
         {"label": "Until", "at": request.until},
         *([Fact(label="Price", text=request.formula)] if request.formula else []),
-        {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
+        {
+            "label": "Judged by",
+            "text": str(evaluation.policy),
+            "href": reverse("policy"),
+        },
     ]
 
 
@@ -406,20 +478,31 @@ def _of_spec(request: Request) -> list[Fact]:
     if request.offering in ("gpus", "training"):
         return []
     return [
-        {"label": request.of.label(name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
+        {
+            "label": request.of.label(name),
+            "text": f"{value:,}" if isinstance(value, int) else str(value),
+        }
         for name, value in request.spec_lines
         # The place says its environment, where there is one.
-        if name != "flavor" and not (name == "environment" and request.tenancy_id is not None)
+        if name != "flavor"
+        and not (name == "environment" and request.tenancy_id is not None)
     ]
 
 
 def _freed(request: Request) -> str:
-    return "What was set aside for it is free again." if _never_came(request) else "Platform leads see it."
+    return (
+        "What was set aside for it is free again."
+        if _never_came(request)
+        else "Platform leads see it."
+    )
 
 
 def _never_came(request: Request) -> bool:
     """Whether whoever was to make it could not."""
-    return request.allocation is not None and request.allocation.end_reason == Allocation.End.FAILED
+    return (
+        request.allocation is not None
+        and request.allocation.end_reason == Allocation.End.FAILED
+    )
 
 
 def _of_place(tenancy: Tenancy | None, team: str) -> list[Fact]:
@@ -434,8 +517,15 @@ def _of_place(tenancy: Tenancy | None, team: str) -> list[Fact]:
 
 def curl(request: Request) -> str:
     """The API call that asks for the same; of a renewal the call that keeps it longer."""
-    until = {"until": request.until.isoformat().replace("+00:00", "Z"), "reason": request.reason}
-    what = {"team": request.team.slug, "offering": request.offering, "spec": request.spec}
+    until = {
+        "until": request.until.isoformat().replace("+00:00", "Z"),
+        "reason": request.reason,
+    }
+    what = {
+        "team": request.team.slug,
+        "offering": request.offering,
+        "spec": request.spec,
+    }
     path, body = ("", what | until)
     if request.renews_id is not None:
         path, body = (f"{request.renews_id}/renew/", until)
@@ -448,13 +538,26 @@ def curl(request: Request) -> str:
     )
 
 
-def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> May:
+def _may(
+    request: Request,
+    state: State,
+    held: Allocation | None,
+    viewer: User,
+    *,
+    now: datetime,
+) -> May:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
     releases = may_give_back(viewer, request.team_id)
     has_gpus = held is not None and held.flavor_id is not None and not held.is_booked
     is_booked = state is State.BOOKED
-    goes_on = state in (State.WAITING, State.BOOKED, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
+    goes_on = state in (
+        State.WAITING,
+        State.BOOKED,
+        State.SETTING_UP,
+        State.ACTIVE,
+        State.ENDING_SOON,
+    )
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
@@ -468,7 +571,9 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
     }
 
 
-def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Figure:
+def _end(
+    request: Request, state: State, allocations: Sequence[Allocation], now: datetime
+) -> Figure:
     held = next((a for a in allocations if a.ended_at is None), None)
     is_over = held is None and (state is State.ENDED or _never_came(request))
     end = held.until if held else _ended(request) if is_over else request.until

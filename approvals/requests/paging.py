@@ -26,7 +26,11 @@ class Page:
 def page_of(rows: RequestQuerySet, query: Mapping[str, str]) -> Page:
     """The page that `before` or `after` in a query string points to; the first for a cursor nobody gave out."""
     place, is_back = _place(query)
-    found = rows.order_by("created_at", "id") if is_back else rows.order_by("-created_at", "-id")
+    found = (
+        rows.order_by("created_at", "id")
+        if is_back
+        else rows.order_by("-created_at", "-id")
+    )
     if place is not None:
         at, pk = place
         beyond = Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk)
@@ -37,8 +41,16 @@ def page_of(rows: RequestQuerySet, query: Mapping[str, str]) -> Page:
     more, seen = len(seen) > SIZE, seen[:SIZE]
     if is_back:
         seen.reverse()
-    kept = {key: value for key, value in query.items() if value and key not in ("before", "after")}
-    newer = _link(kept, "after", seen[0]) if seen and place and (more or not is_back) else ""
+    kept = {
+        key: value
+        for key, value in query.items()
+        if value and key not in ("before", "after")
+    }
+    newer = (
+        _link(kept, "after", seen[0])
+        if seen and place and (more or not is_back)
+        else ""
+    )
     older = _link(kept, "before", seen[-1]) if seen and (more or is_back) else ""
     return Page(seen, newer, older)
 

@@ -36,12 +36,22 @@ def check(wanted: Wanted) -> None:
         )
     if place is not None and isinstance(wanted.spec, VolumeSpec):
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
-    if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
-        notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
+    if (
+        place is not None
+        and wanted.flavor is not None
+        and isinstance(wanted.spec, NotebookSpec)
+    ):
+        notebooks.check_offer(
+            place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus
+        )
     check_quota(wanted)
     if isinstance(wanted.spec, ReservationSpec):
         reserving.check(reserving.Asked(**wanted.spec.place()), wanted.team)
-    if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
+    if (
+        place is None
+        and not isinstance(wanted.spec, NamespaceSpec)
+        and has_left(wanted.team)
+    ):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
             code="is_leaving",
@@ -52,14 +62,20 @@ def check(wanted: Wanted) -> None:
 def check_quota(wanted: Wanted) -> None:
     """Refuse more of a model than Azure has left, where that is known; raises Conflict and BadInput."""
     spec = wanted.spec
-    if isinstance(spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
+    if (
+        isinstance(spec, OpenAiSpec)
+        and provisioner_of(wanted.offering) is Provisioner.OPENAI
+    ):
         quotas.check(spec.region, spec.model, spec.deployment_type, wanted.count)
 
 
 def left_of(wanted: Wanted) -> str:
     """What is left of a model before this ask, in a sentence; empty for anything else, and where it is not known."""
     spec = wanted.spec
-    if not isinstance(spec, OpenAiSpec) or provisioner_of(wanted.offering) is not Provisioner.OPENAI:
+    if (
+        not isinstance(spec, OpenAiSpec)
+        or provisioner_of(wanted.offering) is not Provisioner.OPENAI
+    ):
         return ""
     offer = quotas.offer_in(spec.region, spec.model, spec.deployment_type)
     return f"{offer.sentence}." if offer is not None else ""
@@ -67,5 +83,7 @@ def left_of(wanted: Wanted) -> str:
 
 def has_left(team: Team) -> bool:
     """Whether the team was on clusters and is on none any more, but for what is going."""
-    stages = set(Tenancy.objects.filter(team=team).order_by().values_list("stage", flat=True))
+    stages = set(
+        Tenancy.objects.filter(team=team).order_by().values_list("stage", flat=True)
+    )
     return bool(stages) and Stage.HERE not in stages

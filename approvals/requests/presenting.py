@@ -36,7 +36,11 @@ SOON = {
     Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
     Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
 }
-TONES = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}
+TONES = {
+    Outcome.AUTOMATIC: "good",
+    Outcome.PEOPLE: "waiting",
+    Outcome.IMPOSSIBLE: "bad",
+}
 
 
 def state_of(request: Request, *, now: datetime) -> State:
@@ -49,7 +53,11 @@ def state_of(request: Request, *, now: datetime) -> State:
 
 def state_word(request: Request, state: State) -> str:
     """The state as pages say it: GPUs are held, what takes none of its own is in place."""
-    return "In place" if state is State.ACTIVE and request.flavor_id is None else state.words
+    return (
+        "In place"
+        if state is State.ACTIVE and request.flavor_id is None
+        else state.words
+    )
 
 
 def person(user: User, role: str = "") -> Person:
@@ -75,7 +83,9 @@ def wish(request: Request, what: str) -> str:
 
 def past_wish(request: Request, what: str) -> str:
     """As one of its events: "Asked for 2 × A100", of a renewal "Asked to keep 2 × A100 longer"."""
-    return f"Asked {wish(request, what)}" + (" longer" if request.renews_id is not None else "")
+    return f"Asked {wish(request, what)}" + (
+        " longer" if request.renews_id is not None else ""
+    )
 
 
 def lapse_words(request: Request) -> str:
@@ -85,7 +95,9 @@ def lapse_words(request: Request) -> str:
     return "Nobody decided in time. Ask again, and say why it matters."
 
 
-def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Hint | None = None) -> Verdict:
+def verdict(
+    answer: Mapping[str, Any], *, detail: str = "", hint: Hint | None = None
+) -> Verdict:
     """The verdict strip of an answer as it is stored and as the API gives it."""
     rules: list[Rule] = [
         {
@@ -107,7 +119,10 @@ def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Hint | None = 
 
 def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Hint | None:
     """What would make an ask automatic, in sentences; None where nothing has to."""
-    said = [remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"] for remedy in remedies]
+    said = [
+        remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"]
+        for remedy in remedies
+    ]
     return {"text": " ".join(said)} if said else None
 
 
@@ -133,9 +148,15 @@ def _median(seat: str) -> timedelta | None:
     """Half of the newest samples of a seat took less."""
     of_seat = Q(seat__startswith="person:") if seat == MANAGERS else Q(seat=seat)
     newest = Step.objects.filter(of_seat, done_at__isnull=False).order_by("-done_at")
-    samples = newest.only("opened_at", "done_at", "due_at", "paused_at", "plan")[:MOST_SAMPLES]
-    seconds = [length.total_seconds() for step in samples if (length := took(step)) is not None]
-    return timedelta(seconds=median(seconds)) if len(seconds) >= FEWEST_SAMPLES else None
+    samples = newest.only("opened_at", "done_at", "due_at", "paused_at", "plan")[
+        :MOST_SAMPLES
+    ]
+    seconds = [
+        length.total_seconds() for step in samples if (length := took(step)) is not None
+    ]
+    return (
+        timedelta(seconds=median(seconds)) if len(seconds) >= FEWEST_SAMPLES else None
+    )
 
 
 def titled(request: Request, count: int | None = None) -> str:
@@ -155,17 +176,34 @@ def usual_words(wait: timedelta | None) -> str:
 
 
 def changes(
-    *, flavor: Flavor | None, more: int, usd_per_hour: Decimal, held: int, per_day: Decimal
+    *,
+    flavor: Flavor | None,
+    more: int,
+    usd_per_hour: Decimal,
+    held: int,
+    per_day: Decimal,
 ) -> list[BeforeAfter]:
     """Before → after of a grant: quota, share of the pool and the team's cost a day (`per_day` is what it is now)."""
     added = money.per_day(gpus=1, price=usd_per_hour)
-    cost: BeforeAfter = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
+    cost: BeforeAfter = {
+        "label": "Cost a day",
+        "before": usd(per_day),
+        "after": usd(per_day + added),
+    }
     if flavor is None:
         return [cost]
     total = flavor.gpus_at_most
     return [
-        {"label": f"Quota, {flavor.kind}", "before": gpus(held), "after": gpus(held + more)},
-        {"label": "Pool share", "before": share(held, total), "after": share(held + more, total)},
+        {
+            "label": f"Quota, {flavor.kind}",
+            "before": gpus(held),
+            "after": gpus(held + more),
+        },
+        {
+            "label": "Pool share",
+            "before": share(held, total),
+            "after": share(held + more, total),
+        },
         cost,
     ]
 

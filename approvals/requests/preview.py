@@ -33,7 +33,10 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         end=wanted.until,
     )
     vacant = of_plans(judged.answer.route, by)
-    left, more = judged.standing.budget, judged.answer.usd_per_day - goes_on(wanted, now=now)
+    left, more = (
+        judged.standing.budget,
+        judged.answer.usd_per_day - goes_on(wanted, now=now),
+    )
     return {
         "policy": judged.version.number,
         "offering": wanted.offering.key,
@@ -42,7 +45,9 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "reversible_minutes": wanted.offering.reversible_minutes,
         "after_approval": list(follows(wanted.offering)),
         "answer": answer,
-        "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
+        "nearest_automatic": {"count": nearest.count, "until": nearest.until}
+        if nearest
+        else None,
         "automatic_from": later,
         "fits_from": judged.fits_from,
         "remedies": remedies_shown(judged.remedies),
@@ -51,7 +56,9 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "budget": [_month(month, left[month], part) for month, part in parts.items()],
         "empty_seats": vacant.empty,
         "unread_seats": vacant.unread,
-        "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
+        "usual_seconds": int(wait.total_seconds())
+        if wait is not None and answer["route"]
+        else None,
     }
 
 
@@ -62,7 +69,11 @@ def _month(month: date, left: Left, part: Amount) -> dict[str, Any]:
         "limit_usd": str(left.usd_limit),
         "left_before": str(left.usd),
         "left_after": str(left.usd - part.usd),
-        "gpu_hours_limit": None if left.gpu_hours_limit is None else str(left.gpu_hours_limit),
-        "gpu_hours_left_before": None if left.gpu_hours is None else str(left.gpu_hours),
+        "gpu_hours_limit": None
+        if left.gpu_hours_limit is None
+        else str(left.gpu_hours_limit),
+        "gpu_hours_left_before": None
+        if left.gpu_hours is None
+        else str(left.gpu_hours),
         "gpu_hours_left_after": None if hours is None else str(hours),
     }

@@ -24,9 +24,15 @@ def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     A renewal's is the one as asked: what is held already and what comes on top are told apart where it is judged.
     """
     flavor = request.flavor
-    if flavor is None or request.state != State.WAITING or request.renews_id is not None:
+    if (
+        flavor is None
+        or request.state != State.WAITING
+        or request.renews_id is not None
+    ):
         return None
-    return money.cost(gpus=request.gpus, price=flavor.price_per_gpu_hour, start=now, end=request.until)
+    return money.cost(
+        gpus=request.gpus, price=flavor.price_per_gpu_hour, start=now, end=request.until
+    )
 
 
 def matters(found: Decimal, *, asked: Decimal) -> bool:

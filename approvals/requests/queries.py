@@ -7,7 +7,16 @@ from approvals.states import STORED
 from catalogue.offerings import OFFERINGS
 from web.strict import Choice, Moment, PageQuery, Text
 
-ORDERINGS = ("-created_at", "created_at", "-updated_at", "updated_at", "-usd", "usd", "-until", "until")
+ORDERINGS = (
+    "-created_at",
+    "created_at",
+    "-updated_at",
+    "updated_at",
+    "-usd",
+    "usd",
+    "-until",
+    "until",
+)
 
 
 class RequestQuery(PageQuery):
@@ -16,9 +25,13 @@ class RequestQuery(PageQuery):
     team = Text(required=False, max_length=40)
     state = Choice(choices=[state.value for state in STORED], required=False)
     offering = Choice(choices=list(OFFERINGS), required=False)
-    requester = serializers.UUIDField(required=False, help_text="The object id of who asked.")
+    requester = serializers.UUIDField(
+        required=False, help_text="The object id of who asked."
+    )
     q = Text(
-        required=False, max_length=100, help_text="Text in the reason, the requester's name or the flavor."
+        required=False,
+        max_length=100,
+        help_text="Text in the reason, the requester's name or the flavor.",
     )
     ordering = Choice(choices=ORDERINGS, required=False)
     updated_since = Moment(required=False)
@@ -29,5 +42,11 @@ class ApprovalQuery(PageQuery):
 
     team = Text(required=False, max_length=40)
     offering = Choice(choices=list(OFFERINGS), required=False)
-    size = Choice(choices=list(SIZES), required=False, help_text="large is 8 GPUs and more.")
-    age = Choice(choices=list(AGES), required=False, help_text="Older than a day, or than a week.")
+    size = Choice(
+        choices=list(SIZES), required=False, help_text="large is 8 GPUs and more."
+    )
+    age = Choice(
+        choices=list(AGES),
+        required=False,
+        help_text="Older than a day, or than a week.",
+    )

@@ -58,7 +58,9 @@ class RouteSizeSerializer(OutputSerializer[Any]):
 
     gpus = serializers.IntegerField()
     usd = serializers.CharField()
-    words = serializers.CharField(help_text="Why it is more than the single ask; empty when it is not.")
+    words = serializers.CharField(
+        help_text="Why it is more than the single ask; empty when it is not."
+    )
 
 
 class AnswerSerializer(OutputSerializer[Any]):
@@ -84,9 +86,12 @@ class RemedySerializer(OutputSerializer[Any]):
         help_text="ask_less, wait, or the rule that stands in the way of an ask of any size."
     )
     sentence = serializers.CharField()
-    at = serializers.DateTimeField(allow_null=True, help_text="From when on, where that is known.")
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="From when on, where that is known."
+    )
     count = serializers.IntegerField(
-        allow_null=True, help_text="How many units to ask for, or how many GPUs to give back."
+        allow_null=True,
+        help_text="How many units to ask for, or how many GPUs to give back.",
     )
 
 
@@ -97,7 +102,9 @@ class EvaluationSerializer(OutputSerializer[Evaluation]):
     at = serializers.DateTimeField()
     answer = AnswerSerializer()
     remedies = RemedySerializer(
-        many=True, allow_null=True, help_text="Empty when it is automatic; null before this was kept."
+        many=True,
+        allow_null=True,
+        help_text="Empty when it is automatic; null before this was kept.",
     )
     input_hash = serializers.CharField()
 
@@ -134,7 +141,9 @@ class ReroutingSerializer(OutputSerializer[Rerouting]):
     at = serializers.DateTimeField()
     words = serializers.SerializerMethodField()
     now_decide = serializers.ListField(child=serializers.CharField())
-    no_longer_needed = serializers.ListField(child=serializers.CharField(), source="dropped")
+    no_longer_needed = serializers.ListField(
+        child=serializers.CharField(), source="dropped"
+    )
     refused = serializers.CharField(
         help_text="The rule by which nobody may approve it as it stands; empty where others decide."
     )
@@ -154,7 +163,9 @@ class DecisionSerializer(OutputSerializer[Decision]):
     seat = serializers.SerializerMethodField()
     verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
     count = serializers.IntegerField(allow_null=True)
-    reason_code = serializers.CharField(source="because", help_text="Of a rejection; else empty.")
+    reason_code = serializers.CharField(
+        source="because", help_text="Of a rejection; else empty."
+    )
     stands_in_for = serializers.SerializerMethodField()
     usd = serializers.DecimalField(max_digits=12, decimal_places=2)
     reason = serializers.CharField()
@@ -162,7 +173,9 @@ class DecisionSerializer(OutputSerializer[Decision]):
 
     def get_stands_in_for(self, decision: Decision) -> str:
         """Whose seat it was, when it was not the person's own; else empty."""
-        other = decision.seat_of_id is not None and decision.seat_of_id != decision.by_id
+        other = (
+            decision.seat_of_id is not None and decision.seat_of_id != decision.by_id
+        )
         return decision.seat_of.name if other and decision.seat_of else ""
 
     def get_seat(self, decision: Decision) -> str | None:
@@ -200,11 +213,17 @@ class RequestShortSerializer(OutputSerializer[Request]):
     requester = PersonSerializer()
     offering = serializers.ChoiceField(choices=CHOICES)
     spec = serializers.DictField()
-    name = serializers.CharField(source="whole_name", help_text="What is asked for, in a few words.")
-    place = serializers.CharField(help_text="The cluster or region; empty where it has none.")
+    name = serializers.CharField(
+        source="whole_name", help_text="What is asked for, in a few words."
+    )
+    place = serializers.CharField(
+        help_text="The cluster or region; empty where it has none."
+    )
     count = serializers.IntegerField(help_text="How many units of the offering.")
     approved_count = serializers.IntegerField(allow_null=True)
-    cluster = serializers.CharField(source="flavor.cluster.name", default=None, allow_null=True)
+    cluster = serializers.CharField(
+        source="flavor.cluster.name", default=None, allow_null=True
+    )
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     gpus = serializers.IntegerField(help_text="GPUs in all; 0 for what has none.")
     starts_at = serializers.DateTimeField(
@@ -217,14 +236,19 @@ class RequestShortSerializer(OutputSerializer[Request]):
     stage = serializers.SerializerMethodField()
     turn = serializers.ChoiceField(choices=Request.Turn.choices)
     usd = serializers.DecimalField(max_digits=12, decimal_places=2)
-    formula = serializers.CharField(help_text="How that came about: at which price of which day.")
-    content_version = serializers.IntegerField(help_text="Counts the changes of what is asked.")
+    formula = serializers.CharField(
+        help_text="How that came about: at which price of which day."
+    )
+    content_version = serializers.IntegerField(
+        help_text="Counts the changes of what is asked."
+    )
     version = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)
     lapses_at = serializers.DateTimeField(
-        source="lapses", help_text="Undecided, or unanswered while its requester has the turn."
+        source="lapses",
+        help_text="Undecided, or unanswered while its requester has the turn.",
     )
 
     def get_stage(self, request: Request) -> State:
@@ -240,11 +264,14 @@ class RequestSerializer(RequestShortSerializer):
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
     reroutings = ReroutingSerializer(
-        many=True, help_text="What policies that came into force while it waited changed."
+        many=True,
+        help_text="What policies that came into force while it waited changed.",
     )
     tasks = serializers.SerializerMethodField()
     renews = serializers.IntegerField(
-        source="renews_id", allow_null=True, help_text="The request whose GPUs go on under this one."
+        source="renews_id",
+        allow_null=True,
+        help_text="The request whose GPUs go on under this one.",
     )
     allocation = serializers.SerializerMethodField()
     still_running = serializers.SerializerMethodField()
@@ -275,7 +302,9 @@ class RequestSerializer(RequestShortSerializer):
     @extend_schema_field(StillRunningSerializer(many=True))
     def get_still_running(self, request: Request) -> Any:
         """Work that runs on GPUs that were held under it and are no longer."""
-        running = still_running(request.hold_id) if request.state == State.APPROVED else []
+        running = (
+            still_running(request.hold_id) if request.state == State.APPROVED else []
+        )
         return StillRunningSerializer(running, many=True).data
 
     @extend_schema_field(NextSerializer(many=True))
@@ -285,19 +314,36 @@ class RequestSerializer(RequestShortSerializer):
         state = state_of(request, now=now)
         held = request.allocation
         ends = (
-            held.next_steps(now) if held is not None and held.kept_until > now and not held.ended_at else None
+            held.next_steps(now)
+            if held is not None and held.kept_until > now and not held.ended_at
+            else None
         )
-        parts = coming(request, state, request.current_steps, ends, self._tasks(request))
-        dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
-        rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
+        parts = coming(
+            request, state, request.current_steps, ends, self._tasks(request)
+        )
+        dated = [
+            (part, part["at"] if isinstance(part["at"], datetime) else None)
+            for part in parts
+        ]
+        rows = [
+            {"what": part["title"], "why": part.get("why", ""), "at": at}
+            for part, at in dated
+        ]
         return NextSerializer(rows, many=True).data
 
     def _tasks(self, request: Request) -> Any:
         """Read once for an answer; the allocation knows the last of them, so none is read where it knows none."""
         known: Any = getattr(request, "found_tasks", None)
         if known is None:
-            any_of_them = request.allocation is not None and request.allocation.task_id is not None
-            known = list(Task.objects.of_request(request.pk).described()) if any_of_them else []
+            any_of_them = (
+                request.allocation is not None
+                and request.allocation.task_id is not None
+            )
+            known = (
+                list(Task.objects.of_request(request.pk).described())
+                if any_of_them
+                else []
+            )
             request.found_tasks = known  # type: ignore[attr-defined]
         return known
 
@@ -316,7 +362,9 @@ class AskSerializer(StrictSerializer):
         required=False, help_text="The fields of the offering; see /api/v1/offerings/."
     )
     flavor = Text(
-        max_length=81, required=False, help_text="Cluster and flavor, such as training-eastus/a100."
+        max_length=81,
+        required=False,
+        help_text="Cluster and flavor, such as training-eastus/a100.",
     )
     gpus = Gpus(required=False)
     purpose = Choice(choices=Request.Purpose.choices, required=False)
@@ -331,20 +379,26 @@ class AskSerializer(StrictSerializer):
         allow_null=True,
         help_text="Later than now: it is booked, and begins by itself. Null or left out: at once.",
     )
-    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
+    reason = Text(
+        required=False, allow_blank=True, help_text="Needed when people decide."
+    )
 
     def validate_flavor(self, value: str) -> str:
         """A cluster and a name."""
         cluster, slash, name = value.partition("/")
         if not (cluster and slash and name):
-            raise serializers.ValidationError("Write it as cluster/flavor.", code="bad_flavor")
+            raise serializers.ValidationError(
+                "Write it as cluster/flavor.", code="bad_flavor"
+            )
         return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Either the short form or a spec."""
         short = [name for name in ("flavor", "gpus", "purpose") if name in attrs]
         if "spec" in attrs and short:
-            raise serializers.ValidationError({short[0]: "Say it inside spec, or leave spec out."})
+            raise serializers.ValidationError(
+                {short[0]: "Say it inside spec, or leave spec out."}
+            )
         if "spec" not in attrs:
             missing = [name for name in ("flavor", "gpus") if name not in attrs]
             if missing:
@@ -356,7 +410,9 @@ class AskSerializer(StrictSerializer):
 class EditSerializer(StrictSerializer):
     """What is asked for instead; what is left out stays as it is."""
 
-    spec = serializers.DictField(required=False, help_text="The fields of the offering that change.")
+    spec = serializers.DictField(
+        required=False, help_text="The fields of the offering that change."
+    )
     namespace = Text(
         max_length=63,
         required=False,
@@ -395,8 +451,12 @@ class TextSerializer(StrictSerializer):
 class RenewSerializer(StrictSerializer):
     """Until when to keep what is held."""
 
-    until = Moment(required=False, help_text="Seven days after the present end when left out.")
-    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
+    until = Moment(
+        required=False, help_text="Seven days after the present end when left out."
+    )
+    reason = Text(
+        required=False, allow_blank=True, help_text="Needed when people decide."
+    )
 
 
 class NothingSerializer(StrictSerializer):
@@ -442,29 +502,35 @@ class PreviewSerializer(OutputSerializer[Any]):
     policy = serializers.IntegerField()
     offering = serializers.CharField()
     name = serializers.CharField()
-    formula = serializers.CharField(help_text="How the price comes about: at which price of which day.")
+    formula = serializers.CharField(
+        help_text="How the price comes about: at which price of which day."
+    )
     reversible_minutes = serializers.IntegerField(allow_null=True)
     after_approval = serializers.ListField(child=serializers.CharField())
     answer = AnswerSerializer()
     nearest_automatic = NearestSerializer(allow_null=True)
     automatic_from = serializers.DateTimeField(
-        allow_null=True, help_text="From when the same ask would be automatic, as far as is known."
+        allow_null=True,
+        help_text="From when the same ask would be automatic, as far as is known.",
     )
     fits_from = serializers.DateTimeField(
         allow_null=True,
         help_text="From when all of it is free for as long, where it is not in its own time; as far as is known.",
     )
     remedies = RemedySerializer(
-        many=True, help_text="What would make it automatic: at least one, unless it is automatic."
+        many=True,
+        help_text="What would make it automatic: at least one, unless it is automatic.",
     )
     quota = CountChangeSerializer()
     usd_per_day = CostChangeSerializer()
     budget = MonthSerializer(many=True)
     usual_seconds = serializers.IntegerField(
-        allow_null=True, help_text="How long its deciders usually take; null where too little is known."
+        allow_null=True,
+        help_text="How long its deciders usually take; null where too little is known.",
     )
     empty_seats = serializers.ListField(
-        child=serializers.CharField(), help_text="Seats of the route in which nobody is known to decide."
+        child=serializers.CharField(),
+        help_text="Seats of the route in which nobody is known to decide.",
     )
     unread_seats = serializers.ListField(
         child=serializers.CharField(),

@@ -70,20 +70,35 @@ def _asked(request: Request, evaluation: Evaluation) -> Entry:
 
 def _decided(decision: Decision) -> Entry:
     verdict = Decision.Verdict(decision.verdict)
-    title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
+    title = (
+        "Asked back"
+        if verdict is Decision.Verdict.ASK
+        else str(verdict.label).capitalize()
+    )
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
         fewer = decision.count != decision.request.count
         amount = f" {decision.count} of {decision.request.count}" if fewer else ""
         title = f"Approved{amount} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
     who = decision.by_words
-    void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version
-    why = f"{decision.reason} Void: it was changed since.".strip() if void else decision.reason
-    return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))
+    void = (
+        verdict in Decision.VOTES
+        and decision.content_version < decision.request.content_version
+    )
+    why = (
+        f"{decision.reason} Void: it was changed since.".strip()
+        if void
+        else decision.reason
+    )
+    return _past(
+        title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting")
+    )
 
 
 def _rerouted(changed: Rerouting) -> Entry:
-    title = "Cannot be approved as it stands" if changed.refused else "Other people decide"
+    title = (
+        "Cannot be approved as it stands" if changed.refused else "Other people decide"
+    )
     tone = "bad" if changed.refused else "waiting"
     return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
 
@@ -91,9 +106,17 @@ def _rerouted(changed: Rerouting) -> Entry:
 def _booked(allocations: Sequence[Allocation]) -> Iterator[Entry]:
     """That what was booked began, or was cancelled before."""
     for one in allocations:
-        if one.begun_at is None and one.ended_at is not None and one.end_reason != Allocation.End.FAILED:
+        if (
+            one.begun_at is None
+            and one.ended_at is not None
+            and one.end_reason != Allocation.End.FAILED
+        ):
             yield _past(
-                "Booking cancelled", one.ended_at, who=one.ended_by, why="It has cost nothing.", tone="past"
+                "Booking cancelled",
+                one.ended_at,
+                who=one.ended_by,
+                why="It has cost nothing.",
+                tone="past",
             )
 
 
@@ -106,32 +129,55 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry
     since = _set_up_at(request, tenancy, allocations)
     if since is not None:
         title = "GPUs kept for it" if request.is_by_person else "Set up"
-        yield _past(f"{title} on {request.place}", since, why="Every object stands as wanted.", tone="good")
+        yield _past(
+            f"{title} on {request.place}",
+            since,
+            why="Every object stands as wanted.",
+            tone="good",
+        )
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:
             continue
         if allocation.begun_at is None:
             continue
         if allocation.end_reason == Allocation.End.EXPIRED:
-            yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
+            yield _past(
+                "Ended", allocation.ended_at, why="The end date came.", tone="past"
+            )
         elif allocation.end_reason == Allocation.End.RENEWED:
             what = gpus(allocation.gpus, flavor.kind)
             yield _past(
-                f"{what} went on under a renewal", allocation.ended_at, who=allocation.ended_by, tone="good"
+                f"{what} went on under a renewal",
+                allocation.ended_at,
+                who=allocation.ended_by,
+                tone="good",
             )
         else:
             back = gpus(allocation.gpus, flavor.kind)
-            yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
+            yield _past(
+                f"Gave back {back}",
+                allocation.ended_at,
+                who=allocation.ended_by,
+                tone="ending",
+            )
 
 
-def _set_up_at(request: Request, tenancy: Tenancy, allocations: Sequence[Allocation]) -> datetime | None:
+def _set_up_at(
+    request: Request, tenancy: Tenancy, allocations: Sequence[Allocation]
+) -> datetime | None:
     """When everything was true for the first time after the grant; None where it was over before that.
 
     The tenancy knows the last time only; the audit log knows the first.
     """
-    if request.decided_at is None or tenancy.true_since is None or tenancy.true_since < request.decided_at:
+    if (
+        request.decided_at is None
+        or tenancy.true_since is None
+        or tenancy.true_since < request.decided_at
+    ):
         return None
-    made_true = Event.objects.about("tenancy", tenancy.pk).filter(kind=Kind.TENANCY_CONVERGED)
+    made_true = Event.objects.about("tenancy", tenancy.pk).filter(
+        kind=Kind.TENANCY_CONVERGED
+    )
     first = made_true.filter(at__gte=request.decided_at).order_by("seq").first()
     since = first.at if first is not None else tenancy.true_since
     ends = [a.ended_at for a in allocations]
@@ -170,11 +216,23 @@ def coming(
     elif state is State.SETTING_UP:
         task = task_of(tasks, Task.Kind.SET_UP)
         is_open = task is not None and not task.is_over
-        who = _who(task) if task is not None and is_open else told_by(request) or SOON[request.arrival]
+        who = (
+            _who(task)
+            if task is not None and is_open
+            else told_by(request) or SOON[request.arrival]
+        )
         yield _now(f"Setting up{on}", why=who, tone="moving")
         yield from _ahead(task)
-    elif state is State.ENDED and (task := task_of(tasks, Task.Kind.TAKE_DOWN)) and not task.is_over:
-        yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
+    elif (
+        state is State.ENDED
+        and (task := task_of(tasks, Task.Kind.TAKE_DOWN))
+        and not task.is_over
+    ):
+        yield _now(
+            "Being taken down" if task.assignee else "To be taken down",
+            why=_who(task),
+            tone="ending",
+        )
         yield from _ahead(task)
     elif state is State.FAILED:
         yield _now("Could not be set up", why=told_by(request), tone="bad")
@@ -194,7 +252,9 @@ def _ahead(task: Task | None) -> Iterator[Entry]:
         who = f"{task.assignee.name} is" if task.assignee else "platform leads are"
         yield _future(f"Should be carried out, else {who} reminded", task.due_at)
     if task.escalated_at is None:
-        yield _future("Engineering leadership is told, if it is not carried out", task.escalate_at)
+        yield _future(
+            "Engineering leadership is told, if it is not carried out", task.escalate_at
+        )
 
 
 def _who(task: Task) -> str:
@@ -215,32 +275,60 @@ def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Entry]:
         if is_down:
             early = task.created_at < request.until and request.flavor_id is None
             title = "Let go early" if early else "Its time was over"
-            yield _past(title, task.created_at, why="Platform leads were asked to take it down.", tone="past")
+            yield _past(
+                title,
+                task.created_at,
+                why="Platform leads were asked to take it down.",
+                tone="past",
+            )
         yield from _asked_after(task)
         who = task.assignee.name if task.assignee else ""
         if task.state == Task.State.DONE:
             title = "Taken down" if is_down else "Carried out"
-            yield _past(title, task.done_at, who=who, why=task.note, tone="past" if is_down else "good")
+            yield _past(
+                title,
+                task.done_at,
+                who=who,
+                why=task.note,
+                tone="past" if is_down else "good",
+            )
         elif task.state == Task.State.FAILED:
             title = "Could not be taken down" if is_down else "Could not be carried out"
             yield _past(title, task.done_at, who=who, why=task.note, tone="bad")
         elif task.state == Task.State.DROPPED:
             yield _past(
-                "Over before it was carried out", task.done_at, why="It has cost nothing.", tone="past"
+                "Over before it was carried out",
+                task.done_at,
+                why="It has cost nothing.",
+                tone="past",
             )
 
 
 def _asked_after(task: Task) -> Iterator[Entry]:
     why = "It was not carried out yet."
     if task.reminded_at is not None:
-        yield _past("Reminded of what is to be carried out", task.reminded_at, why=why, tone="waiting")
+        yield _past(
+            "Reminded of what is to be carried out",
+            task.reminded_at,
+            why=why,
+            tone="waiting",
+        )
     if task.escalated_at is not None:
-        yield _past("Engineering leadership was told", task.escalated_at, why=why, tone="waiting")
+        yield _past(
+            "Engineering leadership was told",
+            task.escalated_at,
+            why=why,
+            tone="waiting",
+        )
 
 
 def told_by(request: Request) -> str:
     """What whoever makes it says of how far it has come; mostly nothing."""
-    return provisioners.status(request.allocation).message if request.allocation is not None else ""
+    return (
+        provisioners.status(request.allocation).message
+        if request.allocation is not None
+        else ""
+    )
 
 
 def _stopped(left: Iterable[Leftover]) -> Iterator[Entry]:
@@ -251,8 +339,17 @@ def _stopped(left: Iterable[Leftover]) -> Iterator[Entry]:
                 yield _past(f"Stopped {work.job}", work.done_at, why=why, tone="ending")
 
 
-def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Entry:
-    return {"phase": "past", "title": title, "at": at, "who": who, "why": why, "tone": tone}
+def _past(
+    title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past"
+) -> Entry:
+    return {
+        "phase": "past",
+        "title": title,
+        "at": at,
+        "who": who,
+        "why": why,
+        "tone": tone,
+    }
 
 
 def _now(title: str, *, why: str = "", tone: str) -> Entry:

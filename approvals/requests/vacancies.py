@@ -59,10 +59,21 @@ def sorted_out(seats: Iterable[Seat]) -> Vacancies:
     given = list(seats)
     if not given:
         return Vacancies([], [])
-    known = {row.seat: row for row in SeatFill.objects.filter(seat__in=[seat for seat, _ in given])}
+    known = {
+        row.seat: row
+        for row in SeatFill.objects.filter(seat__in=[seat for seat, _ in given])
+    }
     read = {seat for seat, row in known.items() if row.read_at is not None}
-    unread = [(seat, words) for seat, words in given if is_of_the_directory(seat) and seat not in read]
-    tried = [row.tried_at for seat, _ in unread if (row := known.get(seat)) is not None and row.tried_at]
+    unread = [
+        (seat, words)
+        for seat, words in given
+        if is_of_the_directory(seat) and seat not in read
+    ]
+    tried = [
+        row.tried_at
+        for seat, _ in unread
+        if (row := known.get(seat)) is not None and row.tried_at
+    ]
     return Vacancies(
         [words for seat, words in given if (seat, words) not in unread],
         [words for _, words in unread],
@@ -72,7 +83,9 @@ def sorted_out(seats: Iterable[Seat]) -> Vacancies:
 
 def vacancies(seats: Iterable[Seat], requester: User) -> Vacancies:
     """Those of the seats that nobody but the requester is known to have: nobody could decide."""
-    nobody = [each for each in seats if not holders(each[0]).exclude(pk=requester.pk).exists()]
+    nobody = [
+        each for each in seats if not holders(each[0]).exclude(pk=requester.pk).exists()
+    ]
     return sorted_out(nobody)
 
 
@@ -83,4 +96,6 @@ def of_plans(plans: Iterable[StepPlan], requester: User) -> Vacancies:
 
 def of_steps(steps: Iterable[Step], requester: User) -> Vacancies:
     """The same of the steps of a request that nobody has decided yet."""
-    return vacancies([(step.seat, step.words) for step in steps if step.done_at is None], requester)
+    return vacancies(
+        [(step.seat, step.words) for step in steps if step.done_at is None], requester
+    )

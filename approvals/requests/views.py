@@ -58,7 +58,12 @@ def _withdraw(asked: Request, request: HttpRequest, form: TextForm) -> None:
 
 def _answer(asked: Request, request: HttpRequest, form: TextForm) -> None:
     """Answer; raises Refused."""
-    actions.answer(asked.pk, by=visitor(request), text=form.cleaned_data["text"], now=timezone.now())
+    actions.answer(
+        asked.pk,
+        by=visitor(request),
+        text=form.cleaned_data["text"],
+        now=timezone.now(),
+    )
 
 
 def _act(
@@ -78,10 +83,14 @@ def _act(
     return with_refusal(_page(request, pk, form, status=status), form)
 
 
-def _page(request: HttpRequest, pk: int, form: TextForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, pk: int, form: TextForm, *, status: int = 200
+) -> HttpResponse:
     viewer = visitor(request)
     asked = request_page.find_for(viewer, pk, now=timezone.now())
     if asked is None:
         raise Http404
-    context = request_page.context(asked, viewer=viewer, now=timezone.now()) | {"form": form}
+    context = request_page.context(asked, viewer=viewer, now=timezone.now()) | {
+        "form": form
+    }
     return render(request, "approvals/request.html", context, status=status)

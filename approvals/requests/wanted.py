@@ -49,10 +49,10 @@ class Wanted:
     cluster: Cluster | None = None
     renews: int | None = None  # the request whose GPUs go on under this one
     renewed_hold: int = 0  # what those are held under now; 0 for what renews nothing
-    namespace: str = (
-        ""  # the team's namespace that was named, which is needed where it has several on a cluster
+    namespace: str = ""  # the team's namespace that was named, which is needed where it has several on a cluster
+    budgets: Mapping[date, Budget] | None = (
+        None  # the team's, by month, once they are locked
     )
-    budgets: Mapping[date, Budget] | None = None  # the team's, by month, once they are locked
 
     @classmethod
     def of_gpus(
@@ -100,11 +100,17 @@ class Wanted:
     @property
     def name(self) -> str:
         """In a few words: "2 × A100"."""
-        return self.offering.title(self.spec, product=self.flavor.kind if self.flavor else "")
+        return self.offering.title(
+            self.spec, product=self.flavor.kind if self.flavor else ""
+        )
 
     def going_on_from(self, request: "Request | None") -> "Wanted":
         """The same as a renewal of a request; as it is, where there is none."""
-        return self if request is None else replace(self, renews=request.pk, renewed_hold=request.hold_id)
+        return (
+            self
+            if request is None
+            else replace(self, renews=request.pk, renewed_hold=request.hold_id)
+        )
 
     def ask(self) -> Ask:
         """As the policy sees it."""
@@ -163,7 +169,11 @@ def resolve(
     """
     offering = OFFERINGS.get(key)
     if offering is None:
-        raise BadInput(f"Choose one of: {', '.join(OFFERINGS)}.", code="unknown_offering", field="offering")
+        raise BadInput(
+            f"Choose one of: {', '.join(OFFERINGS)}.",
+            code="unknown_offering",
+            field="offering",
+        )
     spec = _typed(offering, said)
     if starts is not None and not offering.may_begin_later:
         raise BadInput(
@@ -171,7 +181,9 @@ def resolve(
             code="begins_at_once",
             field="starts_at",
         )
-    flavor = _flavor(str(getattr(spec, "flavor", "")), team) if offering.on_cluster else None
+    flavor = (
+        _flavor(str(getattr(spec, "flavor", "")), team) if offering.on_cluster else None
+    )
     name = getattr(spec, "cluster", "")
     cluster = flavor.cluster if flavor else _cluster(name, team) if name else None
     tenancy = None
@@ -179,7 +191,10 @@ def resolve(
         _check_new_namespace(spec, team)
     elif cluster is not None:
         tenancy = _tenancy_on(
-            cluster, team, namespace, missing="flavor" if offering.on_cluster else "cluster"
+            cluster,
+            team,
+            namespace,
+            missing="flavor" if offering.on_cluster else "cluster",
         )
     _check_region(str(getattr(spec, "region", "")))
     return priced(
@@ -225,7 +240,9 @@ def priced(
             code="no_price",
             field=next((n for n in PRICED_BY if hasattr(spec, n)), "offering"),
         ) from missing
-    return Wanted(offering=offering, spec=spec, flavor=flavor, size=size, setting=setting, **rest)
+    return Wanted(
+        offering=offering, spec=spec, flavor=flavor, size=size, setting=setting, **rest
+    )
 
 
 def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
@@ -236,7 +253,8 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
         field = str(first["loc"][0]) if first["loc"] else "spec"
         limits = first.get("ctx", {})
         is_choice = "list" in (
-            getattr(offering.spec.model_fields.get(field), "json_schema_extra", None) or {}
+            getattr(offering.spec.model_fields.get(field), "json_schema_extra", None)
+            or {}
         )
         words = {
             "extra_forbidden": f"{offering.name} has no such field.",
@@ -253,7 +271,9 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
             "literal_error": f"Choose one of: {limits.get('expected', '')}.",
         }
         raise BadInput(
-            words.get(first["type"], f"{first['msg']}."), code=str(first["type"]), field=field
+            words.get(first["type"], f"{first['msg']}."),
+            code=str(first["type"]),
+            field=field,
         ) from error
 
 
@@ -269,13 +289,23 @@ def _flavor(key: str, team: Team) -> Flavor:
 def _cluster(name: str, team: Team) -> Cluster:
     found = Cluster.objects.open_to(team).filter(name=name).first()
     if found is None:
-        raise BadInput("Choose a cluster that takes teams.", code="no_such_cluster", field="cluster")
+        raise BadInput(
+            "Choose a cluster that takes teams.",
+            code="no_such_cluster",
+            field="cluster",
+        )
     return found
 
 
 def _check_region(name: str) -> None:
-    if name and name not in REGIONS and not Cluster.objects.filter(region=name).exists():
-        raise BadInput("Choose a region of the list.", code="no_such_region", field="region")
+    if (
+        name
+        and name not in REGIONS
+        and not Cluster.objects.filter(region=name).exists()
+    ):
+        raise BadInput(
+            "Choose a region of the list.", code="no_such_region", field="region"
+        )
 
 
 def _check_new_namespace(spec: NamespaceSpec, team: Team) -> None:
@@ -283,11 +313,15 @@ def _check_new_namespace(spec: NamespaceSpec, team: Team) -> None:
     cluster = _cluster(spec.cluster, team)
     refusal = why_not_another(project, cluster, spec.environment) if project else ""
     # What has ended and still stands is had again, as it is.
-    if refusal and (project is None or ended_namespace(project, cluster, spec.environment) is None):
+    if refusal and (
+        project is None or ended_namespace(project, cluster, spec.environment) is None
+    ):
         raise Conflict(refusal, code="already_there", field="cluster")
 
 
-def _tenancy_on(cluster: Cluster, team: Team, namespace: str, *, missing: str) -> Tenancy:
+def _tenancy_on(
+    cluster: Cluster, team: Team, namespace: str, *, missing: str
+) -> Tenancy:
     """The team's namespace on a cluster; raises BadInput where it has none, or several and none was named."""
     rows = Tenancy.objects.present().filter(team=team, cluster=cluster)
     there = list(rows.select_related("team", "cluster", "project"))
@@ -295,7 +329,9 @@ def _tenancy_on(cluster: Cluster, team: Team, namespace: str, *, missing: str) -
         named = next((row for row in there if row.namespace == namespace), None)
         if named is None:
             raise BadInput(
-                f"{team.name} has no such namespace on {cluster.name}.", code="not_there", field="namespace"
+                f"{team.name} has no such namespace on {cluster.name}.",
+                code="not_there",
+                field="namespace",
             )
         return named
     if not there:
@@ -314,4 +350,8 @@ def _tenancy_on(cluster: Cluster, team: Team, namespace: str, *, missing: str) -
 
 def _not_there(field: str = "flavor") -> BadInput:
     what = "kind of GPU" if field == "flavor" else "name"
-    return BadInput(f"The team has no place on a cluster with this {what}.", code="not_there", field=field)
+    return BadInput(
+        f"The team has no place on a cluster with this {what}.",
+        code="not_there",
+        field=field,
+    )

@@ -29,9 +29,19 @@ def set_shares(
     """
     before = share_actions.locked(tenancy_id, by=by)
     # The task before the audit chain, in the order in which finishing it takes them.
-    unfinished = Task.objects.unfinished().select_for_update(no_key=True).filter(tenancy=before).first()
+    unfinished = (
+        Task.objects.unfinished()
+        .select_for_update(no_key=True)
+        .filter(tenancy=before)
+        .first()
+    )
     tenancy = share_actions.set_shares(
-        tenancy_id, by=by, now=now, weight=weight, isolation=isolation, priority_limit=priority_limit
+        tenancy_id,
+        by=by,
+        now=now,
+        weight=weight,
+        isolation=isolation,
+        priority_limit=priority_limit,
     )
     if tenancy.isolation == before.isolation:
         return tenancy

@@ -26,7 +26,8 @@ class SharesSerializer(serializers.Serializer[Tenancy]):
         help_text="The highest priority of its pods as a platform lead set it; empty when none did."
     )
     open_priorities = serializers.ListField(
-        child=serializers.CharField(), help_text="The priorities that its pods may have, the highest first."
+        child=serializers.CharField(),
+        help_text="The priorities that its pods may have, the highest first.",
     )
 
 
@@ -54,10 +55,14 @@ class ShareEndpoint(Endpoint):
         return Response(self.shown(self.get_object(), SharesSerializer))
 
     @extend_schema(
-        operation_id="tenancy_shares_set", request=SharesChangeSerializer, responses=SharesSerializer
+        operation_id="tenancy_shares_set",
+        request=SharesChangeSerializer,
+        responses=SharesSerializer,
     )
     def change(self, request: Request, pk: int) -> Response:
         """Set the share or the isolation of a tenancy (platform leads)."""
         said: dict[str, Any] = self.body(SharesChangeSerializer)
-        tenancy = set_shares(self.get_object().pk, by=self.caller, now=timezone.now(), **said)
+        tenancy = set_shares(
+            self.get_object().pk, by=self.caller, now=timezone.now(), **said
+        )
         return Response(self.shown(tenancy, SharesSerializer))

@@ -32,7 +32,10 @@ class SharesForm(StrictForm):
     priority_limit = forms.ChoiceField(
         label="Highest priority",
         required=False,
-        choices=[("", "As the environment and the cluster are for"), *((name, name) for name in PRIORITIES)],
+        choices=[
+            ("", "As the environment and the cluster are for"),
+            *((name, name) for name in PRIORITIES),
+        ],
         help_text="Pods of a higher priority are refused in the team’s namespace.",
     )
 
@@ -46,7 +49,10 @@ def shares(request: HttpRequest, pk: int) -> HttpResponse:
     tenancy = get_object_or_404(rows, pk=pk)
     if not user.may(Permission.MANAGE_CLUSTERS):
         raise PermissionDenied
-    initial = {name: getattr(tenancy, name) for name in ("weight", "isolation", "priority_limit")}
+    initial = {
+        name: getattr(tenancy, name)
+        for name in ("weight", "isolation", "priority_limit")
+    }
     form = SharesForm(sent(request), initial=initial)
     status = 200
     if request.method == "POST":
@@ -57,7 +63,10 @@ def shares(request: HttpRequest, pk: int) -> HttpResponse:
             except Refused as refusal:
                 status = add_refusal(form, refusal)
             else:
-                messages.success(request, f"Saved. {tenancy.team.name}’s queue follows within seconds.")
+                messages.success(
+                    request,
+                    f"Saved. {tenancy.team.name}’s queue follows within seconds.",
+                )
                 return redirect("team", tenancy.team.slug)
     context: dict[str, object] = {"form": form, "tenancy": tenancy}
     response = render(request, "approvals/shares.html", context, status=status)

@@ -21,7 +21,13 @@ GROUP = "group:"
 
 @transaction.atomic
 def lend(
-    *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime
+    *,
+    giver: User,
+    to: User,
+    starts_at: datetime,
+    until: datetime,
+    why: str,
+    now: datetime,
 ) -> Delegation:
     """Ask somebody to decide in the giver's place, whether by a role, as a manager or as one of a group that decides.
 
@@ -29,7 +35,13 @@ def lend(
     """
     groups = groups_that_decide(now)
     made = delegation.delegate(
-        giver=giver, to=to, starts_at=starts_at, until=until, why=why, now=now, groups=groups
+        giver=giver,
+        to=to,
+        starts_at=starts_at,
+        until=until,
+        why=why,
+        now=now,
+        groups=groups,
     )
     _tell(
         made,
@@ -48,7 +60,13 @@ def accept(row: Delegation, *, by: User, now: datetime) -> None:
     """Stand in for the giver, who is told; doing so again changes nothing. Raises what `delegation.accept` raises."""
     if delegation.accept(row, by=by, now=now):
         sentence = f"{by.name} decides in your place {period(row, now)}. You keep deciding, too."
-        _tell(row, to=row.giver, title=f"{by.name} stands in for you", sentence=sentence, now=now)
+        _tell(
+            row,
+            to=row.giver,
+            title=f"{by.name} stands in for you",
+            sentence=sentence,
+            now=now,
+        )
 
 
 @transaction.atomic
@@ -57,7 +75,14 @@ def decline(row: Delegation, *, by: User, now: datetime) -> None:
     if delegation.decline(row, by=by, now=now):
         sentence = f"{by.name} does not stand in for you {period(row, now)}. Name somebody else."
         title = f"{by.name} declined to stand in"
-        _tell(row, to=row.giver, title=title, sentence=sentence, action="Name somebody else", now=now)
+        _tell(
+            row,
+            to=row.giver,
+            title=title,
+            sentence=sentence,
+            action="Name somebody else",
+            now=now,
+        )
 
 
 @transaction.atomic
@@ -67,7 +92,10 @@ def end(row: Delegation, *, by: User, now: datetime) -> None:
         return
     other = row.to if by.pk == row.giver_id else row.giver
     if row.accepted_at is None and by.pk == row.giver_id:
-        title, sentence = f"{by.name} has taken it back", f"You need not stand in {period(row, now)}."
+        title, sentence = (
+            f"{by.name} has taken it back",
+            f"You need not stand in {period(row, now)}.",
+        )
     else:
         title, sentence = (
             "A stand-in has ended",
@@ -82,7 +110,13 @@ def period(row: Delegation, now: datetime) -> str:
 
 
 def _tell(
-    row: Delegation, *, to: User, title: str, sentence: str, now: datetime, action: str = "Open the page"
+    row: Delegation,
+    *,
+    to: User,
+    title: str,
+    sentence: str,
+    now: datetime,
+    action: str = "Open the page",
 ) -> None:
     facts = (("Why", row.why),) if row.why else ()
     said = Message(title=title, sentence=sentence, facts=facts, action=action)
@@ -104,8 +138,19 @@ def may_lend(user: User, *, now: datetime) -> bool:
 def groups_that_decide(now: datetime) -> frozenset[str]:
     """The object ids of the groups that the policy in force names, or the route of something that waits."""
     _, policy = policy_in_force(now)
-    named = {seat for route in policy.routes for step in route.steps for seat in (step.by, step.escalate_to)}
+    named = {
+        seat
+        for route in policy.routes
+        for step in route.steps
+        for seat in (step.by, step.escalate_to)
+    }
     waiting = Step.objects.undecided().filter(request__state=State.WAITING)
     for name in ("seat", "escalate_to"):
-        named.update(waiting.filter(**{f"{name}__startswith": GROUP}).values_list(name, flat=True).distinct())
-    return frozenset(seat.removeprefix(GROUP) for seat in named if seat.startswith(GROUP))
+        named.update(
+            waiting.filter(**{f"{name}__startswith": GROUP})
+            .values_list(name, flat=True)
+            .distinct()
+        )
+    return frozenset(
+        seat.removeprefix(GROUP) for seat in named if seat.startswith(GROUP)
+    )

@@ -44,7 +44,12 @@ class NewDelegationSerializer(StrictSerializer):
     to = Text(max_length=36, help_text="The object id of somebody who has signed in.")
     starts_at = Moment(required=False, help_text="Now unless told otherwise.")
     until = Moment(help_text="At most 90 days after the start.")
-    reason = Text(required=False, allow_blank=True, max_length=delegation.LONGEST_WHY, source="why")
+    reason = Text(
+        required=False,
+        allow_blank=True,
+        max_length=delegation.LONGEST_WHY,
+        source="why",
+    )
 
 
 class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
@@ -62,7 +67,9 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
         mine = Q(giver=self.request.user.pk or 0) | Q(to=self.request.user.pk or 0)
         return Delegation.objects.filter(mine).select_related("giver", "to")
 
-    @extend_schema(request=NewDelegationSerializer, responses={201: DelegationSerializer})
+    @extend_schema(
+        request=NewDelegationSerializer, responses={201: DelegationSerializer}
+    )
     def create(self, request: Request) -> Response:
         """Ask somebody to stand in for a time, which counts once they accept; a token that only asks may not."""
         wanted = self.body(NewDelegationSerializer)
@@ -84,9 +91,13 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
         self.body(NothingSerializer)
         found = self.get_object()
         answer(found, by=self.caller, now=timezone.now())
-        return Response(self.shown(self.get_queryset().get(pk=found.pk), DelegationSerializer))
+        return Response(
+            self.shown(self.get_queryset().get(pk=found.pk), DelegationSerializer)
+        )
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It has ended.")})
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It has ended.")}
+    )
     def destroy(self, request: Request, pk: int) -> Response:
         """End it now; either of the two may, and doing so again changes nothing."""
         lending.end(self.get_object(), by=self.caller, now=timezone.now())
@@ -95,7 +106,11 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:
         now, found = timezone.now(), people.of_oids([wanted["to"]])
         if not found:
-            raise BadInput("Nobody of this object id has signed in here.", code="no_such_person", field="to")
+            raise BadInput(
+                "Nobody of this object id has signed in here.",
+                code="no_such_person",
+                field="to",
+            )
         made = lending.lend(
             giver=self.caller,
             to=found[0],

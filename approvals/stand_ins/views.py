@@ -22,7 +22,10 @@ from web.refusals import BadInput, Refused
 MOST_SUGGESTED = 50
 MOST_DECLINED = 5
 USUAL = timedelta(days=7)
-ANSWERS: Mapping[str, Callable[..., None]] = {"accept": lending.accept, "decline": lending.decline}
+ANSWERS: Mapping[str, Callable[..., None]] = {
+    "accept": lending.accept,
+    "decline": lending.decline,
+}
 
 
 @never_cache
@@ -30,17 +33,26 @@ ANSWERS: Mapping[str, Callable[..., None]] = {"accept": lending.accept, "decline
 def stand_in(request: HttpRequest) -> HttpResponse:
     """Name a stand-in, and see whom one stands in for."""
     user, now = visitor(request), timezone.now()
-    form, status = StandInForm(sent(request), initial={"starts_at": now, "until": now + USUAL}), 200
+    form, status = (
+        StandInForm(sent(request), initial={"starts_at": now, "until": now + USUAL}),
+        200,
+    )
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
                 made = _delegate(user, form)
-                messages.success(request, f"{made.to.name} is asked. It counts once they accept.")
+                messages.success(
+                    request, f"{made.to.name} is asked. It counts once they accept."
+                )
                 return redirect("stand-in")
             except Refused as refusal:
                 status = add_refusal(form, refusal)
-    rows = Delegation.objects.open(now).select_related("giver", "to").order_by("starts_at", "pk")
+    rows = (
+        Delegation.objects.open(now)
+        .select_related("giver", "to")
+        .order_by("starts_at", "pk")
+    )
     context: dict[str, object] = {
         "form": form,
         "decides": lending.may_lend(user, now=now),
@@ -56,8 +68,12 @@ def stand_in(request: HttpRequest) -> HttpResponse:
 
 def _declined(user: User, *, now: datetime) -> list[Delegation]:
     """Those of a time that is not over which were declined, so that their giver sees that nobody stands in."""
-    rows = Delegation.objects.filter(giver=user, declined_at__isnull=False, until__gt=now)
-    return list(rows.select_related("giver", "to").order_by("starts_at", "pk")[:MOST_DECLINED])
+    rows = Delegation.objects.filter(
+        giver=user, declined_at__isnull=False, until__gt=now
+    )
+    return list(
+        rows.select_related("giver", "to").order_by("starts_at", "pk")[:MOST_DECLINED]
+    )
 
 
 @require_POST
@@ -77,7 +93,9 @@ def answer(request: HttpRequest, pk: int, said: str) -> HttpResponse:
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one of one's own; a stranger's looks like a missing one."""
     user, now = visitor(request), timezone.now()
-    mine = Delegation.objects.filter(Q(giver=user) | Q(to=user)).select_related("giver", "to")
+    mine = Delegation.objects.filter(Q(giver=user) | Q(to=user)).select_related(
+        "giver", "to"
+    )
     lending.end(get_object_or_404(mine, pk=pk), by=user, now=now)
     return redirect("stand-in")
 
@@ -106,4 +124,8 @@ def _suggested(user: User) -> list[User]:
     seated = Q()
     for permission in DECIDING:
         seated |= Q(pk__in=people.holding(permission).values("pk"))
-    return list(User.objects.filter(seated).exclude(pk=user.pk).order_by("name")[:MOST_SUGGESTED])
+    return list(
+        User.objects.filter(seated)
+        .exclude(pk=user.pk)
+        .order_by("name")[:MOST_SUGGESTED]
+    )

@@ -25,7 +25,8 @@ class Migration(migrations.Migration):
                 "ordering": ["day"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("seq__gte", 1)), name="an_anchor_holds_an_event"
+                        condition=models.Q(("seq__gte", 1)),
+                        name="an_anchor_holds_an_event",
                     )
                 ],
             },
@@ -39,7 +40,9 @@ class Migration(migrations.Migration):
                 (
                     "outcome",
                     models.CharField(
-                        choices=[("done", "done"), ("refused", "refused")], default="done", max_length=10
+                        choices=[("done", "done"), ("refused", "refused")],
+                        default="done",
+                        max_length=10,
                     ),
                 ),
                 ("actor_kind", models.CharField(max_length=20)),
@@ -56,14 +59,19 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["-seq"],
                 "indexes": [
-                    models.Index(fields=["subject_type", "subject_id", "-seq"], name="event_subject")
+                    models.Index(
+                        fields=["subject_type", "subject_id", "-seq"],
+                        name="event_subject",
+                    )
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("kind", ""), _negated=True), name="an_event_has_a_kind"
+                        condition=models.Q(("kind", ""), _negated=True),
+                        name="an_event_has_a_kind",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("seq__gte", 1)), name="events_are_numbered_from_one"
+                        condition=models.Q(("seq__gte", 1)),
+                        name="events_are_numbered_from_one",
                     ),
                 ],
             },
@@ -71,7 +79,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Head",
             fields=[
-                ("id", models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.PositiveSmallIntegerField(
+                        default=1, primary_key=True, serialize=False
+                    ),
+                ),
                 ("seq", models.BigIntegerField(default=0)),
                 (
                     "hash",
@@ -83,7 +96,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.CheckConstraint(condition=models.Q(("id", 1)), name="there_is_one_head")
+                    models.CheckConstraint(
+                        condition=models.Q(("id", 1)), name="there_is_one_head"
+                    )
                 ]
             },
         ),
@@ -93,7 +108,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("day", models.DateField()),
@@ -106,10 +124,12 @@ class Migration(migrations.Migration):
                 "ordering": ["-day", "-count", "id"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("actor_id", "day", "status"), name="one_count_per_person_day_and_status"
+                        fields=("actor_id", "day", "status"),
+                        name="one_count_per_person_day_and_status",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("count__gte", 1)), name="a_refusal_count_counts_something"
+                        condition=models.Q(("count__gte", 1)),
+                        name="a_refusal_count_counts_something",
                     ),
                 ],
             },

@@ -76,7 +76,9 @@ def weekly(points: Sequence[Point]) -> list[Point]:
     return [peaks[week] for week in sorted(peaks, reverse=True)]
 
 
-def forecast(points: Sequence[Point], *, limit: float, now: datetime) -> Forecast | None:
+def forecast(
+    points: Sequence[Point], *, limit: float, now: datetime
+) -> Forecast | None:
     """The line through weekly readings; None below five of them."""
     known = weekly(points)
     if len(known) < MIN_WEEKS:
@@ -84,7 +86,9 @@ def forecast(points: Sequence[Point], *, limit: float, now: datetime) -> Forecas
     xs = [(one.at - now) / WEEK for one in known]
     ys = [one.used for one in known]
     slope, intercept = linear_regression(xs, ys)
-    margin = _margin(xs, [y - intercept - slope * x for x, y in zip(xs, ys, strict=True)])
+    margin = _margin(
+        xs, [y - intercept - slope * x for x, y in zip(xs, ys, strict=True)]
+    )
     return Forecast(
         per_week=slope,
         weeks=tuple(
@@ -108,7 +112,9 @@ def _margin(xs: Sequence[float], errors: Sequence[float]) -> Callable[[float], f
     spread = math.fsum((x - mean) ** 2 for x in xs)
     sigma = math.sqrt(math.fsum(error**2 for error in errors) / (count - 2))
     quantile = quantile_80(count - 2)
-    return lambda x: quantile * sigma * math.sqrt(1 + 1 / count + (x - mean) ** 2 / spread)
+    return lambda x: (
+        quantile * sigma * math.sqrt(1 + 1 / count + (x - mean) ** 2 / spread)
+    )
 
 
 def quantile_80(free: int) -> float:
@@ -118,7 +124,9 @@ def quantile_80(free: int) -> float:
     return T80[max(known for known in T80 if known <= free)]
 
 
-def _crossing(value: Callable[[float], float], limit: float, now: datetime) -> datetime | None:
+def _crossing(
+    value: Callable[[float], float], limit: float, now: datetime
+) -> datetime | None:
     """The first day from now on at which a value reaches the limit; None within twelve weeks."""
     for day in range(MAX_AHEAD.days + 1):
         if value(day / 7) >= limit:

@@ -108,7 +108,10 @@ def _taken(facts: Facts, question: Question) -> int:
 def _links(facts: Facts, question: Question) -> Iterator[Link]:
     taken = _taken(facts, question)
     if facts.machine is not None:
-        for layer, quota in ((Layer.FAMILY, facts.family), (Layer.REGIONAL, facts.regional)):
+        for layer, quota in (
+            (Layer.FAMILY, facts.family),
+            (Layer.REGIONAL, facts.regional),
+        ):
             if quota is not None:
                 yield _quota(layer, quota, facts, taken)
     yield from _pool(facts, taken)
@@ -206,7 +209,9 @@ def _reservation(facts: Facts) -> Link:
         used=min(reserved.used, reserved.machines) * facts.gpus_per_node,
         # It guarantees and limits nothing: machines beyond it start where Azure has some.
         room=None,
-        detail=f"{words}; {over} more than reserved, without a guarantee" if over else words,
+        detail=f"{words}; {over} more than reserved, without a guarantee"
+        if over
+        else words,
         seen_at=reserved.seen_at,
     )
 
@@ -229,7 +234,10 @@ def _promised(facts: Facts) -> Link:
 def _queue(facts: Facts, question: Question) -> Link:
     queue = facts.queue
     assert queue is not None  # noqa: S101 - its caller has looked
-    own, borrowed = max(0, queue.nominal - queue.used), max(0, queue.used - queue.nominal)
+    own, borrowed = (
+        max(0, queue.nominal - queue.used),
+        max(0, queue.used - queue.nominal),
+    )
     lent = min(max(0, queue.borrowable - borrowed), max(0, queue.idle_elsewhere))
     words = f"{queue.nominal} guaranteed, {queue.borrowable} more where others leave them idle"
     room = own + lent if queue.admits else 0
@@ -241,6 +249,8 @@ def _queue(facts: Facts, question: Question) -> Link:
         # A grant widens it by itself.
         room=room if question is Question.START else None,
         is_shut=not queue.admits,
-        detail=words if queue.admits else f"{words}; stopped, so that nothing new starts",
+        detail=words
+        if queue.admits
+        else f"{words}; stopped, so that nothing new starts",
         seen_at=queue.seen_at,
     )

@@ -32,13 +32,16 @@ class GrowingNodes:
     carrying: frozenset[int] = frozenset()
     to_come: int = 0
 
-    def vcpus_to_come(self, allocated: Mapping[int, int], *, standing: int | None = None) -> int:
+    def vcpus_to_come(
+        self, allocated: Mapping[int, int], *, standing: int | None = None
+    ) -> int:
         """vCPUs of the nodes that have to be added to carry so many GPUs, by the id of their kind.
 
         With `standing`, as if so many nodes took no more quota, with those that are reserved for them.
         """
         carrying = (
-            -(-(allocated.get(kind, 0) + on.cordoned) // on.gpus_per_node) for kind, on in self.kinds.items()
+            -(-(allocated.get(kind, 0) + on.cordoned) // on.gpus_per_node)
+            for kind, on in self.kinds.items()
         )
         nodes = min(max(carrying, default=0), self.maximum)
         without = self.standing + self.to_come if standing is None else standing

@@ -27,7 +27,9 @@ class Stage(IntEnum):
     @property
     def title(self) -> str:
         """Its badge."""
-        return {0: "Far", 60: "Ask for more", 80: "Little left", 95: "Almost reached"}[self.value]
+        return {0: "Far", 60: "Ask for more", 80: "Little left", 95: "Almost reached"}[
+            self.value
+        ]
 
     @property
     def tone(self) -> str:
@@ -50,6 +52,7 @@ def told_next(told: Stage, percent: int) -> tuple[Stage, bool]:
     if now > told:
         return now, True
     kept = max(
-        (stage for stage in Stage if stage <= told and percent > stage - HYSTERESIS), default=Stage.NONE
+        (stage for stage in Stage if stage <= told and percent > stage - HYSTERESIS),
+        default=Stage.NONE,
     )
     return max(now, kept), False

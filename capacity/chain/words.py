@@ -32,14 +32,19 @@ class Verdict:
     stopped_by: Link | None = None
 
 
-def verdict(chain: Sequence[Link], more: int, *, product: str, question: Question) -> Verdict:
+def verdict(
+    chain: Sequence[Link], more: int, *, product: str, question: Question
+) -> Verdict:
     """What stops so many GPUs more, the tightest link first."""
     stops = blocking(chain, more)
     asked = gpus(more, product)
     if not stops:
         closest = tightest(chain)
         if closest is None:
-            return Verdict(fits=True, sentence=f"Nothing that the portal can read limits {asked} more.")
+            return Verdict(
+                fits=True,
+                sentence=f"Nothing that the portal can read limits {asked} more.",
+            )
         doing = "can be granted" if question is Question.GRANT else "can start"
         return Verdict(
             fits=True,
@@ -61,7 +66,11 @@ def _left(link: Link) -> str:
 
 def age(link: Link, now: datetime) -> str:
     """How old what is said of a link is, where that is older than it may be; else empty."""
-    if link.seen_at is None or link.layer not in FRESH or now - link.seen_at <= FRESH[link.layer]:
+    if (
+        link.seen_at is None
+        or link.layer not in FRESH
+        or now - link.seen_at <= FRESH[link.layer]
+    ):
         return ""
     return f"as of {span(now - link.seen_at)} ago"
 

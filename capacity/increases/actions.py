@@ -42,7 +42,9 @@ class Ask:
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads ask Azure for more quota.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads ask Azure for more quota.", code="not_a_platform_lead"
+        )
 
 
 @transaction.atomic
@@ -57,10 +59,15 @@ def ask(meter_id: int, asked: Ask, *, by: User, now: datetime) -> QuotaIncrease:
     meter = Meter.objects.select_for_update(no_key=True).get(pk=meter_id)
     quota = quota_of(meter)
     if quota is None:
-        raise Conflict("This limit is no quota of Azure's: nobody there can raise it.", code="not_a_quota")
+        raise Conflict(
+            "This limit is no quota of Azure's: nobody there can raise it.",
+            code="not_a_quota",
+        )
     if not is_connected():
         raise Conflict("The portal is not connected to Azure.", code="not_connected")
-    rows = QuotaIncrease.objects.of_quota(quota.subscription_id, quota.region, quota.name)
+    rows = QuotaIncrease.objects.of_quota(
+        quota.subscription_id, quota.region, quota.name
+    )
     open_one = rows.in_progress().first()
     if open_one is not None:
         return _same(open_one, asked)
@@ -93,7 +100,9 @@ def withdraw(increase_id: int, *, by: User, now: datetime) -> QuotaIncrease:
     if row.state == State.WITHDRAWN:
         return row
     if not row.is_open:
-        raise Conflict("Azure has answered this request already.", code="increase_answered")
+        raise Conflict(
+            "Azure has answered this request already.", code="increase_answered"
+        )
     if not row.may_be_withdrawn:
         raise Conflict(
             "Azure has this request, or may have it: it cannot be withdrawn from here any more.",
@@ -132,7 +141,9 @@ def answered(increase_id: int, state: State, *, message: str, now: datetime) -> 
 
 def fail_parked(row: QuotaIncrease, now: datetime) -> list[str]:
     """Give up a locked request that ended every worker which tried it; the fields that its caller saves."""
-    return _answer(row, State.FAILED, "Each try ended the portal's worker: its logs tell why.", now)
+    return _answer(
+        row, State.FAILED, "Each try ended the portal's worker: its logs tell why.", now
+    )
 
 
 def _answer(row: QuotaIncrease, state: State, message: str, now: datetime) -> list[str]:
@@ -162,12 +173,20 @@ def _check(asked: Ask, quota: FamilyQuota) -> None:
             field="limit",
         )
     if asked.limit > most:
-        raise BadInput(f"Ask for {most:,} vCPUs at most.", code="increase_too_large", field="limit")
+        raise BadInput(
+            f"Ask for {most:,} vCPUs at most.", code="increase_too_large", field="limit"
+        )
     if not asked.reason.strip():
-        raise BadInput("Say why: whoever reads this later wants to know.", code="required", field="reason")
+        raise BadInput(
+            "Say why: whoever reads this later wants to know.",
+            code="required",
+            field="reason",
+        )
     if len(asked.reason.strip()) > LONGEST_REASON:
         raise BadInput(
-            f"Say it in at most {LONGEST_REASON:,} characters.", code="too_many_characters", field="reason"
+            f"Say it in at most {LONGEST_REASON:,} characters.",
+            code="too_many_characters",
+            field="reason",
         )
 
 

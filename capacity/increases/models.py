@@ -21,9 +21,13 @@ class QuotaIncreaseQuerySet(LeasedQuerySet["QuotaIncrease"]):
         """Those that are to be sent, or wait for Azure."""
         return self.filter(IS_OPEN)
 
-    def of_quota(self, subscription: str, region: str, family: str) -> "QuotaIncreaseQuerySet":
+    def of_quota(
+        self, subscription: str, region: str, family: str
+    ) -> "QuotaIncreaseQuerySet":
         """Those for one quota, whatever the capitals of its name."""
-        return self.filter(subscription=subscription, region=region, family__iexact=family)
+        return self.filter(
+            subscription=subscription, region=region, family__iexact=family
+        )
 
 
 class QuotaIncrease(Row, Leased):
@@ -40,10 +44,14 @@ class QuotaIncrease(Row, Leased):
     limit = models.PositiveIntegerField()
     limit_before = models.PositiveIntegerField()
     reason = models.CharField(max_length=1000)
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"
+    )
     asked_at = models.DateTimeField()
     state = models.CharField(
-        max_length=10, choices=[(each.value, each.words) for each in State], default=State.NEW
+        max_length=10,
+        choices=[(each.value, each.words) for each in State],
+        default=State.NEW,
     )
     sending_since = models.DateTimeField(null=True)
     azure_id = models.CharField(max_length=80, blank=True, default="")
@@ -58,8 +66,12 @@ class QuotaIncrease(Row, Leased):
     class Meta(Leased.Meta):
         ordering = ["-id"]
         indexes = [
-            models.Index(fields=["requeue_at"], condition=IS_OPEN, name="increase_is_due"),
-            models.Index(fields=["subscription", "region", "-id"], name="increase_of_region"),
+            models.Index(
+                fields=["requeue_at"], condition=IS_OPEN, name="increase_is_due"
+            ),
+            models.Index(
+                fields=["subscription", "region", "-id"], name="increase_of_region"
+            ),
         ]
         constraints = [
             *Leased.Meta.constraints,
@@ -71,22 +83,29 @@ class QuotaIncrease(Row, Leased):
                 name="one_increase_of_a_quota_is_open",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=[each.value for each in State]), name="an_increase_is_in_a_known_state"
+                condition=Q(state__in=[each.value for each in State]),
+                name="an_increase_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=Q(limit__gt=F("limit_before")), name="an_increase_asks_for_more"
+                condition=Q(limit__gt=F("limit_before")),
+                name="an_increase_asks_for_more",
             ),
-            models.CheckConstraint(condition=~Q(reason=""), name="an_increase_has_a_reason"),
             models.CheckConstraint(
-                condition=~Q(state__in=NUMBERED) | (~Q(azure_id="") & Q(sent_at__isnull=False)),
+                condition=~Q(reason=""), name="an_increase_has_a_reason"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=NUMBERED)
+                | (~Q(azure_id="") & Q(sent_at__isnull=False)),
                 name="an_increase_that_was_sent_has_a_number",
             ),
             models.CheckConstraint(
-                condition=(IS_OPEN & Q(answered_at=None)) | (~IS_OPEN & Q(answered_at__isnull=False)),
+                condition=(IS_OPEN & Q(answered_at=None))
+                | (~IS_OPEN & Q(answered_at__isnull=False)),
                 name="an_increase_is_open_until_it_is_answered",
             ),
             models.CheckConstraint(
-                condition=~Q(state__in=[State.REFUSED.value, State.FAILED.value]) | ~Q(message=""),
+                condition=~Q(state__in=[State.REFUSED.value, State.FAILED.value])
+                | ~Q(message=""),
                 name="an_increase_is_refused_for_a_reason",
             ),
         ]
@@ -107,4 +126,8 @@ class QuotaIncrease(Row, Leased):
     @property
     def may_be_withdrawn(self) -> bool:
         """Whether Azure certainly has nothing of it."""
-        return self.state == State.NEW and self.sending_since is None and self.lease_until is None
+        return (
+            self.state == State.NEW
+            and self.sending_since is None
+            and self.lease_until is None
+        )

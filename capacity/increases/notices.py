@@ -50,7 +50,9 @@ def tell_answered(row: QuotaIncrease, *, now: datetime) -> None:
         message=message,
         now=now,
     )
-    tell_channels(NoticeKind.QUOTA_ANSWERED, subject=about, link=link, message=message, now=now)
+    tell_channels(
+        NoticeKind.QUOTA_ANSWERED, subject=about, link=link, message=message, now=now
+    )
 
 
 def _page(row: QuotaIncrease) -> str:

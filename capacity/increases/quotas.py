@@ -27,16 +27,25 @@ def increases_of(meter: Meter) -> QuotaIncreaseQuerySet:
 
 def sizes_of(quota: FamilyQuota) -> list[MachineSize]:
     """The sizes that pools of the fleet take from a quota; those of its family where none does. Two queries."""
-    rows = VmSize.objects.filter(subscription=quota.subscription_id, region=quota.region)
+    rows = VmSize.objects.filter(
+        subscription=quota.subscription_id, region=quota.region
+    )
     is_spot = quota.name.casefold() == FamilyQuota.SPOT
     is_family = not is_spot and quota.name.casefold() != FamilyQuota.REGIONAL
     if is_family:
         rows = rows.filter(family__iexact=quota.name)
     known = {one.name.casefold(): one for one in rows}
-    pools = NodePool.objects.filter(cluster__region=quota.region, is_spot=is_spot).select_related("cluster")
-    used = {one.vm_size.casefold() for one in pools if _is_in(one, quota.subscription_id)} & known.keys()
+    pools = NodePool.objects.filter(
+        cluster__region=quota.region, is_spot=is_spot
+    ).select_related("cluster")
+    used = {
+        one.vm_size.casefold() for one in pools if _is_in(one, quota.subscription_id)
+    } & known.keys()
     names = used or (known.keys() if is_family else set())
-    return sorted(MachineSize(known[name].vcpus, known[name].gpus, known[name].name) for name in names)
+    return sorted(
+        MachineSize(known[name].vcpus, known[name].gpus, known[name].name)
+        for name in names
+    )
 
 
 def told_of(row: QuotaIncrease) -> Told:

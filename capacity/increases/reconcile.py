@@ -27,7 +27,15 @@ ANOTHER_OPEN = Backoff(timedelta(minutes=10), timedelta(hours=1))
 # What Azure says to the request itself, and what keeps the portal from asking at all.
 REFUSING = frozenset({"quota", "not_supported", "size_not_available", "not_allowed"})
 PREVENTING = frozenset(
-    {"forbidden", "invalid", "not_found", "no_subscription", "not_registered", "denied_by_policy", "bad_name"}
+    {
+        "forbidden",
+        "invalid",
+        "not_found",
+        "no_subscription",
+        "not_registered",
+        "denied_by_policy",
+        "bad_name",
+    }
 )
 # How far Azure's clock may be behind, and how soon it lists what it took.
 CLOCK_SKEW, LISTED_WITHIN = timedelta(minutes=10), timedelta(hours=1)
@@ -41,7 +49,9 @@ def _rows() -> QuotaIncreaseQuerySet:
     return QuotaIncrease.objects.select_related("asked_by").in_progress()
 
 
-CONTROLLER: Controller[QuotaIncrease] = Controller(rows=_rows, queue=queue, park=actions.fail_parked)
+CONTROLLER: Controller[QuotaIncrease] = Controller(
+    rows=_rows, queue=queue, park=actions.fail_parked
+)
 
 
 def reconcile(increase_id: int, *, now: Clock) -> bool:
@@ -49,7 +59,9 @@ def reconcile(increase_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(increase_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now())
+    ):
         azure = azure_of(lease.row.subscription)
         _go_on(lease, azure, now)
     if QuotaIncrease.objects.filter(pk=increase_id, state=State.GRANTED).exists():
@@ -68,7 +80,12 @@ def _go_on(lease: Lease[QuotaIncrease], azure: Azure, now: Clock) -> None:
         _end(lease, State.FAILED, UNKNOWN, now())
     elif found is None or found.state == "open":
         message = row.message if found is None else found.message
-        lease.finish(requeue_at=now() + next_look(since), now=now(), attempts=0, message=message[:600])
+        lease.finish(
+            requeue_at=now() + next_look(since),
+            now=now(),
+            attempts=0,
+            message=message[:600],
+        )
     else:
         _end(lease, OUTCOMES[found.state], _words(found), now())
 
@@ -94,27 +111,41 @@ def _there(row: QuotaIncrease, azure: Azure) -> QuotaRequest | None:
     begun = row.sending_since - CLOCK_SKEW
     alike = (one for one in azure.quota.requests(row.region) if one.limit == row.limit)
     mine = (one for one in alike if one.name.casefold() == row.family.casefold())
-    return next((one for one in mine if one.submitted_at is None or one.submitted_at >= begun), None)
+    return next(
+        (one for one in mine if one.submitted_at is None or one.submitted_at >= begun),
+        None,
+    )
 
 
-def _end(lease: Lease[QuotaIncrease], state: State, message: str, now: datetime) -> None:
+def _end(
+    lease: Lease[QuotaIncrease], state: State, message: str, now: datetime
+) -> None:
     if lease.finish(requeue_at=now, now=now, attempts=0):
         actions.answered(lease.row.pk, state, message=message, now=now)
 
 
-def _failed(lease: Lease[QuotaIncrease], error: ConnectorError, *, now: datetime) -> None:
+def _failed(
+    lease: Lease[QuotaIncrease], error: ConnectorError, *, now: datetime
+) -> None:
     """Book the next try; what Azure will say again however often it is asked ends a request that it has not taken."""
     row = lease.row
     code = error.code if isinstance(error, PermanentError) else ""
     # What was refused is not there; of everything else that is not known.
     nothing_there = {"sending_since": None} if code else {}
     if row.state == State.NEW and code in REFUSING | PREVENTING:
-        _end(lease, State.REFUSED if code in REFUSING else State.FAILED, error.message, now)
+        _end(
+            lease,
+            State.REFUSED if code in REFUSING else State.FAILED,
+            error.message,
+            now,
+        )
         return
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     backoff = ANOTHER_OPEN if code == "request_open" else RETRIES
     wait = backoff.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
-    lease.finish(requeue_at=now + wait, now=now, message=error.message[:600], **nothing_there)
+    lease.finish(
+        requeue_at=now + wait, now=now, message=error.message[:600], **nothing_there
+    )
 
 
 def _words(found: QuotaRequest) -> str:

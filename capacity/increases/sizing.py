@@ -30,18 +30,26 @@ def more_machines(sizes: Sequence[MachineSize], *, before: int, after: int) -> s
         gpus = machines * size.gpus
         counted = f"{gpus:,} GPU{'' if gpus == 1 else 's'}"
         parts.append(
-            f"{machines:,} more {size.name} ({counted})" if gpus else f"{machines:,} more {size.name}"
+            f"{machines:,} more {size.name} ({counted})"
+            if gpus
+            else f"{machines:,} more {size.name}"
         )
     return " or ".join(parts)
 
 
-def suggested(sizes: Sequence[MachineSize], *, limit: int, expected: float | None) -> int:
+def suggested(
+    sizes: Sequence[MachineSize], *, limit: int, expected: float | None
+) -> int:
     """Which limit to ask for: what is expected in twelve weeks, in whole machines; twice the present one else.
 
     `expected` is the upper edge of the forecast, in vCPUs; it counts where it is above the limit.
     """
     # A sum of fractions is a hair above what it means.
-    wanted = math.ceil(round(expected, 3)) if expected is not None and expected > limit else 2 * limit
+    wanted = (
+        math.ceil(round(expected, 3))
+        if expected is not None and expected > limit
+        else 2 * limit
+    )
     each = max((size.vcpus for size in sizes), default=1)
     whole = -(-wanted // each) * each
     return min(max(whole, each), max_limit(limit))

@@ -18,9 +18,11 @@ class State(StrEnum):
     @property
     def words(self) -> str:
         """As people read it."""
-        return {"new": "Being sent", "sent": "Waits for Azure", "failed": "Not sent"}.get(
-            self.value, self.value.capitalize()
-        )
+        return {
+            "new": "Being sent",
+            "sent": "Waits for Azure",
+            "failed": "Not sent",
+        }.get(self.value, self.value.capitalize())
 
     @property
     def tone(self) -> str:

@@ -24,7 +24,9 @@ def sentence(told: Told, now: datetime) -> str:
     match told.state:
         case State.NEW:
             return (
-                f"It is not sent yet, and tried again: {message}" if message else "The portal sends it now."
+                f"It is not sent yet, and tried again: {message}"
+                if message
+                else "The portal sends it now."
             )
         case State.SENT:
             said = f" “{message}”" if message else ""

@@ -34,7 +34,9 @@ def note(level: Level, *, now: datetime) -> Meter:
     """Keep a limit's reading of this hour, and tell platform leads of a stage that it has newly reached."""
     told = {"title": level.title, "unit": level.unit}
     numbers = {"limit": level.limit, "used": level.used, "seen_at": now}
-    Meter.objects.bulk_create([Meter(key=level.key, **told, **numbers)], ignore_conflicts=True)
+    Meter.objects.bulk_create(
+        [Meter(key=level.key, **told, **numbers)], ignore_conflicts=True
+    )
     meter = Meter.objects.select_for_update(no_key=True).get(key=level.key)
     if meter.seen_at > now:
         # Another worker has read it since.

@@ -10,7 +10,9 @@ from fleet.models import Flavor
 def note_fleet(*, now: datetime) -> None:
     """Keep a reading of every kind of GPU on clusters in use, and of every pool that an autoscaler looks after."""
     flavors = Flavor.objects.filter(cluster__enabled=True).select_related("cluster")
-    pools = NodePool.objects.filter(cluster__enabled=True, max_nodes__isnull=False).select_related("cluster")
+    pools = NodePool.objects.filter(
+        cluster__enabled=True, max_nodes__isnull=False
+    ).select_related("cluster")
     for level in (*map(_granted, flavors), *map(_grown, pools)):
         note(level, now=now)
 

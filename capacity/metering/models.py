@@ -74,7 +74,9 @@ class Reading(Row):
     class Meta:
         ordering = ["at"]
         constraints = [
-            models.UniqueConstraint(fields=["meter", "at"], name="a_meter_is_read_once_an_hour"),
+            models.UniqueConstraint(
+                fields=["meter", "at"], name="a_meter_is_read_once_an_hour"
+            ),
         ]
 
     def __str__(self) -> str:

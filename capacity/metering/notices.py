@@ -23,5 +23,14 @@ def tell_near(meter: Meter, stage: Stage, *, now: datetime) -> None:
     )
     about, link = ("limit", meter.pk), reverse("limit", args=[meter.pk])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.LIMIT_NEAR, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.LIMIT_NEAR, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.LIMIT_NEAR,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.LIMIT_NEAR, subject=about, link=link, message=message, now=now
+    )

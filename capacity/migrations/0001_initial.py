@@ -47,7 +47,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("key", models.CharField(max_length=200, unique=True)),
@@ -75,7 +78,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.CharField(max_length=40, unique=True)),
@@ -90,7 +96,11 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("failing_since", None), ("failures", 0), ("message", "")),
+                            models.Q(
+                                ("failing_since", None),
+                                ("failures", 0),
+                                ("message", ""),
+                            ),
                             models.Q(
                                 models.Q(("message", ""), _negated=True),
                                 ("failing_since__isnull", False),
@@ -109,15 +119,30 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("region", models.CharField(max_length=40)),
                 ("size", models.CharField(max_length=60)),
-                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "on_demand",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "spot",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "one_year",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "three_years",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
                 ("since", models.DateTimeField(null=True)),
                 ("seen_at", models.DateTimeField()),
             ],
@@ -125,7 +150,8 @@ class Migration(migrations.Migration):
                 "ordering": ["region", "size"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("region", "size"), name="a_size_has_one_price_in_a_region"
+                        fields=("region", "size"),
+                        name="a_size_has_one_price_in_a_region",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -139,10 +165,26 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                            models.Q(
+                                ("on_demand", None),
+                                ("on_demand__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("spot", None),
+                                ("spot__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("one_year", None),
+                                ("one_year__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("three_years", None),
+                                ("three_years__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
                         ),
                         name="a_price_is_above_zero",
                     ),
@@ -155,14 +197,29 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("at", models.DateTimeField()),
-                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "on_demand",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "spot",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "one_year",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "three_years",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
                 (
                     "price",
                     models.OneToOneField(
@@ -187,10 +244,26 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                            models.Q(
+                                ("on_demand", None),
+                                ("on_demand__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("spot", None),
+                                ("spot__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("one_year", None),
+                                ("one_year__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("three_years", None),
+                                ("three_years__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
                         ),
                         name="a_doubted_price_is_above_zero",
                     ),
@@ -203,14 +276,29 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("at", models.DateTimeField()),
-                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "on_demand",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "spot",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "one_year",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
+                (
+                    "three_years",
+                    models.DecimalField(decimal_places=6, max_digits=12, null=True),
+                ),
                 ("since", models.DateTimeField(null=True)),
                 (
                     "price",
@@ -224,7 +312,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["-at"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("price", "at"), name="a_price_changes_once_at_a_moment"),
+                    models.UniqueConstraint(
+                        fields=("price", "at"), name="a_price_changes_once_at_a_moment"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             ("on_demand", None),
@@ -237,10 +327,26 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
-                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                            models.Q(
+                                ("on_demand", None),
+                                ("on_demand__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("spot", None),
+                                ("spot__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("one_year", None),
+                                ("one_year__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("three_years", None),
+                                ("three_years__gt", Decimal(0)),
+                                _connector="OR",
+                            ),
                         ),
                         name="a_past_price_is_above_zero",
                     ),
@@ -253,12 +359,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -272,7 +384,10 @@ class Migration(migrations.Migration):
                 ("vm_size", models.CharField(max_length=60)),
                 ("gpus_each", models.PositiveSmallIntegerField()),
                 ("machines", models.PositiveIntegerField()),
-                ("usd_per_hour_each", models.DecimalField(decimal_places=4, max_digits=12)),
+                (
+                    "usd_per_hour_each",
+                    models.DecimalField(decimal_places=4, max_digits=12),
+                ),
                 (
                     "state",
                     models.CharField(
@@ -328,32 +443,59 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_reservation_is_worked_on_by_nobody",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        condition=models.Q(
+                            ("observed_generation__lte", models.F("generation"))
+                        ),
                         name="a_reservation_observes_what_was_wanted",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("state__in", ["pending", "reserved"]), ("flavor__isnull", False)),
-                        fields=("team", "subscription", "region", "zone", "vm_size", "flavor"),
+                        condition=models.Q(
+                            ("state__in", ["pending", "reserved"]),
+                            ("flavor__isnull", False),
+                        ),
+                        fields=(
+                            "team",
+                            "subscription",
+                            "region",
+                            "zone",
+                            "vm_size",
+                            "flavor",
+                        ),
                         name="a_team_reserves_nodes_in_a_zone_once",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("state__in", ["pending", "reserved"]), ("flavor", None)),
+                        condition=models.Q(
+                            ("state__in", ["pending", "reserved"]), ("flavor", None)
+                        ),
                         fields=("team", "subscription", "region", "zone", "vm_size"),
                         name="a_team_reserves_a_size_in_a_zone_once",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["pending", "reserved", "releasing", "released"])),
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["pending", "reserved", "releasing", "released"],
+                            )
+                        ),
                         name="a_reservation_is_in_a_known_state",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("state__in", ["pending", "reserved"]), ("machines__gte", 1)),
                             models.Q(
-                                models.Q(("state__in", ["pending", "reserved"]), _negated=True),
+                                ("state__in", ["pending", "reserved"]),
+                                ("machines__gte", 1),
+                            ),
+                            models.Q(
+                                models.Q(
+                                    ("state__in", ["pending", "reserved"]),
+                                    _negated=True,
+                                ),
                                 ("machines", 0),
                             ),
                             _connector="OR",
@@ -377,7 +519,10 @@ class Migration(migrations.Migration):
                                 ("state", "released"),
                                 ("used", 0),
                             ),
-                            models.Q(models.Q(("state", "released"), _negated=True), ("released_at", None)),
+                            models.Q(
+                                models.Q(("state", "released"), _negated=True),
+                                ("released_at", None),
+                            ),
                             _connector="OR",
                         ),
                         name="what_is_released_holds_nothing",
@@ -411,7 +556,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("day", models.DateField()),
@@ -434,7 +582,8 @@ class Migration(migrations.Migration):
                 "ordering": ["day"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("reservation", "day"), name="a_day_of_a_reservation_is_counted_once"
+                        fields=("reservation", "day"),
+                        name="a_day_of_a_reservation_is_counted_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("used_sum__lte", models.F("held_sum"))),
@@ -450,7 +599,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Subscription",
             fields=[
-                ("id", models.CharField(max_length=36, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.CharField(max_length=36, primary_key=True, serialize=False),
+                ),
                 ("reachable", models.BooleanField(null=True)),
                 ("message", models.CharField(blank=True, default="", max_length=600)),
                 ("looked_at", models.DateTimeField(null=True)),
@@ -459,7 +611,10 @@ class Migration(migrations.Migration):
                 ("next_look_at", models.DateTimeField()),
                 ("missing_rights", models.JSONField(null=True)),
                 ("rights_checked_at", models.DateTimeField(null=True)),
-                ("rights_message", models.CharField(blank=True, default="", max_length=600)),
+                (
+                    "rights_message",
+                    models.CharField(blank=True, default="", max_length=600),
+                ),
             ],
             options={
                 "ordering": ["id"],
@@ -467,15 +622,24 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("reachable", False), _negated=True),
-                            models.Q(models.Q(("message", ""), _negated=True), ("failures__gte", 1)),
+                            models.Q(
+                                models.Q(("message", ""), _negated=True),
+                                ("failures__gte", 1),
+                            ),
                             _connector="OR",
                         ),
                         name="a_subscription_is_away_for_a_reason",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("missing_rights__isnull", True), ("rights_checked_at", None)),
-                            models.Q(("missing_rights__isnull", False), ("rights_checked_at__isnull", False)),
+                            models.Q(
+                                ("missing_rights__isnull", True),
+                                ("rights_checked_at", None),
+                            ),
+                            models.Q(
+                                ("missing_rights__isnull", False),
+                                ("rights_checked_at__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="rights_were_checked_at_a_moment",
@@ -489,7 +653,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("region", models.CharField(max_length=40)),
@@ -511,7 +678,8 @@ class Migration(migrations.Migration):
                 "ordering": ["region", "name"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("subscription", "region", "name"), name="a_quota_is_of_a_region_once"
+                        fields=("subscription", "region", "name"),
+                        name="a_quota_is_of_a_region_once",
                     )
                 ],
             },
@@ -522,7 +690,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("region", models.CharField(max_length=40)),
@@ -532,7 +703,10 @@ class Migration(migrations.Migration):
                 ("gpus", models.PositiveSmallIntegerField()),
                 ("zones", models.JSONField(default=list)),
                 ("is_reservable", models.BooleanField()),
-                ("restriction", models.CharField(blank=True, default="", max_length=200)),
+                (
+                    "restriction",
+                    models.CharField(blank=True, default="", max_length=200),
+                ),
                 ("seen_at", models.DateTimeField()),
                 (
                     "subscription",
@@ -547,9 +721,12 @@ class Migration(migrations.Migration):
                 "ordering": ["name"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("subscription", "region", "name"), name="a_size_is_in_a_region_once"
+                        fields=("subscription", "region", "name"),
+                        name="a_size_is_in_a_region_once",
                     ),
-                    models.CheckConstraint(condition=models.Q(("vcpus__gte", 1)), name="a_size_has_a_vcpu"),
+                    models.CheckConstraint(
+                        condition=models.Q(("vcpus__gte", 1)), name="a_size_has_a_vcpu"
+                    ),
                 ],
             },
         ),
@@ -559,7 +736,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.CharField(max_length=12)),
@@ -569,7 +749,10 @@ class Migration(migrations.Migration):
                 ("max_nodes", models.PositiveIntegerField(null=True)),
                 ("is_spot", models.BooleanField(default=False)),
                 ("labels", models.JSONField(default=dict)),
-                ("reservation_group", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "reservation_group",
+                    models.CharField(blank=True, default="", max_length=300),
+                ),
                 ("reserved", models.PositiveIntegerField(default=0)),
                 ("reserved_used", models.PositiveIntegerField(default=0)),
                 ("seen_at", models.DateTimeField()),
@@ -585,7 +768,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["name"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("cluster", "name"), name="a_pool_is_in_a_cluster_once"),
+                    models.UniqueConstraint(
+                        fields=("cluster", "name"), name="a_pool_is_in_a_cluster_once"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("max_nodes", None), ("min_nodes", None)),
@@ -607,7 +792,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("at", models.DateTimeField()),
@@ -625,7 +813,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["at"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("meter", "at"), name="a_meter_is_read_once_an_hour")
+                    models.UniqueConstraint(
+                        fields=("meter", "at"), name="a_meter_is_read_once_an_hour"
+                    )
                 ],
             },
         ),
@@ -635,12 +825,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -666,12 +862,18 @@ class Migration(migrations.Migration):
                 ("machines", models.PositiveIntegerField(default=0)),
                 ("used", models.PositiveIntegerField(default=0)),
                 ("associated", models.PositiveIntegerField(default=0)),
-                ("tagged_team", models.CharField(blank=True, default="", max_length=60)),
+                (
+                    "tagged_team",
+                    models.CharField(blank=True, default="", max_length=60),
+                ),
                 ("expected", models.PositiveIntegerField(null=True)),
                 ("first_seen_at", models.DateTimeField()),
                 ("seen_at", models.DateTimeField()),
                 ("release_asked_at", models.DateTimeField(null=True)),
-                ("release_asked_by", models.CharField(blank=True, default="", max_length=200)),
+                (
+                    "release_asked_by",
+                    models.CharField(blank=True, default="", max_length=200),
+                ),
                 ("operation", models.JSONField(null=True)),
                 ("message", models.CharField(blank=True, default="", max_length=600)),
                 (
@@ -697,12 +899,18 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_orphan_is_worked_on_by_nobody",
                     ),
-                    models.UniqueConstraint(fields=("subscription", "key"), name="a_difference_is_kept_once"),
+                    models.UniqueConstraint(
+                        fields=("subscription", "key"), name="a_difference_is_kept_once"
+                    ),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["orphaned", "foreign", "missing", "differs"])),
+                        condition=models.Q(
+                            ("kind__in", ["orphaned", "foreign", "missing", "differs"])
+                        ),
                         name="a_difference_is_of_a_known_kind",
                     ),
                     models.CheckConstraint(
@@ -713,7 +921,9 @@ class Migration(migrations.Migration):
                                 ("reservation__isnull", False),
                             ),
                             models.Q(
-                                models.Q(("kind__in", ["missing", "differs"]), _negated=True),
+                                models.Q(
+                                    ("kind__in", ["missing", "differs"]), _negated=True
+                                ),
                                 ("expected", None),
                                 ("reservation", None),
                             ),
@@ -722,12 +932,18 @@ class Migration(migrations.Migration):
                         name="a_difference_from_a_record_names_it",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("release_asked_at", None), ("kind", "orphaned"), _connector="OR"),
+                        condition=models.Q(
+                            ("release_asked_at", None),
+                            ("kind", "orphaned"),
+                            _connector="OR",
+                        ),
                         name="nothing_of_others_is_released",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("operation", None), ("release_asked_at__isnull", False), _connector="OR"
+                            ("operation", None),
+                            ("release_asked_at__isnull", False),
+                            _connector="OR",
                         ),
                         name="only_what_is_released_is_worked_on",
                     ),
@@ -744,12 +960,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -799,11 +1021,16 @@ class Migration(migrations.Migration):
                         fields=["requeue_at"],
                         name="increase_is_due",
                     ),
-                    models.Index(fields=["subscription", "region", "-id"], name="increase_of_region"),
+                    models.Index(
+                        fields=["subscription", "region", "-id"],
+                        name="increase_of_region",
+                    ),
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_quotaincrease_is_worked_on_by_nobody",
                     ),
                     models.UniqueConstraint(
@@ -815,7 +1042,17 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("state__in", ["new", "sent", "granted", "refused", "failed", "withdrawn"])
+                            (
+                                "state__in",
+                                [
+                                    "new",
+                                    "sent",
+                                    "granted",
+                                    "refused",
+                                    "failed",
+                                    "withdrawn",
+                                ],
+                            )
                         ),
                         name="an_increase_is_in_a_known_state",
                     ),
@@ -824,19 +1061,25 @@ class Migration(migrations.Migration):
                         name="an_increase_asks_for_more",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("reason", ""), _negated=True), name="an_increase_has_a_reason"
+                        condition=models.Q(("reason", ""), _negated=True),
+                        name="an_increase_has_a_reason",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("state__in", ["sent", "granted"]), _negated=True),
-                            models.Q(models.Q(("azure_id", ""), _negated=True), ("sent_at__isnull", False)),
+                            models.Q(
+                                models.Q(("azure_id", ""), _negated=True),
+                                ("sent_at__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="an_increase_that_was_sent_has_a_number",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("state__in", ["new", "sent"]), ("answered_at", None)),
+                            models.Q(
+                                ("state__in", ["new", "sent"]), ("answered_at", None)
+                            ),
                             models.Q(
                                 models.Q(("state__in", ["new", "sent"]), _negated=True),
                                 ("answered_at__isnull", False),
@@ -847,7 +1090,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("state__in", ["refused", "failed"]), _negated=True),
+                            models.Q(
+                                ("state__in", ["refused", "failed"]), _negated=True
+                            ),
                             models.Q(("message", ""), _negated=True),
                             _connector="OR",
                         ),
@@ -862,12 +1107,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -920,11 +1171,15 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_modelaccount_is_worked_on_by_nobody",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        condition=models.Q(
+                            ("observed_generation__lte", models.F("generation"))
+                        ),
                         name="a_modelaccount_observes_what_was_wanted",
                     ),
                     models.UniqueConstraint(
@@ -933,13 +1188,18 @@ class Migration(migrations.Migration):
                         name="a_team_has_one_model_account_in_a_region",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["pending", "ready", "deleting", "deleted"])),
+                        condition=models.Q(
+                            ("state__in", ["pending", "ready", "deleting", "deleted"])
+                        ),
                         name="a_model_account_is_in_a_known_state",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("state", "ready"), _negated=True),
-                            models.Q(("ready_at__isnull", False), models.Q(("endpoint", ""), _negated=True)),
+                            models.Q(
+                                ("ready_at__isnull", False),
+                                models.Q(("endpoint", ""), _negated=True),
+                            ),
                             _connector="OR",
                         ),
                         name="a_model_account_that_is_ready_has_an_address",
@@ -969,7 +1229,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("model", models.CharField(max_length=60)),
@@ -977,7 +1240,10 @@ class Migration(migrations.Migration):
                 (
                     "sku",
                     models.CharField(
-                        choices=[("Standard", "Standard"), ("GlobalStandard", "Global Standard")],
+                        choices=[
+                            ("Standard", "Standard"),
+                            ("GlobalStandard", "Global Standard"),
+                        ],
                         max_length=20,
                     ),
                 ),
@@ -1020,7 +1286,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-id"],
-                "indexes": [models.Index(fields=["team", "-id"], name="model_endpoint_of_team")],
+                "indexes": [
+                    models.Index(fields=["team", "-id"], name="model_endpoint_of_team")
+                ],
                 "constraints": [
                     models.UniqueConstraint(
                         condition=models.Q(("state__in", ["pending", "ready"])),
@@ -1028,7 +1296,9 @@ class Migration(migrations.Migration):
                         name="a_model_is_deployed_once_in_an_account",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["pending", "ready", "deleting", "deleted"])),
+                        condition=models.Q(
+                            ("state__in", ["pending", "ready", "deleting", "deleted"])
+                        ),
                         name="a_model_endpoint_is_in_a_known_state",
                     ),
                     models.CheckConstraint(
@@ -1096,7 +1366,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("region", models.CharField(max_length=40)),
@@ -1120,7 +1393,8 @@ class Migration(migrations.Migration):
                 "ordering": ["region", "model", "sku"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("subscription", "region", "model", "sku"), name="a_model_is_in_a_region_once"
+                        fields=("subscription", "region", "model", "sku"),
+                        name="a_model_is_in_a_region_once",
                     )
                 ],
             },
@@ -1131,12 +1405,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -1147,7 +1427,10 @@ class Migration(migrations.Migration):
                 ("is_wanted", models.BooleanField(default=True)),
                 ("group", models.UUIDField()),
                 ("granted_group", models.UUIDField(null=True)),
-                ("login_server", models.CharField(blank=True, default="", max_length=120)),
+                (
+                    "login_server",
+                    models.CharField(blank=True, default="", max_length=120),
+                ),
                 ("is_by_repository", models.BooleanField(default=False)),
                 ("message", models.CharField(blank=True, default="", max_length=600)),
                 ("created_at", models.DateTimeField()),
@@ -1166,15 +1449,20 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_registryaccess_is_worked_on_by_nobody",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        condition=models.Q(
+                            ("observed_generation__lte", models.F("generation"))
+                        ),
                         name="a_registryaccess_observes_what_was_wanted",
                     ),
                     models.UniqueConstraint(
-                        fields=("team", "registry"), name="a_team_has_one_access_to_a_registry"
+                        fields=("team", "registry"),
+                        name="a_team_has_one_access_to_a_registry",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1193,11 +1481,27 @@ class Migration(migrations.Migration):
             },
         ),
         only_moves(
-            "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
+            "capacity_reservation",
+            "state",
+            RESERVATIONS,
+            words="what is released is reserved no more",
         ),
         only_moves(
-            "capacity_quotaincrease", "state", INCREASES, words="what Azure has answered is asked no more"
+            "capacity_quotaincrease",
+            "state",
+            INCREASES,
+            words="what Azure has answered is asked no more",
         ),
-        only_moves("capacity_modelaccount", "state", MODELS, words="a deleted account is made no more"),
-        only_moves("capacity_modelendpoint", "state", MODELS, words="a deleted model is deployed no more"),
+        only_moves(
+            "capacity_modelaccount",
+            "state",
+            MODELS,
+            words="a deleted account is made no more",
+        ),
+        only_moves(
+            "capacity_modelendpoint",
+            "state",
+            MODELS,
+            words="a deleted model is deployed no more",
+        ),
     ]

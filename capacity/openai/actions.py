@@ -29,27 +29,37 @@ class Place:
 
 def locked(endpoint_id: int) -> ModelEndpoint:
     """A model endpoint with its account, both locked: after budgets, before the audit chain; accounts first."""
-    account_id = ModelEndpoint.objects.values_list("account", flat=True).get(pk=endpoint_id)
+    account_id = ModelEndpoint.objects.values_list("account", flat=True).get(
+        pk=endpoint_id
+    )
     account = locked_account(account_id)
-    row = ModelEndpoint.objects.select_for_update(of=("self",), no_key=True).get(pk=endpoint_id)
+    row = ModelEndpoint.objects.select_for_update(of=("self",), no_key=True).get(
+        pk=endpoint_id
+    )
     row.account, row.team = account, account.team
     return row
 
 
 def locked_account(account_id: int) -> ModelAccount:
     """An account, locked."""
-    rows = ModelAccount.objects.select_for_update(of=("self",), no_key=True).select_related("team")
+    rows = ModelAccount.objects.select_for_update(
+        of=("self",), no_key=True
+    ).select_related("team")
     return rows.get(pk=account_id)
 
 
-def of_place(team: Team, place: Place, *, capacity: int, now: datetime) -> ModelEndpoint:
+def of_place(
+    team: Team, place: Place, *, capacity: int, now: datetime
+) -> ModelEndpoint:
     """The model endpoint that what was granted belongs to, locked: the team's own there, or a new one of a capacity.
 
     The caller holds a lock that keeps the same team from having it made twice, such as those of its budgets; whoever
     has none is refused by the database.
     """
     account = _account_of(team, place, now=now)
-    same = ModelEndpoint.objects.wanted_now().filter(account=account, model=place.model, sku=place.sku)
+    same = ModelEndpoint.objects.wanted_now().filter(
+        account=account, model=place.model, sku=place.sku
+    )
     found = same.values_list("pk", flat=True).first()
     if found is not None:
         return locked(found)
@@ -66,12 +76,17 @@ def of_place(team: Team, place: Place, *, capacity: int, now: datetime) -> Model
     return made
 
 
-def want(endpoint: ModelEndpoint, capacity: int, *, actor: Actor, now: datetime) -> None:
+def want(
+    endpoint: ModelEndpoint, capacity: int, *, actor: Actor, now: datetime
+) -> None:
     """Have a locked model endpoint take so many thousand tokens a minute; 0 has it deleted. What is deleted stays so.
 
     With its last model the account goes.
     """
-    if endpoint.state not in (State.PENDING, State.READY) or endpoint.capacity == capacity:
+    if (
+        endpoint.state not in (State.PENDING, State.READY)
+        or endpoint.capacity == capacity
+    ):
         return
     before, endpoint.capacity = endpoint.capacity, capacity
     endpoint.refusal, endpoint.refused_capacity = "", None
@@ -95,12 +110,24 @@ def choose_version(endpoint: ModelEndpoint, version: str) -> None:
 @transaction.atomic
 def look_again(team: Team, *, now: datetime) -> None:
     """Have the accounts of a team looked at now, because its Entra group is another."""
-    for pk in ModelAccount.objects.in_azure().filter(team=team).order_by("pk").values_list("pk", flat=True):
+    for pk in (
+        ModelAccount.objects.in_azure()
+        .filter(team=team)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    ):
         _wanted_anew(locked_account(pk), now=now)
 
 
 @transaction.atomic
-def ready(account_id: int, *, held: Mapping[str, int], endpoint: str, is_open: bool, now: datetime) -> None:
+def ready(
+    account_id: int,
+    *,
+    held: Mapping[str, int],
+    endpoint: str,
+    is_open: bool,
+    now: datetime,
+) -> None:
     """Write down what Azure has of an account's deployments, by name, once it may be called by its team."""
     account = locked_account(account_id)
     if account.state not in (State.PENDING, State.READY):
@@ -143,7 +170,11 @@ def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> None
     account = locked_account(account_id)
     rows = ModelEndpoint.objects.wanted_now().filter(account=account).order_by("pk")
     for row in rows.select_for_update(of=("self",), no_key=True):
-        if row.is_true or row.is_refused or capacities.get(row.deployment) != row.capacity:
+        if (
+            row.is_true
+            or row.is_refused
+            or capacities.get(row.deployment) != row.capacity
+        ):
             continue
         row.account, row.team = account, account.team
         row.refusal, row.refused_capacity = why[:600], row.capacity
@@ -151,7 +182,9 @@ def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> None
         append(Kind.MODEL_ENDPOINT_REFUSED, row, actor=PORTAL, reason=row.refusal)
 
 
-def append(kind: Kind, endpoint: ModelEndpoint, *, actor: Actor, **details: Any) -> None:
+def append(
+    kind: Kind, endpoint: ModelEndpoint, *, actor: Actor, **details: Any
+) -> None:
     """Record an event about a model endpoint."""
     record(
         kind,

@@ -5,7 +5,9 @@ from capacity.openai.models import ModelEndpoint
 EMBEDDING = "text-embedding"
 # Azure's API keeps old versions; this one is generally available.
 API_VERSION = "2024-10-21"
-WHO = "Members of the team’s Entra group, each with a token of Entra ID. It has no keys."
+WHO = (
+    "Members of the team’s Entra group, each with a token of Entra ID. It has no keys."
+)
 CLOSED = "Its network is closed: ask platform leads for a private endpoint, by which your workloads reach it."
 OPEN = "Its network is open: platform leads opened it in Azure."
 
@@ -20,7 +22,10 @@ def example(endpoint: ModelEndpoint) -> str:
     address = endpoint.account.endpoint.rstrip("/")
     if not address:
         return ""
-    what, body = "chat/completions", '{"messages": [{"role": "user", "content": "Hello"}]}'
+    what, body = (
+        "chat/completions",
+        '{"messages": [{"role": "user", "content": "Hello"}]}',
+    )
     if endpoint.model.startswith(EMBEDDING):
         what, body = "embeddings", '{"input": "Hello"}'
     return (

@@ -2,5 +2,7 @@
 
 from reconciling.enqueue import Queue
 
-queue = Queue("capacity.tasks.reconcile_model_account", expires=60, subject="model account")
+queue = Queue(
+    "capacity.tasks.reconcile_model_account", expires=60, subject="model account"
+)
 enqueue, enqueue_on_commit = queue.enqueue, queue.enqueue_on_commit

@@ -57,7 +57,9 @@ class ModelAccount(Row, Reconciled):
         ordering = ["-id"]
         indexes = [
             models.Index(
-                fields=["requeue_at"], condition=~Q(state=State.DELETED), name="model_account_is_due"
+                fields=["requeue_at"],
+                condition=~Q(state=State.DELETED),
+                name="model_account_is_due",
             ),
         ]
         constraints = [
@@ -72,11 +74,17 @@ class ModelAccount(Row, Reconciled):
                 name="a_model_account_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=~Q(state=State.READY) | (Q(ready_at__isnull=False) & ~Q(endpoint="")),
+                condition=~Q(state=State.READY)
+                | (Q(ready_at__isnull=False) & ~Q(endpoint="")),
                 name="a_model_account_that_is_ready_has_an_address",
             ),
             models.CheckConstraint(
-                condition=Q(state=State.DELETED, deleted_at__isnull=False, operation=None, group=None)
+                condition=Q(
+                    state=State.DELETED,
+                    deleted_at__isnull=False,
+                    operation=None,
+                    group=None,
+                )
                 | Q(~Q(state=State.DELETED), deleted_at=None),
                 name="nobody_may_call_a_deleted_model_account",
             ),
@@ -111,7 +119,9 @@ class ModelEndpoint(Row):
     model = models.CharField(max_length=60)
     # What the region offers by default when it is deployed first; empty before that.
     version = models.CharField(max_length=40, blank=True, default="")
-    sku = models.CharField(max_length=20, choices=[(STANDARD, "Standard"), (GLOBAL, "Global Standard")])
+    sku = models.CharField(
+        max_length=20, choices=[(STANDARD, "Standard"), (GLOBAL, "Global Standard")]
+    )
     capacity = models.PositiveIntegerField()
     held = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=STATES, default=State.PENDING)
@@ -137,10 +147,12 @@ class ModelEndpoint(Row):
                 name="a_model_endpoint_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=Q(sku__in=[STANDARD, GLOBAL]), name="a_model_endpoint_is_deployed_in_a_known_way"
+                condition=Q(sku__in=[STANDARD, GLOBAL]),
+                name="a_model_endpoint_is_deployed_in_a_known_way",
             ),
             models.CheckConstraint(
-                condition=(IS_WANTED & Q(capacity__gte=1)) | (~IS_WANTED & Q(capacity=0)),
+                condition=(IS_WANTED & Q(capacity__gte=1))
+                | (~IS_WANTED & Q(capacity=0)),
                 name="a_model_endpoint_that_is_wanted_has_a_capacity",
             ),
             models.CheckConstraint(
@@ -154,7 +166,10 @@ class ModelEndpoint(Row):
             ),
             models.CheckConstraint(
                 condition=Q(refused_capacity=None, refusal="")
-                | (Q(refused_capacity__isnull=False, refused_capacity=F("capacity")) & ~Q(refusal="")),
+                | (
+                    Q(refused_capacity__isnull=False, refused_capacity=F("capacity"))
+                    & ~Q(refusal="")
+                ),
                 name="a_refusal_of_a_model_says_why",
             ),
         ]
@@ -194,7 +209,9 @@ class ModelQuota(Row):
     In thousands of tokens a minute. `version` is the one that Azure offers by default.
     """
 
-    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="models")
+    subscription = models.ForeignKey(
+        Subscription, models.CASCADE, related_name="models"
+    )
     region = models.CharField(max_length=40)
     model = models.CharField(max_length=60)
     sku = models.CharField(max_length=40)
@@ -209,7 +226,8 @@ class ModelQuota(Row):
         ordering = ["region", "model", "sku"]
         constraints = [
             models.UniqueConstraint(
-                fields=["subscription", "region", "model", "sku"], name="a_model_is_in_a_region_once"
+                fields=["subscription", "region", "model", "sku"],
+                name="a_model_is_in_a_region_once",
             ),
         ]
 

@@ -18,20 +18,29 @@ from connectors.errors import PermanentError
 log = structlog.get_logger(__name__)
 
 
-def keep_models(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
+def keep_models(
+    subscription: Subscription, region: str, azure: Azure, now: datetime
+) -> None:
     """Keep what a region offers in the ways that the portal deploys, and a reading of each quota of those.
 
     Nothing where the subscription may not ask.
     """
     try:
         usages = {one.name: one for one in azure.services.usages(region)}
-        offered = [one for one in azure.services.models(region) if one.sku in (STANDARD, GLOBAL)]
+        offered = [
+            one
+            for one in azure.services.models(region)
+            if one.sku in (STANDARD, GLOBAL)
+        ]
     except PermanentError as error:
         # A subscription without Azure OpenAI, or whose models the portal may not read, is read for the rest.
         log.info("no models are read", region=region, code=error.code)
         ModelQuota.objects.filter(subscription=subscription, region=region).delete()
         return
-    rows = [_row(subscription, region, one, usages.get(one.quota), now) for one in _default(offered)]
+    rows = [
+        _row(subscription, region, one, usages.get(one.quota), now)
+        for one in _default(offered)
+    ]
     replace(ModelQuota, rows, subscription=subscription, region=region, now=now)
     for row in {one.quota: one for one in rows if one.limit or one.used}.values():
         metering.note(_level(row), now=now)
@@ -46,7 +55,11 @@ def _default(offered: Iterable[Model]) -> list[Model]:
 
 
 def _row(
-    subscription: Subscription, region: str, one: Model, usage: ModelUsage | None, now: datetime
+    subscription: Subscription,
+    region: str,
+    one: Model,
+    usage: ModelUsage | None,
+    now: datetime,
 ) -> ModelQuota:
     return ModelQuota(
         subscription=subscription,

@@ -93,11 +93,17 @@ def _up(wanted: Wanted, observed: Observed) -> Next:
 def _deployments(wanted: Wanted, there: Mapping[str, Found]) -> Next:
     # What gets smaller first: its quota may be what another one lacks.
     def growth(name: str) -> tuple[int, str]:
-        return wanted.capacities[name] - (there[name].capacity if name in there else 0), name
+        return wanted.capacities[name] - (
+            there[name].capacity if name in there else 0
+        ), name
 
     for name in sorted(set(wanted.capacities) - wanted.refused, key=growth):
         found = there.get(name)
-        if found is None or found.capacity != wanted.capacities[name] or found.has_failed:
+        if (
+            found is None
+            or found.capacity != wanted.capacities[name]
+            or found.has_failed
+        ):
             return Next(Step.DEPLOY, name)
     return Next(Step.NOTHING)
 

@@ -68,4 +68,6 @@ def _check_offered(region: str, model: str, sku: str) -> None:
         )
     others = sorted({row.region for row in offers().get(model, ())})
     where = f" It is offered in {', '.join(others)}." if others else ""
-    raise BadInput(f"{region} does not offer {model}.{where}", code="no_such_model", field="model")
+    raise BadInput(
+        f"{region} does not offer {model}.{where}", code="no_such_model", field="model"
+    )

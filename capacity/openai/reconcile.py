@@ -35,7 +35,17 @@ from reconciling.lease import Lease
 # As Azure's own refusal of a model is called.
 NOT_OFFERED = "model_not_available"
 FINAL = operations.FINAL | {NOT_OFFERED, "name_taken"}
-BUSY = frozenset({"Accepted", "Creating", "Deleting", "Moving", "Updating", "Scaling", "ResolvingDNS"})
+BUSY = frozenset(
+    {
+        "Accepted",
+        "Creating",
+        "Deleting",
+        "Moving",
+        "Updating",
+        "Scaling",
+        "ResolvingDNS",
+    }
+)
 FAILED = frozenset({"Failed", "Canceled"})
 MAX_STEPS = 40
 NO_STEP = Next(Step.NOTHING)
@@ -87,7 +97,9 @@ class Work:
         return Wanted(
             capacities={name: one.capacity for name, one in self.endpoints.items()},
             group=str(self.row.team.entra_group),
-            refused=frozenset(name for name, one in self.endpoints.items() if one.is_refused),
+            refused=frozenset(
+                name for name, one in self.endpoints.items() if one.is_refused
+            ),
         )
 
 
@@ -97,10 +109,19 @@ def reconcile(account_id: int, *, now: Clock) -> bool:
     if lease is None:
         return False
     work: list[Work] = []
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, work, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, work, error, now=now())
+    ):
         # After the lease: what is wanted is as new as its generation, or newer.
         rows = ModelEndpoint.objects.wanted_now().filter(account=lease.row)
-        work.append(Work(lease, azure_of(lease.row.subscription), now, {one.deployment: one for one in rows}))
+        work.append(
+            Work(
+                lease,
+                azure_of(lease.row.subscription),
+                now,
+                {one.deployment: one for one in rows},
+            )
+        )
         _work(work[0])
     return True
 
@@ -157,7 +178,11 @@ def _look(work: Work) -> Observed:
     account = services.account(row.resource_group, name)
     if account is None:
         gone = services.deleted_accounts()
-        return Observed(is_deleted=any(one.name == name and one.location == row.region for one in gone))
+        return Observed(
+            is_deleted=any(
+                one.name == name and one.location == row.region for one in gone
+            )
+        )
     deployments = services.deployments(row.resource_group, name)
     observed = Observed(
         account=True,
@@ -165,7 +190,11 @@ def _look(work: Work) -> Observed:
         has_failed=account.state in FAILED,
         groups=_groups(work, account),
         deployments={
-            one.name: Found(capacity=one.capacity, is_busy=one.state in BUSY, has_failed=one.state in FAILED)
+            one.name: Found(
+                capacity=one.capacity,
+                is_busy=one.state in BUSY,
+                has_failed=one.state in FAILED,
+            )
             for one in deployments
         },
     )
@@ -176,17 +205,38 @@ def _look(work: Work) -> Observed:
 
 def _note(work: Work, account: Account, observed: Observed) -> None:
     """Keep which models the team may call by now, where that is news: one that waits delays no other."""
-    held = {name: one.capacity for name, one in observed.deployments.items() if not one.is_busy}
+    held = {
+        name: one.capacity
+        for name, one in observed.deployments.items()
+        if not one.is_busy
+    }
     row = work.row
-    is_known = (row.state, row.endpoint, row.is_open) == (State.READY, account.endpoint, account.is_open)
-    known = {(one.deployment, one.held) for one in row.endpoints.all() if one.state == State.READY}
+    is_known = (row.state, row.endpoint, row.is_open) == (
+        State.READY,
+        account.endpoint,
+        account.is_open,
+    )
+    known = {
+        (one.deployment, one.held)
+        for one in row.endpoints.all()
+        if one.state == State.READY
+    }
     if not is_known or known != {*held.items()}:
-        actions.ready(row.pk, held=held, endpoint=account.endpoint, is_open=account.is_open, now=work.now())
+        actions.ready(
+            row.pk,
+            held=held,
+            endpoint=account.endpoint,
+            is_open=account.is_open,
+            now=work.now(),
+        )
 
 
 def _groups(work: Work, account: Account) -> frozenset[str]:
     """Which may call its models of the team's group, and of the one that the team had before."""
-    known = {str(work.row.team.entra_group), str(work.row.group or work.row.team.entra_group)}
+    known = {
+        str(work.row.team.entra_group),
+        str(work.row.group or work.row.team.entra_group),
+    }
     found = {
         group
         for group in known
@@ -202,7 +252,13 @@ def _make_account(work: Work) -> Operation:
         row.resource_group,
         work.name,
         location=row.region,
-        tags=tags(NUMBER, row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre),
+        tags=tags(
+            NUMBER,
+            row.pk,
+            mark=mark(),
+            team=row.team.slug,
+            cost_centre=row.team.cost_centre,
+        ),
     )
 
 
@@ -235,7 +291,9 @@ def _deploy(work: Work) -> Operation:
 
 
 def _delete_deployment(work: Work) -> Operation:
-    return work.azure.services.begin_delete_deployment(work.row.resource_group, work.name, work.doing.about)
+    return work.azure.services.begin_delete_deployment(
+        work.row.resource_group, work.name, work.doing.about
+    )
 
 
 def _delete_account(work: Work) -> Operation:
@@ -244,7 +302,9 @@ def _delete_account(work: Work) -> Operation:
 
 def _purge(work: Work) -> Operation:
     row = work.row
-    return work.azure.services.begin_purge_account(row.resource_group, work.name, row.region)
+    return work.azure.services.begin_purge_account(
+        row.resource_group, work.name, row.region
+    )
 
 
 STEPS: Mapping[Step, Callable[[Work], Operation]] = {
@@ -284,7 +344,13 @@ def _version(work: Work, endpoint: ModelEndpoint) -> str:
     return best.version
 
 
-def _failed(lease: Lease[ModelAccount], work: list[Work], error: ConnectorError, *, now: datetime) -> None:
+def _failed(
+    lease: Lease[ModelAccount],
+    work: list[Work],
+    error: ConnectorError,
+    *,
+    now: datetime,
+) -> None:
     """Book the next try; what Azure refuses for good fails what was granted with it, but never a deletion."""
     row = lease.row
     code = error.code if isinstance(error, PermanentError) else ""

@@ -14,14 +14,21 @@ class State(StrEnum):
     @property
     def words(self) -> str:
         """As people read it."""
-        return {"pending": "Being made", "ready": "Ready", "deleting": "Being deleted"}.get(
-            self.value, "Deleted"
-        )
+        return {
+            "pending": "Being made",
+            "ready": "Ready",
+            "deleting": "Being deleted",
+        }.get(self.value, "Deleted")
 
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"pending": "moving", "ready": "good", "deleting": "ending", "deleted": "past"}[self.value]
+        return {
+            "pending": "moving",
+            "ready": "good",
+            "deleting": "ending",
+            "deleted": "past",
+        }[self.value]
 
 
 WANTED = frozenset({State.PENDING, State.READY})

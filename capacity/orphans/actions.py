@@ -23,27 +23,42 @@ from web.refusals import Conflict, NoRight
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads look after orphaned reservations.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads look after orphaned reservations.",
+            code="not_a_platform_lead",
+        )
 
 
 @transaction.atomic
-def keep(subscription: Subscription, found: Sequence[Difference], *, now: datetime) -> None:
+def keep(
+    subscription: Subscription, found: Sequence[Difference], *, now: datetime
+) -> None:
     """Replace what the last reading of a subscription found; platform leads are told of what is newly orphaned.
 
     What a worker releases stays as it is.
     """
-    rows = Orphan.objects.filter(subscription=subscription).select_for_update(no_key=True)
+    rows = Orphan.objects.filter(subscription=subscription).select_for_update(
+        no_key=True
+    )
     there = {one.key: one for one in rows}
     releasing = {one.key for one in there.values() if one.is_releasing}
     # Between its reservation and itself, a group that is released is one without reservations.
-    groups = {(one.resource_group, one.group) for one in there.values() if one.is_releasing}
+    groups = {
+        (one.resource_group, one.group) for one in there.values() if one.is_releasing
+    }
     new: list[Orphan] = []
     for each in found:
-        if each.key in releasing or (not each.name and (each.resource_group, each.group) in groups):
+        if each.key in releasing or (
+            not each.name and (each.resource_group, each.group) in groups
+        ):
             continue
         row = there.get(each.key)
-        is_new = each.kind is OrphanKind.ORPHANED and (row is None or row.kind != each.kind)
-        row = row or Orphan(subscription=subscription, key=each.key, first_seen_at=now, requeue_at=now)
+        is_new = each.kind is OrphanKind.ORPHANED and (
+            row is None or row.kind != each.kind
+        )
+        row = row or Orphan(
+            subscription=subscription, key=each.key, first_seen_at=now, requeue_at=now
+        )
         if is_new:
             row.first_seen_at = now
         _write(row, each, now)
@@ -65,9 +80,15 @@ def ask_release(orphan_id: int, *, by: User, now: datetime) -> Orphan:
     Raises NoRight, Conflict where it is gone, another's or has a record, or where machines use it.
     """
     require_lead(by)
-    row = Orphan.objects.select_for_update(of=("self",), no_key=True).filter(pk=orphan_id).first()
+    row = (
+        Orphan.objects.select_for_update(of=("self",), no_key=True)
+        .filter(pk=orphan_id)
+        .first()
+    )
     if row is None:
-        raise Conflict("It is not there any more: look at the list again.", code="orphan_is_gone")
+        raise Conflict(
+            "It is not there any more: look at the list again.", code="orphan_is_gone"
+        )
     if row.kind != OrphanKind.ORPHANED:
         raise Conflict(
             "Only what carries the portal’s mark and has no record here is released here.",
@@ -87,18 +108,35 @@ def ask_release(orphan_id: int, *, by: User, now: datetime) -> Orphan:
 @transaction.atomic
 def stop_release(orphan_id: int, *, why: str) -> None:
     """Release it no more, because that must not be; the next reading says what it is."""
-    row = Orphan.objects.releasing().select_for_update(of=("self",), no_key=True).filter(pk=orphan_id).first()
+    row = (
+        Orphan.objects.releasing()
+        .select_for_update(of=("self",), no_key=True)
+        .filter(pk=orphan_id)
+        .first()
+    )
     if row is None:
         return
-    row.release_asked_at, row.release_asked_by, row.operation, row.message = None, "", None, why[:600]
-    row.save(update_fields=["release_asked_at", "release_asked_by", "operation", "message"])
+    row.release_asked_at, row.release_asked_by, row.operation, row.message = (
+        None,
+        "",
+        None,
+        why[:600],
+    )
+    row.save(
+        update_fields=["release_asked_at", "release_asked_by", "operation", "message"]
+    )
     _append(Kind.ORPHAN_KEPT, row, actor=PORTAL, reason=row.message)
 
 
 @transaction.atomic
 def released(orphan_id: int) -> None:
     """Write down that nothing of it is left in Azure."""
-    row = Orphan.objects.releasing().select_for_update(of=("self",), no_key=True).filter(pk=orphan_id).first()
+    row = (
+        Orphan.objects.releasing()
+        .select_for_update(of=("self",), no_key=True)
+        .filter(pk=orphan_id)
+        .first()
+    )
     if row is not None:
         _append(Kind.ORPHAN_RELEASED, row, actor=PORTAL)
         row.delete()

@@ -30,7 +30,12 @@ class OrphanKind(StrEnum):
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"orphaned": "bad", "foreign": "past", "missing": "bad", "differs": "waiting"}[self.value]
+        return {
+            "orphaned": "bad",
+            "foreign": "past",
+            "missing": "bad",
+            "differs": "waiting",
+        }[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,22 +113,41 @@ class Difference:
 
 
 def differences(
-    found: Iterable[Group], *, mark: str, before: Iterable[Recorded], after: Iterable[Recorded]
+    found: Iterable[Group],
+    *,
+    mark: str,
+    before: Iterable[Recorded],
+    after: Iterable[Recorded],
 ) -> list[Difference]:
     """What Azure has without a record, what is somebody else's, and what of the records Azure has not, or otherwise."""
     groups = {one.key: one for one in found}
     earlier = {one.number: one for one in before}
     later = {one.number: one for one in after}
-    known = {(*one.key, one.name.lower()) for one in (*earlier.values(), *later.values())}
+    known = {
+        (*one.key, one.name.lower()) for one in (*earlier.values(), *later.values())
+    }
     with_record = {one.key for one in (*earlier.values(), *later.values())}
-    rows = [one for group in groups.values() for one in _orphaned(group, mark, known, with_record)]
+    rows = [
+        one
+        for group in groups.values()
+        for one in _orphaned(group, mark, known, with_record)
+    ]
     # What changed while Azure was listed is compared the next time.
-    same = [one for one in later.values() if earlier.get(one.number) == one and one.is_reserved]
-    return rows + [one for recorded in same for one in _not_as_recorded(recorded, groups)]
+    same = [
+        one
+        for one in later.values()
+        if earlier.get(one.number) == one and one.is_reserved
+    ]
+    return rows + [
+        one for recorded in same for one in _not_as_recorded(recorded, groups)
+    ]
 
 
 def _orphaned(
-    group: Group, mark: str, known: set[tuple[str, str, str]], with_record: set[tuple[str, str]]
+    group: Group,
+    mark: str,
+    known: set[tuple[str, str, str]],
+    with_record: set[tuple[str, str]],
 ) -> Iterator[Difference]:
     is_ours = bool(mark) and group.mark == mark
     empty = Difference(
@@ -138,7 +162,9 @@ def _orphaned(
         if (*group.key, one.name.lower()) not in known:
             yield replace(
                 empty,
-                kind=OrphanKind.ORPHANED if is_ours and one.mark == mark else OrphanKind.FOREIGN,
+                kind=OrphanKind.ORPHANED
+                if is_ours and one.mark == mark
+                else OrphanKind.FOREIGN,
                 name=one.name,
                 zone=one.zone,
                 vm_size=one.vm_size,
@@ -150,10 +176,16 @@ def _orphaned(
         yield empty
 
 
-def _not_as_recorded(recorded: Recorded, groups: Mapping[tuple[str, str], Group]) -> Iterator[Difference]:
+def _not_as_recorded(
+    recorded: Recorded, groups: Mapping[tuple[str, str], Group]
+) -> Iterator[Difference]:
     group = groups.get(recorded.key)
     there = next(
-        (one for one in (group.reservations if group else ()) if one.name.lower() == recorded.name.lower()),
+        (
+            one
+            for one in (group.reservations if group else ())
+            if one.name.lower() == recorded.name.lower()
+        ),
         None,
     )
     if there is not None and there.machines == recorded.machines:

@@ -36,10 +36,14 @@ class Orphan(Row, Leased):
     works on it as on a reservation: `operation` is Azure's long operation that is under way.
     """
 
-    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="orphans")
+    subscription = models.ForeignKey(
+        Subscription, models.CASCADE, related_name="orphans"
+    )
     # Resource group, group and reservation in small letters, by slashes: the same in each reading.
     key = models.CharField(max_length=300)
-    kind = models.CharField(max_length=10, choices=[(each.value, each.words) for each in OrphanKind])
+    kind = models.CharField(
+        max_length=10, choices=[(each.value, each.words) for each in OrphanKind]
+    )
     resource_group = models.CharField(max_length=90)
     group = models.CharField(max_length=90)
     name = models.CharField(max_length=90, blank=True, default="")
@@ -51,7 +55,9 @@ class Orphan(Row, Leased):
     associated = models.PositiveIntegerField(default=0)
     # The team that its tags name, which nobody vouches for.
     tagged_team = models.CharField(max_length=60, blank=True, default="")
-    reservation = models.ForeignKey(Reservation, models.CASCADE, null=True, related_name="differences")
+    reservation = models.ForeignKey(
+        Reservation, models.CASCADE, null=True, related_name="differences"
+    )
     expected = models.PositiveIntegerField(null=True)
     first_seen_at = models.DateTimeField()
     seen_at = models.DateTimeField()
@@ -66,13 +72,17 @@ class Orphan(Row, Leased):
         ordering = ["id"]
         constraints = [
             *Leased.Meta.constraints,
-            models.UniqueConstraint(fields=["subscription", "key"], name="a_difference_is_kept_once"),
+            models.UniqueConstraint(
+                fields=["subscription", "key"], name="a_difference_is_kept_once"
+            ),
             models.CheckConstraint(
                 condition=Q(kind__in=[each.value for each in OrphanKind]),
                 name="a_difference_is_of_a_known_kind",
             ),
             models.CheckConstraint(
-                condition=(WITH_RECORD & Q(reservation__isnull=False, expected__isnull=False))
+                condition=(
+                    WITH_RECORD & Q(reservation__isnull=False, expected__isnull=False)
+                )
                 | (~WITH_RECORD & Q(reservation=None, expected=None)),
                 name="a_difference_from_a_record_names_it",
             ),
@@ -85,7 +95,8 @@ class Orphan(Row, Leased):
                 name="only_what_is_released_is_worked_on",
             ),
             models.CheckConstraint(
-                condition=Q(used__lte=F("machines")), name="no_more_of_an_orphan_is_used_than_it_holds"
+                condition=Q(used__lte=F("machines")),
+                name="no_more_of_an_orphan_is_used_than_it_holds",
             ),
         ]
 
@@ -100,7 +111,11 @@ class Orphan(Row, Leased):
     @property
     def title(self) -> str:
         """ "2 × Standard_NC24ads_A100_v4", or that it is a group without reservations."""
-        return f"{self.machines} × {self.vm_size}" if self.name else "A group without reservations"
+        return (
+            f"{self.machines} × {self.vm_size}"
+            if self.name
+            else "A group without reservations"
+        )
 
     @property
     def is_releasing(self) -> bool:

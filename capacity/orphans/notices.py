@@ -19,7 +19,9 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
     """Tell platform leads and their channels of what a reading newly found; one notice for all of it."""
     first, many = found[0], len(found)
     title = (
-        "A reservation in Azure is orphaned" if many == 1 else f"{many} reservations in Azure are orphaned"
+        "A reservation in Azure is orphaned"
+        if many == 1
+        else f"{many} reservations in Azure are orphaned"
     )
     message = Message(
         title,
@@ -33,5 +35,18 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
     )
     about, link = ("orphan", first.pk), f"{reverse('reservations')}#orphans"
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.RESERVATION_ORPHANED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.RESERVATION_ORPHANED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.RESERVATION_ORPHANED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.RESERVATION_ORPHANED,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )

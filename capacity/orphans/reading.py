@@ -21,12 +21,20 @@ def read(subscription: Subscription, azure: Azure, *, now: datetime) -> None:
     before = recorded_in(subscription)
     found = groups_in(azure.compute)
     after = recorded_in(subscription)
-    actions.keep(subscription, differences(found, mark=mark(), before=before, after=after), now=now)
+    actions.keep(
+        subscription,
+        differences(found, mark=mark(), before=before, after=after),
+        now=now,
+    )
 
 
 def recorded_in(subscription: Subscription) -> list[Recorded]:
     """The reservations that the portal has in a subscription, or is about to have."""
-    rows = Reservation.objects.in_azure().filter(subscription=subscription.pk).select_related("team")
+    rows = (
+        Reservation.objects.in_azure()
+        .filter(subscription=subscription.pk)
+        .select_related("team")
+    )
     return [_recorded(one) for one in rows]
 
 
@@ -36,7 +44,9 @@ def groups_in(compute: AzureCompute) -> list[Group]:
     for one in compute.groups():
         at = parsed(one.id)
         if at is not None:
-            found.append(_group(one, at.group, compute.reservations(at.group, one.name)))
+            found.append(
+                _group(one, at.group, compute.reservations(at.group, one.name))
+            )
     return found
 
 
@@ -56,7 +66,9 @@ def _recorded(row: Reservation) -> Recorded:
     )
 
 
-def _group(one: ReservationGroup, resource_group: str, reservations: list[InAzure]) -> Group:
+def _group(
+    one: ReservationGroup, resource_group: str, reservations: list[InAzure]
+) -> Group:
     return Group(
         resource_group=resource_group,
         name=one.name,

@@ -52,7 +52,9 @@ def release(orphan_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(orphan_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now())
+    ):
         azure = azure_of(lease.row.subscription_id)
         if lease.row.operation is not None:
             operations.see_through(lease, azure, now)
@@ -71,11 +73,17 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
         _done(lease, now())
         return
     recorded = recorded_in(row.subscription)
-    there = compute.reservation(row.resource_group, row.group, row.name) if row.name else None
+    there = (
+        compute.reservation(row.resource_group, row.group, row.name)
+        if row.name
+        else None
+    )
     if there is not None:
         _check(row, group, there, recorded)
         lease.check(now=now())
-        operation = compute.begin_delete_reservation(row.resource_group, row.group, row.name)
+        operation = compute.begin_delete_reservation(
+            row.resource_group, row.group, row.name
+        )
         if not operation.is_done:
             _begun(lease, operation, now())
             return
@@ -92,7 +100,9 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
         _begun(lease, operation, now())
 
 
-def _check(row: Orphan, group: ReservationGroup, there: Reservation, recorded: list[Recorded]) -> None:
+def _check(
+    row: Orphan, group: ReservationGroup, there: Reservation, recorded: list[Recorded]
+) -> None:
     """Raises LeftAlone for what must not be released, RequeueAfter for what Azure works on."""
     if there.tags.get(MARK) != mark():
         raise LeftAlone(NOT_OURS)
@@ -104,7 +114,9 @@ def _check(row: Orphan, group: ReservationGroup, there: Reservation, recorded: l
         raise LeftAlone(actions.in_use(len(there.associated)))
 
 
-def _why_group_stays(row: Orphan, group: ReservationGroup, azure: Azure, recorded: list[Recorded]) -> str:
+def _why_group_stays(
+    row: Orphan, group: ReservationGroup, azure: Azure, recorded: list[Recorded]
+) -> str:
     """Why the group is not to go with what was in it; empty where nothing is in it and it is nobody else's."""
     why = _why_not_ours(row, group, recorded)
     if why or not azure.compute.reservations(row.resource_group, row.group):
@@ -112,11 +124,17 @@ def _why_group_stays(row: Orphan, group: ReservationGroup, azure: Azure, recorde
     return FILLED
 
 
-def _why_not_ours(row: Orphan, group: ReservationGroup, recorded: list[Recorded]) -> str:
+def _why_not_ours(
+    row: Orphan, group: ReservationGroup, recorded: list[Recorded]
+) -> str:
     """Why a group is no orphan of the portal's any more; empty where it is."""
     if group.tags.get(MARK) != mark():
         return NOT_OURS
-    return RECORDED if any(one.key == group_key(row.resource_group, row.group) for one in recorded) else ""
+    return (
+        RECORDED
+        if any(one.key == group_key(row.resource_group, row.group) for one in recorded)
+        else ""
+    )
 
 
 def _done(lease: Lease[Orphan], now: datetime) -> None:
@@ -126,11 +144,15 @@ def _done(lease: Lease[Orphan], now: datetime) -> None:
 
 def _begun(lease: Lease[Orphan], operation: Operation, now: datetime) -> None:
     operations.keep(lease, operation, "release", now=now)
-    lease.finish(requeue_at=now + operations.wait_for(operation), now=now, attempts=0, message="")
+    lease.finish(
+        requeue_at=now + operations.wait_for(operation), now=now, attempts=0, message=""
+    )
 
 
 def _failed(lease: Lease[Orphan], error: ConnectorError, *, now: datetime) -> None:
     """Book the next try, later each time; what Azure says stands on the page."""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
-    wait = RETRIES.wait(lease.row.attempts, chance=_random.random(), retry_after=retry_after)
+    wait = RETRIES.wait(
+        lease.row.attempts, chance=_random.random(), retry_after=retry_after
+    )
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])

@@ -12,7 +12,13 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from capacity.prices.doubts import doubted
-from capacity.prices.models import WAYS, DoubtedPrice, MachinePrice, PastPrice, PriceRegion
+from capacity.prices.models import (
+    WAYS,
+    DoubtedPrice,
+    MachinePrice,
+    PastPrice,
+    PriceRegion,
+)
 from capacity.prices.notices import tell_doubted
 from connectors.azure.retail_prices import Price
 from web.refusals import Conflict, NoRight, Stale
@@ -26,13 +32,17 @@ SMALLEST = Decimal("0.000001")
 def keep_regions(names: Collection[str], *, now: datetime) -> None:
     """Have a row for each region whose prices are read, and for no other; what was read stays."""
     known = set(PriceRegion.objects.values_list("name", flat=True))
-    new = [PriceRegion(name=name, next_read_at=now) for name in sorted(set(names) - known)]
+    new = [
+        PriceRegion(name=name, next_read_at=now) for name in sorted(set(names) - known)
+    ]
     PriceRegion.objects.bulk_create(new, ignore_conflicts=True)
     PriceRegion.objects.exclude(name__in=names).delete()
 
 
 @transaction.atomic
-def keep(region: str, found: Iterable[Price], *, now: datetime, again_at: datetime) -> int:
+def keep(
+    region: str, found: Iterable[Price], *, now: datetime, again_at: datetime
+) -> int:
     """Keep what Azure's list says of a region, and return how many prices changed.
 
     Only a change makes history, and what changed in one reading is one event of the log. A size that is not in the list
@@ -47,7 +57,9 @@ def keep(region: str, found: Iterable[Price], *, now: datetime, again_at: dateti
     row.save()
     rows = MachinePrice.objects.select_for_update(no_key=True).filter(region=region)
     known = {one.size.casefold(): one for one in rows}
-    kept = [_keep_one(known.get(one.size.casefold()), region, one, now) for one in found]
+    kept = [
+        _keep_one(known.get(one.size.casefold()), region, one, now) for one in found
+    ]
     changed = [words for words, _ in kept if words]
     _tell_doubts(region, [doubt for _, doubt in kept if doubt is not None], now=now)
     if changed:
@@ -56,7 +68,9 @@ def keep(region: str, found: Iterable[Price], *, now: datetime, again_at: dateti
 
 
 @transaction.atomic
-def confirm(price_id: int, *, doubted_at: datetime, by: User, now: datetime) -> MachinePrice:
+def confirm(
+    price_id: int, *, doubted_at: datetime, by: User, now: datetime
+) -> MachinePrice:
     """Believe what the list says of a machine; kinds of GPU that follow it take the price within a minute.
 
     `doubted_at` is since when, so that nobody confirms other prices than were seen. Raises NoRight, Conflict or Stale.
@@ -66,7 +80,9 @@ def confirm(price_id: int, *, doubted_at: datetime, by: User, now: datetime) -> 
     row = MachinePrice.objects.select_for_update(no_key=True).get(pk=price_id)
     doubt = DoubtedPrice.objects.filter(price=row).first()
     if doubt is None:
-        raise Conflict("What the list says of this machine is believed.", code="nothing_to_confirm")
+        raise Conflict(
+            "What the list says of this machine is believed.", code="nothing_to_confirm"
+        )
     if doubt.at != doubted_at:
         raise Stale("The list says something else by now. Look again.", code="stale")
     before, values = dict(row.by_way), doubt.by_way
@@ -87,12 +103,18 @@ def confirm(price_id: int, *, doubted_at: datetime, by: User, now: datetime) -> 
 
 
 @transaction.atomic
-def note_failure(region: str, *, message: str, now: datetime, again_at: datetime) -> None:
+def note_failure(
+    region: str, *, message: str, now: datetime, again_at: datetime
+) -> None:
     """Keep that a region's prices could not be read, and since when; those that were read stay."""
     row = PriceRegion.objects.select_for_update(no_key=True).filter(name=region).first()
     if row is None:
         return
-    row.message, row.failures, row.next_read_at = message[:600], row.failures + 1, again_at
+    row.message, row.failures, row.next_read_at = (
+        message[:600],
+        row.failures + 1,
+        again_at,
+    )
     row.failing_since = row.failing_since or now
     row.save()
 
@@ -130,7 +152,9 @@ def _kept(usd: Decimal | None) -> Decimal | None:
     return None if usd is None else usd.quantize(SMALLEST, ROUND_HALF_UP) or None
 
 
-def _keep_doubt(row: MachinePrice, doubts: Mapping[str, Decimal], now: datetime) -> DoubtedPrice | None:
+def _keep_doubt(
+    row: MachinePrice, doubts: Mapping[str, Decimal], now: datetime
+) -> DoubtedPrice | None:
     """Keep what is doubted of a size, which may be nothing any more; it, where it is other than before."""
     known = DoubtedPrice.objects.filter(price=row).first()
     if known is not None and known.by_way == doubts:
@@ -169,7 +193,11 @@ def _tell_doubts(region: str, new: Sequence[DoubtedPrice], *, now: datetime) -> 
 
 def _words(row: MachinePrice, before: Mapping[str, Decimal | None] | None) -> str:
     if before is None:
-        return f"{row.size}: {_usd(row.on_demand)} on demand" if row.on_demand else f"{row.size}: found"
+        return (
+            f"{row.size}: {_usd(row.on_demand)} on demand"
+            if row.on_demand
+            else f"{row.size}: found"
+        )
     moved = [
         f"{way.replace('_', ' ')} from {_usd(before[way])} to {_usd(value)}"
         for way, value in row.by_way.items()

@@ -7,12 +7,16 @@ from decimal import Decimal
 MAX_FACTOR = 3
 
 
-def doubted(before: Mapping[str, Decimal | None], found: Mapping[str, Decimal | None]) -> dict[str, Decimal]:
+def doubted(
+    before: Mapping[str, Decimal | None], found: Mapping[str, Decimal | None]
+) -> dict[str, Decimal]:
     """What was found that is not believed, by how the machine is paid; what is new or gone is believed."""
     return {
         way: usd
         for way, usd in found.items()
-        if usd is not None and (known := before.get(way)) is not None and _jumped(known, usd)
+        if usd is not None
+        and (known := before.get(way)) is not None
+        and _jumped(known, usd)
     }
 
 

@@ -46,13 +46,21 @@ def list_prices(
     if not regions:
         return {}
     pools: dict[int, list[NodePool]] = {}
-    for pool in NodePool.objects.filter(cluster__in={one.cluster_id for one in flavors}):
+    for pool in NodePool.objects.filter(
+        cluster__in={one.cluster_id for one in flavors}
+    ):
         pools.setdefault(pool.cluster_id, []).append(pool)
-    known = by_size(MachinePrice.objects.filter(region__in=regions) if prices is None else prices)
+    known = by_size(
+        MachinePrice.objects.filter(region__in=regions) if prices is None else prices
+    )
     found = {}
     for flavor in flavors:
         mine = pools_of(flavor, pools.get(flavor.cluster_id, ()))
-        row = known.get((flavor.cluster.region, mine[0].vm_size.casefold())) if mine else None
+        row = (
+            known.get((flavor.cluster.region, mine[0].vm_size.casefold()))
+            if mine
+            else None
+        )
         if row is not None:
             found[flavor] = list_price(flavor, row)
     return found
@@ -66,7 +74,9 @@ def by_size(rows: Iterable[MachinePrice]) -> dict[tuple[str, str], MachinePrice]
 def list_price(flavor: Flavor, row: MachinePrice) -> ListPrice:
     """The price of a machine by the GPUs that its nodes count: slices of a GPU (MIG) are as many as they say."""
     each = {
-        way: None if usd is None else (usd / flavor.gpus_per_node).quantize(KEPT, ROUND_HALF_UP)
+        way: None
+        if usd is None
+        else (usd / flavor.gpus_per_node).quantize(KEPT, ROUND_HALF_UP)
         for way, usd in row.by_way.items()
     }
     return ListPrice(

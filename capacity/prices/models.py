@@ -71,8 +71,12 @@ class MachinePriceQuerySet(models.QuerySet["MachinePrice"]):
 
     def with_gpus(self) -> "MachinePriceQuerySet":
         """Each with how many GPUs a machine has, as a subscription of the fleet says it, in `seen_gpus`."""
-        sizes = VmSize.objects.filter(region=OuterRef("region"), name__iexact=OuterRef("size"))
-        return self.select_related("doubt").annotate(seen_gpus=Subquery(sizes.values("gpus")[:1]))
+        sizes = VmSize.objects.filter(
+            region=OuterRef("region"), name__iexact=OuterRef("size")
+        )
+        return self.select_related("doubt").annotate(
+            seen_gpus=Subquery(sizes.values("gpus")[:1])
+        )
 
 
 class MachinePrice(Row):
@@ -90,7 +94,9 @@ class MachinePrice(Row):
     class Meta:
         ordering = ["region", "size"]
         constraints = [
-            models.UniqueConstraint(fields=["region", "size"], name="a_size_has_one_price_in_a_region"),
+            models.UniqueConstraint(
+                fields=["region", "size"], name="a_size_has_one_price_in_a_region"
+            ),
             *_has_prices("price"),
         ]
 
@@ -147,7 +153,9 @@ class PastPrice(Row):
     class Meta:
         ordering = ["-at"]
         constraints = [
-            models.UniqueConstraint(fields=["price", "at"], name="a_price_changes_once_at_a_moment"),
+            models.UniqueConstraint(
+                fields=["price", "at"], name="a_price_changes_once_at_a_moment"
+            ),
             *_has_prices("past_price"),
         ]
 

@@ -19,7 +19,9 @@ MAX_FACTS = 8
 def tell_doubted(doubts: Sequence[DoubtedPrice], *, now: datetime) -> None:
     """Tell platform leads and their channels of prices that nobody believes yet."""
     first = doubts[0].price
-    title = str(first) if len(doubts) == 1 else f"{len(doubts)} machines in {first.region}"
+    title = (
+        str(first) if len(doubts) == 1 else f"{len(doubts)} machines in {first.region}"
+    )
     message = Message(
         f"Azure's list price of {title} is doubtful",
         "It moved by more than a factor of three since the last reading. The price of before counts until a platform "
@@ -29,8 +31,17 @@ def tell_doubted(doubts: Sequence[DoubtedPrice], *, now: datetime) -> None:
     )
     about, link = ("price", first.pk), reverse("price", args=[first.pk])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.PRICE_DOUBTED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.PRICE_DOUBTED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.PRICE_DOUBTED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.PRICE_DOUBTED, subject=about, link=link, message=message, now=now
+    )
 
 
 def _prices(doubt: DoubtedPrice) -> str:

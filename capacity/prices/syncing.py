@@ -30,7 +30,11 @@ def keep_known(*, now: datetime) -> None:
 def read(region_id: int, *, now: Clock) -> None:
     """Read one region's prices and keep them; nothing while another worker does, or before its time."""
     at = now()
-    if not PriceRegion.objects.due(at).filter(pk=region_id).update(next_read_at=at + READING):
+    if (
+        not PriceRegion.objects.due(at)
+        .filter(pk=region_id)
+        .update(next_read_at=at + READING)
+    ):
         return
     region = PriceRegion.objects.get(pk=region_id)
     try:
@@ -38,7 +42,9 @@ def read(region_id: int, *, now: Clock) -> None:
     except ConnectorError as error:
         wait = error.retry_after if isinstance(error, TemporaryError) else None
         again_at = now() + PAUSES.wait(region.failures + 1, retry_after=wait)
-        actions.note_failure(region.name, message=error.message, now=now(), again_at=again_at)
+        actions.note_failure(
+            region.name, message=error.message, now=now(), again_at=again_at
+        )
         log.warning("prices_not_read", region=region.name, problem=error.message)
     else:
         actions.keep(region.name, found, now=now(), again_at=now() + READ_EVERY)
@@ -49,7 +55,11 @@ def follow() -> None:
     rows = Flavor.objects.filter(follows_list=True).select_related("cluster")
     for flavor, price in list_prices(list(rows)).items():
         now_costs = (flavor.is_list_price, flavor.priced_at, flavor.price_per_gpu_hour)
-        if price.of_its_kind is not None and now_costs != (True, price.seen_at, price.of_its_kind):
+        if price.of_its_kind is not None and now_costs != (
+            True,
+            price.seen_at,
+            price.of_its_kind,
+        ):
             take_list_price(flavor.pk, usd=price.of_its_kind, of=price.seen_at)
 
 
@@ -65,6 +75,10 @@ def _sizes(region: str) -> set[str]:
     """The sizes of the fleet's pools and reservations in a region, and those that the catalogue sells."""
     return {
         *VM_PRICES,
-        *NodePool.objects.filter(cluster__region=region).values_list("vm_size", flat=True),
-        *Reservation.objects.in_azure().filter(region=region).values_list("vm_size", flat=True),
+        *NodePool.objects.filter(cluster__region=region).values_list(
+            "vm_size", flat=True
+        ),
+        *Reservation.objects.in_azure()
+        .filter(region=region)
+        .values_list("vm_size", flat=True),
     }

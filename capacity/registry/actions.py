@@ -44,7 +44,9 @@ def follow(team: Team, *, now: datetime) -> None:
             requeue_at=now,
         )
         RegistryAccess.objects.bulk_create([row], ignore_conflicts=True)
-    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).filter(team=team)
+    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).filter(
+        team=team
+    )
     for access in rows.order_by("pk"):
         _want(access, team, access.registry == wanted, now=now)
 
@@ -53,9 +55,14 @@ def follow_all(*, now: datetime) -> None:
     """The same for the teams whose access is not what follows, such as those from before there was a registry."""
     registry = registry_id()
     here = RegistryAccess.objects.filter(
-        team=OuterRef("pk"), registry=registry, is_wanted=True, group=OuterRef("entra_group")
+        team=OuterRef("pk"),
+        registry=registry,
+        is_wanted=True,
+        group=OuterRef("entra_group"),
     )
-    elsewhere = RegistryAccess.objects.filter(team=OuterRef("pk"), is_wanted=True).exclude(registry=registry)
+    elsewhere = RegistryAccess.objects.filter(
+        team=OuterRef("pk"), is_wanted=True
+    ).exclude(registry=registry)
     present = Tenancy.objects.filter(HAS_ACCESS, team=OuterRef("pk"))
     any_place = Tenancy.objects.filter(team=OuterRef("pk"))
     on_platform = Exists(present) | ~Exists(any_place)
@@ -73,15 +80,28 @@ def is_on_platform(team: Team) -> bool:
 
 
 @transaction.atomic
-def granted(access_id: int, *, generation: int, login: str, by_repository: bool, now: datetime) -> None:
+def granted(
+    access_id: int, *, generation: int, login: str, by_repository: bool, now: datetime
+) -> None:
     """Write down that the group of a team may use the registry, as a generation wanted."""
     row = _locked(access_id)
     if not row.is_wanted or row.generation != generation:
         return
     is_news = row.granted_at is None or row.is_by_repository != by_repository
-    row.granted_group, row.login_server, row.is_by_repository = row.group, login, by_repository
+    row.granted_group, row.login_server, row.is_by_repository = (
+        row.group,
+        login,
+        by_repository,
+    )
     row.granted_at = row.granted_at or now
-    row.save(update_fields=["granted_group", "login_server", "is_by_repository", "granted_at"])
+    row.save(
+        update_fields=[
+            "granted_group",
+            "login_server",
+            "is_by_repository",
+            "granted_at",
+        ]
+    )
     if is_news:
         append(Kind.REGISTRY_GRANTED, row)
 
@@ -110,17 +130,28 @@ def append(kind: Kind, access: RegistryAccess, **details: Any) -> None:
 
 
 def _locked(access_id: int) -> RegistryAccess:
-    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).select_related("team")
+    rows = RegistryAccess.objects.select_for_update(
+        of=("self",), no_key=True
+    ).select_related("team")
     return rows.get(pk=access_id)
 
 
-def _want(access: RegistryAccess, team: Team, is_wanted: bool, *, now: datetime) -> None:
+def _want(
+    access: RegistryAccess, team: Team, is_wanted: bool, *, now: datetime
+) -> None:
     is_same_group = str(access.group) == str(team.entra_group)
     if access.is_wanted == is_wanted and (is_same_group or not is_wanted):
         return
     access.is_wanted, access.group = is_wanted, team.entra_group
     access.granted_at, access.message = None, ""
     access.generation += 1
-    fields = ["is_wanted", "group", "granted_at", "message", "generation", *access.retry(now=now)]
+    fields = [
+        "is_wanted",
+        "group",
+        "granted_at",
+        "message",
+        "generation",
+        *access.retry(now=now),
+    ]
     access.save(update_fields=fields)
     enqueue_on_commit(access.pk)

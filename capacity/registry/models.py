@@ -10,7 +10,9 @@ from web.rows import Row
 
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
-class RegistryAccessQuerySet(ReconciledQuerySet["RegistryAccess"], TeamScopedQuerySet["RegistryAccess"]):  # type: ignore[override]
+class RegistryAccessQuerySet(  # type: ignore[override]
+    ReconciledQuerySet["RegistryAccess"], TeamScopedQuerySet["RegistryAccess"]
+):
     """Ways to look at accesses."""
 
     def unfinished(self) -> "RegistryAccessQuerySet":
@@ -43,11 +45,17 @@ class RegistryAccess(Row, Reconciled):
         ordering = ["id"]
         constraints = [
             *Reconciled.Meta.constraints,
-            models.UniqueConstraint(fields=["team", "registry"], name="a_team_has_one_access_to_a_registry"),
+            models.UniqueConstraint(
+                fields=["team", "registry"], name="a_team_has_one_access_to_a_registry"
+            ),
             models.CheckConstraint(
                 condition=Q(granted_at=None)
                 | (
-                    Q(is_wanted=True, granted_group__isnull=False, granted_group=F("group"))
+                    Q(
+                        is_wanted=True,
+                        granted_group__isnull=False,
+                        granted_group=F("group"),
+                    )
                     & ~Q(login_server="")
                 ),
                 name="an_access_that_was_granted_is_of_a_group",
@@ -71,7 +79,9 @@ class RegistryAccess(Row, Reconciled):
     def sentence(self) -> str:
         """What the team's group may do, as pages and the API say it."""
         if self.granted_at is None:
-            return self.message or "Your group gets access to the registry within minutes."
+            return (
+                self.message or "Your group gets access to the registry within minutes."
+            )
         if self.is_by_repository:
             return f"Your group can pull from and push to {self.repositories}"
         # A right to push would be one to push over every other team's images.

@@ -27,7 +27,9 @@ class Grant:
         return self.role, self.group, "".join(self.condition.split())
 
 
-def next_step(wanted: Grant | None, observed: Iterable[Grant]) -> tuple[Step, Grant | None]:
+def next_step(
+    wanted: Grant | None, observed: Iterable[Grant]
+) -> tuple[Step, Grant | None]:
     """The one thing that brings the registry nearer to what is wanted; None for no access any more."""
     like = wanted.is_like if wanted is not None else None
     there = list(observed)

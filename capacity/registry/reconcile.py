@@ -53,10 +53,14 @@ def reconcile(access_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(access_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now)):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now)
+    ):
         named = parsed(lease.row.registry)
         if named is None:
-            raise PermanentError("QM_AZURE_REGISTRY names no registry.", code="bad_name")
+            raise PermanentError(
+                "QM_AZURE_REGISTRY names no registry.", code="bad_name"
+            )
         _go_on(lease, azure_of(named.subscription.lower()), now)
     return True
 
@@ -74,7 +78,9 @@ def _go_on(lease: Lease[RegistryAccess], azure: Azure, now: Clock) -> None:
         if step is Step.GRANT:
             # Before Azure is told: whoever dies in between withdraws it again when the team has another group by then.
             lease.write(granted_group=grant.group)
-            azure.authorization.assign(row.registry, grant.role, grant.group, condition=grant.condition)
+            azure.authorization.assign(
+                row.registry, grant.role, grant.group, condition=grant.condition
+            )
         else:
             azure.authorization.withdraw(row.registry, grant.role, grant.group)
         failpoints.reach(f"registry.{step}")
@@ -101,7 +107,9 @@ def _wanted(row: RegistryAccess, look: Look) -> Grant | None:
     if not row.is_wanted:
         return None
     if look.registry is None:
-        raise PermanentError("There is no such registry in Azure any more.", code="not_found")
+        raise PermanentError(
+            "There is no such registry in Azure any more.", code="not_found"
+        )
     group = str(row.group)
     if look.registry.is_abac:
         condition = of_repositories(REPOSITORY_WRITER, [f"{row.team.slug}/"])
@@ -112,7 +120,11 @@ def _wanted(row: RegistryAccess, look: Look) -> Grant | None:
 def _as_wanted(lease: Lease[RegistryAccess], look: Look, now: Clock) -> None:
     row, at = lease.row, now()
     done = lease.finish(
-        requeue_at=at + LOOK_AGAIN, now=at, attempts=0, observed_generation=row.generation, message=""
+        requeue_at=at + LOOK_AGAIN,
+        now=at,
+        attempts=0,
+        observed_generation=row.generation,
+        message="",
     )
     if done and row.is_wanted and look.registry is not None:
         actions.granted(
@@ -129,5 +141,7 @@ def _as_wanted(lease: Lease[RegistryAccess], look: Look, now: Clock) -> None:
 def _failed(lease: Lease[RegistryAccess], error: ConnectorError, *, now: Clock) -> None:
     """Book the next try, and say why it is not there yet."""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
-    wait = RETRIES.wait(lease.row.attempts, chance=_random.random(), retry_after=retry_after)
+    wait = RETRIES.wait(
+        lease.row.attempts, chance=_random.random(), retry_after=retry_after
+    )
     lease.finish(requeue_at=now() + wait, now=now(), message=told(error)[:600])

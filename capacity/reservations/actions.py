@@ -80,9 +80,14 @@ def of_place(team: Team, place: Place, *, machines: int, now: datetime) -> Reser
     return made
 
 
-def want(reservation: Reservation, machines: int, *, actor: Actor, now: datetime) -> None:
+def want(
+    reservation: Reservation, machines: int, *, actor: Actor, now: datetime
+) -> None:
     """Have a locked reservation be of so many machines; 0 has it released. What is released stays so."""
-    if reservation.state not in (State.PENDING, State.RESERVED) or reservation.machines == machines:
+    if (
+        reservation.state not in (State.PENDING, State.RESERVED)
+        or reservation.machines == machines
+    ):
         return
     before, reservation.machines = reservation.machines, machines
     reservation.generation += 1
@@ -103,14 +108,20 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
     Raises NoRight for others than platform leads, Conflict for what is released.
     """
     if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads have a reservation tried again.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads have a reservation tried again.", code="not_a_platform_lead"
+        )
     row = locked(reservation_id)
     if row.state == State.RELEASED:
-        raise Conflict("It is released: there is nothing to try.", code="reservation_is_released")
+        raise Conflict(
+            "It is released: there is nothing to try.", code="reservation_is_released"
+        )
     was_parked = row.parked_at is not None
     row.message = "" if was_parked else row.message
     row.save(update_fields=["message", *row.retry(now=now)])
-    append(Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked)
+    append(
+        Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked
+    )
     enqueue_on_commit(row.pk)
     return row
 
@@ -133,7 +144,9 @@ def released(reservation_id: int, *, now: datetime) -> None:
         return
     row.state, row.released_at, row.operation = State.RELEASED, now, None
     row.held = row.used = row.over = 0
-    row.save(update_fields=["state", "released_at", "operation", "held", "used", "over"])
+    row.save(
+        update_fields=["state", "released_at", "operation", "held", "used", "over"]
+    )
     append(Kind.RESERVATION_GONE, row, actor=PORTAL)
 
 
@@ -149,7 +162,9 @@ def refused(reservation_id: int, *, generation: int, why: str) -> None:
 
 
 @transaction.atomic
-def count_use(reservation_id: int, *, held: int, used: int, over: int, now: datetime) -> None:
+def count_use(
+    reservation_id: int, *, held: int, used: int, over: int, now: datetime
+) -> None:
     """Count one look at how much of a reservation is in use, on its day (UTC)."""
     day = ReservationDay(
         reservation_id=reservation_id,
@@ -171,7 +186,9 @@ def count_use(reservation_id: int, *, held: int, used: int, over: int, now: date
     )
 
 
-def append(kind: Kind, reservation: Reservation, *, actor: Actor, **details: Any) -> None:
+def append(
+    kind: Kind, reservation: Reservation, *, actor: Actor, **details: Any
+) -> None:
     """Record an event about a reservation."""
     record(
         kind,

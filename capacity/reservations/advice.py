@@ -53,7 +53,8 @@ def advice(days: Sequence[Day], *, reserved: int, usd_per_hour_each: Decimal) ->
     recent = sorted(days, key=lambda one: one.day)[-LOOKED_BACK_DAYS:]
     if len(recent) < MIN_DAYS:
         return Advice(
-            deed=Deed.WAIT, sentence=f"It is measured for {MIN_DAYS} days before anything is suggested."
+            deed=Deed.WAIT,
+            sentence=f"It is measured for {MIN_DAYS} days before anything is suggested.",
         )
     most, looks = max(one.most for one in recent), sum(one.looks for one in recent)
     over = 100 * sum(one.over for one in recent) // looks if looks else 0
@@ -69,6 +70,11 @@ def advice(days: Sequence[Day], *, reserved: int, usd_per_hour_each: Decimal) ->
         saved = usd(idle * usd_per_hour_each * HOURS_A_WEEK)
         ran = f"In {len(recent)} days at most {most} of {reserved} ran."
         return Advice(
-            deed=Deed.RELEASE, machines=idle, sentence=f"{ran} Release {idle}: that saves {saved} a week."
+            deed=Deed.RELEASE,
+            machines=idle,
+            sentence=f"{ran} Release {idle}: that saves {saved} a week.",
         )
-    return Advice(deed=Deed.KEEP, sentence=f"In {len(recent)} days all {reserved} ran at times. Keep it.")
+    return Advice(
+        deed=Deed.KEEP,
+        sentence=f"In {len(recent)} days all {reserved} ran at times. Keep it.",
+    )

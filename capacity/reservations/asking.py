@@ -57,11 +57,18 @@ def quota_left(spec: Mapping[str, Any]) -> tuple[int, str] | None:
         return None
     nodes = known.nodes_for(spec.get("nodes_for", ""))
     names = quota_names(size, is_spot=False)
-    found = ((_left(known, QuotaKey(*place, name), size, nodes), quota_words(name, size)) for name in names)
-    return min(((left, words) for left, words in found if left is not None), default=None)
+    found = (
+        (_left(known, QuotaKey(*place, name), size, nodes), quota_words(name, size))
+        for name in names
+    )
+    return min(
+        ((left, words) for left, words in found if left is not None), default=None
+    )
 
 
-def _left(known: Catalogue, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None) -> int | None:
+def _left(
+    known: Catalogue, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None
+) -> int | None:
     """How many machines more fit a quota, where some nodes are made of them; None for a quota that was not read."""
     row = known.quotas.get(key)
     if row is None:
@@ -70,7 +77,10 @@ def _left(known: Catalogue, key: QuotaKey, size: VmSize, nodes: GrowingNodes | N
     if nodes is None or key not in nodes.quotas:
         return max(0, left // each)
     carried = known.nodes_to_come(nodes)
-    return max(0, machines_left(left + carried, each=each, carried=carried, per_node=nodes.vcpus))
+    return max(
+        0,
+        machines_left(left + carried, each=each, carried=carried, per_node=nodes.vcpus),
+    )
 
 
 def reservable_sizes() -> frozenset[str]:
@@ -89,7 +99,11 @@ def _flavor(asked: Asked, team: Team) -> Flavor | None:
     rows = flavors_of_team(team).select_related("cluster").exclude(cluster__azure_id="")
     found = rows.filter(cluster__name=cluster, name=name).first()
     if found is None or found.is_spot:
-        raise BadInput("Choose a kind of GPU of the list.", code="no_such_flavor", field="nodes_for")
+        raise BadInput(
+            "Choose a kind of GPU of the list.",
+            code="no_such_flavor",
+            field="nodes_for",
+        )
     if found.cluster.region != asked.region:
         raise BadInput(
             f"{found.cluster.title} is in {found.cluster.region}: its nodes are made there.",
@@ -113,15 +127,17 @@ def _size(asked: Asked, subscription: str) -> VmSize:
     if size is None:
         words, code = f"Azure has no {asked.vm_size} in {asked.region}.", "no_such_size"
     elif size.restriction:
-        words = (
-            f"Azure does not give {size.name} in {asked.region} to this subscription ({size.restriction})."
-        )
+        words = f"Azure does not give {size.name} in {asked.region} to this subscription ({size.restriction})."
         code = "size_not_available"
     else:
         words, code = f"Azure reserves no {size.name} on demand.", "not_reservable"
     others = here.filter(is_reservable=True, restriction="").order_by("gpus", "name")
     named = ", ".join(others.values_list("name", flat=True)[:MAX_NAMED])
-    raise BadInput(f"{words} It reserves there: {named or 'no size with GPUs'}.", code=code, field="vm_size")
+    raise BadInput(
+        f"{words} It reserves there: {named or 'no size with GPUs'}.",
+        code=code,
+        field="vm_size",
+    )
 
 
 def _zones(size: VmSize) -> str:

@@ -41,7 +41,11 @@ class Costs:
 
 
 def by_day(
-    days: Sequence[Day], *, usd_per_hour_each: Decimal, begins: datetime | None, ends: datetime
+    days: Sequence[Day],
+    *,
+    usd_per_hour_each: Decimal,
+    begins: datetime | None,
+    ends: datetime,
 ) -> tuple[DayCost, ...]:
     """Each day from the first that was looked at, in order, until `ends`; none of what never began."""
     looked = {one.day: one for one in days if one.looks}
@@ -52,7 +56,10 @@ def by_day(
     while _midnight(day) < ends:
         last = looked.get(day, last)
         hours = _hours(day, begins, ends)
-        reserved, used = Decimal(last.reserved_sum) / last.looks, Decimal(last.used_sum) / last.looks
+        reserved, used = (
+            Decimal(last.reserved_sum) / last.looks,
+            Decimal(last.used_sum) / last.looks,
+        )
         found.append(
             DayCost(
                 day=day,
@@ -70,7 +77,11 @@ def by_day(
 
 
 def costs(
-    days: Sequence[Day], *, usd_per_hour_each: Decimal, begins: datetime | None, ends: datetime
+    days: Sequence[Day],
+    *,
+    usd_per_hour_each: Decimal,
+    begins: datetime | None,
+    ends: datetime,
 ) -> Costs:
     """What all of its days come to."""
     found = by_day(days, usd_per_hour_each=usd_per_hour_each, begins=begins, ends=ends)

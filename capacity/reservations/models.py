@@ -19,7 +19,9 @@ IS_WANTED = Q(state__in=sorted(WANTED))
 
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
-class ReservationQuerySet(ReconciledQuerySet["Reservation"], TeamScopedQuerySet["Reservation"]):  # type: ignore[override]
+class ReservationQuerySet(  # type: ignore[override]
+    ReconciledQuerySet["Reservation"], TeamScopedQuerySet["Reservation"]
+):
     """Ways to look at reservations."""
 
     def wanted_now(self) -> "ReservationQuerySet":
@@ -51,11 +53,15 @@ class Reservation(Row, Reconciled):
     vm_size = models.CharField(max_length=60)
     gpus_each = models.PositiveSmallIntegerField()
     # The kind of GPU on a cluster for which a pool of nodes is made of it; None for capacity without nodes.
-    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="reservations")
+    flavor = models.ForeignKey(
+        Flavor, models.PROTECT, null=True, related_name="reservations"
+    )
     machines = models.PositiveIntegerField()
     usd_per_hour_each = models.DecimalField(max_digits=12, decimal_places=4)
     state = models.CharField(
-        max_length=10, choices=[(each.value, each.words) for each in State], default=State.PENDING
+        max_length=10,
+        choices=[(each.value, each.words) for each in State],
+        default=State.PENDING,
     )
     message = models.CharField(max_length=600, blank=True, default="")
     refusal = models.CharField(max_length=600, blank=True, default="")
@@ -77,7 +83,9 @@ class Reservation(Row, Reconciled):
         indexes = [
             models.Index(fields=["team", "-id"], name="reservation_of_team"),
             models.Index(
-                fields=["requeue_at"], condition=~Q(state=State.RELEASED), name="reservation_is_due"
+                fields=["requeue_at"],
+                condition=~Q(state=State.RELEASED),
+                name="reservation_is_due",
             ),
         ]
         constraints = [
@@ -97,7 +105,8 @@ class Reservation(Row, Reconciled):
                 name="a_reservation_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=(IS_WANTED & Q(machines__gte=1)) | (~IS_WANTED & Q(machines=0)),
+                condition=(IS_WANTED & Q(machines__gte=1))
+                | (~IS_WANTED & Q(machines=0)),
                 name="a_reservation_that_is_wanted_has_machines",
             ),
             models.CheckConstraint(
@@ -105,21 +114,34 @@ class Reservation(Row, Reconciled):
                 name="a_reservation_says_since_when",
             ),
             models.CheckConstraint(
-                condition=Q(state=State.RELEASED, released_at__isnull=False, operation=None, held=0, used=0)
+                condition=Q(
+                    state=State.RELEASED,
+                    released_at__isnull=False,
+                    operation=None,
+                    held=0,
+                    used=0,
+                )
                 | Q(~Q(state=State.RELEASED), released_at=None),
                 name="what_is_released_holds_nothing",
             ),
             models.CheckConstraint(
                 condition=Q(refused_generation=None, refusal="")
                 | (
-                    Q(refused_generation__isnull=False, refused_generation__lte=F("generation"))
+                    Q(
+                        refused_generation__isnull=False,
+                        refused_generation__lte=F("generation"),
+                    )
                     & ~Q(refusal="")
                 ),
                 name="a_refusal_says_why",
             ),
-            models.CheckConstraint(condition=Q(used__lte=F("held")), name="no_more_is_used_than_is_reserved"),
             models.CheckConstraint(
-                condition=Q(usd_per_hour_each__gte=0), name="a_reservation_never_earns_money"
+                condition=Q(used__lte=F("held")),
+                name="no_more_is_used_than_is_reserved",
+            ),
+            models.CheckConstraint(
+                condition=Q(usd_per_hour_each__gte=0),
+                name="a_reservation_never_earns_money",
             ),
         ]
 
@@ -168,13 +190,16 @@ class ReservationDay(models.Model):
         ordering = ["day"]
         constraints = [
             models.UniqueConstraint(
-                fields=["reservation", "day"], name="a_day_of_a_reservation_is_counted_once"
+                fields=["reservation", "day"],
+                name="a_day_of_a_reservation_is_counted_once",
             ),
             models.CheckConstraint(
-                condition=Q(used_sum__lte=F("held_sum")), name="a_day_uses_no_more_than_is_reserved"
+                condition=Q(used_sum__lte=F("held_sum")),
+                name="a_day_uses_no_more_than_is_reserved",
             ),
             models.CheckConstraint(
-                condition=Q(over__lte=F("looks")), name="a_day_is_over_at_some_of_its_looks"
+                condition=Q(over__lte=F("looks")),
+                name="a_day_is_over_at_some_of_its_looks",
             ),
         ]
 

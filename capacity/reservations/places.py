@@ -44,16 +44,26 @@ def flavor_of(key: str) -> Flavor | None:
     if not key:
         return None
     cluster, _, name = key.partition("/")
-    found = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
+    found = (
+        Flavor.objects.select_related("cluster")
+        .filter(cluster__name=cluster, name=name)
+        .first()
+    )
     if found is None:
-        raise Conflict(f"There is no kind of GPU {key} any more.", code="no_such_flavor", field="nodes_for")
+        raise Conflict(
+            f"There is no kind of GPU {key} any more.",
+            code="no_such_flavor",
+            field="nodes_for",
+        )
     return found
 
 
 def quota_place(spec: Mapping[str, Any]) -> tuple[str, str]:
     """The subscription and the region whose quotas the machines of a spec count towards."""
     cluster, _, name = spec.get("nodes_for", "").partition("/")
-    rows = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name)
+    rows = Flavor.objects.select_related("cluster").filter(
+        cluster__name=cluster, name=name
+    )
     return subscription_of(rows.first() if cluster else None), spec["region"]
 
 
@@ -65,4 +75,6 @@ def subscription_of(flavor: Flavor | None) -> str:
 
 def size_in(subscription: str, region: str, name: str) -> VmSize | None:
     """A size as a subscription may use it in a region, whatever its capitals; None where it was not seen there."""
-    return VmSize.objects.filter(subscription=subscription, region=region, name__iexact=name).first()
+    return VmSize.objects.filter(
+        subscription=subscription, region=region, name__iexact=name
+    ).first()

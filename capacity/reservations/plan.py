@@ -68,7 +68,9 @@ class Wanted:
 def next_step(wanted: Wanted, observed: Observed) -> Step:
     """The one thing that brings Azure nearer to what is wanted; NOTHING when it is as wanted."""
     reservation, pool = observed.reservation, observed.pool
-    if (reservation is not None and reservation.is_busy) or (pool is not None and pool.is_busy):
+    if (reservation is not None and reservation.is_busy) or (
+        pool is not None and pool.is_busy
+    ):
         return Step.WAIT
     return _up(wanted, observed) if wanted.machines else _down(observed)
 
@@ -79,7 +81,10 @@ def _up(wanted: Wanted, observed: Observed) -> Step:
     if observed.reservation is None:
         return Step.RESERVE
     # A change that failed leaves what was reserved before, and has to be undone by asking for a number again.
-    if observed.reservation.machines != wanted.machines or observed.reservation.has_failed:
+    if (
+        observed.reservation.machines != wanted.machines
+        or observed.reservation.has_failed
+    ):
         return Step.RESIZE
     return _pool_up(wanted, observed.pool) if wanted.with_pool else Step.NOTHING
 

@@ -20,7 +20,14 @@ from capacity.reservations import actions
 from capacity.reservations.enqueue import queue
 from capacity.reservations.models import Reservation, ReservationQuerySet
 from capacity.reservations.naming import NUMBER, group_name, pool_name, reservation_name
-from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
+from capacity.reservations.plan import (
+    Found,
+    FoundPool,
+    Observed,
+    Step,
+    Wanted,
+    next_step,
+)
 from capacity.reservations.states import State, machines_using
 from capacity.subscriptions.actions import read_soon
 from capacity.subscriptions.ids import aks_of
@@ -68,7 +75,9 @@ def reconcile(reservation_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(reservation_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now())
+    ):
         azure = azure_of(lease.row.subscription)
         if lease.row.operation is not None:
             operations.see_through(lease, azure, now)
@@ -91,7 +100,13 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         if step is Step.WAIT or is_held_up:
             wait = LOOK_AGAIN if is_held_up else BUSY_WAIT
             said = row.message if is_held_up else _in_the_way(row, look)
-            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message=said, **_use(look, now()))
+            lease.finish(
+                requeue_at=now() + wait,
+                now=now(),
+                attempts=0,
+                message=said,
+                **_use(look, now()),
+            )
             return
         lease.check(now=now())
         operation = STEPS[step](azure, row)
@@ -100,7 +115,13 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
             operations.keep(lease, operation, step, now=now())
             failpoints.reach("reservation.stored")
             wait = operations.wait_for(operation)
-            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message="", **_use(look, now()))
+            lease.finish(
+                requeue_at=now() + wait,
+                now=now(),
+                attempts=0,
+                message="",
+                **_use(look, now()),
+            )
             return
     raise TemporaryError("Azure takes every step and does not keep it.")
 
@@ -118,7 +139,9 @@ def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
     """Nothing is left to do: say so, and count how much of it is in use."""
     row = lease.row
     if row.state == State.RELEASING:
-        if lease.finish(requeue_at=now, now=now, attempts=0, observed_generation=row.generation):
+        if lease.finish(
+            requeue_at=now, now=now, attempts=0, observed_generation=row.generation
+        ):
             actions.released(row.pk, now=now)
             read_soon(row.subscription, now=now)
         return
@@ -133,7 +156,9 @@ def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
     )
     if done:
         actions.reserved(row.pk, generation=row.generation, now=now)
-        actions.count_use(row.pk, held=use["held"], used=use["used"], over=use["over"], now=now)
+        actions.count_use(
+            row.pk, held=use["held"], used=use["used"], over=use["over"], now=now
+        )
     if done and not was_true:
         read_soon(row.subscription, now=now)
 
@@ -141,13 +166,19 @@ def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
 def _look(azure: Azure, row: Reservation) -> Look:
     names = Names.of(row)
     group = azure.compute.group(row.resource_group, names.group)
-    found = azure.compute.reservation(row.resource_group, names.group, names.reservation) if group else None
+    found = (
+        azure.compute.reservation(row.resource_group, names.group, names.reservation)
+        if group
+        else None
+    )
     pool = None
     if row.flavor is not None and (aks := aks_of(row.flavor.cluster)) is not None:
         there = azure.containers.pool(aks.group, aks.name, names.pool)
         pool = None if there is None else _pool(there, group.id if group else "")
     reservation = None if found is None else _reservation(found)
-    return Look(Observed(group=group is not None, reservation=reservation, pool=pool), found)
+    return Look(
+        Observed(group=group is not None, reservation=reservation, pool=pool), found
+    )
 
 
 def _reservation(found: InAzure) -> Found:
@@ -172,7 +203,12 @@ def _use(look: Look, now: datetime) -> Mapping[str, Any]:
     found = look.reservation
     if found is None:
         return {"held": 0, "used": 0, "over": 0, "seen_at": now}
-    return {"held": found.held, "used": found.used, "over": found.overallocated, "seen_at": now}
+    return {
+        "held": found.held,
+        "used": found.used,
+        "over": found.overallocated,
+        "seen_at": now,
+    }
 
 
 def _note(row: Reservation, look: Look) -> str:
@@ -248,7 +284,8 @@ def _make_pool(azure: Azure, row: Reservation) -> Operation:
         zones=(row.zone,) if row.zone else (),
         labels=flavor.node_labels,
         taints=tuple(
-            f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in flavor.node_taints or []
+            f"{one['key']}={one.get('value', '')}:{one['effect']}"
+            for one in flavor.node_taints or []
         ),
         reservation_group=group.id if group else "",
     )
@@ -269,7 +306,9 @@ def _delete_pool(azure: Azure, row: Reservation) -> Operation:
 
 def _release(azure: Azure, row: Reservation) -> Operation:
     names = Names.of(row)
-    return azure.compute.begin_delete_reservation(row.resource_group, names.group, names.reservation)
+    return azure.compute.begin_delete_reservation(
+        row.resource_group, names.group, names.reservation
+    )
 
 
 def _delete_group(azure: Azure, row: Reservation) -> Operation:
@@ -304,11 +343,19 @@ def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) 
 
 
 def _tags(row: Reservation) -> Mapping[str, str]:
-    return tags(NUMBER, row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre)
+    return tags(
+        NUMBER,
+        row.pk,
+        mark=mark(),
+        team=row.team.slug,
+        cost_centre=row.team.cost_centre,
+    )
 
 
 def _aks(row: Reservation) -> Any:
     found = aks_of(row.flavor.cluster) if row.flavor is not None else None
     if found is None:
-        raise PermanentError("The cluster is no longer known to be in Azure.", code="not_in_azure")
+        raise PermanentError(
+            "The cluster is no longer known to be in Azure.", code="not_in_azure"
+        )
     return found

@@ -14,16 +14,21 @@ class State(StrEnum):
     @property
     def words(self) -> str:
         """As people read it."""
-        return {"pending": "Being reserved", "reserved": "Reserved", "releasing": "Being released"}.get(
-            self.value, "Released"
-        )
+        return {
+            "pending": "Being reserved",
+            "reserved": "Reserved",
+            "releasing": "Being released",
+        }.get(self.value, "Released")
 
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"pending": "moving", "reserved": "good", "releasing": "ending", "released": "past"}[
-            self.value
-        ]
+        return {
+            "pending": "moving",
+            "reserved": "good",
+            "releasing": "ending",
+            "released": "past",
+        }[self.value]
 
 
 WANTED = frozenset({State.PENDING, State.RESERVED})

@@ -20,13 +20,18 @@ Missing = Mapping[str, Sequence[str]]
 def require_sight(user: User) -> None:
     """Raises NoRight for who may not see what the portal itself may do in Azure."""
     if not user.may(Permission.SEE_AUDIT):
-        raise NoRight("Leads and auditors see what the portal may do in Azure.", code="not_an_auditor")
+        raise NoRight(
+            "Leads and auditors see what the portal may do in Azure.",
+            code="not_an_auditor",
+        )
 
 
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads have Azure read again.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads have Azure read again.", code="not_a_platform_lead"
+        )
 
 
 @transaction.atomic
@@ -39,7 +44,11 @@ def check_again(subscription_id: str, *, by: User, now: datetime) -> Subscriptio
     row = Subscription.objects.select_for_update(no_key=True).get(pk=subscription_id)
     row.next_look_at = now
     row.save(update_fields=["next_look_at"])
-    record(Kind.SUBSCRIPTION_CHECK_ASKED, actor=by.as_actor(), subject=("subscription", row.pk))
+    record(
+        Kind.SUBSCRIPTION_CHECK_ASKED,
+        actor=by.as_actor(),
+        subject=("subscription", row.pk),
+    )
     enqueue_on_commit()
     return row
 
@@ -52,7 +61,11 @@ def read_soon(subscription_id: str, *, now: datetime) -> None:
 @transaction.atomic
 def keep_rights(subscription_id: str, missing: Missing, *, now: datetime) -> None:
     """Keep which actions the portal lacks in a subscription, by what they are needed for."""
-    row = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription_id).first()
+    row = (
+        Subscription.objects.select_for_update(no_key=True)
+        .filter(pk=subscription_id)
+        .first()
+    )
     if row is None:
         return
     found = {purpose: [*actions] for purpose, actions in missing.items()}

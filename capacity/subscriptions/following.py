@@ -16,12 +16,21 @@ def azure_nodes(behind: Behind) -> tuple[int | None, str]:
     """To how many nodes Azure lets the pools grow, and which quota lets them grow no further; None for not known."""
     if behind.machine is None or behind.pool is None:
         return None, ""
-    machine, unused = behind.machine, behind.reserved.unused if behind.reserved is not None else 0
+    machine, unused = (
+        behind.machine,
+        behind.reserved.unused if behind.reserved is not None else 0,
+    )
     limits = [
         (one.machines_left(machine), words)
         for one, words in (
-            (behind.family, OF_FAMILY.format(behind.family.name) if behind.family else ""),
-            (behind.regional, regional(behind.regional.name) if behind.regional else ""),
+            (
+                behind.family,
+                OF_FAMILY.format(behind.family.name) if behind.family else "",
+            ),
+            (
+                behind.regional,
+                regional(behind.regional.name) if behind.regional else "",
+            ),
         )
         if one is not None
     ]
@@ -73,7 +82,9 @@ def lock_quotas(cluster: Cluster) -> None:
 
 def lock_quotas_of(subscription_id: str) -> None:
     """The same by the subscription; after flavors, before tenancies."""
-    rows = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription_id)
+    rows = Subscription.objects.select_for_update(no_key=True).filter(
+        pk=subscription_id
+    )
     list(rows.values_list("pk"))
 
 
@@ -82,22 +93,26 @@ def as_shared(flavor: Flavor) -> Flavor:
     if flavor.azure_nodes is None:
         return flavor
     found = copy(flavor)
-    found.azure_nodes, found.azure_limit = azure_nodes(Catalogue.of([flavor.cluster]).behind(flavor))
+    found.azure_nodes, found.azure_limit = azure_nodes(
+        Catalogue.of([flavor.cluster]).behind(flavor)
+    )
     found.gpus_total = found.gpus_obtainable
     return found
 
 
 def forget_azure() -> None:
     """Hold nothing back any more of kinds of GPU whose cluster is no longer said to be in Azure."""
-    for flavor_id in Flavor.objects.filter(cluster__azure_id="", azure_nodes__isnull=False).values_list(
-        "pk", flat=True
-    ):
+    for flavor_id in Flavor.objects.filter(
+        cluster__azure_id="", azure_nodes__isnull=False
+    ).values_list("pk", flat=True):
         _follow(flavor_id, Behind())
 
 
 @transaction.atomic
 def _follow(flavor_id: int, behind: Behind) -> None:
-    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor_id)
+    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(
+        pk=flavor_id
+    )
     nodes, words = azure_nodes(behind)
     changed: dict[str, Any] = {"azure_nodes": nodes, "azure_limit": words[:120]}
     if behind.pool is not None:

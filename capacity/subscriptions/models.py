@@ -69,7 +69,11 @@ class VmSizeQuerySet(models.QuerySet["VmSize"]):
         # Azure tells no capitals apart, and neither does whatever else looks for a size.
         is_of_size = Exact(Lower("vm_size"), Lower(OuterRef("name")))
         rows = Reservation.objects.to_come().filter(is_of_size, **same)
-        sums = rows.order_by().values("region").annotate(all=Sum(F("machines") - F("held")))
+        sums = (
+            rows.order_by()
+            .values("region")
+            .annotate(all=Sum(F("machines") - F("held")))
+        )
         return self.annotate(machines_to_come=Subquery(sums.values("all")))  # type: ignore[no-redef]  # declared
 
 
@@ -97,7 +101,8 @@ class VmSize(Row):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["subscription", "region", "name"], name="a_size_is_in_a_region_once"
+                fields=["subscription", "region", "name"],
+                name="a_size_is_in_a_region_once",
             ),
             models.CheckConstraint(condition=Q(vcpus__gte=1), name="a_size_has_a_vcpu"),
         ]
@@ -111,7 +116,14 @@ class FamilyQuotaQuerySet(models.QuerySet["FamilyQuota"]):
 
     def with_meters(self) -> "FamilyQuotaQuerySet":
         """With their subscriptions, and in `meter` the id of the limit that keeps their readings; one query."""
-        parts = (Value(QUOTA), F("subscription_id"), Value("/"), F("region"), Value("/"), F("name"))
+        parts = (
+            Value(QUOTA),
+            F("subscription_id"),
+            Value("/"),
+            F("region"),
+            Value("/"),
+            F("name"),
+        )
         key = Lower(Concat(*parts, output_field=models.CharField()))
         readings = Meter.objects.filter(key=OuterRef("key")).values("pk")
         rows = self.select_related("subscription").alias(key=key)
@@ -125,7 +137,9 @@ class FamilyQuota(Row):
     # The id of its limit, where it was read by `with_meters`.
     meter: int | None
 
-    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="quotas")
+    subscription = models.ForeignKey(
+        Subscription, models.CASCADE, related_name="quotas"
+    )
     region = models.CharField(max_length=40)
     name = models.CharField(max_length=80)
     title = models.CharField(max_length=120)
@@ -139,7 +153,8 @@ class FamilyQuota(Row):
         ordering = ["region", "name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["subscription", "region", "name"], name="a_quota_is_of_a_region_once"
+                fields=["subscription", "region", "name"],
+                name="a_quota_is_of_a_region_once",
             ),
         ]
 
@@ -168,10 +183,16 @@ class NodePool(Row):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "name"], name="a_pool_is_in_a_cluster_once"),
+            models.UniqueConstraint(
+                fields=["cluster", "name"], name="a_pool_is_in_a_cluster_once"
+            ),
             models.CheckConstraint(
                 condition=Q(min_nodes=None, max_nodes=None)
-                | Q(min_nodes__isnull=False, max_nodes__isnull=False, min_nodes__lte=models.F("max_nodes")),
+                | Q(
+                    min_nodes__isnull=False,
+                    max_nodes__isnull=False,
+                    min_nodes__lte=models.F("max_nodes"),
+                ),
                 name="an_autoscaler_has_both_ends",
             ),
         ]

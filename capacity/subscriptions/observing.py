@@ -13,7 +13,14 @@ from capacity.connection import Azure, azure_of, home_subscription, is_connected
 from capacity.metering import actions as metering
 from capacity.metering.actions import Level
 from capacity.metering.keys import quota_key
-from capacity.models import FamilyQuota, ModelAccount, NodePool, Reservation, Subscription, VmSize
+from capacity.models import (
+    FamilyQuota,
+    ModelAccount,
+    NodePool,
+    Reservation,
+    Subscription,
+    VmSize,
+)
 from capacity.openai.observing import keep_models
 from capacity.orphans import reading as orphans
 from capacity.subscriptions import actions, following
@@ -42,10 +49,20 @@ def keep_known(*, now: datetime) -> None:
         return
     wanted = {home_subscription()}
     wanted |= {
-        found.subscription.lower() for one in Cluster.objects.exclude(azure_id="") if (found := aks_of(one))
+        found.subscription.lower()
+        for one in Cluster.objects.exclude(azure_id="")
+        if (found := aks_of(one))
     }
-    wanted |= {*Reservation.objects.in_azure().values_list("subscription", flat=True).distinct()}
-    wanted |= {*ModelAccount.objects.in_azure().values_list("subscription", flat=True).distinct()}
+    wanted |= {
+        *Reservation.objects.in_azure()
+        .values_list("subscription", flat=True)
+        .distinct()
+    }
+    wanted |= {
+        *ModelAccount.objects.in_azure()
+        .values_list("subscription", flat=True)
+        .distinct()
+    }
     new = [Subscription(pk=one, next_look_at=now) for one in sorted(wanted)]
     Subscription.objects.bulk_create(new, ignore_conflicts=True)
     Subscription.objects.exclude(pk__in=wanted).delete()
@@ -54,7 +71,11 @@ def keep_known(*, now: datetime) -> None:
 def observe(subscription_id: str, *, now: Clock) -> bool:
     """Read one subscription and keep what was found; False while another worker does, or before its time."""
     at = now()
-    if not Subscription.objects.due(at).filter(pk=subscription_id).update(next_look_at=at + LOOKING):
+    if (
+        not Subscription.objects.due(at)
+        .filter(pk=subscription_id)
+        .update(next_look_at=at + LOOKING)
+    ):
         return False
     subscription = Subscription.objects.get(pk=subscription_id)
     is_answered = True
@@ -75,7 +96,9 @@ def observe(subscription_id: str, *, now: Clock) -> bool:
 def _check_rights(subscription: Subscription, now: Clock) -> None:
     """Keep what the portal may not do in a subscription; where that cannot be read, the reading is none the worse."""
     try:
-        held = azure_of(subscription.pk).authorization.permissions(f"/subscriptions/{subscription.pk}")
+        held = azure_of(subscription.pk).authorization.permissions(
+            f"/subscriptions/{subscription.pk}"
+        )
     except ConnectorError as error:
         actions.note_unchecked(subscription.pk, error.message)
     else:
@@ -84,32 +107,56 @@ def _check_rights(subscription: Subscription, now: Clock) -> None:
 
 @transaction.atomic
 def note_look(
-    subscription_id: str, *, now: datetime, problem: str = "", retry_after: float | None = None
+    subscription_id: str,
+    *,
+    now: datetime,
+    problem: str = "",
+    retry_after: float | None = None,
 ) -> None:
     """Keep how a look went; each failure doubles the wait."""
-    row = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription_id).first()
+    row = (
+        Subscription.objects.select_for_update(no_key=True)
+        .filter(pk=subscription_id)
+        .first()
+    )
     if row is None:
         return
     was, row.reachable = row.reachable, not problem
     row.message, row.looked_at = problem[:600], now
     row.answered_at = row.answered_at if problem else now
     row.failures = row.failures + 1 if problem else 0
-    wait = PAUSES.wait(row.failures, retry_after=retry_after) if problem else LOOKED_EVERY
+    wait = (
+        PAUSES.wait(row.failures, retry_after=retry_after) if problem else LOOKED_EVERY
+    )
     row.next_look_at = now + wait
     row.save()
     if row.reachable is not was:
-        kind = Kind.SUBSCRIPTION_REACHABLE if row.reachable else Kind.SUBSCRIPTION_UNREACHABLE
-        record(kind, actor=PORTAL, subject=("subscription", row.pk), message=row.message)
+        kind = (
+            Kind.SUBSCRIPTION_REACHABLE
+            if row.reachable
+            else Kind.SUBSCRIPTION_UNREACHABLE
+        )
+        record(
+            kind, actor=PORTAL, subject=("subscription", row.pk), message=row.message
+        )
 
 
 def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
-    clusters = [one for one in Cluster.objects.exclude(azure_id="") if _is_in(one, subscription.pk)]
+    clusters = [
+        one
+        for one in Cluster.objects.exclude(azure_id="")
+        if _is_in(one, subscription.pk)
+    ]
     reserved = Reservation.objects.in_azure().filter(subscription=subscription.pk)
-    regions = {one.region for one in clusters} | {*reserved.values_list("region", flat=True).distinct()}
+    regions = {one.region for one in clusters} | {
+        *reserved.values_list("region", flat=True).distinct()
+    }
     is_home = subscription.pk == home_subscription()
     if is_home:
         regions |= {
-            *Cluster.objects.filter(enabled=True).exclude(azure_id="").values_list("region", flat=True)
+            *Cluster.objects.filter(enabled=True)
+            .exclude(azure_id="")
+            .values_list("region", flat=True)
         }
     for region in sorted(regions):
         if _sizes_are_old(subscription, region, now()):
@@ -117,7 +164,9 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         _keep_quotas(subscription, region, azure, now())
     if is_home:
         accounts = ModelAccount.objects.in_azure().filter(subscription=subscription.pk)
-        for region in sorted(regions | {*accounts.values_list("region", flat=True).distinct()}):
+        for region in sorted(
+            regions | {*accounts.values_list("region", flat=True).distinct()}
+        ):
             keep_models(subscription, region, azure, now())
     for cluster in clusters:
         aks = aks_of(cluster)
@@ -134,11 +183,15 @@ def _is_in(cluster: Cluster, subscription: str) -> bool:
 
 
 def _sizes_are_old(subscription: Subscription, region: str, now: datetime) -> bool:
-    fresh = VmSize.objects.filter(subscription=subscription, region=region, seen_at__gt=now - SIZES_EVERY)
+    fresh = VmSize.objects.filter(
+        subscription=subscription, region=region, seen_at__gt=now - SIZES_EVERY
+    )
     return not fresh.exists()
 
 
-def _keep_sizes(subscription: Subscription, region: str, sizes: Iterable[Size], now: datetime) -> None:
+def _keep_sizes(
+    subscription: Subscription, region: str, sizes: Iterable[Size], now: datetime
+) -> None:
     rows = [
         VmSize(
             subscription=subscription,
@@ -158,15 +211,19 @@ def _keep_sizes(subscription: Subscription, region: str, sizes: Iterable[Size], 
     replace(VmSize, rows, subscription=subscription, region=region, now=now)
 
 
-def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
+def _keep_quotas(
+    subscription: Subscription, region: str, azure: Azure, now: datetime
+) -> None:
     """The families of the GPUs that there are, and the region's total; of the other families nobody asks anything."""
     families = {
         name.casefold()
-        for name in VmSize.objects.filter(subscription=subscription, region=region).values_list(
-            "family", flat=True
-        )
+        for name in VmSize.objects.filter(
+            subscription=subscription, region=region
+        ).values_list("family", flat=True)
     } | {FamilyQuota.REGIONAL, FamilyQuota.SPOT}
-    found = [one for one in azure.compute.usages(region) if one.name.casefold() in families]
+    found = [
+        one for one in azure.compute.usages(region) if one.name.casefold() in families
+    ]
     rows = [
         FamilyQuota(
             subscription=subscription,
@@ -195,7 +252,9 @@ def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: dat
             )
 
 
-def _keep_pools(cluster: Cluster, found: Iterable[AgentPool], azure: Azure, now: datetime) -> None:
+def _keep_pools(
+    cluster: Cluster, found: Iterable[AgentPool], azure: Azure, now: datetime
+) -> None:
     rows = []
     for one in found:
         reserved, used = _reserved_for(one, azure)

@@ -52,10 +52,14 @@ class Catalogue:
     def of(cls, clusters: Iterable[Cluster]) -> "Catalogue":
         """What there is where some clusters are, in Azure or not, with all of their own kinds of GPU; four queries."""
         clusters = list(clusters)
-        return cls.at([place for one in clusters if (place := place_of(one))], clusters=clusters)
+        return cls.at(
+            [place for one in clusters if (place := place_of(one))], clusters=clusters
+        )
 
     @classmethod
-    def at(cls, places: Iterable[tuple[str, str]], *, clusters: Iterable[Cluster] = ()) -> "Catalogue":
+    def at(
+        cls, places: Iterable[tuple[str, str]], *, clusters: Iterable[Cluster] = ()
+    ) -> "Catalogue":
         """What there is in some subscriptions and regions, and on clusters wherever they are; four queries."""
         places = [*places]
         subscriptions, regions = {one for one, _ in places}, {one for _, one in places}
@@ -65,10 +69,20 @@ class Catalogue:
         pools: dict[int, list[NodePool]] = defaultdict(list)
         for pool in NodePool.objects.filter(cluster__region__in=regions):
             pools[pool.cluster_id].append(pool)
-        found = list(flavors.select_related("cluster").annotate(machines_to_come=_machines_to_come()))
+        found = list(
+            flavors.select_related("cluster").annotate(
+                machines_to_come=_machines_to_come()
+            )
+        )
         return cls(
-            {_key(one): one for one in VmSize.objects.filter(**here).with_machines_to_come()},
-            {_key(one): one for one in FamilyQuota.objects.filter(**here).with_meters()},
+            {
+                _key(one): one
+                for one in VmSize.objects.filter(**here).with_machines_to_come()
+            },
+            {
+                _key(one): one
+                for one in FamilyQuota.objects.filter(**here).with_meters()
+            },
             found,
             pools,
             {one.pk: one.machines_to_come or 0 for one in found},  # type: ignore[attr-defined]  # annotated above
@@ -85,7 +99,9 @@ class Catalogue:
 
     def meter(self, subscription_id: str, quota: Quota) -> int | None:
         """The id of the limit whose readings are those of a quota; None where nobody has read it."""
-        row = self.quotas.get(QuotaKey(subscription_id, quota.region, quota.name.casefold()))
+        row = self.quotas.get(
+            QuotaKey(subscription_id, quota.region, quota.name.casefold())
+        )
         return None if row is None else row.meter
 
     def size(self, place: tuple[str, str], name: str) -> VmSize | None:
@@ -101,7 +117,9 @@ class Catalogue:
             if drawn is not None:
                 before = found.get(drawn.pool)
                 found[drawn.pool] = (
-                    drawn if before is None else replace(drawn, kinds={**before.kinds, **drawn.kinds})
+                    drawn
+                    if before is None
+                    else replace(drawn, kinds={**before.kinds, **drawn.kinds})
                 )
         return [self._with_reserved(one) for one in found.values()]
 
@@ -121,13 +139,22 @@ class Catalogue:
         """The same with what is reserved for them, as far as that carries every kind of GPU that is on them."""
         kinds = [one for one in self.flavors if one.pk in nodes.kinds]
         carrying = frozenset(
-            one.pk for one in kinds if all(_carries(one, other) for other in kinds if other != one)
+            one.pk
+            for one in kinds
+            if all(_carries(one, other) for other in kinds if other != one)
         )
-        return replace(nodes, carrying=carrying, to_come=sum(self.to_come[one] for one in carrying))
+        return replace(
+            nodes, carrying=carrying, to_come=sum(self.to_come[one] for one in carrying)
+        )
 
     def _drawn_by(self, flavor: Flavor) -> GrowingNodes | None:
-        pools, place = pools_of(flavor, self.pools.get(flavor.cluster_id, ())), place_of(flavor.cluster)
-        size = self.size(place, pools[0].vm_size) if pools and place is not None else None
+        pools, place = (
+            pools_of(flavor, self.pools.get(flavor.cluster_id, ())),
+            place_of(flavor.cluster),
+        )
+        size = (
+            self.size(place, pools[0].vm_size) if pools and place is not None else None
+        )
         if size is None or place is None:
             return None
         names = quota_names(size, is_spot=_are_spot(pools))
@@ -146,7 +173,9 @@ class Catalogue:
         They are those of nodes still to come, for GPUs that are allocated, and of reservations still to be made.
         """
         sharing = (one for one in self.nodes if key in one.quotas and one.pool != but)
-        return sum(self.nodes_to_come(one) for one in sharing) + self.reserved_to_come(key)
+        return sum(self.nodes_to_come(one) for one in sharing) + self.reserved_to_come(
+            key
+        )
 
     def nodes_to_come(self, nodes: GrowingNodes) -> int:
         """vCPUs of the nodes that have to be added for GPUs that are allocated, beside what is reserved for them."""
@@ -217,7 +246,9 @@ def pools_of(flavor: Flavor, pools: Sequence[NodePool]) -> list[NodePool]:
         named = [one for one in pools if one.name == flavor.node_pool]
         # Pools that the portal makes of reservations carry the labels of the kind that they are for.
         return named + [
-            one for one in pools if one not in named and one.name.startswith("qm") and _fits(flavor, one)
+            one
+            for one in pools
+            if one not in named and one.name.startswith("qm") and _fits(flavor, one)
         ]
     return [one for one in pools if _fits(flavor, one)]
 
@@ -233,11 +264,17 @@ def _carries(flavor: Flavor, other: Flavor) -> bool:
 
 def _has_labels(flavor: Flavor, labels: Mapping[str, str]) -> bool:
     # What AKS puts on nodes by itself is no label of the pool.
-    own = {name: value for name, value in flavor.node_labels.items() if not name.startswith(OF_AKS)}
+    own = {
+        name: value
+        for name, value in flavor.node_labels.items()
+        if not name.startswith(OF_AKS)
+    }
     return bool(own) and own.items() <= labels.items()
 
 
-def _behind(pools: Sequence[NodePool], known: Catalogue, place: tuple[str, str]) -> Behind:
+def _behind(
+    pools: Sequence[NodePool], known: Catalogue, place: tuple[str, str]
+) -> Behind:
     size = known.size(place, pools[0].vm_size)
     family, regional = quota_names(size, is_spot=_are_spot(pools))
     seen_at = min(one.seen_at for one in pools)
@@ -281,4 +318,8 @@ def _standing(pools: Sequence[NodePool]) -> int:
 
 def quota_words(name: str, size: VmSize) -> str:
     """A quota of a size's machines, named in small letters, as the subject of a sentence."""
-    return OF_FAMILY.format(size.family) if name == size.family.casefold() else regional(name)
+    return (
+        OF_FAMILY.format(size.family)
+        if name == size.family.casefold()
+        else regional(name)
+    )

@@ -15,7 +15,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
@@ -56,8 +59,14 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("finish", "it may finish, while nobody else wants the GPUs"),
-                            ("drain", "it may go on for some hours, then it is stopped"),
+                            (
+                                "finish",
+                                "it may finish, while nobody else wants the GPUs",
+                            ),
+                            (
+                                "drain",
+                                "it may go on for some hours, then it is stopped",
+                            ),
                             ("stop", "it is stopped at once"),
                         ],
                         db_default="",
@@ -94,15 +103,25 @@ class Migration(migrations.Migration):
                         name="an_offering_has_a_known_gate",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("when_over__in", ["", "finish", "drain", "stop"])),
+                        condition=models.Q(
+                            ("when_over__in", ["", "finish", "drain", "stop"])
+                        ),
                         name="an_offering_ends_in_a_known_way",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("grace_hours", None), ("grace_hours__lte", 168), _connector="OR"),
+                        condition=models.Q(
+                            ("grace_hours", None),
+                            ("grace_hours__lte", 168),
+                            _connector="OR",
+                        ),
                         name="grace_is_a_week_at_most",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("drain_hours", None), ("drain_hours__lte", 720), _connector="OR"),
+                        condition=models.Q(
+                            ("drain_hours", None),
+                            ("drain_hours__lte", 720),
+                            _connector="OR",
+                        ),
                         name="a_drain_is_30_days_at_most",
                     ),
                 ],

@@ -24,7 +24,12 @@ REPOSITORY_WRITER = "2a1e307c-b015-4ebd-883e-5b7698a07328"
 OPENAI_USER = "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd"
 REPOSITORY_ACTIONS = {
     REPOSITORY_READER: ("content/read", "metadata/read"),
-    REPOSITORY_WRITER: ("content/read", "metadata/read", "content/write", "metadata/write"),
+    REPOSITORY_WRITER: (
+        "content/read",
+        "metadata/read",
+        "content/write",
+        "metadata/write",
+    ),
 }
 
 
@@ -66,23 +71,39 @@ class AzureAuthorization:
     def assignments(self, scope: str, principal: str = "") -> list[RoleAssignment]:
         """Return the roles that hold at a scope, those given above it included; of one principal, or of all."""
         where = _scope(scope)
-        asked = f"principalId eq '{_principal(principal)}'" if principal else "atScope()"
+        asked = (
+            f"principalId eq '{_principal(principal)}'" if principal else "atScope()"
+        )
         rows = self.session.call(
-            lambda: list(self._client.role_assignments.list_for_scope(where, filter=asked))
+            lambda: list(
+                self._client.role_assignments.list_for_scope(where, filter=asked)
+            )
         )
         found = [shaped(RoleAssignment.of, row) for row in rows]
         # Azure also tells of those below when it is asked for a principal.
-        return [one for one in found if f"{where}/".lower().startswith(f"{one.scope.rstrip('/')}/".lower())]
+        return [
+            one
+            for one in found
+            if f"{where}/".lower().startswith(f"{one.scope.rstrip('/')}/".lower())
+        ]
 
     def assign(
-        self, scope: str, role: str, principal: str, kind: PrincipalKind = "Group", *, condition: str = ""
+        self,
+        scope: str,
+        role: str,
+        principal: str,
+        kind: PrincipalKind = "Group",
+        *,
+        condition: str = "",
     ) -> RoleAssignment:
         """Give a principal a role at a scope; once is enough, whoever did it.
 
         PermanentError(code="principal_not_found") where the directory knows no such principal, also for some minutes
         after it was made. With a condition, another assignment of this role there stays as it is and is returned.
         """
-        from azure.mgmt.authorization.v2022_04_01.models import RoleAssignmentCreateParameters
+        from azure.mgmt.authorization.v2022_04_01.models import (
+            RoleAssignmentCreateParameters,
+        )
 
         where = _scope(scope)
         body = RoleAssignmentCreateParameters(
@@ -94,9 +115,15 @@ class AzureAuthorization:
         )
         name = assignment_name(where, role, principal)
         try:
-            told = self.session.call(lambda: self._client.role_assignments.create(where, name, body))
+            told = self.session.call(
+                lambda: self._client.role_assignments.create(where, name, body)
+            )
         except PermanentError as error:
-            there = self._there(where, role, principal) if error.code == "role_assignment_exists" else None
+            there = (
+                self._there(where, role, principal)
+                if error.code == "role_assignment_exists"
+                else None
+            )
             if there is None:
                 raise
             return there
@@ -106,11 +133,15 @@ class AzureAuthorization:
         """Take a role from a principal that it has at exactly this scope, whoever gave it."""
         there = self._there(_scope(scope), role, principal)
         if there is not None:
-            where, _, name = there.id.partition("/providers/Microsoft.Authorization/roleAssignments/")
+            where, _, name = there.id.partition(
+                "/providers/Microsoft.Authorization/roleAssignments/"
+            )
             self.session.call(lambda: self._client.role_assignments.delete(where, name))
 
     def _there(self, scope: str, role: str, principal: str) -> RoleAssignment | None:
-        rows = (row for row in self.assignments(scope, principal) if same(row.scope, scope))
+        rows = (
+            row for row in self.assignments(scope, principal) if same(row.scope, scope)
+        )
         return next((row for row in rows if row.role == role.lower()), None)
 
     @property
@@ -133,26 +164,39 @@ def of_repositories(role: str, prefixes: Iterable[str]) -> str:
     """Return the condition under which a repository role holds: in repositories whose names begin so."""
     allowed = list(prefixes)
     if not allowed:
-        raise PermanentError("A role for repositories needs the beginning of a name.", code="bad_name")
+        raise PermanentError(
+            "A role for repositories needs the beginning of a name.", code="bad_name"
+        )
     actions = " AND ".join(
         f"!(ActionMatches{{'Microsoft.ContainerRegistry/registries/repositories/{action}'}})"
         for action in REPOSITORY_ACTIONS[role]
     )
     attribute = "@Request[Microsoft.ContainerRegistry/registries/repositories:name]"
-    names = " OR ".join(f"{attribute} StringStartsWithIgnoreCase '{_quoted(each)}'" for each in allowed)
+    names = " OR ".join(
+        f"{attribute} StringStartsWithIgnoreCase '{_quoted(each)}'" for each in allowed
+    )
     return f"(({actions}) OR ({names}))"
 
 
 def _quoted(text: str) -> str:
     if "'" in text or not text.isprintable():
-        raise PermanentError("The name of a repository has no quotation marks.", code="bad_name")
+        raise PermanentError(
+            "The name of a repository has no quotation marks.", code="bad_name"
+        )
     return text
 
 
 def _scope(text: str) -> str:
     scope = text.rstrip("/")
-    if not scope.startswith("/subscriptions/") or any(sign in scope for sign in "?#%\\") or ".." in scope:
-        raise PermanentError("This is no scope of Azure: it begins with /subscriptions/.", code="bad_name")
+    if (
+        not scope.startswith("/subscriptions/")
+        or any(sign in scope for sign in "?#%\\")
+        or ".." in scope
+    ):
+        raise PermanentError(
+            "This is no scope of Azure: it begins with /subscriptions/.",
+            code="bad_name",
+        )
     return scope
 
 
@@ -160,4 +204,6 @@ def _principal(text: str) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError as error:
-        raise PermanentError("A principal is named by its object id.", code="bad_name") from error
+        raise PermanentError(
+            "A principal is named by its object id.", code="bad_name"
+        ) from error

@@ -123,7 +123,9 @@ class AzureCognitiveServices:
     def account(self, resource_group: str, name: str) -> Account | None:
         """Return an account, None where there is none of this name."""
         check(resource_group=resource_group, account=name)
-        told = self.session.read(lambda: self._client.accounts.get(resource_group, name))
+        told = self.session.read(
+            lambda: self._client.accounts.get(resource_group, name)
+        )
         return None if told is None else shaped(Account.of, told)
 
     def begin_create_account(
@@ -148,20 +150,30 @@ class AzureCognitiveServices:
             custom_sub_domain_name=domain or name,
             public_network_access=ENABLED if is_open else DISABLED,
             disable_local_auth=True,
-            network_acls=None if is_open else models.NetworkRuleSet(default_action="Deny"),
+            network_acls=None
+            if is_open
+            else models.NetworkRuleSet(default_action="Deny"),
         )
         body = models.Account(
-            kind=KIND, location=location, sku=models.Sku(name=SKU), tags=dict(tags), properties=said
+            kind=KIND,
+            location=location,
+            sku=models.Sku(name=SKU),
+            tags=dict(tags),
+            properties=said,
         )
         return self.session.begin(
-            lambda polling: self._client.accounts.begin_create(resource_group, name, body, polling=polling)
+            lambda polling: self._client.accounts.begin_create(
+                resource_group, name, body, polling=polling
+            )
         )
 
     def begin_delete_account(self, resource_group: str, name: str) -> Operation:
         """Delete an account with its deployments; done where there is none. Its name is free once it is purged."""
         check(resource_group=resource_group, account=name)
         return self._unless_gone(
-            lambda polling: self._client.accounts.begin_delete(resource_group, name, polling=polling)
+            lambda polling: self._client.accounts.begin_delete(
+                resource_group, name, polling=polling
+            )
         )
 
     def deleted_accounts(self) -> list[DeletedAccount]:
@@ -169,7 +181,9 @@ class AzureCognitiveServices:
         rows = self.session.call(lambda: list(self._client.deleted_accounts.list()))
         return [shaped(_deleted, row) for row in rows if row.kind == KIND]
 
-    def begin_purge_account(self, resource_group: str, name: str, location: str) -> Operation:
+    def begin_purge_account(
+        self, resource_group: str, name: str, location: str
+    ) -> Operation:
         """Forget a deleted account for good; done where there is none."""
         check(resource_group=resource_group, account=name, region=location)
         return self._unless_gone(
@@ -181,13 +195,19 @@ class AzureCognitiveServices:
     def deployments(self, resource_group: str, account: str) -> list[Deployment]:
         """Return what is deployed in an account; nothing in one that is not there."""
         check(resource_group=resource_group, account=account)
-        rows = self.session.read(lambda: list(self._client.deployments.list(resource_group, account)))
+        rows = self.session.read(
+            lambda: list(self._client.deployments.list(resource_group, account))
+        )
         return [shaped(Deployment.of, row) for row in rows or ()]
 
-    def deployment(self, resource_group: str, account: str, name: str) -> Deployment | None:
+    def deployment(
+        self, resource_group: str, account: str, name: str
+    ) -> Deployment | None:
         """Return a deployment, None where there is none of this name."""
         check(resource_group=resource_group, account=account, deployment=name)
-        told = self.session.read(lambda: self._client.deployments.get(resource_group, account, name))
+        told = self.session.read(
+            lambda: self._client.deployments.get(resource_group, account, name)
+        )
         return None if told is None else shaped(Deployment.of, told)
 
     def begin_deploy(
@@ -220,7 +240,9 @@ class AzureCognitiveServices:
             )
         )
 
-    def begin_delete_deployment(self, resource_group: str, account: str, name: str) -> Operation:
+    def begin_delete_deployment(
+        self, resource_group: str, account: str, name: str
+    ) -> Operation:
         """Take a model out of an account; done where it is not in it."""
         check(resource_group=resource_group, account=account, deployment=name)
         return self._unless_gone(
@@ -235,7 +257,11 @@ class AzureCognitiveServices:
         rows = self.session.call(lambda: list(self._client.usages.list(location)))
         # Among them are numbers of accounts.
         found = [shaped(_usage, row) for row in rows]
-        return [one for one in found if one.name.startswith(f"{KIND}.") and not one.name.endswith("Count")]
+        return [
+            one
+            for one in found
+            if one.name.startswith(f"{KIND}.") and not one.name.endswith("Count")
+        ]
 
     def models(self, location: str) -> list[Model]:
         """Return what can be deployed in a region, a row for each version and way to deploy it."""
@@ -247,7 +273,11 @@ class AzureCognitiveServices:
         """Return what may still be deployed of a version of a model, by how it is deployed."""
         check(region=location)
         rows = self.session.call(
-            lambda: list(self._client.location_based_model_capacities.list(location, KIND, model, version))
+            lambda: list(
+                self._client.location_based_model_capacities.list(
+                    location, KIND, model, version
+                )
+            )
         )
         return dict(shaped(_capacity, row) for row in rows)
 
@@ -282,7 +312,10 @@ def _deleted(told: Any) -> DeletedAccount:
 def _usage(told: Any) -> ModelUsage:
     name = str(told.name.value)
     return ModelUsage(
-        name, str(told.name.localized_value or name), int(told.current_value or 0), int(told.limit or 0)
+        name,
+        str(told.name.localized_value or name),
+        int(told.current_value or 0),
+        int(told.limit or 0),
     )
 
 

@@ -48,7 +48,11 @@ class Size:
     def of(cls, told: Any, location: str) -> "Size":
         """What the SDK gives for one."""
         known = {each.name: each.value for each in told.capabilities or ()}
-        places = [each for each in told.location_info or () if same(each.location or "", location)]
+        places = [
+            each
+            for each in told.location_info or ()
+            if same(each.location or "", location)
+        ]
         closed_zones, closed = _closed(told.restrictions or (), location)
         zones = {zone for each in places for zone in each.zones or ()} - closed_zones
         return cls(
@@ -179,7 +183,9 @@ class AzureCompute:
         """Return the sizes of virtual machines of a region, also those that this subscription does not get there."""
         check(region=location)
         query = f"location eq '{location}'"
-        rows = self.session.call(lambda: list(self._client.resource_skus.list(filter=query)))
+        rows = self.session.call(
+            lambda: list(self._client.resource_skus.list(filter=query))
+        )
         machines = [row for row in rows if row.resource_type == "virtualMachines"]
         return [shaped(lambda row: Size.of(row, location), row) for row in machines]
 
@@ -192,7 +198,9 @@ class AzureCompute:
     def group(self, resource_group: str, name: str) -> ReservationGroup | None:
         """Return a group, None where there is none of this name."""
         check(resource_group=resource_group, reservation_group=name)
-        told = self.session.read(lambda: self._groups.get(resource_group, name, expand=INSTANCE_VIEW))
+        told = self.session.read(
+            lambda: self._groups.get(resource_group, name, expand=INSTANCE_VIEW)
+        )
         return None if told is None else shaped(ReservationGroup.of, told)
 
     def groups(self, resource_group: str = "") -> list[ReservationGroup]:
@@ -225,11 +233,16 @@ class AzureCompute:
             wanted = (location, tuple(sorted(zones)))
             if (there.location, tuple(sorted(there.zones))) != wanted:
                 raise PermanentError(
-                    f"The group {name} is there already, in another region or other zones.", code="immutable"
+                    f"The group {name} is there already, in another region or other zones.",
+                    code="immutable",
                 )
             return there
-        body = CapacityReservationGroup(location=location, zones=list(zones) or None, tags=dict(tags))
-        told = self.session.call(lambda: self._groups.create_or_update(resource_group, name, body))
+        body = CapacityReservationGroup(
+            location=location, zones=list(zones) or None, tags=dict(tags)
+        )
+        told = self.session.call(
+            lambda: self._groups.create_or_update(resource_group, name, body)
+        )
         return shaped(ReservationGroup.of, told)
 
     def begin_delete_group(self, resource_group: str, name: str) -> Operation:
@@ -239,14 +252,20 @@ class AzureCompute:
         """
         check(resource_group=resource_group, reservation_group=name)
         return self._unless_gone(
-            lambda polling: self._groups.begin_delete(resource_group, name, polling=polling)
+            lambda polling: self._groups.begin_delete(
+                resource_group, name, polling=polling
+            )
         )
 
-    def reservation(self, resource_group: str, group: str, name: str) -> Reservation | None:
+    def reservation(
+        self, resource_group: str, group: str, name: str
+    ) -> Reservation | None:
         """Return a reservation with its use, None where there is none of this name."""
         check(resource_group=resource_group, reservation_group=group, reservation=name)
         told = self.session.read(
-            lambda: self._reservations.get(resource_group, group, name, expand=INSTANCE_VIEW)
+            lambda: self._reservations.get(
+                resource_group, group, name, expand=INSTANCE_VIEW
+            )
         )
         return None if told is None else shaped(Reservation.of, told)
 
@@ -311,11 +330,15 @@ class AzureCompute:
             )
         )
 
-    def begin_delete_reservation(self, resource_group: str, group: str, name: str) -> Operation:
+    def begin_delete_reservation(
+        self, resource_group: str, group: str, name: str
+    ) -> Operation:
         """Delete a reservation that no machine is associated with; done where there is none."""
         check(resource_group=resource_group, reservation_group=group, reservation=name)
         return self._unless_gone(
-            lambda polling: self._reservations.begin_delete(resource_group, group, name, polling=polling)
+            lambda polling: self._reservations.begin_delete(
+                resource_group, group, name, polling=polling
+            )
         )
 
     def _unless_gone(self, start: Any) -> Operation:
@@ -343,7 +366,12 @@ class AzureCompute:
 
 def _usage(told: Any) -> Usage:
     name = str(told.name.value)
-    return Usage(name, str(told.name.localized_value or name), int(told.current_value), int(told.limit))
+    return Usage(
+        name,
+        str(told.name.localized_value or name),
+        int(told.current_value),
+        int(told.limit),
+    )
 
 
 def _kinds(known: Mapping[str, str]) -> frozenset[str]:

@@ -41,7 +41,9 @@ class AzureContainerRegistry:
     def registry(self, resource_group: str, name: str) -> Registry | None:
         """Return a registry, None where there is none of this name."""
         check(resource_group=resource_group, registry=name)
-        told = self.session.read(lambda: self._client.registries.get(resource_group, name))
+        told = self.session.read(
+            lambda: self._client.registries.get(resource_group, name)
+        )
         return None if told is None else shaped(Registry.of, told)
 
     def registries(self) -> list[Registry]:

@@ -33,7 +33,9 @@ class ManagedCluster:
             name=str(told.name),
             resource_group=str(told.id).split("/")[4],
             location=str(told.location),
-            version=str(said.current_kubernetes_version or said.kubernetes_version or ""),
+            version=str(
+                said.current_kubernetes_version or said.kubernetes_version or ""
+            ),
             has_own_identity=kind == "UserAssigned",
         )
 
@@ -86,7 +88,8 @@ class AgentPool:
             maximum=int(said.max_count or 0) if is_auto else None,
             mode=word(said.mode) or USER,
             is_spot=word(said.scale_set_priority) == SPOT,
-            is_running=(word(said.power_state and said.power_state.code) or RUNNING) == RUNNING,
+            is_running=(word(said.power_state and said.power_state.code) or RUNNING)
+            == RUNNING,
             zones=tuple(said.availability_zones or ()),
             labels=dict(said.node_labels or {}),
             taints=tuple(said.node_taints or ()),
@@ -126,13 +129,17 @@ class AzureContainerService:
     def cluster(self, resource_group: str, name: str) -> ManagedCluster | None:
         """Return a cluster, None where there is none of this name."""
         check(resource_group=resource_group, cluster=name)
-        told = self.session.read(lambda: self._client.managed_clusters.get(resource_group, name))
+        told = self.session.read(
+            lambda: self._client.managed_clusters.get(resource_group, name)
+        )
         return None if told is None else shaped(ManagedCluster.of, told)
 
     def pools(self, resource_group: str, cluster: str) -> list[AgentPool]:
         """Return the pools of a cluster."""
         check(resource_group=resource_group, cluster=cluster)
-        rows = self.session.call(lambda: list(self._pools.list(resource_group, cluster)))
+        rows = self.session.call(
+            lambda: list(self._pools.list(resource_group, cluster))
+        )
         return [shaped(AgentPool.of, row) for row in rows]
 
     def pool(self, resource_group: str, cluster: str, name: str) -> AgentPool | None:
@@ -140,7 +147,9 @@ class AzureContainerService:
         told = self._read(resource_group, cluster, name)
         return None if told is None else shaped(AgentPool.of, told)
 
-    def begin_create_pool(self, resource_group: str, cluster: str, name: str, pool: NewPool) -> Operation:
+    def begin_create_pool(
+        self, resource_group: str, cluster: str, name: str, pool: NewPool
+    ) -> Operation:
         """Make a pool; the same once more is one pool.
 
         Read it back when it is done: AKS makes a pool without the reservation group, and does not say so, where the
@@ -162,9 +171,13 @@ class AzureContainerService:
             node_labels=dict(pool.labels) or None,
             node_taints=list(pool.taints) or None,
             capacity_reservation_group_id=pool.reservation_group or None,
-            gpu_profile=models.GPUProfile(driver=pool.gpu_driver) if pool.gpu_driver else None,
+            gpu_profile=models.GPUProfile(driver=pool.gpu_driver)
+            if pool.gpu_driver
+            else None,
         )
-        return self._begin(resource_group, cluster, name, models.AgentPool(properties=said))
+        return self._begin(
+            resource_group, cluster, name, models.AgentPool(properties=said)
+        )
 
     def begin_scale_pool(
         self,
@@ -183,22 +196,37 @@ class AzureContainerService:
         """
         told = self._read(resource_group, cluster, name)
         if told is None:
-            raise PermanentError(f"The cluster {cluster} has no pool {name}.", code="not_found")
+            raise PermanentError(
+                f"The cluster {cluster} has no pool {name}.", code="not_found"
+            )
         said = told.properties
         if count is not None:
-            said.enable_auto_scaling, said.min_count, said.max_count, said.count = False, None, None, count
+            said.enable_auto_scaling, said.min_count, said.max_count, said.count = (
+                False,
+                None,
+                None,
+                count,
+            )
         elif maximum is not None:
             low = minimum or 0
-            said.enable_auto_scaling, said.min_count, said.max_count = True, low, maximum
+            said.enable_auto_scaling, said.min_count, said.max_count = (
+                True,
+                low,
+                maximum,
+            )
             said.count = max(low, min(int(said.count or 0), maximum))
         return self._begin(resource_group, cluster, name, told, etag=said.e_tag)
 
-    def begin_delete_pool(self, resource_group: str, cluster: str, name: str) -> Operation:
+    def begin_delete_pool(
+        self, resource_group: str, cluster: str, name: str
+    ) -> Operation:
         """Delete a pool with its nodes, which then use no reservation any more; done where there is none."""
         check(resource_group=resource_group, cluster=cluster, pool=name)
         try:
             return self.session.begin(
-                lambda polling: self._pools.begin_delete(resource_group, cluster, name, polling=polling)
+                lambda polling: self._pools.begin_delete(
+                    resource_group, cluster, name, polling=polling
+                )
             )
         except PermanentError as error:
             if error.code == "not_found":
@@ -210,7 +238,13 @@ class AzureContainerService:
         return self.session.read(lambda: self._pools.get(resource_group, cluster, name))
 
     def _begin(
-        self, resource_group: str, cluster: str, name: str, body: Any, *, etag: str | None = None
+        self,
+        resource_group: str,
+        cluster: str,
+        name: str,
+        body: Any,
+        *,
+        etag: str | None = None,
     ) -> Operation:
         check(resource_group=resource_group, cluster=cluster, pool=name)
         # Only where nobody has changed it since it was read.

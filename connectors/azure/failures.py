@@ -16,7 +16,9 @@ TEMPORARY = frozenset({408, 429})
 SERVER_ERROR = 500
 LONGEST_MESSAGE = 440
 # Of an id the end says it all, and what is said behind it shall not be cut.
-WHERE = re.compile(r"/subscriptions/[^/'\" ]+/resourceGroups/[^/'\" ]+/providers/", re.IGNORECASE)
+WHERE = re.compile(
+    r"/subscriptions/[^/'\" ]+/resourceGroups/[^/'\" ]+/providers/", re.IGNORECASE
+)
 # Azure still counts what has just gone.
 NESTED_SECONDS = 5.0
 CODES: Mapping[str, str] = {
@@ -67,18 +69,30 @@ CODES: Mapping[str, str] = {
 # Something else is going on with the resource; it will be over.
 BUSY = frozenset(
     {
-        *("Conflict", "AnotherOperationInProgress", "RequestConflict", "OperationPreempted"),
+        *(
+            "Conflict",
+            "AnotherOperationInProgress",
+            "RequestConflict",
+            "OperationPreempted",
+        ),
         *("ConcurrentUpdateError", "RetryableError", "CanceledByNewRequest"),
     }
 )
 # Azure's own fault, which it says may pass.
 INTERNAL = frozenset(
     {
-        *("InternalServerError", "InternalExecutionError", "InternalOperationError", "ServerBusy"),
+        *(
+            "InternalServerError",
+            "InternalExecutionError",
+            "InternalOperationError",
+            "ServerBusy",
+        ),
         *("ServerTimeout", "OperationTimedOut", "ServiceUnavailable", "GatewayTimeout"),
     }
 )
-THROTTLED = frozenset({"TooManyRequests", "SubscriptionRequestsThrottled", "ResourceRequestsThrottled"})
+THROTTLED = frozenset(
+    {"TooManyRequests", "SubscriptionRequestsThrottled", "ResourceRequestsThrottled"}
+)
 BY_STATUS: Mapping[int, str] = {
     400: "invalid",
     401: "unauthorized",
@@ -88,7 +102,9 @@ BY_STATUS: Mapping[int, str] = {
     412: "changed_meanwhile",
 }
 # Providers hand on a refusal in theirs: Code="ZonalAllocationFailed", SubCode: ZonalAllocationFailed.
-QUOTED = re.compile(r"(?:Sub)?Code\\?[\"']?\s*[:=]\s*\\?[\"']?([A-Za-z_]{3,60})", re.IGNORECASE)
+QUOTED = re.compile(
+    r"(?:Sub)?Code\\?[\"']?\s*[:=]\s*\\?[\"']?([A-Za-z_]{3,60})", re.IGNORECASE
+)
 
 
 def failure(status: int, text: str, retry_after: str | None = None) -> ConnectorError:
@@ -101,14 +117,19 @@ def failure(status: int, text: str, retry_after: str | None = None) -> Connector
     words = f"Azure refused ({code or status}): {message or 'it does not say why'}"
     wait = seconds(retry_after)
     if status in TEMPORARY or status >= SERVER_ERROR or code in THROTTLED | INTERNAL:
-        return TemporaryError(f"Azure answered {status} ({code or 'no code'}): {message}", retry_after=wait)
+        return TemporaryError(
+            f"Azure answered {status} ({code or 'no code'}): {message}",
+            retry_after=wait,
+        )
     if code in BUSY or (code == "OperationNotAllowed" and "in progress" in message):
         return TemporaryError(words, retry_after=wait)
     if code == "CannotDeleteResource":
         return TemporaryError(words, retry_after=wait or NESTED_SECONDS)
     if code == "OperationNotAllowed" and "quota" in message.lower():
         return PermanentError(words, code="quota")
-    return PermanentError(words, code=CODES.get(code) or BY_STATUS.get(status, "failed"))
+    return PermanentError(
+        words, code=CODES.get(code) or BY_STATUS.get(status, "failed")
+    )
 
 
 def _error_of(text: str) -> Mapping[str, Any]:
@@ -122,7 +143,11 @@ def _error_of(text: str) -> Mapping[str, Any]:
     error = body.get("error")
     if isinstance(error, dict):
         return error
-    inner = (body.get("properties") or {}).get("error") if isinstance(body.get("properties"), dict) else None
+    inner = (
+        (body.get("properties") or {}).get("error")
+        if isinstance(body.get("properties"), dict)
+        else None
+    )
     return inner if isinstance(inner, dict) else body
 
 

@@ -35,9 +35,16 @@ from azure.core.pipeline.policies import (
 )
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest
-from azure.identity import ClientSecretCredential, ManagedIdentityCredential, WorkloadIdentityCredential
+from azure.identity import (
+    ClientSecretCredential,
+    ManagedIdentityCredential,
+    WorkloadIdentityCredential,
+)
 from azure.mgmt.core import ARMPipelineClient
-from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy, ARMHttpLoggingPolicy
+from azure.mgmt.core.policies import (
+    ARMChallengeAuthenticationPolicy,
+    ARMHttpLoggingPolicy,
+)
 from azure.mgmt.core.polling.arm_polling import ARMPolling
 
 from connectors.azure.failures import SERVER_ERROR, TEMPORARY, failure
@@ -75,22 +82,33 @@ class BriefRetry(RetryPolicy[Any, Any]):
     def __init__(self, **_: Any) -> None:
         super().__init__(**RETRIES, **PAUSES)
 
-    def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
+    def is_retry(
+        self, settings: dict[str, Any], response: PipelineResponse[Any, Any]
+    ) -> bool:
         """Whether to send again at once, or after a wait that is short."""
         wait = self.get_retry_after(response)
-        return super().is_retry(settings, response) and (wait is None or wait <= LONGEST_WAIT)
+        return super().is_retry(settings, response) and (
+            wait is None or wait <= LONGEST_WAIT
+        )
 
     def increment(
-        self, settings: dict[str, Any], response: Any = None, error: Exception | None = None
+        self,
+        settings: dict[str, Any],
+        response: Any = None,
+        error: Exception | None = None,
     ) -> bool:
         """Whether there is a try left."""
-        is_silent = isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError)
+        is_silent = isinstance(
+            error, ServiceRequestTimeoutError | ServiceResponseTimeoutError
+        )
         is_sent = error is not None and not isinstance(error, ServiceRequestError)
         if is_silent or (is_sent and response.http_request.method not in READING):
             return False
         return super().increment(settings, response, error)
 
-    def sleep(self, settings: dict[str, Any], transport: Any, response: Any = None) -> None:
+    def sleep(
+        self, settings: dict[str, Any], transport: Any, response: Any = None
+    ) -> None:
         """Wait, with the refused answer read, which where an operation begins nobody did: its connection is free."""
         answer: Any = getattr(response, "http_response", None)
         if hasattr(answer, "read"):
@@ -107,7 +125,9 @@ class OwnHost(SansIOHTTPPolicy[Any, Any]):
     def on_request(self, request: PipelineRequest[Any]) -> None:
         """Raise PermanentError(code="foreign_link") for a foreign host."""
         if not _is_at(request.http_request.url, self._arm_url):
-            raise PermanentError("Azure named an address on another server.", code="foreign_link")
+            raise PermanentError(
+                "Azure named an address on another server.", code="foreign_link"
+            )
 
 
 class Credential:
@@ -123,7 +143,9 @@ class Credential:
             try:
                 self._made = self._make()
             except ValueError as error:
-                raise PermanentError(f"No token for Azure: {error}", code="credentials") from error
+                raise PermanentError(
+                    f"No token for Azure: {error}", code="credentials"
+                ) from error
         return self._made.get_token(*scopes, **options)
 
     def renew(self) -> None:
@@ -178,7 +200,13 @@ class Look(ARMPolling):
 class Calls:
     """What one process calls Azure with; every client of Microsoft's shares it."""
 
-    def __init__(self, *, arm_url: str, ca_file: str | None, make_credential: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        *,
+        arm_url: str,
+        ca_file: str | None,
+        make_credential: Callable[[Any], Any],
+    ) -> None:
         self.arm_url = arm_url.rstrip("/")
         self._transport = RequestsTransport(
             connection_timeout=CONNECT_SECONDS,
@@ -189,7 +217,11 @@ class Calls:
         )
         self.credential = Credential(lambda: make_credential(self._transport))
         host = urlsplit(self.arm_url).hostname or ""
-        scope = f"{self.arm_url}/.default" if host.startswith("management.") else PUBLIC_SCOPE
+        scope = (
+            f"{self.arm_url}/.default"
+            if host.startswith("management.")
+            else PUBLIC_SCOPE
+        )
         policies: list[HTTPPolicy[Any, Any] | SansIOHTTPPolicy[Any, Any]] = [
             RequestIdPolicy(),
             HeadersPolicy(),
@@ -210,13 +242,19 @@ class Calls:
         """A client of Microsoft's that calls through this."""
         if kind not in self._clients:
             self._clients[kind] = kind(
-                self.credential, subscription, base_url=self.arm_url, pipeline=self.pipeline, policies=[]
+                self.credential,
+                subscription,
+                base_url=self.arm_url,
+                pipeline=self.pipeline,
+                policies=[],
             )
         return self._clients[kind]
 
     def get(self, path: str, version: str) -> Any:
         """The JSON of one resource, for what no client of Microsoft's asks."""
-        request = HttpRequest("GET", f"{self.arm_url}{path}", params={"api-version": version})
+        request = HttpRequest(
+            "GET", f"{self.arm_url}{path}", params={"api-version": version}
+        )
         response = self.raw.send_request(request)
         if response.status_code not in GOOD:
             raise HttpResponseError(response=response)
@@ -236,14 +274,18 @@ class Calls:
         self._transport.close()
 
 
-def secret_credential(tenant: str, client: str, secret: str, authority: str) -> Callable[[Any], Any]:
+def secret_credential(
+    tenant: str, client: str, secret: str, authority: str
+) -> Callable[[Any], Any]:
     """An application with a client secret."""
     return lambda transport: ClientSecretCredential(
         tenant, client, secret, authority=authority, **_options(authority, transport)
     )
 
 
-def workload_credential(tenant: str, client: str, file: Path, authority: str) -> Callable[[Any], Any]:
+def workload_credential(
+    tenant: str, client: str, file: Path, authority: str
+) -> Callable[[Any], Any]:
     """A pod whose cluster gives it a token that Entra ID trusts."""
 
     def make(transport: Any) -> Any:
@@ -287,7 +329,9 @@ def telling(arm_url: str) -> Iterator[None]:
     except OSError as error:
         raise TemporaryError(f"Azure cannot be reached: {_kind(error)}.") from error
     except SerializationError as error:
-        raise PermanentError(f"Azure takes no such value: {error}", code="invalid") from error
+        raise PermanentError(
+            f"Azure takes no such value: {error}", code="invalid"
+        ) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # Microsoft's libraries read answers without looking at their shape.
         raise AnswerLost("Azure gave an answer of an unknown shape.") from error
@@ -303,7 +347,9 @@ def _refusal(error: HttpResponseError, arm_url: str) -> ConnectorError:
         return _no_token(error)
     if response is None:
         return TemporaryError(f"Azure's answer was lost: {_kind(error)}.")
-    return failure(response.status_code, _text(response), response.headers.get("Retry-After"))
+    return failure(
+        response.status_code, _text(response), response.headers.get("Retry-After")
+    )
 
 
 def _no_token(error: ClientAuthenticationError) -> ConnectorError:
@@ -311,15 +357,24 @@ def _no_token(error: ClientAuthenticationError) -> ConnectorError:
     reason = " ".join(str(error.message).split())[:LONGEST_REASON]
     told = TOLD_STATUS.search(reason)
     status, cause = error.status_code or (int(told[1]) if told else 0), error.__cause__
-    is_unreachable = isinstance(cause, AzureError | OSError) and not isinstance(cause, HttpResponseError)
-    if is_unreachable or status in TEMPORARY or status >= SERVER_ERROR or ENTRA_IS_BUSY in reason:
+    is_unreachable = isinstance(cause, AzureError | OSError) and not isinstance(
+        cause, HttpResponseError
+    )
+    if (
+        is_unreachable
+        or status in TEMPORARY
+        or status >= SERVER_ERROR
+        or ENTRA_IS_BUSY in reason
+    ):
         return TemporaryError(f"No token for Azure: {reason}")
     return PermanentError(f"No token for Azure: {reason}", code="credentials")
 
 
 def _options(authority: str, transport: Any) -> dict[str, Any]:
     # Public authorities are known to Microsoft's library; of another one it would ask the public cloud.
-    is_public = (urlsplit(authority).hostname or "").endswith((".microsoftonline.com", ".microsoftonline.us"))
+    is_public = (urlsplit(authority).hostname or "").endswith(
+        (".microsoftonline.com", ".microsoftonline.us")
+    )
     return {
         "transport": transport,
         "retry_policy_class": BriefRetry,

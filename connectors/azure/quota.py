@@ -68,7 +68,9 @@ class AzureQuota:
 
     def limits(self, location: str) -> list[QuotaLimit]:
         """Return the limit of every family in a region, also those that cannot be raised by this way."""
-        rows = self.session.call(lambda: list(self._client.quota.list(self._scope(location))))
+        rows = self.session.call(
+            lambda: list(self._client.quota.list(self._scope(location)))
+        )
         return [shaped(_limit, row) for row in rows]
 
     def request_increase(self, location: str, name: str, limit: int) -> QuotaRequest:
@@ -77,31 +79,49 @@ class AzureQuota:
         An open request for the same limit is the answer; PermanentError(code="request_open") when one for another
         limit of this family is open.
         """
-        from azure.mgmt.quota.models import CurrentQuotaLimitBase, LimitObject, QuotaProperties, ResourceName
+        from azure.mgmt.quota.models import (
+            CurrentQuotaLimitBase,
+            LimitObject,
+            QuotaProperties,
+            ResourceName,
+        )
 
         open_one = self._open(location, name)
         if open_one is not None:
             if open_one.limit == limit:
                 return open_one
             raise PermanentError(
-                f"A request for {open_one.limit} vCPUs of {name} is open already.", code="request_open"
+                f"A request for {open_one.limit} vCPUs of {name} is open already.",
+                code="request_open",
             )
-        said = QuotaProperties(limit=LimitObject(value=limit), name=ResourceName(value=name))
+        said = QuotaProperties(
+            limit=LimitObject(value=limit), name=ResourceName(value=name)
+        )
         body, scope = CurrentQuotaLimitBase(properties=said), self._scope(location)
         _, where = self.session.begun(
-            lambda polling: self._client.quota.begin_create_or_update(name, scope, body, polling=polling)
+            lambda polling: self._client.quota.begin_create_or_update(
+                name, scope, body, polling=polling
+            )
         )
         request_id = where.partition("?")[0].rstrip("/").rpartition("/")[2]
-        found = self.request(location, request_id) if request_id else self._newest(location, name, limit)
+        found = (
+            self.request(location, request_id)
+            if request_id
+            else self._newest(location, name, limit)
+        )
         if found is None:
-            raise TemporaryError("Azure took the request and does not list it yet.", retry_after=5.0)
+            raise TemporaryError(
+                "Azure took the request and does not list it yet.", retry_after=5.0
+            )
         return found
 
     def request(self, location: str, request_id: str) -> QuotaRequest | None:
         """Return a request, None where there is none of this id."""
         check(request=request_id)
         scope = self._scope(location)
-        told = self.session.read(lambda: self._client.quota_request_status.get(request_id, scope))
+        told = self.session.read(
+            lambda: self._client.quota_request_status.get(request_id, scope)
+        )
         return None if told is None else shaped(QuotaRequest.of, told)
 
     def requests(self, location: str) -> list[QuotaRequest]:
@@ -120,13 +140,18 @@ class AzureQuota:
 
     def _newest(self, location: str, name: str, limit: int) -> QuotaRequest | None:
         rows = self.requests(location)
-        return next((row for row in rows if (row.name.lower(), row.limit) == (name.lower(), limit)), None)
+        return next(
+            (
+                row
+                for row in rows
+                if (row.name.lower(), row.limit) == (name.lower(), limit)
+            ),
+            None,
+        )
 
     def _scope(self, location: str) -> str:
         check(region=location)
-        return (
-            f"subscriptions/{self.session.subscription_id}/providers/Microsoft.Compute/locations/{location}"
-        )
+        return f"subscriptions/{self.session.subscription_id}/providers/Microsoft.Compute/locations/{location}"
 
     @property
     def _client(self) -> Any:
@@ -138,4 +163,6 @@ class AzureQuota:
 def _limit(told: Any) -> QuotaLimit:
     said = told.properties
     name = str(said.name.value or told.name)
-    return QuotaLimit(name, str(said.name.localized_value or name), int(said.limit.value))
+    return QuotaLimit(
+        name, str(said.name.localized_value or name), int(said.limit.value)
+    )

@@ -76,7 +76,9 @@ class RetailPrices:
             # It holds the filter, and names the port.
             url, params = page.get("NextPageLink") or None, None
             if url is not None and _place(url) != _place(self._url):
-                raise PermanentError("The prices go on at another server.", code="foreign_link")
+                raise PermanentError(
+                    "The prices go on at another server.", code="foreign_link"
+                )
         raise PermanentError("The prices have no end.", code="failed")
 
     def _page(self, url: str, params: Mapping[str, str] | None) -> Mapping[str, Any]:
@@ -84,14 +86,18 @@ class RetailPrices:
             answer = self._session.get(url, params=params)
             status, text = answer.status_code, answer.text
         except OSError as error:
-            raise TemporaryError(f"Azure's prices cannot be read: {type(error).__name__}.") from error
+            raise TemporaryError(
+                f"Azure's prices cannot be read: {type(error).__name__}."
+            ) from error
         if status in TEMPORARY or status >= SERVER_ERROR:
             wait = seconds(answer.headers.get("Retry-After"))
             raise TemporaryError(f"Azure's prices answered {status}.", retry_after=wait)
         if status != 200:
             words = " ".join(text.split())[:LONGEST_MESSAGE]
             code = "invalid" if status == 400 else "failed"
-            raise PermanentError(f"Azure's prices answered {status}: {words}", code=code)
+            raise PermanentError(
+                f"Azure's prices answered {status}: {words}", code=code
+            )
         try:
             page = answer.json(parse_float=Decimal)
         except ValueError as error:
@@ -109,7 +115,10 @@ def read(rows: Iterable[Mapping[str, Any]], location: str, size: str) -> Price |
     nothing = price = Price(size, location)
     place = (location.lower(), size.lower())
     for row in rows:
-        here = (str(row.get("armRegionName")).lower(), str(row.get("armSkuName")).lower())
+        here = (
+            str(row.get("armRegionName")).lower(),
+            str(row.get("armSkuName")).lower(),
+        )
         if here == place and _is_linux(row):
             price = _with(price, row)
     return None if price == nothing else price
@@ -141,7 +150,9 @@ def _with(price: Price, row: Mapping[str, Any]) -> Price:
     since = datetime.fromisoformat(str(row["effectiveStartDate"]))
     if price.since is not None and price.since > since:
         return price
-    return replace(price, on_demand=amount, since=since, meter=str(row.get("meterId") or ""))
+    return replace(
+        price, on_demand=amount, since=since, meter=str(row.get("meterId") or "")
+    )
 
 
 def _reserved(price: Price, term: str, amount: Decimal) -> Price:
@@ -149,7 +160,11 @@ def _reserved(price: Price, term: str, amount: Decimal) -> Price:
     if term not in HOURS:
         return price
     an_hour = (amount / HOURS[term]).quantize(Decimal("0.000001"))
-    return replace(price, one_year=an_hour) if term == "1 Year" else replace(price, three_years=an_hour)
+    return (
+        replace(price, one_year=an_hour)
+        if term == "1 Year"
+        else replace(price, three_years=an_hour)
+    )
 
 
 def _meter(row: Mapping[str, Any]) -> str:

@@ -71,7 +71,10 @@ class Permission:
     @classmethod
     def all_of(cls, told: Mapping[str, Any]) -> "list[Permission]":
         """What Azure answers with."""
-        return [cls(tuple(row["actions"]), tuple(row.get("notActions") or ())) for row in told["value"]]
+        return [
+            cls(tuple(row["actions"]), tuple(row.get("notActions") or ()))
+            for row in told["value"]
+        ]
 
 
 def missing(
@@ -83,7 +86,9 @@ def missing(
     """
     held = list(permissions)
     absent = {
-        purpose: tuple(action for action in actions if not any(one.allows(action) for one in held))
+        purpose: tuple(
+            action for action in actions if not any(one.allows(action) for one in held)
+        )
         for purpose, actions in needed.items()
     }
     return {purpose: actions for purpose, actions in absent.items() if actions}
@@ -91,4 +96,6 @@ def missing(
 
 def _matches(action: str, patterns: Iterable[str]) -> bool:
     expressions = (re.escape(pattern).replace(r"\*", ".*") for pattern in patterns)
-    return any(re.fullmatch(expression, action, re.IGNORECASE) for expression in expressions)
+    return any(
+        re.fullmatch(expression, action, re.IGNORECASE) for expression in expressions
+    )

@@ -113,7 +113,9 @@ class AzureSession:
         look.check()
         if look.is_over:
             return DONE, look.location
-        return Operation(False, look.get_continuation_token(), look.retry_after), look.location
+        return Operation(
+            False, look.get_continuation_token(), look.retry_after
+        ), look.location
 
     def poll(self, token: str) -> Operation:
         """Ask once how far an operation is, in whichever process; raises PermanentError when it has failed.
@@ -125,7 +127,9 @@ class AzureSession:
             try:
                 look = self._calls.resume(token)
             except (ValueError, KeyError, TypeError) as error:
-                raise PermanentError("This is no token of an operation.", code="bad_token") from error
+                raise PermanentError(
+                    "This is no token of an operation.", code="bad_token"
+                ) from error
             if not look.is_over:
                 look.look()
             return look
@@ -163,7 +167,10 @@ class AzureSession:
         match given.credential:
             case "client_secret":
                 make = pipeline.secret_credential(
-                    given.tenant_id, given.client_id, given.client_secret, given.authority
+                    given.tenant_id,
+                    given.client_id,
+                    given.client_secret,
+                    given.authority,
                 )
             case "workload_identity":
                 make = pipeline.workload_credential(
@@ -171,7 +178,9 @@ class AzureSession:
                 )
             case _:
                 make = pipeline.managed_credential(given.client_id)
-        return pipeline.Calls(arm_url=given.arm_url, ca_file=given.ca_file, make_credential=make)
+        return pipeline.Calls(
+            arm_url=given.arm_url, ca_file=given.ca_file, make_credential=make
+        )
 
 
 def word(told: Any) -> str:

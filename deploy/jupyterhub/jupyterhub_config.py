@@ -21,7 +21,9 @@ c.JupyterHub.cleanup_servers = False
 c.JupyterHub.services.append(
     {
         "name": "quartermaster",
-        "api_token": Path(os.environ["QUARTERMASTER_TOKEN_FILE"]).read_text(encoding="utf-8").strip(),
+        "api_token": Path(os.environ["QUARTERMASTER_TOKEN_FILE"])
+        .read_text(encoding="utf-8")
+        .strip(),
     }
 )
 c.JupyterHub.load_roles.append(

@@ -19,7 +19,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.SlugField(max_length=40, unique=True)),
@@ -64,24 +67,44 @@ class Migration(migrations.Migration):
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "jupyterhub_namespace",
-                    models.CharField(blank=True, db_default="", default="", max_length=63),
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=63
+                    ),
                 ),
-                ("shared_services", models.JSONField(blank=True, db_default=[], default=list)),
+                (
+                    "shared_services",
+                    models.JSONField(blank=True, db_default=[], default=list),
+                ),
                 ("egress", models.JSONField(blank=True, db_default=[], default=list)),
                 (
                     "outside_by_name",
                     models.CharField(
-                        choices=[("auto", "If it has Cilium"), ("cilium", "Yes"), ("none", "No")],
+                        choices=[
+                            ("auto", "If it has Cilium"),
+                            ("cilium", "Yes"),
+                            ("none", "No"),
+                        ],
                         db_default="auto",
                         default="auto",
                         max_length=10,
                     ),
                 ),
                 ("has_cilium", models.BooleanField(null=True)),
-                ("run_variables", models.JSONField(blank=True, db_default={}, default=dict)),
+                (
+                    "run_variables",
+                    models.JSONField(blank=True, db_default={}, default=dict),
+                ),
                 ("dashboards", models.BooleanField(db_default=True, default=True)),
-                ("api_server", models.CharField(blank=True, db_default="", default="", max_length=300)),
-                ("certificate_authority", models.TextField(blank=True, db_default="", default="")),
+                (
+                    "api_server",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "certificate_authority",
+                    models.TextField(blank=True, db_default="", default=""),
+                ),
                 (
                     "kubelogin_server_id",
                     models.CharField(
@@ -91,46 +114,119 @@ class Migration(migrations.Migration):
                         max_length=36,
                     ),
                 ),
-                ("dashboards_url", models.CharField(blank=True, db_default="", default="", max_length=300)),
-                ("prometheus", models.CharField(blank=True, db_default="", default="", max_length=140)),
-                ("azure_id", models.CharField(blank=True, db_default="", default="", max_length=300)),
+                (
+                    "dashboards_url",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "prometheus",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=140
+                    ),
+                ),
+                (
+                    "azure_id",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
                 (
                     "on_drift",
                     models.CharField(
-                        choices=[("repair", "Put it right at once"), ("ask", "Ask a platform lead")],
+                        choices=[
+                            ("repair", "Put it right at once"),
+                            ("ask", "Ask a platform lead"),
+                        ],
                         db_default="repair",
                         default="repair",
                         max_length=10,
                     ),
                 ),
-                ("writes_per_second", models.PositiveSmallIntegerField(db_default=20, default=20)),
-                ("most_at_once", models.PositiveSmallIntegerField(db_default=4, default=4)),
+                (
+                    "writes_per_second",
+                    models.PositiveSmallIntegerField(db_default=20, default=20),
+                ),
+                (
+                    "most_at_once",
+                    models.PositiveSmallIntegerField(db_default=4, default=4),
+                ),
                 ("braked_at", models.DateTimeField(null=True)),
-                ("brake_reason", models.CharField(blank=True, db_default="", default="", max_length=300)),
-                ("git_url", models.CharField(blank=True, db_default="", default="", max_length=300)),
-                ("git_branch", models.CharField(db_default="main", default="main", max_length=100)),
+                (
+                    "brake_reason",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "git_url",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "git_branch",
+                    models.CharField(db_default="main", default="main", max_length=100),
+                ),
                 (
                     "git_way",
                     models.CharField(
-                        choices=[("direct", "Push to the branch"), ("pull-request", "Open a pull request")],
+                        choices=[
+                            ("direct", "Push to the branch"),
+                            ("pull-request", "Open a pull request"),
+                        ],
                         db_default="direct",
                         default="direct",
                         max_length=12,
                     ),
                 ),
-                ("git_credentials", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                (
+                    "git_credentials",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
                 ("reachable", models.BooleanField(null=True)),
                 ("message", models.CharField(blank=True, max_length=600)),
                 ("version", models.CharField(blank=True, max_length=40)),
-                ("kueue_version", models.CharField(blank=True, db_default="", default="", max_length=40)),
-                ("volcano_version", models.CharField(blank=True, db_default="", default="", max_length=40)),
+                (
+                    "kueue_version",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=40
+                    ),
+                ),
+                (
+                    "volcano_version",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=40
+                    ),
+                ),
                 ("last_contact_at", models.DateTimeField(null=True)),
                 ("looked_at", models.DateTimeField(null=True)),
-                ("identity", models.CharField(blank=True, db_default="", default="", max_length=64)),
-                ("identity_found", models.CharField(blank=True, db_default="", default="", max_length=64)),
+                (
+                    "identity",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=64
+                    ),
+                ),
+                (
+                    "identity_found",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=64
+                    ),
+                ),
                 ("nodes_seen", models.PositiveIntegerField(db_default=0, default=0)),
-                ("capacity_doubt", models.CharField(blank=True, db_default="", default="", max_length=300)),
-                ("doubted_looks", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "capacity_doubt",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "doubted_looks",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parts", models.JSONField(blank=True, db_default=[], default=list)),
                 (
                     "dedicated_to",
@@ -160,7 +256,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(("capacity_doubt", ""), ("doubted_looks", 0)),
                             models.Q(
-                                models.Q(("capacity_doubt", ""), _negated=True), ("doubted_looks__gte", 1)
+                                models.Q(("capacity_doubt", ""), _negated=True),
+                                ("doubted_looks__gte", 1),
                             ),
                             _connector="OR",
                         ),
@@ -175,11 +272,17 @@ class Migration(migrations.Migration):
                         name="a_cluster_with_volcano_is_written_to_directly",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("queueing", "kueue"), ("borrow_percent", 0), _connector="OR"),
+                        condition=models.Q(
+                            ("queueing", "kueue"),
+                            ("borrow_percent", 0),
+                            _connector="OR",
+                        ),
                         name="nothing_is_borrowed_with_volcano",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        condition=models.Q(
+                            ("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")
+                        ),
                         name="a_cluster_name_is_a_dns_label",
                     ),
                     models.CheckConstraint(
@@ -190,14 +293,17 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(("brake_reason", ""), ("braked_at", None)),
                             models.Q(
-                                ("braked_at__isnull", False), models.Q(("brake_reason", ""), _negated=True)
+                                ("braked_at__isnull", False),
+                                models.Q(("brake_reason", ""), _negated=True),
                             ),
                             _connector="OR",
                         ),
                         name="repairs_stop_for_a_reason",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("most_at_once__gte", 1), ("writes_per_second__gte", 1)),
+                        condition=models.Q(
+                            ("most_at_once__gte", 1), ("writes_per_second__gte", 1)
+                        ),
                         name="a_cluster_may_be_written_to",
                     ),
                 ],
@@ -209,7 +315,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.SlugField(max_length=40)),
@@ -219,12 +328,19 @@ class Migration(migrations.Migration):
                 (
                     "capacity_type",
                     models.CharField(
-                        choices=[("on-demand", "On demand"), ("spot", "Spot"), ("reserved", "Reserved")],
+                        choices=[
+                            ("on-demand", "On demand"),
+                            ("spot", "Spot"),
+                            ("reserved", "Reserved"),
+                        ],
                         default="on-demand",
                         max_length=12,
                     ),
                 ),
-                ("price_per_gpu_hour", models.DecimalField(decimal_places=4, max_digits=9)),
+                (
+                    "price_per_gpu_hour",
+                    models.DecimalField(decimal_places=4, max_digits=9),
+                ),
                 ("follows_list", models.BooleanField(db_default=False, default=False)),
                 ("is_list_price", models.BooleanField(db_default=False, default=False)),
                 ("priced_at", models.DateTimeField(null=True)),
@@ -236,18 +352,44 @@ class Migration(migrations.Migration):
                 ("gpus_ready", models.PositiveIntegerField(db_default=0, default=0)),
                 ("gpus_cordoned", models.PositiveIntegerField(db_default=0, default=0)),
                 ("gpus_seen_at", models.DateTimeField(null=True)),
-                ("min_nodes", models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ("max_nodes", models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ("growing_minutes", models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ("interruption_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ("node_pool", models.CharField(blank=True, db_default="", default="", max_length=12)),
+                (
+                    "min_nodes",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "max_nodes",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "growing_minutes",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "interruption_hours",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "node_pool",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=12
+                    ),
+                ),
                 ("azure_nodes", models.PositiveSmallIntegerField(null=True)),
-                ("azure_limit", models.CharField(blank=True, db_default="", default="", max_length=120)),
+                (
+                    "azure_limit",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=120
+                    ),
+                ),
                 ("allocated", models.IntegerField(default=0)),
                 ("is_offered", models.BooleanField(default=True)),
                 (
                     "resource",
-                    models.CharField(db_default="nvidia.com/gpu", default="nvidia.com/gpu", max_length=60),
+                    models.CharField(
+                        db_default="nvidia.com/gpu",
+                        default="nvidia.com/gpu",
+                        max_length=60,
+                    ),
                 ),
                 (
                     "cluster",
@@ -271,13 +413,18 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["cluster__name", "price_per_gpu_hour", "name"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("cluster", "name"), name="a_flavor_is_on_a_cluster_once"),
+                    models.UniqueConstraint(
+                        fields=("cluster", "name"), name="a_flavor_is_on_a_cluster_once"
+                    ),
                     models.CheckConstraint(
-                        condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        condition=models.Q(
+                            ("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")
+                        ),
                         name="a_flavor_name_is_a_dns_label",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("allocated__gte", 0)), name="allocated_gpus_are_not_negative"
+                        condition=models.Q(("allocated__gte", 0)),
+                        name="allocated_gpus_are_not_negative",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("price_per_gpu_hour__gt", Decimal("0"))),
@@ -286,13 +433,16 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("is_list_price", False),
-                            models.Q(("follows_list", True), ("priced_at__isnull", False)),
+                            models.Q(
+                                ("follows_list", True), ("priced_at__isnull", False)
+                            ),
                             _connector="OR",
                         ),
                         name="a_list_price_is_followed_and_of_a_day",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("gpus_per_node__gte", 1)), name="a_node_has_a_gpu"
+                        condition=models.Q(("gpus_per_node__gte", 1)),
+                        name="a_node_has_a_gpu",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("min_nodes__lte", models.F("max_nodes"))),

@@ -54,7 +54,9 @@ class ForecastSerializer(serializers.Serializer[Any]):
     """A line through the highest readings of each week, with its 80 % interval."""
 
     per_week = serializers.FloatField()
-    crosses_at = serializers.DateTimeField(allow_null=True, help_text="Null where not within twelve weeks.")
+    crosses_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null where not within twelve weeks."
+    )
     earliest = serializers.DateTimeField(allow_null=True)
     latest = serializers.DateTimeField(allow_null=True)
     weeks = ExpectedSerializer(many=True)
@@ -64,7 +66,9 @@ class LimitHistorySerializer(LimitSerializer):
     """A limit with its readings of the last twelve weeks, and what is expected of the next twelve."""
 
     readings = ReadingSerializer(many=True)
-    forecast = ForecastSerializer(allow_null=True, help_text="Null before five weeks of readings.")
+    forecast = ForecastSerializer(
+        allow_null=True, help_text="Null before five weeks of readings."
+    )
     increases = QuotaIncreaseSerializer(
         many=True,
         help_text="The ten newest requests to Azure for more; none for a limit that is no quota of Azure's.",
@@ -89,5 +93,8 @@ class LimitEndpoint(mixins.ListModelMixin, Endpoint):
         shown["readings"] = ReadingSerializer(points, many=True).data
         ahead = forecast(points, limit=meter.limit, now=now)
         shown["forecast"] = None if ahead is None else ForecastSerializer(ahead).data
-        shown["increases"] = [self.shown(one, QuotaIncreaseSerializer) for one in increases_of(meter)[:SHOWN]]
+        shown["increases"] = [
+            self.shown(one, QuotaIncreaseSerializer)
+            for one in increases_of(meter)[:SHOWN]
+        ]
         return Response(shown)

@@ -30,13 +30,21 @@ class Chart:
     ends: datetime
 
 
-def chart(points: Sequence[Point], *, limit: float, forecast: Forecast | None, now: datetime) -> Chart | None:
+def chart(
+    points: Sequence[Point], *, limit: float, forecast: Forecast | None, now: datetime
+) -> Chart | None:
     """The lines of a limit; None before there are two readings."""
     if len(points) < 2:
         return None
     weeks = forecast.weeks if forecast is not None else ()
     begins, ends = points[0].at, max([now, points[-1].at, *(one.at for one in weeks)])
-    top = ROOM * max([limit, *(one.used for one in points), *(min(one.high, 2 * limit) for one in weeks)])
+    top = ROOM * max(
+        [
+            limit,
+            *(one.used for one in points),
+            *(min(one.high, 2 * limit) for one in weeks),
+        ]
+    )
 
     def place(at: datetime, value: float) -> str:
         return f"{_x(at):.1f},{_y(value):.1f}"

@@ -18,7 +18,11 @@ def expected_words(ahead: Forecast | None, meter: Meter, now: datetime) -> str:
         if ahead.earliest is None:
             return f"not within {weeks} weeks"
         return f"not within {weeks} weeks; it may be from {day(ahead.earliest, now)} on"
-    if ahead.latest and ahead.earliest and ahead.latest - ahead.earliest < timedelta(days=2):
+    if (
+        ahead.latest
+        and ahead.earliest
+        and ahead.latest - ahead.earliest < timedelta(days=2)
+    ):
         return f"reached about {day(ahead.crosses_at, now)}"
     latest = (
         f"and {day(ahead.latest, now)}"

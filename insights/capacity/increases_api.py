@@ -42,10 +42,16 @@ class QuotaIncreaseSerializer(serializers.Serializer[QuotaIncrease]):
     reason = serializers.CharField()
     asked_by = serializers.CharField(source="asked_by.name")
     asked_at = serializers.DateTimeField()
-    state = serializers.ChoiceField(choices=[(each.value, each.words) for each in State])
+    state = serializers.ChoiceField(
+        choices=[(each.value, each.words) for each in State]
+    )
     sentence = serializers.SerializerMethodField(help_text="How it stands.")
-    message = serializers.CharField(help_text="What Azure said last, or why it is not sent.")
-    azure_id = serializers.CharField(help_text="The name of Azure's own request; empty before it is sent.")
+    message = serializers.CharField(
+        help_text="What Azure said last, or why it is not sent."
+    )
+    azure_id = serializers.CharField(
+        help_text="The name of Azure's own request; empty before it is sent."
+    )
     sent_at = serializers.DateTimeField(allow_null=True)
     answered_at = serializers.DateTimeField(allow_null=True)
 

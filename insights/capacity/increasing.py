@@ -33,7 +33,9 @@ class IncreaseForm(StrictForm):
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
-    def __init__(self, sent: Any = None, *, quota: FamilyQuota, suggestion: int) -> None:
+    def __init__(
+        self, sent: Any = None, *, quota: FamilyQuota, suggestion: int
+    ) -> None:
         super().__init__(sent, label_suffix="", initial={"limit": suggestion})
         self.fields["limit"] = limit_field(quota)
         self.order_fields(["limit", "reason"])
@@ -41,7 +43,12 @@ class IncreaseForm(StrictForm):
 
 def limit_field(quota: FamilyQuota) -> WholeNumberField:
     """The field for a new limit: above the present one."""
-    return WholeNumberField(label="New limit", of="vCPUs", least=quota.limit + 1, most=max_limit(quota.limit))
+    return WholeNumberField(
+        label="New limit",
+        of="vCPUs",
+        least=quota.limit + 1,
+        most=max_limit(quota.limit),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +61,9 @@ class Quota:
     wanted: str = ""
 
     @classmethod
-    def of(cls, meter: Meter, ahead: Forecast | None, wanted: str = "") -> "Quota | None":
+    def of(
+        cls, meter: Meter, ahead: Forecast | None, wanted: str = ""
+    ) -> "Quota | None":
         """What a limit is in Azure; None for one that is no quota. Three queries."""
         row = quota_of(meter)
         if row is None:
@@ -71,15 +80,21 @@ class Quota:
     def form(self, sent: Any = None) -> IncreaseForm:
         """The form, filled in with what the address asks for, else with the suggestion."""
         limit, problem = self._asked()
-        return IncreaseForm(sent, quota=self.row, suggestion=self.suggestion if problem else limit)
+        return IncreaseForm(
+            sent, quota=self.row, suggestion=self.suggestion if problem else limit
+        )
 
     def gives(self, sent: Mapping[str, str] | None = None) -> dict[str, str]:
         """What the limit in the form would give: {text}, or {problem}."""
-        limit, problem = self._asked(sent.get("limit", "") if sent is not None else None)
+        limit, problem = self._asked(
+            sent.get("limit", "") if sent is not None else None
+        )
         if problem:
             return {"problem": problem}
         more = more_machines(self.sizes, before=self.row.limit, after=limit)
-        return {"text": f"{self.row.limit:,} → {limit:,} vCPUs{f': {more}' if more else ''}."}
+        return {
+            "text": f"{self.row.limit:,} → {limit:,} vCPUs{f': {more}' if more else ''}."
+        }
 
     def _asked(self, sent: str | None = None) -> tuple[int, str]:
         """The limit that is asked for, and what is wrong with it."""
@@ -106,7 +121,12 @@ class Increase:
 
 
 def panel(
-    meter: Meter, quota: Quota | None, user: User, now: datetime, *, form: IncreaseForm | None = None
+    meter: Meter,
+    quota: Quota | None,
+    user: User,
+    now: datetime,
+    *,
+    form: IncreaseForm | None = None,
 ) -> dict[str, object]:
     """The context of the panel; `form` is one that was sent and not taken."""
     if quota is None:
@@ -128,7 +148,9 @@ def panel(
     return context
 
 
-def _increase(row: QuotaIncrease, sizes: Sequence[MachineSize], may_ask: bool, now: datetime) -> Increase:
+def _increase(
+    row: QuotaIncrease, sizes: Sequence[MachineSize], may_ask: bool, now: datetime
+) -> Increase:
     return Increase(
         row=row,
         tone=row.status.tone,

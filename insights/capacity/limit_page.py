@@ -30,7 +30,11 @@ WEEKS: Columns = [
     {"label": "Most used", "kind": "number"},
     {"label": "Of the limit", "kind": "number"},
 ]
-AHEAD: Columns = ["Day", {"label": "Expected", "kind": "number"}, "Four times of five between"]
+AHEAD: Columns = [
+    "Day",
+    {"label": "Expected", "kind": "number"},
+    "Four times of five between",
+]
 
 
 class LimitPage(TypedDict):
@@ -51,7 +55,11 @@ class LimitPage(TypedDict):
 @require_http_methods(["GET", "HEAD", "POST"])
 def limit(request: HttpRequest, pk: int) -> HttpResponse:
     """One limit over time; POST asks Azure for more of a quota. `?limit=` fills in how many vCPUs."""
-    user = visitor_whom(request, actions.require_lead) if request.method == "POST" else visitor(request)
+    user = (
+        visitor_whom(request, actions.require_lead)
+        if request.method == "POST"
+        else visitor(request)
+    )
     meter, now = get_object_or_404(Meter, pk=pk), timezone.now()
     points = points_of([meter], now)[meter.pk]
     ahead = forecast(points, limit=meter.limit, now=now)
@@ -61,7 +69,10 @@ def limit(request: HttpRequest, pk: int) -> HttpResponse:
         form, status = _ask(request, meter, quota)
         if form is None:
             return HttpResponseRedirect(reverse("limit", args=[pk]))
-    context = {**_context(meter, points, ahead), **panel(meter, quota, user, now, form=form)}
+    context = {
+        **_context(meter, points, ahead),
+        **panel(meter, quota, user, now, form=form),
+    }
     answer = render(request, "insights/limit.html", context, status=status)
     return answer if form is None else with_refusal(answer, form)
 
@@ -76,11 +87,17 @@ def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "Withdrawn: Azure is not asked.")
     except Refused as refusal:
         messages.error(request, refusal.message)
-    meter = Meter.objects.filter(key=quota_key(row.subscription, row.region, row.family)).first()
-    return HttpResponseRedirect(reverse("capacity") if meter is None else reverse("limit", args=[meter.pk]))
+    meter = Meter.objects.filter(
+        key=quota_key(row.subscription, row.region, row.family)
+    ).first()
+    return HttpResponseRedirect(
+        reverse("capacity") if meter is None else reverse("limit", args=[meter.pk])
+    )
 
 
-def _ask(request: HttpRequest, meter: Meter, quota: Quota | None) -> tuple[IncreaseForm | None, int]:
+def _ask(
+    request: HttpRequest, meter: Meter, quota: Quota | None
+) -> tuple[IncreaseForm | None, int]:
     """Ask for what was sent: the form with what is wrong in it and its status; None where there is no form to show."""
     lead, form = visitor(request), None if quota is None else quota.form(sent(request))
     if form is not None and not form.is_valid():
@@ -114,7 +131,13 @@ def _context(meter: Meter, points: list[Point], ahead: Forecast | None) -> Limit
         ],
         "ahead_columns": AHEAD,
         "ahead": [
-            {"cells": [day(one.at, now), round(one.used), f"{one.low:,.0f} and {one.high:,.0f}"]}
+            {
+                "cells": [
+                    day(one.at, now),
+                    round(one.used),
+                    f"{one.low:,.0f} and {one.high:,.0f}",
+                ]
+            }
             for one in (ahead.weeks if ahead is not None else ())
         ],
     }

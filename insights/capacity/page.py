@@ -62,7 +62,9 @@ def capacity(request: HttpRequest) -> HttpResponse:
     """What each kind of GPU still has, and which limits come near."""
     user, now = visitor(request), timezone.now()
     clusters = list(Cluster.objects.filter(enabled=True))
-    meters = sorted(Meter.objects.all(), key=lambda one: (-one.stage, -one.percent, one.title))
+    meters = sorted(
+        Meter.objects.all(), key=lambda one: (-one.stage, -one.percent, one.title)
+    )
     near = [one for one in meters if one.stage > Stage.NONE]
     points = points_of(meters, now)
     context = {
@@ -84,7 +86,9 @@ def check_subscription(request: HttpRequest, pk: str) -> HttpResponse:
     lead = visitor_whom(request, subscriptions.require_lead)
     found = get_object_or_404(Subscription, pk=pk)
     subscriptions.check_again(found.pk, by=lead, now=timezone.now())
-    messages.success(request, "A worker reads the subscription now; look again in a moment.")
+    messages.success(
+        request, "A worker reads the subscription now; look again in a moment."
+    )
     return redirect("capacity")
 
 
@@ -128,8 +132,16 @@ def _azure(user: User) -> list[Looked]:
     return [
         Looked(
             id=one.pk,
-            tone="waiting" if one.reachable is None else "good" if one.reachable else "bad",
-            word="Not read yet" if one.reachable is None else "Read" if one.reachable else "Does not answer",
+            tone="waiting"
+            if one.reachable is None
+            else "good"
+            if one.reachable
+            else "bad",
+            word="Not read yet"
+            if one.reachable is None
+            else "Read"
+            if one.reachable
+            else "Does not answer",
             at=one.answered_at,
             message="" if one.reachable else one.message,
             rights=shown_rights(one) if may_see else None,

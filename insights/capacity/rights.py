@@ -26,7 +26,11 @@ class Rights:
 def rights_of(subscription: Subscription) -> list[tuple[str, list[str]]] | None:
     """Each purpose with the actions that the portal lacks for it; None before that was read."""
     lacking = subscription.missing_rights
-    return None if lacking is None else [(purpose, list(lacking.get(purpose, ()))) for purpose in NEEDED]
+    return (
+        None
+        if lacking is None
+        else [(purpose, list(lacking.get(purpose, ()))) for purpose in NEEDED]
+    )
 
 
 def shown_rights(subscription: Subscription) -> Rights:
@@ -42,5 +46,7 @@ def shown_rights(subscription: Subscription) -> Rights:
 
 
 def _cells(purpose: str, lacking: list[str]) -> list[Content]:
-    state = Badge(tone="bad", word="Lacks") if lacking else Badge(tone="good", word="May")
+    state = (
+        Badge(tone="bad", word="Lacks") if lacking else Badge(tone="good", word="May")
+    )
     return [capitalized(purpose), state, ", ".join(lacking)]

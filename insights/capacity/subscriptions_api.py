@@ -29,7 +29,9 @@ class SubscriptionSerializer(serializers.Serializer[Subscription]):
     """An Azure subscription as it was read last."""
 
     id = serializers.CharField()
-    reachable = serializers.BooleanField(allow_null=True, help_text="Null before it was read.")
+    reachable = serializers.BooleanField(
+        allow_null=True, help_text="Null before it was read."
+    )
     message = serializers.CharField()
     looked_at = serializers.DateTimeField(allow_null=True)
     answered_at = serializers.DateTimeField(allow_null=True)
@@ -37,7 +39,9 @@ class SubscriptionSerializer(serializers.Serializer[Subscription]):
         help_text="What the portal may do there, purpose by purpose; null before that was read."
     )
     rights_checked_at = serializers.DateTimeField(allow_null=True)
-    rights_message = serializers.CharField(help_text="Why the rights could not be read the last time.")
+    rights_message = serializers.CharField(
+        help_text="Why the rights could not be read the last time."
+    )
 
     @extend_schema_field(RightSerializer(many=True, allow_null=True))
     def get_rights(self, row: Subscription) -> Any:
@@ -45,7 +49,10 @@ class SubscriptionSerializer(serializers.Serializer[Subscription]):
         rights = rights_of(row)
         if rights is None:
             return None
-        return [{"purpose": purpose, "may": not lacking, "missing": lacking} for purpose, lacking in rights]
+        return [
+            {"purpose": purpose, "may": not lacking, "missing": lacking}
+            for purpose, lacking in rights
+        ]
 
 
 class SubscriptionsSerializer(serializers.Serializer[Any]):
@@ -66,7 +73,9 @@ class SubscriptionEndpoint(Endpoint):
     def list(self, request: Request) -> Response:
         """Every subscription with how it was read last, and what the portal may do there (leads and auditors)."""
         actions.require_sight(self.caller)
-        return Response(self.shown({"results": Subscription.objects.all()}, SubscriptionsSerializer))
+        return Response(
+            self.shown({"results": Subscription.objects.all()}, SubscriptionsSerializer)
+        )
 
     @extend_schema(request=None, responses={202: SubscriptionSerializer})
     @action(detail=True, methods=["post"])

@@ -38,19 +38,23 @@ class ModelEndpointSerializer(OutputSerializer[ModelEndpoint]):
     state = serializers.ChoiceField(choices=STATES)
     region = serializers.CharField(source="account.region")
     endpoint = serializers.CharField(
-        source="account.endpoint", help_text="Where it is called; empty while it is not there."
+        source="account.endpoint",
+        help_text="Where it is called; empty while it is not there.",
     )
     deployment = serializers.CharField(help_text="What it is called in calls of it.")
     model = serializers.CharField()
     version = serializers.CharField(help_text="Empty while it is not there.")
-    deployment_type = serializers.CharField(source="sku", help_text="Standard or GlobalStandard.")
+    deployment_type = serializers.CharField(
+        source="sku", help_text="Standard or GlobalStandard."
+    )
     thousand_tokens_per_minute = serializers.IntegerField(
         source="capacity",
         help_text="What was granted, 0 once it goes; Azure has `held_thousand_tokens_per_minute`.",
     )
     held_thousand_tokens_per_minute = serializers.IntegerField(source="held")
     is_network_open = serializers.BooleanField(
-        source="account.is_open", help_text="Whether it may be reached from anywhere; closed at first."
+        source="account.is_open",
+        help_text="Whether it may be reached from anywhere; closed at first.",
     )
     called_by = CallerSerializer(source="team")
     message = serializers.SerializerMethodField(
@@ -68,7 +72,9 @@ class ModelEndpointSerializer(OutputSerializer[ModelEndpoint]):
 class ModelEndpointFullSerializer(ModelEndpointSerializer):
     """The same with how it is called."""
 
-    network = serializers.SerializerMethodField(help_text="From where it may be called, in a sentence.")
+    network = serializers.SerializerMethodField(
+        help_text="From where it may be called, in a sentence."
+    )
     example = serializers.SerializerMethodField(
         help_text="A call of it in a shell; empty while it is not there."
     )
@@ -97,10 +103,16 @@ class ModelEndpointEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, En
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """Short in a list."""
-        return ModelEndpointSerializer if self.action == "list" else ModelEndpointFullSerializer
+        return (
+            ModelEndpointSerializer
+            if self.action == "list"
+            else ModelEndpointFullSerializer
+        )
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
         asked = getattr(self, "asked", {})
         names = {"team": "team__slug", "state": "state"}
-        return queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        return queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )

@@ -18,7 +18,9 @@ from web.strict import Moment, PageQuery, StrictSerializer, Text
 
 
 def _usd(**options: Any) -> serializers.DecimalField:
-    return serializers.DecimalField(max_digits=12, decimal_places=6, allow_null=True, **options)
+    return serializers.DecimalField(
+        max_digits=12, decimal_places=6, allow_null=True, **options
+    )
 
 
 class PriceSerializer(serializers.Serializer[MachinePrice]):
@@ -35,7 +37,8 @@ class PriceSerializer(serializers.Serializer[MachinePrice]):
     one_year = _usd(help_text="An hour of a reservation of one year.")
     three_years = _usd(help_text="An hour of a reservation of three years.")
     since = serializers.DateTimeField(
-        allow_null=True, help_text="From when the price on demand holds, as Azure says it."
+        allow_null=True,
+        help_text="From when the price on demand holds, as Azure says it.",
     )
     seen_at = serializers.DateTimeField(help_text="When the list was read last.")
 
@@ -82,7 +85,8 @@ class OursSerializer(serializers.Serializer[Ours]):
         help_text="For how this kind is paid: on demand, as spot, or reserved for a year.",
     )
     percent = serializers.IntegerField(
-        allow_null=True, help_text="How far the price is above the list's; below is negative."
+        allow_null=True,
+        help_text="How far the price is above the list's; below is negative.",
     )
 
 
@@ -91,19 +95,27 @@ class OursFromSerializer(serializers.Serializer[OursFrom]):
 
     at = serializers.DateTimeField()
     flavor = serializers.CharField(source="flavor.key")
-    price_per_gpu_hour = serializers.DecimalField(source="usd", max_digits=12, decimal_places=4)
-    is_list_price = serializers.BooleanField(help_text="False where platform leads set it.")
+    price_per_gpu_hour = serializers.DecimalField(
+        source="usd", max_digits=12, decimal_places=4
+    )
+    is_list_price = serializers.BooleanField(
+        help_text="False where platform leads set it."
+    )
 
 
 class PriceHistorySerializer(PriceSerializer):
     """A price with its changes, newest first, and the kinds of GPU that it is behind."""
 
     doubt = PriceDoubtSerializer(
-        source="doubts", allow_null=True, help_text="Prices that moved too far to be believed at once."
+        source="doubts",
+        allow_null=True,
+        help_text="Prices that moved too far to be believed at once.",
     )
     kinds = OursSerializer(many=True)
     history = PastPriceSerializer(many=True)
-    our_history = OursFromSerializer(many=True, help_text="What teams were charged, newest first.")
+    our_history = OursFromSerializer(
+        many=True, help_text="What teams were charged, newest first."
+    )
 
 
 class PriceQuery(PageQuery):
@@ -147,9 +159,15 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
     def _whole(self, row: MachinePrice) -> dict[str, Any]:
         shown = self.shown(row, PriceSerializer)
         doubt = row.doubts
-        shown["doubt"] = None if doubt is None else self.shown(doubt, PriceDoubtSerializer)
+        shown["doubt"] = (
+            None if doubt is None else self.shown(doubt, PriceDoubtSerializer)
+        )
         kinds = kinds_by_price([row]).get(row.pk, [])
         shown["kinds"] = [self.shown(one, OursSerializer) for one in kinds]
-        shown["our_history"] = [self.shown(one, OursFromSerializer) for one in our_history(kinds)]
-        shown["history"] = [self.shown(one, PastPriceSerializer) for one in row.history.all()]
+        shown["our_history"] = [
+            self.shown(one, OursFromSerializer) for one in our_history(kinds)
+        ]
+        shown["history"] = [
+            self.shown(one, PastPriceSerializer) for one in row.history.all()
+        ]
         return shown

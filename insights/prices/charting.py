@@ -34,7 +34,12 @@ class Chart:
 
 def chart(points: Sequence[Point], *, now: datetime) -> Chart | None:
     """The steps of a price until now, its changes from old to new; None before some time has passed."""
-    prices = [usd for one in points for usd in (one.on_demand, one.spot, one.one_year) if usd is not None]
+    prices = [
+        usd
+        for one in points
+        for usd in (one.on_demand, one.spot, one.one_year)
+        if usd is not None
+    ]
     if not prices or points[0].at >= now:
         return None
     begins, top = points[0].at, max(prices)

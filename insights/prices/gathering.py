@@ -24,7 +24,11 @@ class Ours:
     def percent(self) -> int | None:
         """How far the price lies above the list's (below is negative); None where the list has none of its kind."""
         usual = self.listed.of_its_kind
-        return None if not usual else round(100 * (self.flavor.price_per_gpu_hour - usual) / usual)
+        return (
+            None
+            if not usual
+            else round(100 * (self.flavor.price_per_gpu_hour - usual) / usual)
+        )
 
     @property
     def words(self) -> str:
@@ -58,7 +62,9 @@ def our_history(kinds: Sequence[Ours]) -> list[OursFrom]:
     """What kinds of GPU have cost teams, the newest change first, as the audit log tells it; one query."""
     flavors = {str(one.flavor.pk): one.flavor for one in kinds}
     rows = Event.objects.filter(
-        subject_type="flavor", subject_id__in=flavors, details__has_key="price_per_gpu_hour"
+        subject_type="flavor",
+        subject_id__in=flavors,
+        details__has_key="price_per_gpu_hour",
     ).exclude(outcome=Event.Outcome.REFUSED)
     return [
         OursFrom(
@@ -77,7 +83,9 @@ def kinds_by_price(prices: Sequence[MachinePrice]) -> dict[int, list[Ours]]:
     flavors = Flavor.objects.filter(cluster__enabled=True, cluster__region__in=regions)
     flavors = flavors.exclude(cluster__azure_id="").order_by("cluster__name", "name")
     found: dict[int, list[Ours]] = {}
-    for flavor, listed in list_prices(list(flavors.select_related("cluster")), prices).items():
+    for flavor, listed in list_prices(
+        list(flavors.select_related("cluster")), prices
+    ).items():
         found.setdefault(listed.price_id, []).append(Ours(flavor=flavor, listed=listed))
     return found
 

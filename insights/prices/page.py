@@ -45,7 +45,10 @@ SHIPPED: Columns = [
 ]
 # So that a day is not broken in a narrow column.
 NARROW = "\N{NO-BREAK SPACE}"
-HISTORY: Columns = ["From", *(Column(label=label, kind="number") for label in WAYS.values())]
+HISTORY: Columns = [
+    "From",
+    *(Column(label=label, kind="number") for label in WAYS.values()),
+]
 KINDS: Columns = [
     "Kind of GPU",
     {"label": "Our price", "kind": "number"},
@@ -53,7 +56,12 @@ KINDS: Columns = [
     "Difference",
 ]
 
-OUR_HISTORY: Columns = ["From", "Kind of GPU", {"label": "USD per GPU-hour", "kind": "number"}, "Set by"]
+OUR_HISTORY: Columns = [
+    "From",
+    "Kind of GPU",
+    {"label": "USD per GPU-hour", "kind": "number"},
+    "Set by",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +95,9 @@ def prices(request: HttpRequest) -> HttpResponse:
         "doubts": [words for one in regions if (words := _doubt(one, now))],
         "is_connected": is_connected(),
         "shipped_columns": SHIPPED,
-        "shipped": [] if rows else [_shipped(size, usd) for size, usd in VM_PRICES.items()],
+        "shipped": []
+        if rows
+        else [_shipped(size, usd) for size, usd in VM_PRICES.items()],
         "shipped_month": f"{SHIPPED_ON:%B %Y}",
         "may_manage": user.may(Permission.MANAGE_CLUSTERS),
     }
@@ -119,12 +129,16 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
         "may_confirm": user.may(Permission.MANAGE_CLUSTERS),
         "chart": chart(points, now=now),
         "columns": HISTORY,
-        "rows": [{"cells": [one.at, *(_usd(getattr(one, way)) for way in WAYS)]} for one in history],
+        "rows": [
+            {"cells": [one.at, *(_usd(getattr(one, way)) for way in WAYS)]}
+            for one in history
+        ],
         "kind_columns": KINDS,
         "kinds": [_kind(one) for one in kinds],
         "our_columns": OUR_HISTORY,
         "our_rows": [
-            {"cells": [one.at, one.flavor.words, cents(one.usd), one.by]} for one in our_history(kinds)
+            {"cells": [one.at, one.flavor.words, cents(one.usd), one.by]}
+            for one in our_history(kinds)
         ],
     }
     return render(request, "insights/price.html", context)
@@ -147,7 +161,10 @@ def confirm(request: HttpRequest, pk: int) -> HttpResponse:
     except Refused as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, "Confirmed. Kinds of GPU that follow the list take it within a minute.")
+        messages.success(
+            request,
+            "Confirmed. Kinds of GPU that follow the list take it within a minute.",
+        )
     return redirect("price", pk)
 
 
@@ -157,7 +174,9 @@ def _by_region(
     """Prices by region, of machines with GPUs; those that kinds of GPU stand on come first."""
     found: dict[str, list[MachinePrice]] = {}
     shown = [one for one in rows if one.gpus or one.pk in kinds]
-    for one in sorted(shown, key=lambda one: (one.region, one.pk not in kinds, one.size)):
+    for one in sorted(
+        shown, key=lambda one: (one.region, one.pk not in kinds, one.size)
+    ):
         found.setdefault(one.region, []).append(one)
     return list(found.items())
 
@@ -175,7 +194,10 @@ def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Row:
                 "href": reverse("price", args=[row.pk]),
                 "sub": " · ".join(notes),
             },
-            *(Cell(text=_usd(usd), sub=_each(usd, machine)) for usd in row.by_way.values()),
+            *(
+                Cell(text=_usd(usd), sub=_each(usd, machine))
+                for usd in row.by_way.values()
+            ),
             _ours(kinds),
             "not told" if row.since is None else dated(row.since).replace(" ", NARROW),
         ]
@@ -186,10 +208,15 @@ def _ours(kinds: Sequence[Ours]) -> Cell:
     """Our prices of one machine's GPUs: the usual one kind in full, of several each."""
     if not kinds:
         return {"text": "–"}
-    text = " · ".join(dict.fromkeys(cents(one.flavor.price_per_gpu_hour) for one in kinds))
+    text = " · ".join(
+        dict.fromkeys(cents(one.flavor.price_per_gpu_hour) for one in kinds)
+    )
     if len(kinds) == 1:
         return {"text": text, "sub": kinds[0].words}
-    return {"text": text, "sub": "; ".join(f"{one.flavor.kind}: {one.words}" for one in kinds)}
+    return {
+        "text": text,
+        "sub": "; ".join(f"{one.flavor.kind}: {one.words}" for one in kinds),
+    }
 
 
 def _kind(one: Ours) -> Row:
@@ -230,7 +257,11 @@ def _doubt(region: PriceRegion, now: datetime) -> str:
     """That a region's prices are older than they should be, in a sentence; empty where they are not."""
     if region.failing_since is None:
         return ""
-    known = f"those of {dated(region.read_at)}" if region.read_at else "those that came with the portal"
+    known = (
+        f"those of {dated(region.read_at)}"
+        if region.read_at
+        else "those that came with the portal"
+    )
     since = dated(region.failing_since)
     return f"Prices of {region.name} could not be read since {since}: until they are, {known} count."
 

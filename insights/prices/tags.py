@@ -22,7 +22,9 @@ def list_price(flavor: Flavor | None) -> str:
     if listed is None:
         return ""
     prices = [
-        f"{cents(usd)} {words}" for way, words in WORDS.items() if (usd := getattr(listed, way)) is not None
+        f"{cents(usd)} {words}"
+        for way, words in WORDS.items()
+        if (usd := getattr(listed, way)) is not None
     ]
     return _note(
         f"Azure's list price of {dated(listed.seen_at)} per GPU-hour: {', '.join(prices)}.",
@@ -32,4 +34,6 @@ def list_price(flavor: Flavor | None) -> str:
 
 
 def _note(sentence: str, href: str, size: str) -> SafeString:
-    return format_html('<p class="note">{} <a class="link" href="{}">{}</a></p>', sentence, href, size)
+    return format_html(
+        '<p class="note">{} <a class="link" href="{}">{}</a></p>', sentence, href, size
+    )

@@ -26,7 +26,9 @@ class ChainQuery(StrictSerializer):
     flavor = serializers.SlugField(help_text="A kind of GPU of the cluster.")
     gpus = serializers.IntegerField(min_value=1, max_value=MAX_GPUS, default=1)
     namespace = serializers.CharField(
-        required=False, default="", help_text="One of the team's namespaces there; empty for any team."
+        required=False,
+        default="",
+        help_text="One of the team's namespaces there; empty for any team.",
     )
     question = serializers.ChoiceField(
         choices=[each.value for each in Question],
@@ -38,8 +40,12 @@ class ChainQuery(StrictSerializer):
 class ChainLinkSerializer(serializers.Serializer[Any]):
     """One limit of the chain, in GPUs."""
 
-    layer = serializers.ChoiceField(source="link.layer", choices=[each.value for each in Layer])
-    name = serializers.CharField(source="link.name", help_text="What Azure or Kubernetes calls it.")
+    layer = serializers.ChoiceField(
+        source="link.layer", choices=[each.value for each in Layer]
+    )
+    name = serializers.CharField(
+        source="link.name", help_text="What Azure or Kubernetes calls it."
+    )
     words = serializers.CharField(source="link.layer.words")
     limit = serializers.IntegerField(source="link.limit")
     used = serializers.IntegerField(source="link.used")
@@ -50,7 +56,9 @@ class ChainLinkSerializer(serializers.Serializer[Any]):
     )
     detail = serializers.CharField(source="link.detail")
     seen_at = serializers.DateTimeField(
-        source="link.seen_at", allow_null=True, help_text="Null for what the portal itself keeps."
+        source="link.seen_at",
+        allow_null=True,
+        help_text="Null for what the portal itself keeps.",
     )
     age = serializers.SerializerMethodField(
         help_text="How old it is where it is older than it may be; else empty."
@@ -78,7 +86,9 @@ class ChainSerializer(serializers.Serializer[Any]):
     sentence = serializers.CharField()
     then = serializers.CharField(help_text="What would stop it next.")
     advice = serializers.CharField()
-    links = ChainLinkSerializer(many=True, help_text="From the subscription down to the pod.")
+    links = ChainLinkSerializer(
+        many=True, help_text="From the subscription down to the pod."
+    )
 
 
 class ChainEndpoint(Endpoint):
@@ -99,10 +109,15 @@ class ChainEndpoint(Endpoint):
         """
         cluster, asked, now = self.get_object(), self.asked, timezone.now()
         known = Catalogue.of([cluster])
-        flavor = next((one for one in known.flavors_of(cluster) if one.name == asked["flavor"]), None)
+        flavor = next(
+            (one for one in known.flavors_of(cluster) if one.name == asked["flavor"]),
+            None,
+        )
         if flavor is None:
             raise BadInput(
-                f"{cluster.name} has no kind of GPU {asked['flavor']}.", code="no_such_flavor", field="flavor"
+                f"{cluster.name} has no kind of GPU {asked['flavor']}.",
+                code="no_such_flavor",
+                field="flavor",
             )
         tenancy = None
         if asked["namespace"]:
@@ -114,7 +129,10 @@ class ChainEndpoint(Endpoint):
                     field="namespace",
                 )
             tenancy = spaces[asked["namespace"]]
-        question, chain = Question(asked["question"]), chain_of(flavor, tenancy, known, now=now)
+        question, chain = (
+            Question(asked["question"]),
+            chain_of(flavor, tenancy, known, now=now),
+        )
         answer = chain.answer(asked["gpus"], question)
         shown = {
             "cluster": cluster.name,
@@ -125,4 +143,8 @@ class ChainEndpoint(Endpoint):
             "advice": answer.advice,
             "links": bars(chain.links(question), asked["gpus"]),
         }
-        return Response(ChainSerializer(shown, context={**self.get_serializer_context(), "now": now}).data)
+        return Response(
+            ChainSerializer(
+                shown, context={**self.get_serializer_context(), "now": now}
+            ).data
+        )

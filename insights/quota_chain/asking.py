@@ -23,7 +23,11 @@ class QuestionForm(forms.Form):
     question = forms.ChoiceField(label="To", choices=QUESTIONS)
 
     def __init__(
-        self, sent: Mapping[str, Any], *, flavors: Sequence[Flavor], spaces: Sequence[Tenancy]
+        self,
+        sent: Mapping[str, Any],
+        *,
+        flavors: Sequence[Flavor],
+        spaces: Sequence[Tenancy],
     ) -> None:
         first = flavors[0]
         asked = {
@@ -32,7 +36,9 @@ class QuestionForm(forms.Form):
             "space": "",
             "question": Question.GRANT.value,
         }
-        super().__init__({**asked, **{key: sent[key] for key in asked if sent.get(key)}})
+        super().__init__(
+            {**asked, **{key: sent[key] for key in asked if sent.get(key)}}
+        )
         self._flavors = {one.name: one for one in flavors}
         self._spaces = {one.namespace: one for one in spaces}
         self.fields["flavor"].choices = [(one.name, one.kind) for one in flavors]  # type: ignore[attr-defined]

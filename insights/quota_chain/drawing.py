@@ -49,7 +49,9 @@ def bars(chain: Sequence[Link], more: int) -> tuple[Bar, ...]:
     return tuple(
         Bar(
             link=one,
-            width=0 if one.room is None else max(MIN_WIDTH, min(100.0, percent(one.room, whole))),
+            width=0
+            if one.room is None
+            else max(MIN_WIDTH, min(100.0, percent(one.room, whole))),
             is_cut=one.room is not None and one.room > whole,
             order=order.get(one.layer),
         )

@@ -49,7 +49,9 @@ class Chain(Kind):
 
     def answer(self, more: int, question: Question) -> Verdict:
         """What stops so many more."""
-        return verdict(self.links(question), more, product=self.flavor.kind, question=question)
+        return verdict(
+            self.links(question), more, product=self.flavor.kind, question=question
+        )
 
 
 def kinds_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Kind]:
@@ -65,10 +67,15 @@ def kinds_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Kind]:
     ]
 
 
-def chain_of(flavor: Flavor, tenancy: Tenancy | None, known: Catalogue, *, now: datetime) -> Chain:
+def chain_of(
+    flavor: Flavor, tenancy: Tenancy | None, known: Catalogue, *, now: datetime
+) -> Chain:
     """The chain of one of the kinds of GPU that are known, for a tenancy where one is given; two queries."""
     cluster = flavor.cluster
-    seen, copied = seen_of(cluster, now), _copied(cluster, tenancy, known.flavors_of(cluster))
+    seen, copied = (
+        seen_of(cluster, now),
+        _copied(cluster, tenancy, known.flavors_of(cluster)),
+    )
     behind = known.behind(flavor)
     subscription_id = _subscription_id(cluster)
     found = known.subscription(subscription_id)
@@ -76,7 +83,10 @@ def chain_of(flavor: Flavor, tenancy: Tenancy | None, known: Catalogue, *, now: 
         found = Subscription.objects.filter(pk=subscription_id).first()
     meters = {
         layer: known.meter(subscription_id, quota)
-        for layer, quota in ((Layer.FAMILY, behind.family), (Layer.REGIONAL, behind.regional))
+        for layer, quota in (
+            (Layer.FAMILY, behind.family),
+            (Layer.REGIONAL, behind.regional),
+        )
         if quota is not None
     }
     return Chain(
@@ -101,23 +111,34 @@ class _Copied:
     def busy(self, flavor: str) -> int:
         """GPUs of a flavor that run for anybody."""
         return sum(
-            quota.reserved for one in self.queues.values() for quota in one.quotas if quota.flavor == flavor
+            quota.reserved
+            for one in self.queues.values()
+            for quota in one.quotas
+            if quota.flavor == flavor
         )
 
 
 def _facts(
-    flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, heard_at: datetime
+    flavor: Flavor,
+    behind: Behind,
+    copied: _Copied,
+    tenancy: Tenancy | None,
+    heard_at: datetime,
 ) -> Facts:
     seen_at = flavor.gpus_seen_at or heard_at
     pool = behind.pool
     if pool is None and flavor.max_nodes:
         # What platform leads said of the autoscaler, where Azure does not say it.
-        standing = -(-(flavor.gpus_ready + flavor.gpus_cordoned) // flavor.gpus_per_node)
+        standing = -(
+            -(flavor.gpus_ready + flavor.gpus_cordoned) // flavor.gpus_per_node
+        )
         pool = Pool(name="", nodes=standing, maximum=flavor.max_nodes, seen_at=seen_at)
     return Facts(
         product=flavor.kind,
         gpus_per_node=flavor.gpus_per_node,
-        nodes=Nodes(ready=flavor.gpus_ready, cordoned=flavor.gpus_cordoned, seen_at=seen_at),
+        nodes=Nodes(
+            ready=flavor.gpus_ready, cordoned=flavor.gpus_cordoned, seen_at=seen_at
+        ),
         promised=Promised(granted=flavor.allocated, obtainable=flavor.gpus_total),
         busy=copied.busy(flavor.name),
         machine=behind.machine,
@@ -125,15 +146,25 @@ def _facts(
         regional=behind.regional,
         pool=pool,
         reserved=behind.reserved,
-        queue=_queue(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
-        namespace=_namespace(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
+        queue=_queue(flavor, copied, tenancy, heard_at)
+        if tenancy is not None
+        else None,
+        namespace=_namespace(flavor, copied, tenancy, heard_at)
+        if tenancy is not None
+        else None,
     )
 
 
-def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> Queue | None:
+def _queue(
+    flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime
+) -> Queue | None:
     """The tenancy's ClusterQueue, which has the name of its namespace, beside those that lend to it."""
     own = copied.queues.get(tenancy.namespace)
-    mine = next((one for one in own.quotas if one.flavor == flavor.name), None) if own is not None else None
+    mine = (
+        next((one for one in own.quotas if one.flavor == flavor.name), None)
+        if own is not None
+        else None
+    )
     if own is None or mine is None:
         return None
     lenders = [
@@ -156,7 +187,9 @@ def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime
     )
 
 
-def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> ResourceQuota | None:
+def _namespace(
+    flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime
+) -> ResourceQuota | None:
     """What the namespace's quota allows of the flavor's resource, over all kinds that nodes count alike."""
     kinds = {one.name: one for one in copied.flavors}
     alike = [
@@ -175,12 +208,16 @@ def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: date
     return ResourceQuota(hard=hard, used=used, seen_at=heard_at)
 
 
-def _copied(cluster: Cluster, tenancy: Tenancy | None, flavors: Sequence[Flavor]) -> _Copied:
+def _copied(
+    cluster: Cluster, tenancy: Tenancy | None, flavors: Sequence[Flavor]
+) -> _Copied:
     """The ClusterQueues of a cluster and the pods of a namespace there; one query."""
     wanted = Q(kind="ClusterQueue")
     if tenancy is not None:
         wanted |= Q(kind="Pod", namespace=tenancy.namespace)
-    rows = ClusterObject.objects.filter(wanted, cluster=cluster).values_list("kind", "body")
+    rows = ClusterObject.objects.filter(wanted, cluster=cluster).values_list(
+        "kind", "body"
+    )
     found = list(rows)
     queues = (queue_of(body) for kind, body in found if kind == "ClusterQueue")
     pods = [body for kind, body in found if kind == "Pod"]

@@ -63,14 +63,18 @@ def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
     flavors = known.flavors_of(cluster)
     context: dict[str, object] = {"cluster": cluster}
     if flavors:
-        form = QuestionForm(request.GET, flavors=flavors, spaces=spaces_of(cluster, user))
+        form = QuestionForm(
+            request.GET, flavors=flavors, spaces=spaces_of(cluster, user)
+        )
         context["form"] = form
         if form.is_valid():
             context = {**context, **_answer(form, known, user, now)}
     return render(request, "insights/quota_chain.html", context)
 
 
-def _answer(form: QuestionForm, known: Catalogue, user: User, now: datetime) -> ChainAnswer:
+def _answer(
+    form: QuestionForm, known: Catalogue, user: User, now: datetime
+) -> ChainAnswer:
     more, question = form.cleaned_data["gpus"], form.chosen_question
     chain = chain_of(form.chosen_flavor, form.chosen_tenancy, known, now=now)
     drawn = bars(chain.links(question), more)
@@ -102,14 +106,20 @@ def _strip(chain: Chain, form: QuestionForm, user: User) -> Verdict:
             "href": f"{reverse('request-new')}?{urlencode(_asked_for(chain))}",
         }
     elif layer in (Layer.FAMILY, Layer.REGIONAL):
-        strip["hint"] = _quota_hint(chain, layer, limit_for(chain.facts, layer, more, question), user)
+        strip["hint"] = _quota_hint(
+            chain, layer, limit_for(chain.facts, layer, more, question), user
+        )
     return strip
 
 
 def _asked_for(chain: Chain) -> dict[str, str]:
     """What the form for GPUs is filled in with: the kind, and the namespace where one is looked at."""
     asked, place = {"flavor": chain.flavor.key}, chain.tenancy
-    return asked if place is None else asked | {"team": place.team.slug, "namespace": place.namespace}
+    return (
+        asked
+        if place is None
+        else asked | {"team": place.team.slug, "namespace": place.namespace}
+    )
 
 
 def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> Hint:
@@ -120,7 +130,11 @@ def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> Hint:
     if meter is None or not user.may(Permission.MANAGE_CLUSTERS):
         text = f"{needed} Its readings tell when it will be reached; platform leads ask Azure for more there."
         return {"text": text, "label": "Look at this quota", "href": page}
-    return {"text": needed, "label": "Ask Azure for more", "href": f"{page}?limit={limit}#more"}
+    return {
+        "text": needed,
+        "label": "Ask Azure for more",
+        "href": f"{page}?limit={limit}#more",
+    }
 
 
 def _line(bar: Bar, now: datetime) -> BarLine:
@@ -159,7 +173,9 @@ def _doubts(chain: Chain, now: datetime) -> list[str]:
             f"{ago(subscription.answered_at, now)}. {subscription.message}"
         )
     if chain.seen.silent_since is not None:
-        found.append(f"The cluster has said nothing since {ago(chain.seen.silent_since, now)}.")
+        found.append(
+            f"The cluster has said nothing since {ago(chain.seen.silent_since, now)}."
+        )
     elif not chain.seen.is_known and cluster.is_observed:
         found.append("The portal has not read this cluster's queues yet.")
     return found

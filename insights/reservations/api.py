@@ -47,7 +47,9 @@ class AzureNamesSerializer(serializers.Serializer[Any]):
     resource_group = serializers.CharField()
     group = serializers.CharField()
     reservation = serializers.CharField()
-    pool = serializers.CharField(help_text="The node pool that is made of it; empty for none.")
+    pool = serializers.CharField(
+        help_text="The node pool that is made of it; empty for none."
+    )
 
 
 class ReservationSerializer(OutputSerializer[Reservation]):
@@ -56,7 +58,9 @@ class ReservationSerializer(OutputSerializer[Reservation]):
     id = serializers.IntegerField()
     team = TeamNameSerializer()
     state = serializers.ChoiceField(choices=STATES)
-    word = serializers.SerializerMethodField(help_text="How it stands, as its page says it.")
+    word = serializers.SerializerMethodField(
+        help_text="How it stands, as its page says it."
+    )
     sentence = serializers.SerializerMethodField()
     is_parked = serializers.SerializerMethodField(
         help_text="Whether it is tried no more until somebody has it tried again."
@@ -66,22 +70,32 @@ class ReservationSerializer(OutputSerializer[Reservation]):
     region = serializers.CharField()
     zone = serializers.CharField(help_text="Empty for one that is of no zone.")
     cluster = serializers.CharField(
-        source="flavor.cluster.name", default=None, allow_null=True, help_text="Where nodes are made of it."
+        source="flavor.cluster.name",
+        default=None,
+        allow_null=True,
+        help_text="Where nodes are made of it.",
     )
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
-    machines = serializers.IntegerField(help_text="How many are wanted: all that was granted of it.")
+    machines = serializers.IntegerField(
+        help_text="How many are wanted: all that was granted of it."
+    )
     held = serializers.IntegerField(help_text="How many Azure holds.")
     used = serializers.IntegerField()
     idle = serializers.IntegerField()
-    over = serializers.IntegerField(help_text="How many run beyond what is reserved, without a guarantee.")
+    over = serializers.IntegerField(
+        help_text="How many run beyond what is reserved, without a guarantee."
+    )
     usd_per_hour_each = serializers.DecimalField(max_digits=12, decimal_places=4)
     until = serializers.DateTimeField(
-        allow_null=True, help_text="Until when the last grant of it is paid; null for none."
+        allow_null=True,
+        help_text="Until when the last grant of it is paid; null for none.",
     )
     created_at = serializers.DateTimeField()
     reserved_at = serializers.DateTimeField(allow_null=True)
     released_at = serializers.DateTimeField(allow_null=True)
-    seen_at = serializers.DateTimeField(allow_null=True, help_text="When Azure was read last.")
+    seen_at = serializers.DateTimeField(
+        allow_null=True, help_text="When Azure was read last."
+    )
     azure = serializers.SerializerMethodField()
 
     def get_word(self, row: Reservation) -> str:
@@ -116,8 +130,12 @@ class ReservationDaySerializer(serializers.Serializer[Any]):
     reserved = serializers.FloatField()
     used = serializers.FloatField()
     most = serializers.IntegerField(help_text="The most that ran at once.")
-    usd = serializers.DecimalField(max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP")
-    idle_usd = serializers.DecimalField(max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP")
+    usd = serializers.DecimalField(
+        max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP"
+    )
+    idle_usd = serializers.DecimalField(
+        max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP"
+    )
     is_read = serializers.BooleanField()
 
 
@@ -132,8 +150,12 @@ class AdviceSerializer(serializers.Serializer[Any]):
 class CostsSerializer(serializers.Serializer[Any]):
     """What it has cost so far, and what of that was for idle machines."""
 
-    usd = serializers.DecimalField(max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP")
-    idle_usd = serializers.DecimalField(max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP")
+    usd = serializers.DecimalField(
+        max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP"
+    )
+    idle_usd = serializers.DecimalField(
+        max_digits=14, decimal_places=2, rounding="ROUND_HALF_UP"
+    )
 
 
 class GrantSerializer(OutputSerializer[Any]):
@@ -153,7 +175,9 @@ class ReservationWholeSerializer(ReservationSerializer):
 
     costs = CostsSerializer()
     days = ReservationDaySerializer(many=True)
-    advice = AdviceSerializer(allow_null=True, help_text="Null for one that is not reserved now.")
+    advice = AdviceSerializer(
+        allow_null=True, help_text="Null for one that is not reserved now."
+    )
     grants = GrantSerializer(many=True)
 
 
@@ -180,8 +204,12 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[Reservation]:
         """Those of one's own teams; all of them for leads and auditors."""
-        rows = Reservation.objects.visible_to(self.request.user).select_related("team", "flavor__cluster")
-        return rows.annotate(until=Max("allocations__until", filter=Q(allocations__ended_at=None)))
+        rows = Reservation.objects.visible_to(self.request.user).select_related(
+            "team", "flavor__cluster"
+        )
+        return rows.annotate(
+            until=Max("allocations__until", filter=Q(allocations__ended_at=None))
+        )
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one team, in one state, if that was asked for."""
@@ -201,7 +229,9 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
         shown = self.shown(row, ReservationSerializer)
         shown["costs"] = CostsSerializer(summed(by_day)).data
         shown["days"] = ReservationDaySerializer(by_day, many=True).data
-        shown["advice"] = None if suggested is None else AdviceSerializer(suggested).data
+        shown["advice"] = (
+            None if suggested is None else AdviceSerializer(suggested).data
+        )
         shown["grants"] = GrantSerializer(grants_of(row), many=True).data
         return Response(shown)
 
@@ -222,7 +252,9 @@ class OrphanSerializer(OutputSerializer[Orphan]):
     """A reservation about which the portal and Azure differ; Azure holds `machines`, the records have `expected`."""
 
     id = serializers.IntegerField()
-    kind = serializers.ChoiceField(choices=[(each.value, each.words) for each in OrphanKind])
+    kind = serializers.ChoiceField(
+        choices=[(each.value, each.words) for each in OrphanKind]
+    )
     sentence = serializers.SerializerMethodField()
     subscription = serializers.CharField(source="subscription_id")
     resource_group = serializers.CharField()
@@ -236,9 +268,13 @@ class OrphanSerializer(OutputSerializer[Orphan]):
     associated = serializers.IntegerField(
         help_text="Machines that keep it from being released, deallocated ones too."
     )
-    tagged_team = serializers.CharField(help_text="The team that its tags name, which nobody vouches for.")
+    tagged_team = serializers.CharField(
+        help_text="The team that its tags name, which nobody vouches for."
+    )
     reservation = serializers.IntegerField(
-        source="reservation_id", allow_null=True, help_text="The reservation of the records."
+        source="reservation_id",
+        allow_null=True,
+        help_text="The reservation of the records.",
     )
     expected = serializers.IntegerField(allow_null=True)
     usd_per_hour = serializers.SerializerMethodField(
@@ -287,7 +323,10 @@ class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
 
     def get_serializer_context(self) -> dict[str, Any]:
         """With the prices of today."""
-        return {**super().get_serializer_context(), "prices": SimpleLazyObject(orphan_prices)}
+        return {
+            **super().get_serializer_context(),
+            "prices": SimpleLazyObject(orphan_prices),
+        }
 
     @extend_schema(request=NothingSerializer, responses=OrphanSerializer)
     @action(detail=True, methods=["post"])

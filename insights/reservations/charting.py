@@ -40,7 +40,8 @@ def use_chart(days: Sequence[DayCost]) -> UseChart | None:
 
     def points(value: Callable[[DayCost], Decimal]) -> list[str]:
         return [
-            f"{WIDTH * at / (len(days) - 1):.1f},{_y(value(one), top):.1f}" for at, one in enumerate(days)
+            f"{WIDTH * at / (len(days) - 1):.1f},{_y(value(one), top):.1f}"
+            for at, one in enumerate(days)
         ]
 
     reserved, used = points(lambda one: one.reserved), points(lambda one: one.used)

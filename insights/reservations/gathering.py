@@ -46,7 +46,9 @@ def days_of(rows: Sequence[Reservation]) -> Mapping[int, list[Day]]:
     return found
 
 
-def costs_by_day(row: Reservation, days: Sequence[Day], now: datetime) -> tuple[DayCost, ...]:
+def costs_by_day(
+    row: Reservation, days: Sequence[Day], now: datetime
+) -> tuple[DayCost, ...]:
     """What each day of a reservation came to, until now or its release."""
     return by_day(
         days,
@@ -72,7 +74,9 @@ def until_of(rows: Sequence[Reservation]) -> Mapping[int, datetime]:
 
 def grants_of(row: Reservation) -> list[Allocation]:
     """What was granted of a reservation: what is held first, then what has ended, newest first; one query."""
-    found = Allocation.objects.filter(reservation=row).select_related("requester", "hold__request")
+    found = Allocation.objects.filter(reservation=row).select_related(
+        "requester", "hold__request"
+    )
     return sorted(found, key=lambda one: (one.ended_at is not None, -one.pk))
 
 
@@ -91,25 +95,35 @@ def uses_of(row: Reservation, by: User) -> list[Use]:
     if row.flavor is None:
         return []
     copies = ClusterObject.objects.filter(cluster=row.flavor.cluster_id)
-    nodes = copies.filter(kind="Node", **{f"body__metadata__labels__{AGENT_POOL}": pool_name(row.pk)})
+    nodes = copies.filter(
+        kind="Node", **{f"body__metadata__labels__{AGENT_POOL}": pool_name(row.pk)}
+    )
     names = list(nodes.values_list("name", flat=True))
     if not names:
         return []
-    pods = copies.filter(kind="Pod", body__spec__nodeName__in=names).values_list("namespace", "body")
+    pods = copies.filter(kind="Pod", body__spec__nodeName__in=names).values_list(
+        "namespace", "body"
+    )
     running: dict[str, list[Object]] = {}
     for namespace, body in pods:
         if text(part(body, "status"), "phase") not in OVER:
             running.setdefault(namespace, []).append(body)
-    places = Tenancy.objects.filter(cluster=row.flavor.cluster_id, namespace__in=running).select_related(
-        "team"
-    )
+    places = Tenancy.objects.filter(
+        cluster=row.flavor.cluster_id, namespace__in=running
+    ).select_related("team")
     seen = {
         one.namespace: one.team
         for one in places
         if one.team_id in by.team_ids or by.may(Permission.SEE_ALL_TEAMS)
     }
-    named = [_use(seen[name], name, bodies) for name, bodies in running.items() if name in seen]
-    others = [body for name, bodies in running.items() if name not in seen for body in bodies]
+    named = [
+        _use(seen[name], name, bodies)
+        for name, bodies in running.items()
+        if name in seen
+    ]
+    others = [
+        body for name, bodies in running.items() if name not in seen for body in bodies
+    ]
     named.sort(key=lambda one: (-one.gpus, -one.pods, one.namespace))
     return [*named, _use(None, "", others)] if others else named
 
@@ -142,7 +156,11 @@ def orphan_prices() -> OrphanPrices:
     setting = setting_of(RESERVATION)
     known = {**VM_PRICES, **prices_of(RESERVATION, setting)}
     return OrphanPrices(
-        own={name.casefold(): usd for name, usd in known.items() if name in setting.prices},
+        own={
+            name.casefold(): usd
+            for name, usd in known.items()
+            if name in setting.prices
+        },
         listed=by_size(listed_prices()),
         shipped={name.casefold(): usd for name, usd in known.items()},
     )

@@ -89,7 +89,9 @@ def filtered(request: HttpRequest) -> tuple[ReservationFilter, QuerySet[Reservat
     return form, narrowed(rows, team=said.get("team", ""), state=said.get("state", ""))
 
 
-def narrowed(rows: QuerySet[Reservation], *, team: str, state: str) -> QuerySet[Reservation]:
+def narrowed(
+    rows: QuerySet[Reservation], *, team: str, state: str
+) -> QuerySet[Reservation]:
     """Those of a team (its slug; empty for all), in a state; without one, those that are not released."""
     if team:
         rows = rows.filter(team__slug=team)
@@ -106,9 +108,15 @@ def page_of(rows: QuerySet[Reservation], query: Mapping[str, str]) -> Page:
         found = list(rows.filter(pk__gt=after).order_by("pk")[: PAGE_SIZE + 1])
         more, shown = len(found) > PAGE_SIZE, found[:PAGE_SIZE][::-1]
         return Page(
-            shown, _beside(query, "after", shown[:1]) if more else "", _beside(query, "before", shown[-1:])
+            shown,
+            _beside(query, "after", shown[:1]) if more else "",
+            _beside(query, "before", shown[-1:]),
         )
-    found = list((rows.filter(pk__lt=before) if before else rows).order_by("-pk")[: PAGE_SIZE + 1])
+    found = list(
+        (rows.filter(pk__lt=before) if before else rows).order_by("-pk")[
+            : PAGE_SIZE + 1
+        ]
+    )
     more, shown = len(found) > PAGE_SIZE, found[:PAGE_SIZE]
     newer = _beside(query, "after", shown[:1]) if before else ""
     return Page(shown, newer, _beside(query, "before", shown[-1:]) if more else "")
@@ -118,7 +126,13 @@ def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Row]:
     """The rows of the list; two queries whatever their number."""
     days, until = days_of(rows), until_of(rows)
     return [
-        _line(one, summed(costs_by_day(one, days[one.pk], now)), until.get(one.pk), now=now) for one in rows
+        _line(
+            one,
+            summed(costs_by_day(one, days[one.pk], now)),
+            until.get(one.pk),
+            now=now,
+        )
+        for one in rows
     ]
 
 
@@ -128,7 +142,11 @@ def orphans(prices: OrphanPrices, *, now: datetime) -> Orphans:
     theirs = list(Orphan.objects.foreign().order_by("pk")[: MAX_ORPHANS + 1])
     has_more = max(len(ours), len(theirs)) > MAX_ORPHANS
     ours, theirs = ours[:MAX_ORPHANS], theirs[:MAX_ORPHANS]
-    costly = [cost for one in ours if one.kind == OrphanKind.ORPHANED and (cost := usd_per_hour(one, prices))]
+    costly = [
+        cost
+        for one in ours
+        if one.kind == OrphanKind.ORPHANED and (cost := usd_per_hour(one, prices))
+    ]
     return {
         "orphan_columns": ORPHAN_COLUMNS,
         "orphans": [_orphan(one, prices, now) for one in ours],
@@ -139,9 +157,15 @@ def orphans(prices: OrphanPrices, *, now: datetime) -> Orphans:
     }
 
 
-def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: datetime) -> Row:
+def _line(
+    row: Reservation, costs: Costs, until: datetime | None, *, now: datetime
+) -> Row:
     stands = standing(row, now)
-    nodes = f", pool {pool_name(row.pk)} of {row.flavor.cluster.title}" if row.flavor else ""
+    nodes = (
+        f", pool {pool_name(row.pk)} of {row.flavor.cluster.title}"
+        if row.flavor
+        else ""
+    )
     return {
         "cells": [
             {
@@ -151,9 +175,15 @@ def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: dateti
             },
             row.team.name,
             {"tone": stands.tone, "word": stands.word, "sub": _short(stands.sentence)},
-            {"text": f"{row.used} of {row.held}", "sub": f"{row.over} beyond" if row.over else ""},
+            {
+                "text": f"{row.used} of {row.held}",
+                "sub": f"{row.over} beyond" if row.over else "",
+            },
             {"text": usd(row.usd_per_hour)},
-            {"text": usd(costs.idle_usd), "sub": f"of {usd(costs.usd)}" if costs.usd else ""},
+            {
+                "text": usd(costs.idle_usd),
+                "sub": f"of {usd(costs.usd)}" if costs.usd else "",
+            },
             {"at": until} if until else "–",
         ]
     }
@@ -167,7 +197,10 @@ def titled(row: Reservation) -> str:
 
 def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Row:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
-    what: Cell = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
+    what: Cell = {
+        "text": row.title.replace(" × ", f"{NBSP}×{NBSP}"),
+        "sub": f"{row.group} in {place(row)}",
+    }
     if row.kind == OrphanKind.ORPHANED:
         what["href"] = reverse("orphan", args=[row.pk])
     elif row.reservation_id is not None:
@@ -208,11 +241,19 @@ def _teams(user: User) -> list[tuple[str, str]]:
 
 
 def _number(text: str) -> int:
-    return min(int(text), MAX_ID) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return (
+        min(int(text), MAX_ID)
+        if text.isascii() and text.isdigit() and len(text) < 20
+        else 0
+    )
 
 
 def _beside(query: Mapping[str, str], name: str, rows: Sequence[Reservation]) -> str:
     if not rows:
         return ""
-    kept = {key: value for key, value in query.items() if value and key not in ("before", "after")}
+    kept = {
+        key: value
+        for key, value in query.items()
+        if value and key not in ("before", "after")
+    }
     return "?" + urlencode({**kept, name: str(rows[0].pk)})

@@ -50,8 +50,17 @@ GRANT_COLUMNS: Columns = [
     {"label": "An hour", "kind": "number"},
     {"label": "Until", "kind": "end"},
 ]
-USE_COLUMNS: Columns = ["Team", {"label": "Pods", "kind": "number"}, {"label": "GPUs", "kind": "number"}]
-ADVICE_TONES = {Deed.WAIT: "past", Deed.KEEP: "good", Deed.RELEASE: "waiting", Deed.GROW: "waiting"}
+USE_COLUMNS: Columns = [
+    "Team",
+    {"label": "Pods", "kind": "number"},
+    {"label": "GPUs", "kind": "number"},
+]
+ADVICE_TONES = {
+    Deed.WAIT: "past",
+    Deed.KEEP: "good",
+    Deed.RELEASE: "waiting",
+    Deed.GROW: "waiting",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,19 +116,27 @@ def rights(row: Reservation, by: User, grants: Sequence[Allocation]) -> Rights:
     return Rights(
         give_back=held and may_give_back(by, row.team_id),
         ask=row.team_id in by.team_ids,
-        retry=by.may(Permission.MANAGE_CLUSTERS) and row.state != State.RELEASED and _is_stuck(row),
+        retry=by.may(Permission.MANAGE_CLUSTERS)
+        and row.state != State.RELEASED
+        and _is_stuck(row),
     )
 
 
 def _is_stuck(row: Reservation) -> bool:
-    return row.parked_at is not None or (bool(row.message) and not row.is_true and row.operation is None)
+    return row.parked_at is not None or (
+        bool(row.message) and not row.is_true and row.operation is None
+    )
 
 
 def context(row: Reservation, *, by: User, now: datetime) -> ReservationPage:
     """Everything on the page of a reservation, which comes with its team and its flavor's cluster."""
     days = days_of([row])[row.pk]
     by_day, grants = costs_by_day(row, days, now), grants_of(row)
-    shown, suggested, may = by_day[-DAYS_SHOWN:], advice_of(row, days), rights(row, by, grants)
+    shown, suggested, may = (
+        by_day[-DAYS_SHOWN:],
+        advice_of(row, days),
+        rights(row, by, grants),
+    )
     return {
         "reservation": row,
         "title": f"{row.machines} × {row.vm_size}" if row.machines else row.vm_size,
@@ -145,7 +162,11 @@ def figures(row: Reservation, costs: Costs) -> list[Figure]:
     if row.state != State.RELEASED and not row.held and not costs.usd:
         return _figures_to_come(row)
     gpus = f"{row.held * row.gpus_each} GPUs" if row.gpus_each else ""
-    wanted = f"{row.machines} wanted" if row.machines != row.held and row.state != State.RELEASED else gpus
+    wanted = (
+        f"{row.machines} wanted"
+        if row.machines != row.held and row.state != State.RELEASED
+        else gpus
+    )
     idle_share = share(int(costs.idle_usd * 100), int(costs.usd * 100))
     return [
         {
@@ -165,7 +186,9 @@ def figures(row: Reservation, costs: Costs) -> list[Figure]:
         {
             "label": "Idle now",
             "value": row.idle,
-            "note": f"{usd(row.idle * row.usd_per_hour_each)} an hour" if row.idle else "",
+            "note": f"{usd(row.idle * row.usd_per_hour_each)} an hour"
+            if row.idle
+            else "",
             "tone": "waiting" if row.idle else "",
         },
         {
@@ -173,7 +196,11 @@ def figures(row: Reservation, costs: Costs) -> list[Figure]:
             "value": usd(costs.usd),
             "note": f"{usd(row.usd_per_hour)} an hour, used or not",
         },
-        {"label": "Idle so far", "value": usd(costs.idle_usd), "note": f"{idle_share} of the cost"},
+        {
+            "label": "Idle so far",
+            "value": usd(costs.idle_usd),
+            "note": f"{idle_share} of the cost",
+        },
     ]
 
 
@@ -181,21 +208,38 @@ def _figures_to_come(row: Reservation) -> list[Figure]:
     """Of what Azure does not hold yet nothing is used, and nothing has cost anything."""
     unit = "machine" if row.machines == 1 else "machines"
     return [
-        {"label": "Wanted", "value": row.machines, "unit": unit, "note": "none of them is reserved yet"},
-        {"label": "Price", "value": usd(row.usd_per_hour), "note": "an hour, once it is reserved"},
+        {
+            "label": "Wanted",
+            "value": row.machines,
+            "unit": unit,
+            "note": "none of them is reserved yet",
+        },
+        {
+            "label": "Price",
+            "value": usd(row.usd_per_hour),
+            "note": "an hour, once it is reserved",
+        },
     ]
 
 
-def give_back_choices(grants: Sequence[Allocation], now: datetime) -> list[tuple[Allocation, str]]:
+def give_back_choices(
+    grants: Sequence[Allocation], now: datetime
+) -> list[tuple[Allocation, str]]:
     """The grants of which machines can be given back, each in words; the one that ends last stands first."""
     live = [one for one in grants if one.ended_at is None and one.kept_until > now]
     live.sort(key=lambda one: (one.until, one.pk), reverse=True)
-    return [(one, f"{_of_request(one)}, until {moment(one.until, now)}") for one in live]
+    return [
+        (one, f"{_of_request(one)}, until {moment(one.until, now)}") for one in live
+    ]
 
 
 def _of_request(one: Allocation) -> str:
     number = one.hold.request_id
-    return machines(one.count) if number is None else f"{machines(one.count)} of request {number}"
+    return (
+        machines(one.count)
+        if number is None
+        else f"{machines(one.count)} of request {number}"
+    )
 
 
 def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) -> Effect:
@@ -206,7 +250,11 @@ def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) ->
     rest = grant.count - count
     return Effect(
         changes=[
-            {"label": "Machines reserved", "before": str(row.machines), "after": str(left)},
+            {
+                "label": "Machines reserved",
+                "before": str(row.machines),
+                "after": str(left),
+            },
             {
                 "label": "Cost an hour",
                 "before": usd(row.usd_per_hour),
@@ -215,7 +263,9 @@ def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) ->
         ],
         freed=usd(freed),
         until=moment(grant.until, now),
-        rest=f"{machines(rest)} of this grant {'stays' if rest == 1 else 'stay'}" if rest else "",
+        rest=f"{machines(rest)} of this grant {'stays' if rest == 1 else 'stay'}"
+        if rest
+        else "",
         is_last=not left,
         has_nodes=row.flavor_id is not None,
         button=f"Give back {machines(count)}",
@@ -223,7 +273,12 @@ def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) ->
 
 
 def _suggestion(
-    row: Reservation, found: Advice | None, may: Rights, grants: Sequence[Allocation], *, now: datetime
+    row: Reservation,
+    found: Advice | None,
+    may: Rights,
+    grants: Sequence[Allocation],
+    *,
+    now: datetime,
 ) -> Suggestion | None:
     if found is None:
         return None
@@ -233,11 +288,19 @@ def _suggestion(
         button = {"label": f"Release {found.machines}", "href": href, "icon": "undo-2"}
     elif found.deed is Deed.GROW and may.ask:
         href = _more(row, grants, count=found.machines, now=now)
-        button = {"label": f"Reserve {found.machines} more", "href": href, "icon": "plus"}
-    return Suggestion(tone=ADVICE_TONES[found.deed], sentence=found.sentence, button=button)
+        button = {
+            "label": f"Reserve {found.machines} more",
+            "href": href,
+            "icon": "plus",
+        }
+    return Suggestion(
+        tone=ADVICE_TONES[found.deed], sentence=found.sentence, button=button
+    )
 
 
-def _more(row: Reservation, grants: Sequence[Allocation], *, count: int, now: datetime) -> str:
+def _more(
+    row: Reservation, grants: Sequence[Allocation], *, count: int, now: datetime
+) -> str:
     """The form for so many more of the same, until the last of what is held ends."""
     live = [one.until for one in grants if one.ended_at is None and one.until > now]
     nodes_for = row.flavor.key if row.flavor else ""
@@ -258,7 +321,10 @@ def _day(one: DayCost, now: datetime) -> Row:
     words = day(datetime.combine(one.day, time(), UTC), now)
     return {
         "cells": [
-            {"text": words, "sub": "" if one.is_read else "not read, taken as the day before"},
+            {
+                "text": words,
+                "sub": "" if one.is_read else "not read, taken as the day before",
+            },
             _average(one.reserved),
             _average(one.used),
             one.most,
@@ -281,28 +347,52 @@ def _grant(one: Allocation, now: datetime) -> Row:
         what["text"] = f"{machines(one.count)}, request {request}"
         what["href"] = reverse("request", args=[request])
     if one.ended_at is not None:
-        state: Cell = {"tone": "past", "word": "Ended", "sub": f"{one.get_end_reason_display()}"}
+        state: Cell = {
+            "tone": "past",
+            "word": "Ended",
+            "sub": f"{one.get_end_reason_display()}",
+        }
     elif one.charged_from is None:
         state = {"tone": "moving", "word": "Not there yet", "sub": "costs nothing yet"}
     else:
         state = {"tone": "good", "word": "Held"}
-    return {"cells": [what, state, usd(one.usd_per_hour), {"at": one.ended_at or one.until}]}
+    return {
+        "cells": [what, state, usd(one.usd_per_hour), {"at": one.ended_at or one.until}]
+    }
 
 
 def _use(one: Use) -> Row:
     if one.team is None:
-        return {"cells": [{"text": "Others", "sub": "teams that you do not see"}, one.pods, one.gpus]}
-    who: Cell = {"text": one.team.name, "href": reverse("team", args=[one.team.slug]), "sub": one.namespace}
+        return {
+            "cells": [
+                {"text": "Others", "sub": "teams that you do not see"},
+                one.pods,
+                one.gpus,
+            ]
+        }
+    who: Cell = {
+        "text": one.team.name,
+        "href": reverse("team", args=[one.team.slug]),
+        "sub": one.namespace,
+    }
     return {"cells": [who, one.pods, one.gpus]}
 
 
 def _facts(row: Reservation) -> list[Fact]:
     flavor = row.flavor
     facts: list[Fact] = [
-        {"label": "Team", "text": row.team.name, "href": reverse("team", args=[row.team.slug])},
+        {
+            "label": "Team",
+            "text": row.team.name,
+            "href": reverse("team", args=[row.team.slug]),
+        },
         {"label": "Size", "text": row.vm_size},
         {"label": "Where", "text": place(row)},
-        {"label": "Price of one", "money": row.usd_per_hour_each, "period": "an hour, used or not"},
+        {
+            "label": "Price of one",
+            "money": row.usd_per_hour_each,
+            "period": "an hour, used or not",
+        },
     ]
     if flavor is not None:
         facts.append(
@@ -330,4 +420,8 @@ def _names(row: Reservation) -> list[Fact]:
         {"label": "Reservation group", "copyable": names.group},
         {"label": "Reservation", "copyable": names.reservation},
     ]
-    return [*found, {"label": "Node pool", "copyable": names.pool}] if row.flavor_id else found
+    return (
+        [*found, {"label": "Node pool", "copyable": names.pool}]
+        if row.flavor_id
+        else found
+    )

@@ -46,11 +46,19 @@ def place(row: Reservation | Orphan) -> str:
 def _on_its_way_out(row: Reservation, state: State, now: datetime) -> Standing:
     if state is State.RELEASING:
         usual = "The portal releases it in Azure: its pool of nodes, if it has one, then its machines, then its group."
-        return Standing(tone=state.tone, word=state.words, sentence=row.message or usual)
+        return Standing(
+            tone=state.tone, word=state.words, sentence=row.message or usual
+        )
     if row.reserved_at is None and row.refusal:
-        return Standing(tone="bad", word="Refused", sentence=f"{row.refusal} Nothing is reserved.")
+        return Standing(
+            tone="bad", word="Refused", sentence=f"{row.refusal} Nothing is reserved."
+        )
     gone = f"Released on {day(row.released_at, now)}. " if row.released_at else ""
-    return Standing(tone=state.tone, word=state.words, sentence=f"{gone}Nothing of it is left in Azure.")
+    return Standing(
+        tone=state.tone,
+        word=state.words,
+        sentence=f"{gone}Nothing of it is left in Azure.",
+    )
 
 
 def _on_its_way_in(row: Reservation, state: State, now: datetime) -> Standing:
@@ -69,8 +77,16 @@ def _on_its_way_in(row: Reservation, state: State, now: datetime) -> Standing:
         what = f"{row.held} → {machines(row.machines)}"
     if row.operation:
         began = ago(datetime.fromisoformat(row.operation["since"]), now)
-        return Standing(tone="moving", word=word, sentence=f"Azure works on {what}. It began {began}.")
-    return Standing(tone="moving", word=word, sentence=f"The portal asks Azure for {what}, within seconds.")
+        return Standing(
+            tone="moving",
+            word=word,
+            sentence=f"Azure works on {what}. It began {began}.",
+        )
+    return Standing(
+        tone="moving",
+        word=word,
+        sentence=f"The portal asks Azure for {what}, within seconds.",
+    )
 
 
 def _in_force(row: Reservation) -> Standing:
@@ -86,7 +102,9 @@ def _in_force(row: Reservation) -> Standing:
         sentence = f"{_all(row.held)} idle, and paid."
     else:
         sentence = f"{row.used} of {row.held} are in use; {row.idle} {_is(row.idle)} idle, and paid."
-    return Standing(tone=State.RESERVED.tone, word=State.RESERVED.words, sentence=sentence)
+    return Standing(
+        tone=State.RESERVED.tone, word=State.RESERVED.words, sentence=sentence
+    )
 
 
 def _all(count: int) -> str:
@@ -118,5 +136,11 @@ def orphan_standing(row: Orphan) -> Standing:
 
 def _orphaned(row: Orphan) -> str:
     if row.associated:
-        return f"{machines(row.associated)} {'uses' if row.associated == 1 else 'use'} it."
-    return f"Tagged for {row.tagged_team}." if row.tagged_team else "No team was granted it."
+        return (
+            f"{machines(row.associated)} {'uses' if row.associated == 1 else 'use'} it."
+        )
+    return (
+        f"Tagged for {row.tagged_team}."
+        if row.tagged_team
+        else "No team was granted it."
+    )

@@ -7,9 +7,19 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from accounts.current_user import STATUS, add_refusal, visitor, visitor_whom, with_refusal
+from accounts.current_user import (
+    STATUS,
+    add_refusal,
+    visitor,
+    visitor_whom,
+    with_refusal,
+)
 from accounts.idempotency import new_key, once
 from accounts.roles import Permission
 from allocations.ends import actions as ends
@@ -28,7 +38,11 @@ from web.refusals import Refused, Sort
 @require_safe
 def reservations(request: HttpRequest) -> HttpResponse:
     """Every reservation that the person may see, and for platform leads what is orphaned."""
-    user, now, ask = visitor(request), timezone.now(), reverse("request-new", args=["reservation"])
+    user, now, ask = (
+        visitor(request),
+        timezone.now(),
+        reverse("request-new", args=["reservation"]),
+    )
     form, rows = listing.filtered(request)
     found = listing.page_of(rows, request.GET.dict())
     context: dict[str, object] = {
@@ -126,11 +140,18 @@ def orphan(request: HttpRequest, pk: int) -> HttpResponse:
             *([{"label": "Reservation", "copyable": row.name}] if row.name else []),
         ],
     }
-    return render(request, "insights/orphan.html", context, status=STATUS[refusal.sort] if refusal else 200)
+    return render(
+        request,
+        "insights/orphan.html",
+        context,
+        status=STATUS[refusal.sort] if refusal else 200,
+    )
 
 
 def _find(request: HttpRequest, pk: int) -> Reservation:
-    rows = Reservation.objects.visible_to(visitor(request)).select_related("team", "flavor__cluster")
+    rows = Reservation.objects.visible_to(visitor(request)).select_related(
+        "team", "flavor__cluster"
+    )
     return get_object_or_404(rows, pk=pk)
 
 
@@ -150,7 +171,8 @@ def _return(request: HttpRequest, row: Reservation, form: MachinesForm) -> str:
     )
     goes = "goes" if count == 1 else "go"
     messages.success(
-        request, f"{machines(count)} {goes} back: the portal asks Azure for less within seconds."
+        request,
+        f"{machines(count)} {goes} back: the portal asks Azure for less within seconds.",
     )
     return location
 
@@ -169,7 +191,9 @@ def _give_back_page(
         "has_grants": bool(form.fields["grant"].choices),  # type: ignore[attr-defined]
         "may_give_back": ends.may_give_back(visitor(request), row.team_id),
     }
-    return render(request, "insights/reservation_give_back.html", context, status=status)
+    return render(
+        request, "insights/reservation_give_back.html", context, status=status
+    )
 
 
 def _refused(request: HttpRequest, refusal: Refused) -> None:

@@ -31,7 +31,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("title", models.CharField(max_length=300)),
@@ -87,7 +90,9 @@ class Migration(migrations.Migration):
                 (
                     "team",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="accounts.team"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tasks",
+                        to="accounts.team",
                     ),
                 ),
                 (
@@ -119,7 +124,8 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("request_number", "kind"), name="a_request_has_one_task_of_a_kind"
+                        fields=("request_number", "kind"),
+                        name="a_request_has_one_task_of_a_kind",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("state__in", ["open", "taken"])),
@@ -128,9 +134,13 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("kind__in", ["set_up", "take_down"]), ("tenancy", None)),
                             models.Q(
-                                ("kind", "set_apart"), ("request_number", None), ("tenancy__isnull", False)
+                                ("kind__in", ["set_up", "take_down"]), ("tenancy", None)
+                            ),
+                            models.Q(
+                                ("kind", "set_apart"),
+                                ("request_number", None),
+                                ("tenancy__isnull", False),
                             ),
                             _connector="OR",
                         ),
@@ -153,5 +163,10 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        only_moves("manual_task", "state", TASKS, words="a task that is over is never taken up again"),
+        only_moves(
+            "manual_task",
+            "state",
+            TASKS,
+            words="a task that is over is never taken up again",
+        ),
     ]

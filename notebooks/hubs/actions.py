@@ -28,15 +28,15 @@ MAX_UNKNOWN = 200
 PAUSES = Backoff(OBSERVED_EVERY, timedelta(minutes=5))
 
 
-NOT_WITH_VOLCANO = (
-    "its queues are Volcano’s, and notebooks get their GPUs through Kueue’s. There are none there."
-)
+NOT_WITH_VOLCANO = "its queues are Volcano’s, and notebooks get their GPUs through Kueue’s. There are none there."
 
 
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads connect and change hubs.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads connect and change hubs.", code="not_a_platform_lead"
+        )
 
 
 @transaction.atomic
@@ -64,16 +64,24 @@ def connect(
     address = connections.checked_address(address)
     connections.check_token_file(token_file)
     if reclaim is not None and reclaim not in [*Reclaim]:
-        raise BadInput("Idle GPUs are reclaimed off, warn or on.", code="invalid", field="reclaim")
+        raise BadInput(
+            "Idle GPUs are reclaimed off, warn or on.", code="invalid", field="reclaim"
+        )
     if public_address is not None:
         public_address = connections.checked_public_address(public_address)
     wanted = {
         "address": address,
-        "public_address": hub.public_address if public_address is None else public_address,
+        "public_address": hub.public_address
+        if public_address is None
+        else public_address,
         "token_file": token_file,
         "reclaim": reclaim or hub.reclaim,
     }
-    changed = {name: value for name, value in wanted.items() if is_new or getattr(hub, name) != value}
+    changed = {
+        name: value
+        for name, value in wanted.items()
+        if is_new or getattr(hub, name) != value
+    }
     if not changed:
         return hub
     if "address" in changed and not is_new:
@@ -99,7 +107,11 @@ def make_key(hub: Hub, *, by: User, now: datetime) -> tuple[Hub, str]:
     require_lead(by)
     hub = _there(hub.cluster, now)
     made, before = new_key(), hub.key_prefix
-    hub.key_prefix, hub.key_digest, hub.key_made_at = made.prefix, digest_of(made.text), now
+    hub.key_prefix, hub.key_digest, hub.key_made_at = (
+        made.prefix,
+        digest_of(made.text),
+        now,
+    )
     hub.save(update_fields=["key_prefix", "key_digest", "key_made_at"])
     _record(Kind.HUB_KEY_MADE, hub, by, prefix=made.prefix, ended=before)
     return hub, made.text
@@ -117,29 +129,53 @@ def disconnect(hub: Hub, *, by: User, now: datetime) -> None:
 
 def claim_observation(hub_id: int, *, now: datetime) -> bool:
     """Whether a worker may observe a hub now; no other one may until it is done, or a minute later."""
-    return bool(Hub.objects.due(now).filter(pk=hub_id).update(next_look_at=now + OBSERVING))
+    return bool(
+        Hub.objects.due(now).filter(pk=hub_id).update(next_look_at=now + OBSERVING)
+    )
 
 
 @transaction.atomic
 def note_observed(
-    seen: Hub, *, now: datetime, version: str = "", problem: str = "", retry_after: float | None = None
+    seen: Hub,
+    *,
+    now: datetime,
+    version: str = "",
+    problem: str = "",
+    retry_after: float | None = None,
 ) -> None:
     """Keep what was found of `seen`: a version, or the problem for which the portal cannot work with the hub.
 
     Nothing is kept of a hub that was changed meanwhile. Each failure doubles the wait, to at most five minutes unless
     the hub asks for more (`retry_after` in seconds).
     """
-    rows = Hub.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
-    hub = rows.filter(pk=seen.pk, address=seen.address, token_file=seen.token_file).first()
+    rows = Hub.objects.select_for_update(of=("self",), no_key=True).select_related(
+        "cluster"
+    )
+    hub = rows.filter(
+        pk=seen.pk, address=seen.address, token_file=seen.token_file
+    ).first()
     if hub is None:
         return
     was_reachable, hub.reachable = hub.reachable, not problem
     hub.message, hub.looked_at = problem, now
     hub.version = version or hub.version
     hub.failures = hub.failures + 1 if problem else 0
-    wait = PAUSES.wait(hub.failures, retry_after=retry_after) if problem else OBSERVED_EVERY
+    wait = (
+        PAUSES.wait(hub.failures, retry_after=retry_after)
+        if problem
+        else OBSERVED_EVERY
+    )
     hub.next_look_at = now + wait
-    hub.save(update_fields=["reachable", "message", "looked_at", "version", "failures", "next_look_at"])
+    hub.save(
+        update_fields=[
+            "reachable",
+            "message",
+            "looked_at",
+            "version",
+            "failures",
+            "next_look_at",
+        ]
+    )
     if hub.reachable is not was_reachable:
         kind = Kind.HUB_REACHABLE if hub.reachable else Kind.HUB_UNREACHABLE
         record(kind, actor=PORTAL, subject=("hub", hub.cluster.name), message=problem)
@@ -168,11 +204,16 @@ def note_unknown(seen: Hub, found: Iterable[UnknownServer]) -> None:
         return
     ordered = sorted(found, key=lambda one: (one.username, one.name))[:MAX_UNKNOWN]
     wanted = {(one.username, one.name, one.reason): one for one in ordered}
-    kept = {(one.username, one.name, one.reason): one.pk for one in hub.unknown_servers.all()}
+    kept = {
+        (one.username, one.name, one.reason): one.pk
+        for one in hub.unknown_servers.all()
+    }
     gone = [pk for key, pk in kept.items() if key not in wanted]
     if gone:
         hub.unknown_servers.filter(pk__in=gone).delete()
-    UnknownServer.objects.bulk_create([one for key, one in wanted.items() if key not in kept])
+    UnknownServer.objects.bulk_create(
+        [one for key, one in wanted.items() if key not in kept]
+    )
 
 
 def _locked(cluster: Cluster, now: datetime) -> tuple[Hub, bool]:

@@ -42,7 +42,11 @@ class HubEndpoint(Endpoint):
     def list(self, call: Request) -> Response:
         """Every hub with what was observed of it last (platform leads)."""
         actions.require_lead(self.caller)
-        return Response(self.shown({"results": Hub.objects.select_related("cluster")}, HubsSerializer))
+        return Response(
+            self.shown(
+                {"results": Hub.objects.select_related("cluster")}, HubsSerializer
+            )
+        )
 
     @extend_schema(responses=HubDetailSerializer)
     def retrieve(self, call: Request, cluster: str) -> Response:
@@ -60,7 +64,10 @@ class HubEndpoint(Endpoint):
         hub = actions.connect(found, **values, by=self.caller, now=timezone.now())
         return Response(self.shown(hub, HubSerializer))
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is disconnected.")})
+    @extend_schema(
+        request=None,
+        responses={204: OpenApiResponse(description="It is disconnected.")},
+    )
     def destroy(self, call: Request, cluster: str) -> Response:
         """Disconnect the hub of a cluster, on which no notebook runs (platform leads)."""
         actions.disconnect(self._hub(cluster), by=self.caller, now=timezone.now())
@@ -79,7 +86,9 @@ class HubEndpoint(Endpoint):
 
     def _hub(self, cluster: str) -> Hub:
         actions.require_lead(self.caller)
-        found = Hub.objects.select_related("cluster").filter(cluster__name=cluster).first()
+        found = (
+            Hub.objects.select_related("cluster").filter(cluster__name=cluster).first()
+        )
         if found is None:
             raise NotFound
         return found
@@ -107,7 +116,9 @@ class SpawnableEndpoint(Endpoint):
         asked: dict[str, Any] = dict(self.asked)
         server = asked.pop("server", "")
         hub = self.hub
-        found = spawnable(hub, asked["username"], object_id=asked.get("object_id"), now=timezone.now())
+        found = spawnable(
+            hub, asked["username"], object_id=asked.get("object_id"), now=timezone.now()
+        )
         log.info(
             "profiles for a hub",
             cluster=hub.cluster.name,

@@ -31,7 +31,11 @@ class HubKeyAuthentication(BaseAuthentication):
             return None
         scheme, _, text = header.partition(" ")
         prefix = prefix_of(text) if scheme.lower() == "bearer" else ""
-        hub = Hub.objects.select_related("cluster").filter(key_prefix=prefix).first() if prefix else None
+        hub = (
+            Hub.objects.select_related("cluster").filter(key_prefix=prefix).first()
+            if prefix
+            else None
+        )
         is_right = opens(text, hub.key_digest if hub else NO_HUB)
         if hub is None or not is_right:
             raise AuthenticationFailed("This is no hub's key, or one that has ended.")
@@ -57,7 +61,9 @@ class HubRate(BaseThrottle):
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         """Whether the call is within the limit, which it counts towards."""
-        self.until = seconds_to_wait("hub", request.auth.pk, rate=settings.RATES["read"])
+        self.until = seconds_to_wait(
+            "hub", request.auth.pk, rate=settings.RATES["read"]
+        )
         return not self.until
 
     def wait(self) -> float:
@@ -73,4 +79,8 @@ class HubKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """An HTTP bearer scheme."""
-        return {"type": "http", "scheme": "bearer", "description": "A JupyterHub's key (qmh_…)."}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A JupyterHub's key (qmh_…).",
+        }

@@ -13,7 +13,9 @@ def client_at(cluster: int) -> JupyterHub:
     """The client for the hub of a cluster by its id; raises PermanentError where none is connected any more."""
     hub = Hub.objects.filter(cluster=cluster).first()
     if hub is None:
-        raise PermanentError("The cluster's hub is no longer connected to the portal.", code="no_hub")
+        raise PermanentError(
+            "The cluster's hub is no longer connected to the portal.", code="no_hub"
+        )
     return client_for(hub)
 
 
@@ -24,7 +26,8 @@ def client_for(hub: Hub) -> JupyterHub:
         token = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise PermanentError(
-            f"The hub's token file {hub.token_file} cannot be read.", code="token_refused"
+            f"The hub's token file {hub.token_file} cannot be read.",
+            code="token_refused",
         ) from error
     ca_file = settings.ENV.ca_file
     return JupyterHub(

@@ -26,8 +26,14 @@ def checked_address(text: str) -> str:
     scheme, _, rest = text.strip().partition("://")
     host, slash, path = rest.partition("/")
     address = f"{scheme.lower()}://{host.lower()}{slash}{path}".rstrip("/")
-    if len(address) > LONGEST_ADDRESS or not ADDRESS.fullmatch(address) or "/.." in address:
-        raise _bad_address("Give the address of the hub, such as https://hub.example.com.")
+    if (
+        len(address) > LONGEST_ADDRESS
+        or not ADDRESS.fullmatch(address)
+        or "/.." in address
+    ):
+        raise _bad_address(
+            "Give the address of the hub, such as https://hub.example.com."
+        )
     address = address.removesuffix(f":{HTTPS}")
     parts = urlsplit(address)
     try:
@@ -37,7 +43,9 @@ def checked_address(text: str) -> str:
     allowed = settings.ENV.hub_hosts_allowed
     is_allowed = f"{name}:{port}" in allowed or (port == HTTPS and name in allowed)
     if _leads_inside(name, is_allowed=is_allowed):
-        raise _bad_address(f"{name} is not on the internet and not among the hosts allowed.")
+        raise _bad_address(
+            f"{name} is not on the internet and not among the hosts allowed."
+        )
     if port != HTTPS and not is_allowed:
         raise _bad_address(f"Hubs are called at port {HTTPS} only.")
     return address
@@ -52,7 +60,11 @@ def checked_public_address(text: str) -> str:
     scheme, _, rest = address.partition("://")
     is_allowed = rest.partition("/")[0] in settings.ENV.hub_hosts_allowed
     told = f"https://{rest}" if scheme == "http" and is_allowed else address
-    if address and (len(address) > LONGEST_ADDRESS or not ADDRESS.fullmatch(told) or "/.." in address):
+    if address and (
+        len(address) > LONGEST_ADDRESS
+        or not ADDRESS.fullmatch(told)
+        or "/.." in address
+    ):
         raise BadInput(
             "Give the address at which people open the hub, such as https://hub.example.com, or leave it empty.",
             code="bad_address",
@@ -63,7 +75,11 @@ def checked_public_address(text: str) -> str:
 
 def check_token_file(name: str) -> None:
     """Refuse what is no plain name of a file in the folder; raises BadInput."""
-    plain = Path(name).name == name and not name.startswith((".", "-")) and name.isprintable()
+    plain = (
+        Path(name).name == name
+        and not name.startswith((".", "-"))
+        and name.isprintable()
+    )
     if not name or not plain or not token_path(name).is_file():
         raise BadInput(
             "Give the name of a file in the portal's folder for tokens of hubs, without a path.",

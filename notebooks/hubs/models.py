@@ -22,7 +22,9 @@ class HubQuerySet(models.QuerySet["Hub"]):
 class Hub(models.Model):
     """The JupyterHub of a cluster. Its token stays in a file that is only named here."""
 
-    cluster = models.OneToOneField(Cluster, models.PROTECT, primary_key=True, related_name="hub")
+    cluster = models.OneToOneField(
+        Cluster, models.PROTECT, primary_key=True, related_name="hub"
+    )
     # Such as https://hub.example.com; the REST API is at /hub/api below it.
     address = models.CharField(max_length=300)
     # Where people open it, where that is another one, such as behind a gateway; the portal never calls it.
@@ -34,7 +36,9 @@ class Hub(models.Model):
     key_digest = models.CharField(max_length=64, blank=True, default="")
     key_made_at = models.DateTimeField(null=True)
     reclaim = models.CharField(
-        max_length=4, choices=[(each.value, each.words) for each in Reclaim], default=Reclaim.OFF
+        max_length=4,
+        choices=[(each.value, each.words) for each in Reclaim],
+        default=Reclaim.OFF,
     )
 
     # What was observed last, None before that: whether the portal can work with it, and why not.
@@ -54,33 +58,55 @@ class Hub(models.Model):
     class Meta:
         ordering = ["cluster__name"]
         constraints = [
-            models.UniqueConstraint(fields=["address"], name="a_hub_belongs_to_one_cluster"),
-            models.CheckConstraint(
-                condition=Q(address__regex=r"^https://[^/]"), name="a_hub_is_called_over_https"
+            models.UniqueConstraint(
+                fields=["address"], name="a_hub_belongs_to_one_cluster"
             ),
             models.CheckConstraint(
-                condition=Q(public_address="") | Q(public_address__regex=r"^https?://[^/]"),
+                condition=Q(address__regex=r"^https://[^/]"),
+                name="a_hub_is_called_over_https",
+            ),
+            models.CheckConstraint(
+                condition=Q(public_address="")
+                | Q(public_address__regex=r"^https?://[^/]"),
                 name="a_hub_is_opened_by_browsers",
             ),
-            models.CheckConstraint(condition=~Q(token_file=""), name="a_hub_has_a_token"),
+            models.CheckConstraint(
+                condition=~Q(token_file=""), name="a_hub_has_a_token"
+            ),
             models.CheckConstraint(
                 condition=Q(key_prefix="", key_digest="", key_made_at=None)
-                | (~Q(key_prefix="") & ~Q(key_digest="") & Q(key_made_at__isnull=False)),
+                | (
+                    ~Q(key_prefix="") & ~Q(key_digest="") & Q(key_made_at__isnull=False)
+                ),
                 name="a_hub_key_is_kept_whole",
             ),
             models.UniqueConstraint(
-                fields=["key_prefix"], condition=~Q(key_prefix=""), name="a_hub_key_opens_one_hub"
+                fields=["key_prefix"],
+                condition=~Q(key_prefix=""),
+                name="a_hub_key_opens_one_hub",
             ),
             models.CheckConstraint(
                 condition=Q(reclaim__in=[each.value for each in Reclaim]),
                 name="a_hub_reclaims_in_a_known_way",
             ),
             models.CheckConstraint(
-                condition=Q(looked_at=None, reachable=None, message="", version="", failures=0)
+                condition=Q(
+                    looked_at=None, reachable=None, message="", version="", failures=0
+                )
                 # What cannot be said of NULL counts as held.
-                | Q(looked_at__isnull=False, reachable__isnull=False, reachable=True, failures=0)
+                | Q(
+                    looked_at__isnull=False,
+                    reachable__isnull=False,
+                    reachable=True,
+                    failures=0,
+                )
                 | (
-                    Q(looked_at__isnull=False, reachable__isnull=False, reachable=False, failures__gte=1)
+                    Q(
+                        looked_at__isnull=False,
+                        reachable__isnull=False,
+                        reachable=False,
+                        failures__gte=1,
+                    )
                     & ~Q(message="")
                 ),
                 name="a_hub_is_away_for_a_reason",
@@ -131,7 +157,8 @@ class UnknownServer(models.Model):
     # Empty for the account's unnamed one.
     name = models.CharField(max_length=255, blank=True)
     reason = models.CharField(
-        max_length=7, choices=[(each.value, each.value.capitalize()) for each in UnknownReason]
+        max_length=7,
+        choices=[(each.value, each.value.capitalize()) for each in UnknownReason],
     )
     # When the hub started it, or when the portal saw it first.
     since = models.DateTimeField()
@@ -140,7 +167,8 @@ class UnknownServer(models.Model):
         ordering = ["hub", "username", "name"]
         constraints = [
             models.UniqueConstraint(
-                fields=["hub", "username", "name"], name="an_unknown_server_is_kept_once"
+                fields=["hub", "username", "name"],
+                name="an_unknown_server_is_kept_once",
             ),
             models.CheckConstraint(
                 condition=Q(reason__in=[each.value for each in UnknownReason]),
@@ -161,16 +189,24 @@ class HubAccount(models.Model):
     """By which name a hub knows a person: as the hub told it, never guessed from a name."""
 
     hub = models.ForeignKey(Hub, models.CASCADE, related_name="accounts")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="hub_accounts")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="hub_accounts"
+    )
     username = models.CharField(max_length=255)
     first_seen_at = models.DateTimeField()
 
     class Meta:
         ordering = ["hub", "username"]
         constraints = [
-            models.UniqueConstraint(fields=["hub", "user"], name="a_person_has_one_name_on_a_hub"),
-            models.UniqueConstraint(fields=["hub", "username"], name="a_name_on_a_hub_is_of_one_person"),
-            models.CheckConstraint(condition=~Q(username=""), name="a_hub_account_has_a_name"),
+            models.UniqueConstraint(
+                fields=["hub", "user"], name="a_person_has_one_name_on_a_hub"
+            ),
+            models.UniqueConstraint(
+                fields=["hub", "username"], name="a_name_on_a_hub_is_of_one_person"
+            ),
+            models.CheckConstraint(
+                condition=~Q(username=""), name="a_hub_account_has_a_name"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -64,7 +64,10 @@ def badge_of(hub: Hub | None) -> Badge:
 def facts_of(hub: Hub) -> list[Fact]:
     """What is known of a hub, as a list of names and values."""
     return [
-        {"label": "Version", "text": f"JupyterHub {hub.version}" if hub.version else "Not known yet"},
+        {
+            "label": "Version",
+            "text": f"JupyterHub {hub.version}" if hub.version else "Not known yet",
+        },
         {"label": "Observed", "at": hub.looked_at}
         if hub.looked_at
         else {"label": "Observed", "text": "Not yet"},
@@ -76,9 +79,13 @@ def saved_of(hub: Hub, now: datetime) -> str:
     """What stopping idle notebooks has freed, in a sentence; empty where none was, and none is."""
     found = saved_on(hub.cluster_id, now=now)
     if not found.stops:
-        return "None was stopped in the last 30 days." if hub.reclaim == Reclaim.ON else ""
+        return (
+            "None was stopped in the last 30 days." if hub.reclaim == Reclaim.ON else ""
+        )
     times = "One was" if found.stops == 1 else f"{found.stops:,} were"
-    freed = f"{hours(found.gpu_hours.quantize(TENTH))} for others, worth {usd(found.usd)}"
+    freed = (
+        f"{hours(found.gpu_hours.quantize(TENTH))} for others, worth {usd(found.usd)}"
+    )
     return f"{times} stopped in the last 30 days, which freed {freed}."
 
 
@@ -107,19 +114,29 @@ def idle_unknown_of(hub: Hub, now: datetime) -> IdleUnknown | None:
 def exempt_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
     """The notebooks of a hub that platform leads exempt from idle stops, the next end first; a query."""
     rows = NotebookServer.objects.exempt(now).filter(tenancy__cluster=hub.cluster_id)
-    return list(rows.select_related("exempt_by", "owner").order_by("exempt_until", "pk"))
+    return list(
+        rows.select_related("exempt_by", "owner").order_by("exempt_until", "pk")
+    )
 
 
 def idle_unknown_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
     """The notebooks that a hub would stop when they are idle, and of which nobody can tell it; a query."""
     if hub.reclaim == Reclaim.OFF:
         return []
-    return list(NotebookServer.objects.unmeasured(now).filter(tenancy__cluster=hub.cluster_id).order_by("pk"))
+    return list(
+        NotebookServer.objects.unmeasured(now)
+        .filter(tenancy__cluster=hub.cluster_id)
+        .order_by("pk")
+    )
 
 
 def _row(cluster: Cluster, hub: Hub | None) -> Row:
     badge = badge_of(hub)
-    state: Cell = {"tone": badge["tone"], "word": badge["word"], "sub": hub.message if hub else ""}
+    state: Cell = {
+        "tone": badge["tone"],
+        "word": badge["word"],
+        "sub": hub.message if hub else "",
+    }
     return {
         "cells": [
             {"text": cluster.title, "href": reverse("hub", args=[cluster.name])},

@@ -16,7 +16,9 @@ from fleet.models import Cluster
 from notebooks.hubs.models import Hub, HubAccount
 
 NOBODY = "The portal knows nobody with this object id: they sign in to it once."
-UNTOLD = "The portal does not know whose account this is: the hub has to tell its object id."
+UNTOLD = (
+    "The portal does not know whose account this is: the hub has to tell its object id."
+)
 ANOTHERS = "This username is another person's on this hub."
 OTHERWISE = "This person has another username on this hub."
 SUSPENDED = "This person has no access to the portal now."
@@ -30,7 +32,9 @@ class Joined:
     reason: str = ""
 
 
-def person_of(hub: Hub, username: str, *, object_id: UUID | None, now: datetime) -> Joined:
+def person_of(
+    hub: Hub, username: str, *, object_id: UUID | None, now: datetime
+) -> Joined:
     """Whose a username is, which is stored when the hub tells it for the first time, or tells a new name of somebody.
 
     Without an object id the username may be one itself, of a person whom the hub knows by no other name. Two queries
@@ -39,7 +43,9 @@ def person_of(hub: Hub, username: str, *, object_id: UUID | None, now: datetime)
     as_id = _uuid(username)
     oid = object_id or as_id
     has_role = Exists(RoleHeld.objects.filter(user=OuterRef("user")))
-    accounts = HubAccount.objects.filter(Q(username=username) | Q(user__oid=oid), hub=hub)
+    accounts = HubAccount.objects.filter(
+        Q(username=username) | Q(user__oid=oid), hub=hub
+    )
     found = list(accounts.select_related("user").annotate(has_role=has_role))
     named = next((one for one in found if one.username == username), None)
     if named is not None:
@@ -53,7 +59,9 @@ def person_of(hub: Hub, username: str, *, object_id: UUID | None, now: datetime)
     return _first_seen(hub, username, oid, as_id, now)
 
 
-def _first_seen(hub: Hub, username: str, oid: UUID, as_id: UUID | None, now: datetime) -> Joined:
+def _first_seen(
+    hub: Hub, username: str, oid: UUID, as_id: UUID | None, now: datetime
+) -> Joined:
     has_role = Exists(RoleHeld.objects.filter(user=OuterRef("pk")))
     rows = User.objects.filter(oid__in=[oid, as_id or oid]).annotate(has_role=has_role)
     people = {one.oid: one for one in rows}
@@ -81,9 +89,13 @@ def username_at(hub: Hub, user: User) -> str:
 
 def people_at(cluster: Cluster, usernames: Collection[str]) -> Mapping[str, User]:
     """Whom the hub of a cluster means by these names; a name that is nobody's is left out. Two queries at most."""
-    told = HubAccount.objects.filter(hub=cluster.pk, username__in=usernames).select_related("user")
+    told = HubAccount.objects.filter(
+        hub=cluster.pk, username__in=usernames
+    ).select_related("user")
     found = {one.username: one.user for one in told}
-    oids = {oid: name for name in usernames if name not in found and (oid := _uuid(name))}
+    oids = {
+        oid: name for name in usernames if name not in found and (oid := _uuid(name))
+    }
     if not oids:
         return found
     # Whom the hub knows by another name is not whoever took this one.
@@ -94,7 +106,11 @@ def people_at(cluster: Cluster, usernames: Collection[str]) -> Mapping[str, User
 
 @transaction.atomic
 def _keep_name(hub: Hub, user: User, username: str, now: datetime) -> None:
-    before = HubAccount.objects.select_for_update(no_key=True).filter(hub=hub, user=user).first()
+    before = (
+        HubAccount.objects.select_for_update(no_key=True)
+        .filter(hub=hub, user=user)
+        .first()
+    )
     HubAccount.objects.update_or_create(
         hub=hub, user=user, defaults={"username": username, "first_seen_at": now}
     )

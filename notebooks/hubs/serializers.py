@@ -29,10 +29,13 @@ class HubSerializer(serializers.Serializer[Hub]):
     )
     token_file = serializers.CharField()
     reclaim = serializers.ChoiceField(choices=RECLAIMS)
-    key_prefix = serializers.CharField(help_text="The beginning of its key after qmh_; empty without one.")
+    key_prefix = serializers.CharField(
+        help_text="The beginning of its key after qmh_; empty without one."
+    )
     key_made_at = serializers.DateTimeField(allow_null=True)
     reachable = serializers.BooleanField(
-        allow_null=True, help_text="Whether the portal can work with it; null until a worker has observed it."
+        allow_null=True,
+        help_text="Whether the portal can work with it; null until a worker has observed it.",
     )
     message = serializers.CharField(help_text="Why it cannot.")
     version = serializers.CharField(help_text="As it was known last; empty until then.")
@@ -54,7 +57,9 @@ class IdleUnknownSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     title = serializers.CharField()
     measured_at = serializers.DateTimeField(
-        source="gpu_measured_at", allow_null=True, help_text="When its GPUs were measured last; null: never."
+        source="gpu_measured_at",
+        allow_null=True,
+        help_text="When its GPUs were measured last; null: never.",
     )
 
 
@@ -97,7 +102,9 @@ class HubDetailSerializer(HubSerializer):
     @extend_schema_field(IdleUnknownSerializer(many=True))
     def get_idle_unknown(self, hub: Hub) -> Any:
         """Notebooks of whose GPUs the cluster's Prometheus does not say whether they compute."""
-        return IdleUnknownSerializer(idle_unknown_on(hub, now=timezone.now()), many=True).data
+        return IdleUnknownSerializer(
+            idle_unknown_on(hub, now=timezone.now()), many=True
+        ).data
 
     @extend_schema_field(SavedSerializer)
     def get_saved(self, hub: Hub) -> Any:
@@ -115,7 +122,8 @@ class ConnectHubSerializer(StrictSerializer):
     """How a hub is reached."""
 
     address = Text(
-        max_length=LONGEST_ADDRESS, help_text="Where the portal calls it, such as https://hub.example.com."
+        max_length=LONGEST_ADDRESS,
+        help_text="Where the portal calls it, such as https://hub.example.com.",
     )
     public_address = Text(
         max_length=LONGEST_ADDRESS,
@@ -123,7 +131,10 @@ class ConnectHubSerializer(StrictSerializer):
         allow_blank=True,
         help_text="Where people open it, if that is another one.",
     )
-    token_file = Text(max_length=200, help_text="The name of a file in the folder QM_HUB_CREDENTIALS_DIR.")
+    token_file = Text(
+        max_length=200,
+        help_text="The name of a file in the folder QM_HUB_CREDENTIALS_DIR.",
+    )
     reclaim = Choice(choices=RECLAIMS, required=False)
 
 
@@ -140,12 +151,20 @@ class HubKeySerializer(serializers.Serializer[Any]):
 class SpawnableQuery(StrictSerializer):
     """For whom a hub asks."""
 
-    username = Text(max_length=LONGEST_NAME, trim_whitespace=False, help_text="As the hub knows the person.")
+    username = Text(
+        max_length=LONGEST_NAME,
+        trim_whitespace=False,
+        help_text="As the hub knows the person.",
+    )
     object_id = serializers.UUIDField(
-        required=False, help_text="The person's object id in Entra ID, from the hub's authenticator."
+        required=False,
+        help_text="The person's object id in Entra ID, from the hub's authenticator.",
     )
     server = Text(
-        max_length=LONGEST_NAME, required=False, allow_blank=True, help_text="The server's name, for the log."
+        max_length=LONGEST_NAME,
+        required=False,
+        allow_blank=True,
+        help_text="The server's name, for the log.",
     )
 
 
@@ -154,6 +173,9 @@ class SpawnableSerializer(serializers.Serializer[Spawnable]):
 
     username = serializers.CharField()
     profiles = serializers.ListField(
-        child=serializers.DictField(), help_text="KubeSpawner's `profile_list`: an entry per namespace."
+        child=serializers.DictField(),
+        help_text="KubeSpawner's `profile_list`: an entry per namespace.",
     )
-    reason = serializers.CharField(help_text="Why there are none; empty where there are some.")
+    reason = serializers.CharField(
+        help_text="Why there are none; empty where there are some."
+    )

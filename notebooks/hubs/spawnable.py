@@ -28,7 +28,9 @@ class Spawnable:
     reason: str = ""
 
 
-def spawnable(hub: Hub, username: str, *, object_id: UUID | None, now: datetime) -> Spawnable:
+def spawnable(
+    hub: Hub, username: str, *, object_id: UUID | None, now: datetime
+) -> Spawnable:
     """What the hub may start for this username now; five queries where the hub told whose it is before.
 
     `hub` comes with its cluster.
@@ -43,14 +45,24 @@ def spawnable(hub: Hub, username: str, *, object_id: UUID | None, now: datetime)
     documents = [one.document for one in offered()]
     flavors = {one.name: one for one in Flavor.objects.filter(cluster=cluster)}
     profiles = entries(documents, tenancies, flavors)
-    reason = "" if profiles else f"No profile can be started in this person's namespaces on {cluster.title}."
+    reason = (
+        ""
+        if profiles
+        else f"No profile can be started in this person's namespaces on {cluster.title}."
+    )
     return Spawnable(username=username, profiles=profiles, reason=reason)
 
 
 def open_on(cluster: Cluster, user: User) -> list[Tenancy]:
     """The namespaces of a person's own teams on a cluster that stand and are not leaving."""
-    rows = Tenancy.objects.here().of_member(user).filter(cluster=cluster, observed_generation__gte=1)
-    found = list(rows.select_related("team", "project").order_by("team__name", "namespace"))
+    rows = (
+        Tenancy.objects.here()
+        .of_member(user)
+        .filter(cluster=cluster, observed_generation__gte=1)
+    )
+    found = list(
+        rows.select_related("team", "project").order_by("team__name", "namespace")
+    )
     for one in found:
         # A hub asks at each form and each spawn: the widest of the tables is not read once more.
         one.cluster = cluster
@@ -58,12 +70,16 @@ def open_on(cluster: Cluster, user: User) -> list[Tenancy]:
 
 
 def entries(
-    documents: Iterable[Document], tenancies: Sequence[Tenancy], flavors: Mapping[str, Flavor]
+    documents: Iterable[Document],
+    tenancies: Sequence[Tenancy],
+    flavors: Mapping[str, Flavor],
 ) -> list[Json]:
     """One entry per namespace and profile, of which the first that is a default is the one."""
     documents, found = list(documents), list[Json]()
     for tenancy in tenancies:
-        where = f" · {tenancy.team.name}, {tenancy.namespace}" if len(tenancies) > 1 else ""
+        where = (
+            f" · {tenancy.team.name}, {tenancy.namespace}" if len(tenancies) > 1 else ""
+        )
         for profile in profile_list(documents, place_of(tenancy, flavors)):
             found.append(
                 {

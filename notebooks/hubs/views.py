@@ -9,7 +9,11 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import add_refusal, sent, visitor_whom, with_refusal
 from accounts.models import User
@@ -64,14 +68,18 @@ def hubs(request: HttpRequest) -> HttpResponse:
 def hub(request: HttpRequest, cluster: str) -> HttpResponse:
     """The hub of a cluster: its state, its key, how it is reached; POST connects or changes it."""
     lead, (found, there) = _lead(request), _cluster(cluster)
-    initial = {name: getattr(there, name) for name in HubForm.base_fields} if there else {}
+    initial = (
+        {name: getattr(there, name) for name in HubForm.base_fields} if there else {}
+    )
     form, status = HubForm(sent(request), label_suffix="", initial=initial), 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
                 actions.connect(found, **form.cleaned_data, by=lead, now=timezone.now())
-                messages.success(request, "Saved. A worker observes the hub within a minute.")
+                messages.success(
+                    request, "Saved. A worker observes the hub within a minute."
+                )
                 return HttpResponseRedirect(reverse("hub", args=[cluster]))
             except Refused as refusal:
                 status = add_refusal(form, refusal)
@@ -87,7 +95,14 @@ def hub_key(request: HttpRequest, cluster: str) -> HttpResponse:
         raise Http404
     there, key = actions.make_key(there, by=lead, now=timezone.now())
     initial = {name: getattr(there, name) for name in HubForm.base_fields}
-    return _page(request, found, there, HubForm(label_suffix="", initial=initial), status=201, key=key)
+    return _page(
+        request,
+        found,
+        there,
+        HubForm(label_suffix="", initial=initial),
+        status=201,
+        key=key,
+    )
 
 
 @never_cache
@@ -98,7 +113,9 @@ def hub_disconnect(request: HttpRequest, cluster: str) -> HttpResponse:
     if there is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "notebooks/hub_disconnect.html", {"cluster": found, "hub": there})
+        return render(
+            request, "notebooks/hub_disconnect.html", {"cluster": found, "hub": there}
+        )
     try:
         actions.disconnect(there, by=lead, now=timezone.now())
         messages.success(request, f"The hub of {found.title} is disconnected.")
@@ -109,7 +126,13 @@ def hub_disconnect(request: HttpRequest, cluster: str) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, cluster: Cluster, hub: Hub | None, form: HubForm, *, status: int, key: str = ""
+    request: HttpRequest,
+    cluster: Cluster,
+    hub: Hub | None,
+    form: HubForm,
+    *,
+    status: int,
+    key: str = "",
 ) -> HttpResponse:
     now = timezone.now()
     context: dict[str, Any] = {

@@ -47,7 +47,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("address", models.CharField(max_length=300)),
-                ("public_address", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "public_address",
+                    models.CharField(blank=True, default="", max_length=300),
+                ),
                 ("token_file", models.CharField(max_length=200)),
                 ("key_prefix", models.CharField(blank=True, default="", max_length=12)),
                 ("key_digest", models.CharField(blank=True, default="", max_length=64)),
@@ -76,7 +79,9 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["cluster__name"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("address",), name="a_hub_belongs_to_one_cluster"),
+                    models.UniqueConstraint(
+                        fields=("address",), name="a_hub_belongs_to_one_cluster"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(("address__regex", "^https://[^/]")),
                         name="a_hub_is_called_over_https",
@@ -90,11 +95,16 @@ class Migration(migrations.Migration):
                         name="a_hub_is_opened_by_browsers",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("token_file", ""), _negated=True), name="a_hub_has_a_token"
+                        condition=models.Q(("token_file", ""), _negated=True),
+                        name="a_hub_has_a_token",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("key_digest", ""), ("key_made_at", None), ("key_prefix", "")),
+                            models.Q(
+                                ("key_digest", ""),
+                                ("key_made_at", None),
+                                ("key_prefix", ""),
+                            ),
                             models.Q(
                                 models.Q(("key_prefix", ""), _negated=True),
                                 models.Q(("key_digest", ""), _negated=True),
@@ -160,7 +170,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("slug", models.CharField(max_length=40, unique=True)),
@@ -193,7 +206,12 @@ class Migration(migrations.Migration):
                 "ordering": ["slug"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["draft", "published", "deprecated", "retired"])),
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["draft", "published", "deprecated", "retired"],
+                            )
+                        ),
                         name="a_profile_is_in_a_known_state",
                     ),
                     models.CheckConstraint(
@@ -219,7 +237,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("successor", None), ("state__in", ["deprecated", "retired"]), _connector="OR"
+                            ("successor", None),
+                            ("state__in", ["deprecated", "retired"]),
+                            _connector="OR",
                         ),
                         name="only_a_profile_that_goes_has_a_successor",
                     ),
@@ -240,12 +260,18 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -273,8 +299,18 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.CharField(blank=True, db_default="", default="", max_length=600)),
-                ("path", models.CharField(blank=True, db_default="", default="", max_length=400)),
+                (
+                    "message",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
+                (
+                    "path",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=400
+                    ),
+                ),
                 ("created_at", models.DateTimeField()),
                 ("launched_at", models.DateTimeField()),
                 ("ready_at", models.DateTimeField(null=True)),
@@ -314,8 +350,16 @@ class Migration(migrations.Migration):
                 ("gpu_measured_at", models.DateTimeField(null=True)),
                 ("warned_at", models.DateTimeField(null=True)),
                 ("keep_until", models.DateTimeField(null=True)),
-                ("kept_times", models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ("keep_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                (
+                    "kept_times",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "keep_reason",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
                 ("limit_told_at", models.DateTimeField(null=True)),
                 ("told_end", models.DateTimeField(null=True)),
                 ("exempt_until", models.DateTimeField(null=True)),
@@ -328,7 +372,12 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
-                ("exempt_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                (
+                    "exempt_reason",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
                 (
                     "flavor",
                     models.ForeignKey(
@@ -385,19 +434,27 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_notebookserver_is_worked_on_by_nobody",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        condition=models.Q(
+                            ("observed_generation__lte", models.F("generation"))
+                        ),
                         name="a_notebookserver_observes_what_was_wanted",
                     ),
                     models.UniqueConstraint(
-                        fields=("tenancy", "username", "name"), name="one_notebook_per_name_at_a_hub"
+                        fields=("tenancy", "username", "name"),
+                        name="one_notebook_per_name_at_a_hub",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("state__in", ["starting", "ready", "stopping", "stopped", "failed"])
+                            (
+                                "state__in",
+                                ["starting", "ready", "stopping", "stopped", "failed"],
+                            )
                         ),
                         name="a_notebook_is_in_a_known_state",
                     ),
@@ -419,7 +476,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("state__in", ["stopping", "stopped"]), _negated=True),
+                            models.Q(
+                                ("state__in", ["stopping", "stopped"]), _negated=True
+                            ),
                             models.Q(("stop_reason", ""), _negated=True),
                             _connector="OR",
                         ),
@@ -427,9 +486,12 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("stop_reason", "person"), ("stopped_by__isnull", False)),
                             models.Q(
-                                models.Q(("stop_reason", "person"), _negated=True), ("stopped_by", None)
+                                ("stop_reason", "person"), ("stopped_by__isnull", False)
+                            ),
+                            models.Q(
+                                models.Q(("stop_reason", "person"), _negated=True),
+                                ("stopped_by", None),
                             ),
                             _connector="OR",
                         ),
@@ -437,9 +499,14 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("gpu_measured_at", None), ("gpu_measured_since", None)),
                             models.Q(
-                                ("gpu_measured_at__gte", models.F("gpu_measured_since")),
+                                ("gpu_measured_at", None), ("gpu_measured_since", None)
+                            ),
+                            models.Q(
+                                (
+                                    "gpu_measured_at__gte",
+                                    models.F("gpu_measured_since"),
+                                ),
                                 ("gpu_measured_at__isnull", False),
                                 ("gpu_measured_since__isnull", False),
                             ),
@@ -449,7 +516,11 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("exempt_by", None), ("exempt_reason", ""), ("exempt_until", None)),
+                            models.Q(
+                                ("exempt_by", None),
+                                ("exempt_reason", ""),
+                                ("exempt_until", None),
+                            ),
                             models.Q(
                                 ("exempt_by__isnull", False),
                                 ("exempt_until__isnull", False),
@@ -460,10 +531,13 @@ class Migration(migrations.Migration):
                         name="an_exemption_says_who_gave_it_and_why",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("usd_per_hour__gte", 0)), name="a_notebook_never_earns_money"
+                        condition=models.Q(("usd_per_hour__gte", 0)),
+                        name="a_notebook_never_earns_money",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("launched_at__gte", models.F("created_at"))),
+                        condition=models.Q(
+                            ("launched_at__gte", models.F("created_at"))
+                        ),
                         name="a_notebook_starts_after_it_was_made",
                     ),
                 ],
@@ -483,7 +557,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("number", models.PositiveIntegerField()),
@@ -512,10 +589,12 @@ class Migration(migrations.Migration):
                 "ordering": ["profile", "-number"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("profile", "number"), name="one_profile_version_per_number"
+                        fields=("profile", "number"),
+                        name="one_profile_version_per_number",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("number__gte", 1)), name="a_profile_version_counts_from_one"
+                        condition=models.Q(("number__gte", 1)),
+                        name="a_profile_version_counts_from_one",
                     ),
                 ],
             },
@@ -526,7 +605,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("username", models.CharField(max_length=255)),
@@ -551,12 +633,16 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["hub", "username"],
                 "constraints": [
-                    models.UniqueConstraint(fields=("hub", "user"), name="a_person_has_one_name_on_a_hub"),
                     models.UniqueConstraint(
-                        fields=("hub", "username"), name="a_name_on_a_hub_is_of_one_person"
+                        fields=("hub", "user"), name="a_person_has_one_name_on_a_hub"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("hub", "username"),
+                        name="a_name_on_a_hub_is_of_one_person",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("username", ""), _negated=True), name="a_hub_account_has_a_name"
+                        condition=models.Q(("username", ""), _negated=True),
+                        name="a_hub_account_has_a_name",
                     ),
                 ],
             },
@@ -567,14 +653,20 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("username", models.CharField(max_length=255)),
                 ("name", models.CharField(blank=True, max_length=255)),
                 (
                     "reason",
-                    models.CharField(choices=[("person", "Person"), ("profile", "Profile")], max_length=7),
+                    models.CharField(
+                        choices=[("person", "Person"), ("profile", "Profile")],
+                        max_length=7,
+                    ),
                 ),
                 ("since", models.DateTimeField()),
                 (
@@ -590,7 +682,8 @@ class Migration(migrations.Migration):
                 "ordering": ["hub", "username", "name"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("hub", "username", "name"), name="an_unknown_server_is_kept_once"
+                        fields=("hub", "username", "name"),
+                        name="an_unknown_server_is_kept_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("reason__in", ["person", "profile"])),
@@ -599,9 +692,17 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        only_moves("notebooks_profile", "state", PROFILES, words="a retired profile never comes back"),
         only_moves(
-            "notebooks_notebookserver", "state", SERVERS, words="what stops comes up only once it has stopped"
+            "notebooks_profile",
+            "state",
+            PROFILES,
+            words="a retired profile never comes back",
+        ),
+        only_moves(
+            "notebooks_notebookserver",
+            "state",
+            SERVERS,
+            words="what stops comes up only once it has stopped",
         ),
         append_only("notebooks_profileversion", words="versions of profiles"),
         migrations.CreateModel(
@@ -610,7 +711,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("gpus", models.PositiveIntegerField()),
@@ -620,7 +724,9 @@ class Migration(migrations.Migration):
                 (
                     "cluster",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="fleet.cluster"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="fleet.cluster",
                     ),
                 ),
                 (
@@ -634,13 +740,19 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "indexes": [models.Index(fields=["cluster", "stopped_at"], name="idle_stops_of_cluster")],
+                "indexes": [
+                    models.Index(
+                        fields=["cluster", "stopped_at"], name="idle_stops_of_cluster"
+                    )
+                ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("gpus__gte", 1)), name="an_idle_stop_frees_gpus"
+                        condition=models.Q(("gpus__gte", 1)),
+                        name="an_idle_stop_frees_gpus",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("usd_per_hour__gte", 0)), name="an_idle_stop_costs_nothing"
+                        condition=models.Q(("usd_per_hour__gte", 0)),
+                        name="an_idle_stop_costs_nothing",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("until__gte", models.F("stopped_at"))),

@@ -31,7 +31,13 @@ class NotAProfile(BadDocument):
 
 @transaction.atomic
 def save(
-    written: Written, *, by: User, now: datetime, slug: str = "", seen: int | None = None, reason: str = ""
+    written: Written,
+    *,
+    by: User,
+    now: datetime,
+    slug: str = "",
+    seen: int | None = None,
+    reason: str = "",
 ) -> ProfileVersion:
     """Keep a profile as a document says it, as a draft version that nobody gets before it is published.
 
@@ -42,12 +48,16 @@ def save(
     require_lead(by)
     document = document_of(written)
     if slug and document.slug != slug:
-        raise NotAProfile([("slug", f"This is the profile {slug}; write a new one for another name.")])
+        raise NotAProfile(
+            [("slug", f"This is the profile {slug}; write a new one for another name.")]
+        )
     return _save(document, by=by, now=now, seen=seen, reason=reason)
 
 
 @transaction.atomic
-def take_in(text: str, *, by: User, now: datetime, reason: str = "") -> list[ProfileVersion]:
+def take_in(
+    text: str, *, by: User, now: datetime, reason: str = ""
+) -> list[ProfileVersion]:
     """Keep every profile of a KubeSpawner `profile_list` as a draft version, all or none. Raises as `save`."""
     require_lead(by)
     try:
@@ -72,12 +82,19 @@ def publish(slug: str, *, by: User, now: datetime, seen: int | None = None) -> P
         raise NotAProfile(problems)
     profile.published, profile.reason, profile.successor = newest.number, "", None
     _move(profile, State.PUBLISHED)
-    record(Kind.PROFILE_PUBLISHED, actor=by.as_actor(), subject=("profile", slug), version=newest.number)
+    record(
+        Kind.PROFILE_PUBLISHED,
+        actor=by.as_actor(),
+        subject=("profile", slug),
+        version=newest.number,
+    )
     return profile
 
 
 @transaction.atomic
-def deprecate(slug: str, *, by: User, now: datetime, reason: str, successor: str = "") -> Profile:
+def deprecate(
+    slug: str, *, by: User, now: datetime, reason: str, successor: str = ""
+) -> Profile:
     """Advise people against a profile, with the reason and what to choose instead; it can still be chosen.
 
     Raises NoRight, BadInput for no such profile, no reason, or a successor that nobody can choose, Conflict where it is
@@ -92,7 +109,9 @@ def deprecate(slug: str, *, by: User, now: datetime, reason: str, successor: str
 
 
 @transaction.atomic
-def retire(slug: str, *, by: User, now: datetime, reason: str, successor: str = "") -> Profile:
+def retire(
+    slug: str, *, by: User, now: datetime, reason: str, successor: str = ""
+) -> Profile:
     """Take a draft or a deprecated profile away for good; servers that run stay, and its name is not used again.
 
     Raises as `deprecate`; Conflict is for one that is published.
@@ -115,7 +134,9 @@ def document_of(written: Written) -> Document:
         raise NotAProfile(refused.problems) from refused
 
 
-def _save(document: Document, *, by: User, now: datetime, seen: int | None, reason: str) -> ProfileVersion:
+def _save(
+    document: Document, *, by: User, now: datetime, seen: int | None, reason: str
+) -> ProfileVersion:
     _check_sentence(reason)
     profile, _ = Profile.objects.get_or_create(slug=document.slug)
     profile = Profile.objects.select_for_update(no_key=True).get(pk=profile.pk)
@@ -133,7 +154,12 @@ def _save(document: Document, *, by: User, now: datetime, seen: int | None, reas
     try:
         with transaction.atomic():
             version = profile.versions.create(
-                number=number + 1, title=document.title, text=text, why=reason.strip(), by=by, at=now
+                number=number + 1,
+                title=document.title,
+                text=text,
+                why=reason.strip(),
+                by=by,
+                at=now,
             )
     except IntegrityError as error:
         # Where the database locks no rows, two authors meet here.
@@ -148,12 +174,16 @@ def _save(document: Document, *, by: User, now: datetime, seen: int | None, reas
     return version
 
 
-def _locked(slug: str, *, by: User, seen: int | None = None) -> tuple[Profile, ProfileVersion]:
+def _locked(
+    slug: str, *, by: User, seen: int | None = None
+) -> tuple[Profile, ProfileVersion]:
     require_lead(by)
     profile = Profile.objects.select_for_update(no_key=True).filter(slug=slug).first()
     newest = profile.versions.first() if profile is not None else None
     if profile is None or newest is None:
-        raise BadInput("There is no such profile.", code="no_such_profile", field="slug")
+        raise BadInput(
+            "There is no such profile.", code="no_such_profile", field="slug"
+        )
     _check_seen(newest.number, seen)
     return profile, newest
 
@@ -179,7 +209,9 @@ def _say_why(profile: Profile, reason: str, successor: str) -> None:
     _check_sentence(reason)
     if not reason.strip():
         raise BadInput("Say why, for who uses it.", code="reason", field="reason")
-    found = Profile.objects.offered().filter(slug=successor).exclude(pk=profile.pk).first()
+    found = (
+        Profile.objects.offered().filter(slug=successor).exclude(pk=profile.pk).first()
+    )
     if successor and found is None:
         raise BadInput(
             f"People cannot choose “{successor[:40]}” instead: name a published profile.",
@@ -202,7 +234,9 @@ def _record_end(kind: Kind, profile: Profile, by: User) -> None:
 def _check_sentence(text: str) -> None:
     if UNSTORABLE.search(text) or len(text) > MAX_REASON:
         raise BadInput(
-            f"Write one sentence of at most {MAX_REASON} characters.", code="reason", field="reason"
+            f"Write one sentence of at most {MAX_REASON} characters.",
+            code="reason",
+            field="reason",
         )
 
 

@@ -13,7 +13,13 @@ from rest_framework.response import Response
 from accounts.endpoints import Endpoint
 from notebooks.models import Profile
 from notebooks.profile_desk import actions
-from notebooks.profile_desk.kept import kept_as, missing_in, offered, require_lead, written
+from notebooks.profile_desk.kept import (
+    kept_as,
+    missing_in,
+    offered,
+    require_lead,
+    written,
+)
 from notebooks.profile_desk.serializers import (
     EndProfileSerializer,
     KeptProfileSerializer,
@@ -36,7 +42,9 @@ class ProfileEndpoint(Endpoint):
     @extend_schema(operation_id="profiles", responses=ProfilesSerializer)
     def list(self, call: Call) -> Response:
         """Every profile that people can choose, in their order; deprecated ones with the reason."""
-        found = sorted(offered(), key=lambda one: (one.document.order, one.document.slug))
+        found = sorted(
+            offered(), key=lambda one: (one.document.order, one.document.slug)
+        )
         return Response(self.shown({"results": found}, ProfilesSerializer))
 
     @extend_schema(responses=KeptProfileSerializer)
@@ -56,7 +64,10 @@ class ProfileEndpoint(Endpoint):
         document = body.pop("yaml", None) or body.pop("document", None) or {}
         field = "yaml" if isinstance(document, str) else "document"
         with_places(
-            field, lambda: actions.save(document, by=self.caller, now=timezone.now(), slug=slug, **body)
+            field,
+            lambda: actions.save(
+                document, by=self.caller, now=timezone.now(), slug=slug, **body
+            ),
         )
         return Response(self._shown(slug))
 
@@ -85,15 +96,22 @@ class ProfileEndpoint(Endpoint):
         if kept_as(slug) is None:
             raise NotFound
         body = self.body(serializer)
-        with_places("document", lambda: act(slug, by=self.caller, now=timezone.now(), **body))
+        with_places(
+            "document", lambda: act(slug, by=self.caller, now=timezone.now(), **body)
+        )
         return Response(self._shown(slug))
 
     def _shown(self, slug: str) -> dict[str, Any]:
         found = kept_as(slug)
         if found is None:
             raise NotFound
-        missing = [{"place": place, "detail": what} for place, what in missing_in(found)]
-        row = {name: getattr(found, name) for name in ("slug", "profile", "number", "newest", "versions")}
+        missing = [
+            {"place": place, "detail": what} for place, what in missing_in(found)
+        ]
+        row = {
+            name: getattr(found, name)
+            for name in ("slug", "profile", "number", "newest", "versions")
+        }
         return self.shown({**row, "missing": missing}, KeptProfileSerializer)
 
 
@@ -104,7 +122,10 @@ class ProfileYamlEndpoint(Endpoint):
 
     @extend_schema(
         operation_id="profiles_yaml",
-        responses={(200, "application/json"): ProfilesYamlSerializer, (200, "text/yaml"): str},
+        responses={
+            (200, "application/json"): ProfilesYamlSerializer,
+            (200, "text/yaml"): str,
+        },
     )
     def list(self, call: Call) -> Response | HttpResponse:
         """The newest version of each that is not retired; plain YAML with `Accept: text/yaml` (platform leads)."""
@@ -115,7 +136,9 @@ class ProfileYamlEndpoint(Endpoint):
         return Response({"yaml": text})
 
     @extend_schema(
-        operation_id="profiles_yaml_put", request=ProfilesYamlInSerializer, responses=ProfilesYamlSerializer
+        operation_id="profiles_yaml_put",
+        request=ProfilesYamlInSerializer,
+        responses=ProfilesYamlSerializer,
     )
     def update(self, call: Call) -> Response:
         """Keep every profile of a file as a draft, all or none; those that it does not name stay (platform leads)."""
@@ -124,7 +147,10 @@ class ProfileYamlEndpoint(Endpoint):
         with_places(
             "yaml",
             lambda: actions.take_in(
-                body["yaml"], by=self.caller, now=timezone.now(), reason=body.get("reason", "")
+                body["yaml"],
+                by=self.caller,
+                now=timezone.now(),
+                reason=body.get("reason", ""),
             ),
         )
         return Response({"yaml": written()})

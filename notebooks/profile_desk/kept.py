@@ -53,7 +53,9 @@ class Kept:
     @property
     def published(self) -> ProfileVersion | None:
         """The version that people get, or got before it was retired."""
-        return next((one for one in self.versions if one.number == self.profile.published), None)
+        return next(
+            (one for one in self.versions if one.number == self.profile.published), None
+        )
 
     @property
     def has_draft(self) -> bool:
@@ -86,7 +88,9 @@ def offered() -> list[Offered]:
             document=document,
             number=version.number,
             reason=version.profile.reason,
-            successor=following.slug if (following := offered_instead(version.profile)) else "",
+            successor=following.slug
+            if (following := offered_instead(version.profile))
+            else "",
         )
         for version in counting
         if (document := document_in(version)) is not None
@@ -107,7 +111,9 @@ def retired_words(profile: Profile) -> str:
     if profile.state != State.RETIRED:
         return ""
     following = offered_instead(profile)
-    instead = f"Launch “{following.slug}” instead." if following else "Choose another one."
+    instead = (
+        f"Launch “{following.slug}” instead." if following else "Choose another one."
+    )
     return f"Its profile was retired: {profile.reason.rstrip('.')}. {instead}"
 
 
@@ -162,9 +168,9 @@ def document_in(version: ProfileVersion) -> Document | None:
 def fleet() -> Fleet:
     """What profiles can name now; three queries."""
     flavors: dict[str, list[Capacity]] = defaultdict(list)
-    for name, cluster, resource, per_node in Flavor.objects.filter(cluster__enabled=True).values_list(
-        "name", "cluster__name", "resource", "gpus_per_node"
-    ):
+    for name, cluster, resource, per_node in Flavor.objects.filter(
+        cluster__enabled=True
+    ).values_list("name", "cluster__name", "resource", "gpus_per_node"):
         flavors[name].append(Capacity(cluster, resource, per_node))
     return Fleet(
         teams=frozenset(Team.objects.values_list("slug", flat=True)),
@@ -178,11 +184,18 @@ def missing_in(kept: Kept) -> list[tuple[str, str]]:
     """What keeps its newest version from being published, with its places."""
     document = kept.document
     if document is None:
-        return [("", "An update of the product takes this document no longer. Write it again.")]
+        return [
+            (
+                "",
+                "An update of the product takes this document no longer. Write it again.",
+            )
+        ]
     return problems_of(document, fleet())
 
 
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not maintain profiles."""
     if not user.may(Permission.MANAGE_CATALOGUE):
-        raise NoRight("Platform leads maintain the profiles.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads maintain the profiles.", code="not_a_platform_lead"
+        )

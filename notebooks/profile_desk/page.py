@@ -36,7 +36,11 @@ class Preview:
 def prices_of(names: Collection[str]) -> Mapping[str, list[Decimal]]:
     """What a GPU-hour of flavors costs on each cluster that has them; one query."""
     found: dict[str, list[Decimal]] = defaultdict(list)
-    rows = Flavor.objects.offered().filter(name__in=names).values_list("name", "price_per_gpu_hour")
+    rows = (
+        Flavor.objects.offered()
+        .filter(name__in=names)
+        .values_list("name", "price_per_gpu_hour")
+    )
     for name, price in rows:
         found[name].append(price)
     return found
@@ -48,7 +52,13 @@ def rows_of(kept: Iterable[Kept]) -> list[Row]:
     prices = prices_of({document.flavor for _, document in found if document})
     documents = in_order([document for _, document in found if document is not None])
     position = {document.slug: number for number, document in enumerate(documents)}
-    ordered = sorted(found, key=lambda pair: (pair[0].state is State.RETIRED, position.get(pair[0].slug, -1)))
+    ordered = sorted(
+        found,
+        key=lambda pair: (
+            pair[0].state is State.RETIRED,
+            position.get(pair[0].slug, -1),
+        ),
+    )
     return [_row(one, document, prices) for one, document in ordered]
 
 
@@ -87,13 +97,19 @@ def preview_of(document: Document, tenancy: Tenancy) -> Preview:
         return Preview(refused=refused)
     found = profile_list([document], place)
     if not found:
-        return Preview(refused="The team holds fewer GPUs there than the smallest server takes.")
+        return Preview(
+            refused="The team holds fewer GPUs there than the smallest server takes."
+        )
     text = yaml.safe_dump({LIST: found}, sort_keys=False, allow_unicode=True, width=100)
     return Preview(yaml=text)
 
 
-def _row(kept: Kept, document: Document | None, prices: Mapping[str, Collection[Decimal]]) -> Row:
-    draft = f"version {kept.number} is a draft" if kept.published and kept.has_draft else ""
+def _row(
+    kept: Kept, document: Document | None, prices: Mapping[str, Collection[Decimal]]
+) -> Row:
+    draft = (
+        f"version {kept.number} is a draft" if kept.published and kept.has_draft else ""
+    )
     return {
         "cells": [
             {
@@ -111,5 +127,7 @@ def _row(kept: Kept, document: Document | None, prices: Mapping[str, Collection[
 
 def _what_of(kept: Kept, number: int) -> str:
     if number == kept.profile.published:
-        return "What people get" if kept.state is not State.RETIRED else "What people got"
+        return (
+            "What people get" if kept.state is not State.RETIRED else "What people got"
+        )
     return "Draft" if number > (kept.profile.published or 0) else "Before"

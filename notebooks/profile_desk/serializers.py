@@ -29,7 +29,9 @@ class ProfileSerializer(serializers.Serializer[Offered]):
     number = serializers.IntegerField(help_text="The version that people get.")
     document = serializers.SerializerMethodField()
     is_deprecated = serializers.SerializerMethodField()
-    reason = serializers.CharField(help_text="Why people should not choose it any more; empty for most.")
+    reason = serializers.CharField(
+        help_text="Why people should not choose it any more; empty for most."
+    )
     successor = serializers.CharField(
         help_text="The slug of what to choose instead; empty where there is nothing."
     )
@@ -63,7 +65,9 @@ class ProfileVersionSerializer(serializers.Serializer[ProfileVersion]):
 class ProblemPlaceSerializer(serializers.Serializer[Any]):
     """Something that keeps a profile from being published."""
 
-    place = serializers.CharField(help_text="Where in the document; empty for the whole of it.")
+    place = serializers.CharField(
+        help_text="Where in the document; empty for the whole of it."
+    )
     detail = serializers.CharField()
 
 
@@ -72,14 +76,23 @@ class KeptProfileSerializer(serializers.Serializer[Any]):
 
     slug = serializers.CharField()
     state = serializers.ChoiceField(choices=STATES, source="profile.state")
-    number = serializers.IntegerField(help_text="The newest version's, which may be a draft.")
-    published = serializers.IntegerField(
-        source="profile.published", allow_null=True, help_text="The version that people get."
+    number = serializers.IntegerField(
+        help_text="The newest version's, which may be a draft."
     )
-    reason = serializers.CharField(source="profile.reason", help_text="Why it is deprecated or retired.")
-    successor = serializers.CharField(source="profile.successor.slug", allow_null=True, default=None)
+    published = serializers.IntegerField(
+        source="profile.published",
+        allow_null=True,
+        help_text="The version that people get.",
+    )
+    reason = serializers.CharField(
+        source="profile.reason", help_text="Why it is deprecated or retired."
+    )
+    successor = serializers.CharField(
+        source="profile.successor.slug", allow_null=True, default=None
+    )
     yaml = serializers.CharField(
-        source="newest.text", help_text="The newest document, to be changed and sent back."
+        source="newest.text",
+        help_text="The newest document, to be changed and sent back.",
     )
     missing = ProblemPlaceSerializer(
         many=True, help_text="What keeps the newest version from being published."
@@ -92,20 +105,26 @@ class SaveProfileSerializer(StrictSerializer):
 
     document = serializers.DictField(required=False)
     yaml = Text(required=False, max_length=2 * LARGEST, trim_whitespace=False)
-    seen = Integer(required=False, min_value=0, max_value=LARGEST_NUMBER, help_text=NUMBER_HELP)
+    seen = Integer(
+        required=False, min_value=0, max_value=LARGEST_NUMBER, help_text=NUMBER_HELP
+    )
     reason = Text(required=False, allow_blank=True, max_length=MAX_REASON)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Raises ValidationError unless the profile is said once."""
         if ("document" in attrs) is ("yaml" in attrs):
-            raise serializers.ValidationError({"yaml": "Send the document or its YAML, one of the two."})
+            raise serializers.ValidationError(
+                {"yaml": "Send the document or its YAML, one of the two."}
+            )
         return attrs
 
 
 class PublishProfileSerializer(StrictSerializer):
     """Which version was looked at."""
 
-    seen = Integer(required=False, min_value=1, max_value=LARGEST_NUMBER, help_text=NUMBER_HELP)
+    seen = Integer(
+        required=False, min_value=1, max_value=LARGEST_NUMBER, help_text=NUMBER_HELP
+    )
 
 
 class EndProfileSerializer(StrictSerializer):

@@ -9,12 +9,30 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from accounts.current_user import add_document_refusal, add_refusal, sent, visitor_whom, with_refusal
+from accounts.current_user import (
+    add_document_refusal,
+    add_refusal,
+    sent,
+    visitor_whom,
+    with_refusal,
+)
 from accounts.models import User
 from notebooks.profile_desk import actions, page
-from notebooks.profile_desk.kept import Kept, all_kept, kept_as, missing_in, offered, require_lead, written
+from notebooks.profile_desk.kept import (
+    Kept,
+    all_kept,
+    kept_as,
+    missing_in,
+    offered,
+    require_lead,
+    written,
+)
 from notebooks.profiles.states import OFFERED, State
 from web.documents import uploaded
 from web.fields import StrictForm, YamlField, YamlFileForm
@@ -36,9 +54,13 @@ flavor: a100
 class ProfileForm(StrictForm):
     """A profile as YAML. `seen` is the newest version as the page showed it."""
 
-    seen = forms.IntegerField(min_value=0, max_value=LARGEST_NUMBER, widget=forms.HiddenInput)
+    seen = forms.IntegerField(
+        min_value=0, max_value=LARGEST_NUMBER, widget=forms.HiddenInput
+    )
     yaml = YamlField(
-        label="The profile as YAML", rows=20, help_text="What a server gets, and who may choose it."
+        label="The profile as YAML",
+        rows=20,
+        help_text="What a server gets, and who may choose it.",
     )
     reason = forms.CharField(
         label="Why",
@@ -60,16 +82,22 @@ class EndForm(StrictForm):
 
     do = forms.ChoiceField(choices=[("deprecate", "Deprecate"), ("retire", "Retire")])
     reason = forms.CharField(
-        label="Why", max_length=actions.MAX_REASON, help_text="One sentence for the people who use it."
+        label="Why",
+        max_length=actions.MAX_REASON,
+        help_text="One sentence for the people who use it.",
     )
     successor = forms.ChoiceField(
-        label="What to choose instead", required=False, help_text="People are offered it on the card."
+        label="What to choose instead",
+        required=False,
+        help_text="People are offered it on the card.",
     )
 
     def __init__(self, data: Any, *, kept: Kept) -> None:
         super().__init__(data, label_suffix="")
         others = [
-            (one.document.slug, one.document.title) for one in offered() if one.document.slug != kept.slug
+            (one.document.slug, one.document.title)
+            for one in offered()
+            if one.document.slug != kept.slug
         ]
         field = self.fields["successor"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
@@ -90,8 +118,14 @@ def profile_new(request: HttpRequest) -> HttpResponse:
     """A new profile, begun from an example or another one; POST keeps it as a draft."""
     lead = _lead(request)
     other = kept_as(request.GET.get("from", ""))
-    text = other.newest.text.replace(f"slug: {other.slug}\n", "slug:\n", 1) if other else BEGINNING
-    form = ProfileForm(sent(request), label_suffix="", initial={"seen": 0, "yaml": text})
+    text = (
+        other.newest.text.replace(f"slug: {other.slug}\n", "slug:\n", 1)
+        if other
+        else BEGINNING
+    )
+    form = ProfileForm(
+        sent(request), label_suffix="", initial={"seen": 0, "yaml": text}
+    )
     return _edit(request, lead, form, None)
 
 
@@ -102,7 +136,9 @@ def profile(request: HttpRequest, slug: str) -> HttpResponse:
     lead = _lead(request)
     kept = _kept(slug)
     text = _version(kept, request.GET.get("version", "")) or kept.newest.text
-    form = ProfileForm(sent(request), label_suffix="", initial={"seen": kept.number, "yaml": text})
+    form = ProfileForm(
+        sent(request), label_suffix="", initial={"seen": kept.number, "yaml": text}
+    )
     return _edit(request, lead, form, kept)
 
 
@@ -114,10 +150,14 @@ def profile_publish(request: HttpRequest, slug: str) -> HttpResponse:
     seen = request.POST.get("seen", "")
     try:
         actions.publish(
-            slug, by=lead, now=timezone.now(), seen=int(seen) if seen.isascii() and seen.isdigit() else None
+            slug,
+            by=lead,
+            now=timezone.now(),
+            seen=int(seen) if seen.isascii() and seen.isdigit() else None,
         )
         messages.success(
-            request, f"People can choose {kept.newest.title}. Servers that run stay as they are."
+            request,
+            f"People can choose {kept.newest.title}. Servers that run stay as they are.",
         )
     except Refused as refusal:
         messages.error(request, refusal.message)
@@ -144,7 +184,9 @@ def profile_end(request: HttpRequest, slug: str) -> HttpResponse:
         "may_deprecate": kept.state in OFFERED,
         "may_retire": kept.state in (State.DRAFT, State.DEPRECATED),
     }
-    return with_refusal(render(request, "notebooks/profile_end.html", context, status=status), form)
+    return with_refusal(
+        render(request, "notebooks/profile_end.html", context, status=status), form
+    )
 
 
 @never_cache
@@ -159,14 +201,18 @@ def profiles_import(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         clean = form.cleaned_data
         try:
-            made = actions.take_in(clean["yaml"], by=lead, now=timezone.now(), reason=clean["reason"])
+            made = actions.take_in(
+                clean["yaml"], by=lead, now=timezone.now(), reason=clean["reason"]
+            )
             names = ", ".join(one.title for one in made)
             messages.success(request, f"Kept as drafts, and published by you: {names}.")
             return HttpResponseRedirect(reverse("profiles"))
         except Refused as refusal:
             problems, status = add_document_refusal(form, refusal)
     context = {"form": form, "problems": problems}
-    return with_refusal(render(request, "notebooks/profiles_import.html", context, status=status), form)
+    return with_refusal(
+        render(request, "notebooks/profiles_import.html", context, status=status), form
+    )
 
 
 @require_safe
@@ -174,10 +220,14 @@ def profiles_export(request: HttpRequest) -> HttpResponse:
     """The profiles that are not retired, as KubeSpawner's `profile_list`."""
     _lead(request)
     headers = {"Content-Disposition": 'attachment; filename="profile_list.yaml"'}
-    return HttpResponse(written(), content_type="text/yaml; charset=utf-8", headers=headers)
+    return HttpResponse(
+        written(), content_type="text/yaml; charset=utf-8", headers=headers
+    )
 
 
-def _edit(request: HttpRequest, lead: User, form: ProfileForm, kept: Kept | None) -> HttpResponse:
+def _edit(
+    request: HttpRequest, lead: User, form: ProfileForm, kept: Kept | None
+) -> HttpResponse:
     """The page of a profile that is written; what cannot be taken is named at its place, and the text stays."""
     status, problems = 200, list[dict[str, str]]()
     if request.method == "POST":
@@ -192,25 +242,42 @@ def _edit(request: HttpRequest, lead: User, form: ProfileForm, kept: Kept | None
                     seen=form.cleaned_data["seen"],
                     reason=form.cleaned_data["reason"],
                 )
-                messages.success(request, "It is kept as a draft. Nobody gets it before you publish it.")
-                return HttpResponseRedirect(reverse("profile", args=[made.profile.slug]))
+                messages.success(
+                    request,
+                    "It is kept as a draft. Nobody gets it before you publish it.",
+                )
+                return HttpResponseRedirect(
+                    reverse("profile", args=[made.profile.slug])
+                )
             except Refused as refusal:
                 problems, status = add_document_refusal(form, refusal)
-    context = {"form": form, "kept": kept, "problems": problems, **(_about(request, kept) if kept else {})}
-    return with_refusal(render(request, "notebooks/profile.html", context, status=status), form)
+    context = {
+        "form": form,
+        "kept": kept,
+        "problems": problems,
+        **(_about(request, kept) if kept else {}),
+    }
+    return with_refusal(
+        render(request, "notebooks/profile.html", context, status=status), form
+    )
 
 
 def _about(request: HttpRequest, kept: Kept) -> dict[str, Any]:
     """What stands around the document of a profile that there is."""
     places = page.tenancies_to_preview()
     chosen = next(
-        (one for one in places if str(one.pk) == request.GET.get("place")), next(iter(places), None)
+        (one for one in places if str(one.pk) == request.GET.get("place")),
+        next(iter(places), None),
     )
-    document, missing = kept.document, missing_in(kept) if kept.state is not State.RETIRED else []
+    document, missing = (
+        kept.document,
+        missing_in(kept) if kept.state is not State.RETIRED else [],
+    )
     return {
         "badge": page.badge_of(kept),
         "missing": [{"place": place, "what": what} for place, what in missing],
-        "may_publish": not missing and (kept.has_draft or kept.state is State.DEPRECATED),
+        "may_publish": not missing
+        and (kept.has_draft or kept.state is State.DEPRECATED),
         "may_end": kept.state is not State.RETIRED,
         "is_retired": kept.state is State.RETIRED,
         "places": [
@@ -228,11 +295,21 @@ def _about(request: HttpRequest, kept: Kept) -> dict[str, Any]:
 
 
 def _ended(
-    request: HttpRequest, lead: User, kept: Kept, *, do: str, reason: str, successor: str
+    request: HttpRequest,
+    lead: User,
+    kept: Kept,
+    *,
+    do: str,
+    reason: str,
+    successor: str,
 ) -> HttpResponse:
     act = actions.deprecate if do == "deprecate" else actions.retire
     act(kept.slug, by=lead, now=timezone.now(), reason=reason, successor=successor)
-    words = "is deprecated: people read why, and can still choose it" if do == "deprecate" else "is retired"
+    words = (
+        "is deprecated: people read why, and can still choose it"
+        if do == "deprecate"
+        else "is retired"
+    )
     messages.success(request, f"{kept.newest.title} {words}.")
     return HttpResponseRedirect(reverse("profile", args=[kept.slug]))
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet.images import refused_image
-from notebooks.profiles.document import VALUE, Document, FreeChoice, Option, Settings, chosen_beforehand
+from notebooks.profiles.document import (
+    VALUE,
+    Document,
+    FreeChoice,
+    Option,
+    Settings,
+    chosen_beforehand,
+)
 from notebooks.profiles.patterns import MAX_VALUE
 
 # What a free choice is called beside its option, in KubeSpawner's words.
@@ -33,7 +40,9 @@ class NotAChoice(ValueError):
         self.option, self.sentence = option, sentence
 
 
-def chosen(document: Document, options: Mapping[str, str], *, images: Sequence[str] = ()) -> Chosen:
+def chosen(
+    document: Document, options: Mapping[str, str], *, images: Sequence[str] = ()
+) -> Chosen:
     """The server that a profile makes of these choices; what nobody chose is as the profile has it beforehand.
 
     `images` are the beginnings of images that are allowed, none for any. Raises NotAChoice naming the option.
@@ -64,7 +73,9 @@ def options_within(document: Document, gpus: int) -> dict[str, str]:
     found = {}
     for name, option in document.options.items():
         sizes = {
-            key: one.gpus for key, one in option.choices.items() if one.gpus is not None and one.gpus <= gpus
+            key: one.gpus
+            for key, one in option.choices.items()
+            if one.gpus is not None and one.gpus <= gpus
         }
         usual = chosen_beforehand(option)
         if sizes and (usual is None or usual.gpus is not None):
@@ -85,19 +96,28 @@ def _choice(
     if key:
         if key not in option.choices:
             raise NotAChoice(
-                name, f"{option.title} has no “{key}”. Choose one of {', '.join(option.choices)}."
+                name,
+                f"{option.title} has no “{key}”. Choose one of {', '.join(option.choices)}.",
             )
         return name, key, option.choices[key], option.choices[key].title
     usual = chosen_beforehand(option)
     if usual is None:
         raise NotAChoice(name, f"{option.title}: write what you want.")
-    return name, next(key for key, one in option.choices.items() if one is usual), usual, usual.title
+    return (
+        name,
+        next(key for key, one in option.choices.items() if one is usual),
+        usual,
+        usual.title,
+    )
 
 
 def _free(name: str, free: FreeChoice, typed: str, images: Sequence[str]) -> Settings:
     is_short = len(typed) <= MAX_VALUE and typed.isprintable()
     if not is_short or (free.pattern and re.fullmatch(free.pattern, typed) is None):
-        raise NotAChoice(name, free.message or f"{free.title}: this is not of the form that is allowed.")
+        raise NotAChoice(
+            name,
+            free.message or f"{free.title}: this is not of the form that is allowed.",
+        )
     image = free.image.replace(VALUE, typed)
     if refused := refused_image(image or None, images):
         raise NotAChoice(name, refused)

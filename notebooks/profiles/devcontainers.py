@@ -27,7 +27,9 @@ def devcontainer(document: Document) -> str:
         "containerEnv": dict(document.variables),
         "mounts": [_mount(one) for one in document.volumes],
         "postCreateCommand": own.post_create,
-        "customizations": {"vscode": {"extensions": list(own.extensions)}} if own.extensions else {},
+        "customizations": {"vscode": {"extensions": list(own.extensions)}}
+        if own.extensions
+        else {},
     }
     filled = {name: value for name, value in found.items() if value}
     return json.dumps(filled, indent=2, ensure_ascii=False) + "\n"

@@ -22,14 +22,30 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?", re.ASCII)
 KEY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,58}[A-Za-z0-9])?", re.ASCII)
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
-RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig-[0-9]{1,2}g\.[0-9]{1,4}gb(?:\.me)?)(?:\.shared)?", re.ASCII)
+RESOURCE = re.compile(
+    r"nvidia\.com/(?:gpu|mig-[0-9]{1,2}g\.[0-9]{1,4}gb(?:\.me)?)(?:\.shared)?", re.ASCII
+)
 FEATURE = re.compile(r"[a-z0-9][a-z0-9./_-]{0,199}(?::[\w.-]{1,60})?", re.ASCII)
 EXTENSION = re.compile(r"[A-Za-z0-9-]{1,60}\.[A-Za-z0-9-]{1,100}", re.ASCII)
 MAX_FEATURES = 20
 # What names the value of a free choice in what it sets.
 VALUE = "{value}"
-MAX_TITLE, MAX_MESSAGE, MAX_HELP, MAX_CPUS, MAX_MEMORY, MAX_GPUS = 60, 300, 1_000, 256, 4096, 16
-MAX_VOLUMES, MAX_VARIABLES, MAX_VALUE, MAX_OPTIONS, MAX_CHOICES, MAX_NAMES = 8, 50, 1_000, 8, 40, 200
+MAX_TITLE, MAX_MESSAGE, MAX_HELP, MAX_CPUS, MAX_MEMORY, MAX_GPUS = (
+    60,
+    300,
+    1_000,
+    256,
+    4096,
+    16,
+)
+MAX_VOLUMES, MAX_VARIABLES, MAX_VALUE, MAX_OPTIONS, MAX_CHOICES, MAX_NAMES = (
+    8,
+    50,
+    1_000,
+    8,
+    40,
+    200,
+)
 FIRST_ORDER, LAST_ORDER = 0, 9_999
 LEAST_IDLE, MOST_IDLE, MOST_HOURS = 10, 7 * 24 * 60, 30 * 24
 # libyaml's, where PyYAML came with it: no less safe, and some ten times as fast.
@@ -132,20 +148,28 @@ class Document(Settings):
 
 _DOCUMENT = TypeAdapter(Document)
 _HEAD = ("slug", "title", "help", "order", "default")
-_ORDER = (*_HEAD, *(name for name in Document.__dataclass_fields__ if name not in _HEAD))
+_ORDER = (
+    *_HEAD,
+    *(name for name in Document.__dataclass_fields__ if name not in _HEAD),
+)
 
 
 def read(text: str) -> Document:
     """The document of a YAML text; raises DocumentRefused naming every place that is wrong."""
     found = parse(text)
     if not isinstance(found, dict):
-        raise DocumentRefused(("", "A profile is a mapping with slug, title and what a server gets."))
+        raise DocumentRefused(
+            ("", "A profile is a mapping with slug, title and what a server gets.")
+        )
     return document_from({str(key): value for key, value in found.items()})
 
 
 def document_from(stored: Mapping[str, Any]) -> Document:
     """The document of a JSON value; raises DocumentRefused naming every place that is wrong."""
-    if harmful := (*unfit("", _without_overrides(stored), flags=FLAGS), *_unfit_overrides("", stored)):
+    if harmful := (
+        *unfit("", _without_overrides(stored), flags=FLAGS),
+        *_unfit_overrides("", stored),
+    ):
         raise DocumentRefused(*harmful)
     try:
         document = _DOCUMENT.validate_python(dict(stored), strict=False)
@@ -158,14 +182,20 @@ def document_from(stored: Mapping[str, Any]) -> Document:
 
 def to_json(document: Document) -> dict[str, Any]:
     """The document without what says nothing, its keys in the order in which people read them."""
-    plain: dict[str, Any] = _DOCUMENT.dump_python(document, mode="json", exclude_defaults=True)
-    found: dict[str, Any] = _readable({name: plain[name] for name in _ORDER if name in plain})
+    plain: dict[str, Any] = _DOCUMENT.dump_python(
+        document, mode="json", exclude_defaults=True
+    )
+    found: dict[str, Any] = _readable(
+        {name: plain[name] for name in _ORDER if name in plain}
+    )
     return found
 
 
 def write(document: Document) -> str:
     """The document as YAML; the same document gives the same text."""
-    return yaml.safe_dump(to_json(document), sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(
+        to_json(document), sort_keys=False, allow_unicode=True, width=100
+    )
 
 
 def read_again(text: str) -> Document:
@@ -180,7 +210,8 @@ def read_again(text: str) -> Document:
 def chosen_beforehand(option: Option) -> Choice | None:
     """The choice of an option that counts where nobody chose: the first default, else the first; None without any."""
     return next(
-        (one for one in option.choices.values() if one.default), next(iter(option.choices.values()), None)
+        (one for one in option.choices.values() if one.default),
+        next(iter(option.choices.values()), None),
     )
 
 
@@ -207,7 +238,10 @@ def settings_of(document: Document) -> Iterator[tuple[str, Settings]]:
 def wrong_settings(place: str, settings: Settings) -> Iterator[tuple[str, str]]:
     """What a server cannot get, with its places."""
     if settings.image and not _is_image(settings):
-        yield at(place, "image"), "Write an image, as in registry.example.com/team/notebook:1."
+        yield (
+            at(place, "image"),
+            "Write an image, as in registry.example.com/team/notebook:1.",
+        )
     for name, most in (("cpus", MAX_CPUS), ("memory", MAX_MEMORY)):
         value = getattr(settings, name)
         if value is not None and not 0 < value <= most:
@@ -227,15 +261,22 @@ def at(place: str, name: str) -> str:
 
 def _without_overrides(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: {} if key == "overrides" else _without_overrides(one) for key, one in value.items()}
-    return [_without_overrides(one) for one in value] if isinstance(value, list) else value
+        return {
+            key: {} if key == "overrides" else _without_overrides(one)
+            for key, one in value.items()
+        }
+    return (
+        [_without_overrides(one) for one in value] if isinstance(value, list) else value
+    )
 
 
 def _unfit_overrides(place: str, value: Any) -> Iterator[tuple[str, str]]:
     """Whatever in overrides is no JSON: KubeSpawner gets it as JSON, and nobody else knows what is in it."""
     if isinstance(value, Mapping):
         for key, one in value.items():
-            yield from (_unfit_json if key == "overrides" else _unfit_overrides)(at(place, str(key)), one)
+            yield from (_unfit_json if key == "overrides" else _unfit_overrides)(
+                at(place, str(key)), one
+            )
 
 
 def _unfit_json(place: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -260,9 +301,14 @@ def _readable(value: Any) -> Any:
     """With titles first, and CPUs as people write them: 8, not 8.0; what KubeSpawner gets as it is stays so."""
     if not isinstance(value, dict):
         return value
-    named = {"title": value["title"], **value} if "slug" not in value and "title" in value else value
+    named = (
+        {"title": value["title"], **value}
+        if "slug" not in value and "title" in value
+        else value
+    )
     return {
-        name: one if name == "overrides" else _number(name, _readable(one)) for name, one in named.items()
+        name: one if name == "overrides" else _number(name, _readable(one))
+        for name, one in named.items()
     }
 
 
@@ -294,28 +340,49 @@ def _wrong(document: Document) -> Iterator[tuple[str, str]]:
 def _wrong_words(document: Document) -> Iterator[tuple[str, str]]:
     if not _is_line(document.title, MAX_TITLE):
         yield "title", f"Write one line of at most {MAX_TITLE} characters."
-    if len(document.help) > MAX_HELP or not document.help.replace("\n", "").isprintable():
+    if (
+        len(document.help) > MAX_HELP
+        or not document.help.replace("\n", "").isprintable()
+    ):
         yield "help", f"Write a text of at most {MAX_HELP:,} characters."
 
 
 def _wrong_times(document: Document) -> Iterator[tuple[str, str]]:
-    if document.idle_minutes is not None and not LEAST_IDLE <= document.idle_minutes <= MOST_IDLE:
-        yield "idle_minutes", f"Write a number of minutes from {LEAST_IDLE} to {MOST_IDLE:,}."
+    if (
+        document.idle_minutes is not None
+        and not LEAST_IDLE <= document.idle_minutes <= MOST_IDLE
+    ):
+        yield (
+            "idle_minutes",
+            f"Write a number of minutes from {LEAST_IDLE} to {MOST_IDLE:,}.",
+        )
     if document.hours is not None and not 1 <= document.hours <= MOST_HOURS:
         yield "hours", f"Write a number of hours from 1 to {MOST_HOURS}."
 
 
 def _wrong_devcontainer(one: DevContainer) -> Iterator[tuple[str, str]]:
     if max(len(one.features), len(one.extensions)) > MAX_FEATURES:
-        yield "devcontainer", f"At most {MAX_FEATURES} features, and as many extensions."
+        yield (
+            "devcontainer",
+            f"At most {MAX_FEATURES} features, and as many extensions.",
+        )
     for name in one.features:
         if not FEATURE.fullmatch(name):
-            yield "devcontainer.features", "Write features as in ghcr.io/devcontainers/features/git:1."
+            yield (
+                "devcontainer.features",
+                "Write features as in ghcr.io/devcontainers/features/git:1.",
+            )
     for number, name in enumerate(one.extensions):
         if not EXTENSION.fullmatch(name):
-            yield f"devcontainer.extensions.{number}", "Write an extension as in ms-toolsai.jupyter."
+            yield (
+                f"devcontainer.extensions.{number}",
+                "Write an extension as in ms-toolsai.jupyter.",
+            )
     if one.post_create and not _is_line(one.post_create, MAX_VALUE):
-        yield "devcontainer.post_create", f"Write one line of at most {MAX_VALUE:,} characters."
+        yield (
+            "devcontainer.post_create",
+            f"Write one line of at most {MAX_VALUE:,} characters.",
+        )
 
 
 def _wrong_audience(document: Document) -> Iterator[tuple[str, str]]:
@@ -331,7 +398,10 @@ def _wrong_audience(document: Document) -> Iterator[tuple[str, str]]:
                     "Write its name as addresses have it: small letters, digits and hyphens.",
                 )
     if strange := [one for one in document.environments if one not in ENVIRONMENTS]:
-        yield "environments", f"There is no “{strange[0][:40]}”; known are: {', '.join(ENVIRONMENTS)}."
+        yield (
+            "environments",
+            f"There is no “{strange[0][:40]}”; known are: {', '.join(ENVIRONMENTS)}.",
+        )
     if document.flavor and not NAME.fullmatch(document.flavor):
         yield "flavor", "Write the flavor's name, as in a100."
     if not RESOURCE.fullmatch(document.resource):
@@ -352,7 +422,10 @@ def _wrong_option(place: str, name: str, option: Option) -> Iterator[tuple[str, 
     if not _is_line(option.title, MAX_TITLE):
         yield f"{place}.title", f"Write one line of at most {MAX_TITLE} characters."
     if len(option.choices) > MAX_CHOICES or not (option.choices or option.free):
-        yield f"{place}.choices", f"An option has choices, at most {MAX_CHOICES}, or a free one."
+        yield (
+            f"{place}.choices",
+            f"An option has choices, at most {MAX_CHOICES}, or a free one.",
+        )
     for key, choice in option.choices.items():
         if not KEY.fullmatch(key):
             yield (
@@ -360,7 +433,10 @@ def _wrong_option(place: str, name: str, option: Option) -> Iterator[tuple[str, 
                 "Choose another name: letters, digits, hyphens, dots and underscores.",
             )
         if not _is_line(choice.title, MAX_TITLE):
-            yield f"{place}.choices.{key}.title", f"Write one line of at most {MAX_TITLE} characters."
+            yield (
+                f"{place}.choices.{key}.title",
+                f"Write one line of at most {MAX_TITLE} characters.",
+            )
     if option.free is not None:
         yield from _wrong_free(f"{place}.free", option.free)
 
@@ -369,7 +445,10 @@ def _wrong_free(place: str, free: FreeChoice) -> Iterator[tuple[str, str]]:
     for name in ("title", "title_in_choices", "message"):
         text = getattr(free, name)
         if (text or name == "title") and not _is_line(text, MAX_MESSAGE):
-            yield f"{place}.{name}", f"Write one line of at most {MAX_MESSAGE} characters."
+            yield (
+                f"{place}.{name}",
+                f"Write one line of at most {MAX_MESSAGE} characters.",
+            )
     if free.pattern and (refused := refused_pattern(free.pattern)):
         yield f"{place}.pattern", refused
 

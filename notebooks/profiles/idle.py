@@ -22,7 +22,11 @@ class Reclaim(StrEnum):
     @property
     def words(self) -> str:
         """As a choice."""
-        return {"off": "Leave them", "warn": "Warn their people", "on": "Warn, then stop them"}[self.value]
+        return {
+            "off": "Leave them",
+            "warn": "Warn their people",
+            "on": "Warn, then stop them",
+        }[self.value]
 
 
 class Deed(StrEnum):
@@ -64,20 +68,34 @@ def idle_since(use: Use) -> datetime:
     """
     measured_since = use.measured_since if use.has_prometheus else None
     return max(
-        filter(None, (use.ready_at, use.active_at, use.gpu_busy_at, measured_since, use.followed_since))
+        filter(
+            None,
+            (
+                use.ready_at,
+                use.active_at,
+                use.gpu_busy_at,
+                measured_since,
+                use.followed_since,
+            ),
+        )
     )
 
 
 def unknown_since(use: Use, now: datetime) -> datetime | None:
     """Since when nobody can tell whether it is used; None where that is known."""
-    return min(filter(None, (unfollowed_since(use, now), unmeasured_since(use, now))), default=None)
+    return min(
+        filter(None, (unfollowed_since(use, now), unmeasured_since(use, now))),
+        default=None,
+    )
 
 
 def unfollowed_since(use: Use, now: datetime) -> datetime | None:
     """Since when its hub has not said whether somebody works in it; None while it does."""
     # That it was ready, the hub said, too.
     known_until = max(use.ready_at, use.followed_at or use.ready_at)
-    return known_until if not use.hub_answers or now - known_until > FOLLOWED_FOR else None
+    return (
+        known_until if not use.hub_answers or now - known_until > FOLLOWED_FOR else None
+    )
 
 
 def unmeasured_since(use: Use, now: datetime) -> datetime | None:
@@ -111,5 +129,13 @@ def due(use: Use, *, threshold: timedelta | None, mode: Reclaim, now: datetime) 
     if unknown_since(use, now) is not None:
         return Deed.TAKE_BACK if use.warned_at is not None else Deed.NOTHING
     if use.warned_at is None:
-        return Deed.WARN if now >= stops_at(use, threshold) - notice(threshold) else Deed.NOTHING
-    return Deed.STOP if mode is Reclaim.ON and now >= stops_at(use, threshold) else Deed.NOTHING
+        return (
+            Deed.WARN
+            if now >= stops_at(use, threshold) - notice(threshold)
+            else Deed.NOTHING
+        )
+    return (
+        Deed.STOP
+        if mode is Reclaim.ON and now >= stops_at(use, threshold)
+        else Deed.NOTHING
+    )

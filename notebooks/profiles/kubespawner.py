@@ -35,7 +35,15 @@ STEP = 10  # between the orders of neighbours, where the file names none
 GIB = re.compile(r"([1-9][0-9]{0,3})G", re.ASCII)
 COUNT = re.compile(r"0|[1-9][0-9]?", re.ASCII)
 PROFILE = frozenset(
-    {"slug", "display_name", "description", "default", "kubespawner_override", "profile_options", OURS}
+    {
+        "slug",
+        "display_name",
+        "description",
+        "default",
+        "kubespawner_override",
+        "profile_options",
+        OURS,
+    }
 )
 OPTION = frozenset({"display_name", "choices", "unlisted_choice"})
 CHOICE = frozenset({"display_name", "default", "kubespawner_override"})
@@ -68,7 +76,9 @@ def write_list(documents: Sequence[Document]) -> str:
     """The profiles as YAML that KubeSpawner takes as its `profile_list`, in their order."""
     ordered = in_order(documents)
     profiles = [profile_of(one, position=number) for number, one in enumerate(ordered)]
-    return yaml.safe_dump({LIST: profiles}, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(
+        {LIST: profiles}, sort_keys=False, allow_unicode=True, width=100
+    )
 
 
 def in_order(documents: Sequence[Document]) -> list[Document]:
@@ -94,10 +104,15 @@ def read_list(text: str) -> list[Document]:
         try:
             documents.append(document_of(one, position=number))
         except DocumentRefused as refused:
-            problems += [(f"{number}.{place}".rstrip("."), what) for place, what in refused.problems]
+            problems += [
+                (f"{number}.{place}".rstrip("."), what)
+                for place, what in refused.problems
+            ]
     slugs = [one.slug for one in documents]
     problems += [
-        ("", f"Two profiles of the file are called {slug}.") for slug in {*slugs} if slugs.count(slug) > 1
+        ("", f"Two profiles of the file are called {slug}.")
+        for slug in {*slugs}
+        if slugs.count(slug) > 1
     ]
     if problems:
         raise DocumentRefused(*problems)
@@ -106,7 +121,9 @@ def read_list(text: str) -> list[Document]:
 
 def profile_of(document: Document, *, position: int = 0) -> Json:
     """A profile as KubeSpawner takes it, for any team; what follows from a team's namespace is not in it."""
-    ours: Json = {name: value for name, value in to_json(document).items() if name in ONLY_OURS}
+    ours: Json = {
+        name: value for name, value in to_json(document).items() if name in ONLY_OURS
+    }
     if document.order != _order_at(position):
         ours["order"] = document.order
     return {**plain_profile_of(document), **({OURS: ours} if ours else {})}
@@ -114,7 +131,9 @@ def profile_of(document: Document, *, position: int = 0) -> Json:
 
 def plain_profile_of(document: Document) -> Json:
     """The same without what KubeSpawner has no word for."""
-    options = {name: _option(one, document.resource) for name, one in document.options.items()}
+    options = {
+        name: _option(one, document.resource) for name, one in document.options.items()
+    }
     return {
         "slug": document.slug,
         "display_name": document.title,
@@ -134,14 +153,17 @@ def document_of(profile: object, *, position: int = 0) -> Document:
     ours: Mapping[str, Any] = profile.get(OURS, {})
     resource = ours.get("resource") or _resource_in(profile)
     plain: Json = {
-        "slug": profile["slug"] if "slug" in profile else _slug_of(str(profile.get("display_name", ""))),
+        "slug": profile["slug"]
+        if "slug" in profile
+        else _slug_of(str(profile.get("display_name", ""))),
         "title": profile.get("display_name", ""),
         "help": profile.get("description", ""),
         "default": profile.get("default", False),
         "order": _order_at(position),
         **_settings(profile, resource),
         "options": {
-            name: _option_of(one, resource) for name, one in profile.get("profile_options", {}).items()
+            name: _option_of(one, resource)
+            for name, one in profile.get("profile_options", {}).items()
         },
         **ours,
         **({"resource": resource} if resource else {}),
@@ -156,7 +178,10 @@ def override_of(settings: Settings, resource: str) -> Json:
         found["image"] = settings.image
     if settings.cpus is not None:
         found |= dict.fromkeys(
-            CPU, int(settings.cpus) if settings.cpus == int(settings.cpus) else settings.cpus
+            CPU,
+            int(settings.cpus)
+            if settings.cpus == int(settings.cpus)
+            else settings.cpus,
         )
     if settings.memory is not None:
         found |= dict.fromkeys(MEMORY, f"{settings.memory}G")
@@ -166,7 +191,9 @@ def override_of(settings: Settings, resource: str) -> Json:
         found["environment"] = dict(settings.variables)
     if settings.volumes:
         found["volumes"] = {one.name: _volume(one) for one in settings.volumes}
-        found["volume_mounts"] = {_mounted_as(one): _mount(one) for one in settings.volumes}
+        found["volume_mounts"] = {
+            _mounted_as(one): _mount(one) for one in settings.volumes
+        }
     return found | dict(settings.overrides)
 
 
@@ -184,12 +211,19 @@ def _option(option: Option, resource: str) -> Json:
         }
         for key, one in option.choices.items()
     }
-    found: Json = {"display_name": option.title, **({"choices": choices} if choices else {})}
+    found: Json = {
+        "display_name": option.title,
+        **({"choices": choices} if choices else {}),
+    }
     if (free := option.free) is not None:
         found["unlisted_choice"] = {
             "enabled": True,
             "display_name": free.title,
-            **({"display_name_in_choices": free.title_in_choices} if free.title_in_choices else {}),
+            **(
+                {"display_name_in_choices": free.title_in_choices}
+                if free.title_in_choices
+                else {}
+            ),
             **({"validation_regex": free.pattern} if free.pattern else {}),
             **({"validation_message": free.message} if free.message else {}),
             **_with_override(free, resource),
@@ -219,14 +253,18 @@ def _option_of(option: Mapping[str, Any], resource: str) -> Json:
     return found
 
 
-def _settings(part: Mapping[str, Any], resource: str, make: Callable[..., Settings] = Settings) -> Json:
+def _settings(
+    part: Mapping[str, Any], resource: str, make: Callable[..., Settings] = Settings
+) -> Json:
     """What an override sets, in the words of a document as far as it has them."""
     override = dict(part.get("kubespawner_override", {}))
     found: Json = {}
     for names, name, read in READ:
         value = read(override, resource)
         # A value that a document cannot have stays KubeSpawner's, as it is.
-        if value not in (None, "", (), {}) and not [*wrong_settings("", make(**{name: value}))]:
+        if value not in (None, "", (), {}) and not [
+            *wrong_settings("", make(**{name: value}))
+        ]:
             found[name] = value
             override = {key: one for key, one in override.items() if key not in names}
     return {**found, **({"overrides": override} if override else {})}
@@ -245,21 +283,32 @@ def _cpus_in(override: Mapping[str, Any], resource: str) -> float | None:
 
 def _memory_in(override: Mapping[str, Any], resource: str) -> int | None:
     limit, guarantee = (override.get(name) for name in MEMORY)
-    found = GIB.fullmatch(limit) if isinstance(limit, str) and limit == guarantee else None
+    found = (
+        GIB.fullmatch(limit) if isinstance(limit, str) and limit == guarantee else None
+    )
     return int(found[1]) if found else None
 
 
 def _gpus_in(override: Mapping[str, Any], resource: str) -> int | None:
     limits, guarantees = (override.get(name) for name in GPUS)
-    if not resource or not isinstance(limits, Mapping) or limits != guarantees or {*limits} != {resource}:
+    if (
+        not resource
+        or not isinstance(limits, Mapping)
+        or limits != guarantees
+        or {*limits} != {resource}
+    ):
         return None
     text = str(limits[resource])
     return int(text) if COUNT.fullmatch(text) else None
 
 
-def _variables_in(override: Mapping[str, Any], resource: str) -> Mapping[str, str] | None:
+def _variables_in(
+    override: Mapping[str, Any], resource: str
+) -> Mapping[str, str] | None:
     found = override.get("environment")
-    is_plain = isinstance(found, Mapping) and all(isinstance(one, str) for one in found.values())
+    is_plain = isinstance(found, Mapping) and all(
+        isinstance(one, str) for one in found.values()
+    )
     return found if is_plain else None
 
 
@@ -269,14 +318,20 @@ def _volumes_in(override: Mapping[str, Any], resource: str) -> tuple[Volume, ...
     if not isinstance(volumes, Mapping) or not isinstance(mounts, Mapping):
         return ()
     found = tuple(
-        Volume(name=one["name"], path=one["mountPath"], read_only=one.get("readOnly") is True)
+        Volume(
+            name=one["name"],
+            path=one["mountPath"],
+            read_only=one.get("readOnly") is True,
+        )
         for one in mounts.values()
         if isinstance(one, Mapping)
         and isinstance(one.get("name"), str)
         and isinstance(one.get("mountPath"), str)
     )
     same = {_mounted_as(one): _mount(one) for one in found} == mounts
-    return found if same and {one.name: _volume(one) for one in found} == volumes else ()
+    return (
+        found if same and {one.name: _volume(one) for one in found} == volumes else ()
+    )
 
 
 # What a document has a word for: the settings of KubeSpawner that say it together, the word, and how it is read.
@@ -289,7 +344,9 @@ READ: Sequence[tuple[Sequence[str], str, Callable[[Mapping[str, Any], str], Any]
     (("volumes", "volume_mounts"), "volumes", _volumes_in),
 )
 # Each setting of KubeSpawner that a document has a word for, with the word.
-HAS_WORDS_FOR: Mapping[str, str] = {name: word for names, word, _ in READ for name in names}
+HAS_WORDS_FOR: Mapping[str, str] = {
+    name: word for names, word, _ in READ for name in names
+}
 
 
 def _resource_in(profile: Mapping[str, Any]) -> str:
@@ -297,7 +354,13 @@ def _resource_in(profile: Mapping[str, Any]) -> str:
     options = profile.get("profile_options", {}).values()
     parts = [profile, *(part for one in options for part in _parts(one))]
     limits = [part.get("kubespawner_override", {}).get(GPUS[0]) for part in parts]
-    names = [name for one in limits if isinstance(one, Mapping) for name in one if isinstance(name, str)]
+    names = [
+        name
+        for one in limits
+        if isinstance(one, Mapping)
+        for name in one
+        if isinstance(name, str)
+    ]
     return next((name for name in names if RESOURCE.fullmatch(name)), "")
 
 
@@ -314,7 +377,11 @@ def _mounted_as(one: Volume) -> str:
 
 
 def _mount(one: Volume) -> Json:
-    return {"name": one.name, "mountPath": one.path, **({"readOnly": True} if one.read_only else {})}
+    return {
+        "name": one.name,
+        "mountPath": one.path,
+        **({"readOnly": True} if one.read_only else {}),
+    }
 
 
 def _order_at(position: int) -> int:
@@ -357,7 +424,9 @@ def _strange_option(place: str, option: object) -> Iterator[tuple[str, str]]:
         yield from _strange_part(f"{place}.unlisted_choice", free, FREE)
 
 
-def _strange_part(place: str, part: object, known: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _strange_part(
+    place: str, part: object, known: frozenset[str]
+) -> Iterator[tuple[str, str]]:
     if not isinstance(part, Mapping):
         yield place, "Write keys with values."
         return
@@ -365,12 +434,16 @@ def _strange_part(place: str, part: object, known: frozenset[str]) -> Iterator[t
     yield from _mapping("kubespawner_override", part, place)
 
 
-def _keys(place: str, part: Mapping[str, Any], known: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _keys(
+    place: str, part: Mapping[str, Any], known: frozenset[str]
+) -> Iterator[tuple[str, str]]:
     for key in part:
         if key not in known:
             yield f"{place}.{key}".lstrip("."), "KubeSpawner has no such key here."
 
 
-def _mapping(name: str, part: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
+def _mapping(
+    name: str, part: Mapping[str, Any], place: str = ""
+) -> Iterator[tuple[str, str]]:
     if not isinstance(part.get(name, {}), Mapping):
         yield f"{place}.{name}".lstrip("."), "Write keys with values."

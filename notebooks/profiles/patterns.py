@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterator
 
 MAX_PATTERN, MAX_VALUE, MAX_REPEATS = 300, 400, 3
-TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?|\(|\)|\||[*+?]|\{\d*,?\d*\}|.", re.DOTALL)
+TOKEN = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?|\(|\)|\||[*+?]|\{\d*,?\d*\}|.",
+    re.DOTALL,
+)
 UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 BACK_REFERENCE = re.compile(r"\\[1-9]")
 
@@ -26,7 +29,9 @@ def refused_pattern(text: str) -> str:
 
 def refused_open_end(text: str) -> str:
     """Why a pattern lets through more than it names: KubeSpawner looks at the beginning of a value alone."""
-    is_closed = text.endswith(r"\Z") or (text.endswith("$") and not text.endswith(r"\$"))
+    is_closed = text.endswith(r"\Z") or (
+        text.endswith("$") and not text.endswith(r"\$")
+    )
     return (
         ""
         if is_closed and not _has_top_level_choice(text)
@@ -43,7 +48,9 @@ def guarded(text: str, *, beginnings: tuple[str, ...] = ()) -> str:
 
 def _slow(tokens: list[str]) -> Iterator[str]:
     """A sentence for each thing that may take for ever."""
-    inner: list[bool] = [False]  # of each open group: whether something in it repeats or is one of several
+    inner: list[bool] = [
+        False
+    ]  # of each open group: whether something in it repeats or is one of several
     repeats = 0
     for at, token in enumerate(tokens):
         following = tokens[at + 1] if at + 1 < len(tokens) else ""

@@ -9,7 +9,9 @@ from ui.amounts import cents, gpus
 
 def hourly(document: Document, price: Decimal) -> tuple[Decimal, Decimal]:
     """USD an hour of its smallest and its largest server, at a price of one GPU for an hour."""
-    counts = [one.gpus for _, one in settings_of(document) if one.gpus is not None] or [0]
+    counts = [one.gpus for _, one in settings_of(document) if one.gpus is not None] or [
+        0
+    ]
     return min(counts) * price, max(counts) * price
 
 
@@ -21,7 +23,11 @@ def price_words(document: Document, prices: Collection[Decimal]) -> str:
     if not counts:
         return "no price yet"
     least, most = min(counts), max(counts)
-    return f"{cents(least)} an hour" if least == most else f"{cents(least)} to {cents(most)} an hour"
+    return (
+        f"{cents(least)} an hour"
+        if least == most
+        else f"{cents(least)} to {cents(most)} an hour"
+    )
 
 
 def size_words(document: Document, product: str = "GPU") -> str:

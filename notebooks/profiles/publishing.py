@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet.images import refused_image
-from notebooks.profiles.document import VALUE, Document, FreeChoice, Settings, at, settings_of, usual
+from notebooks.profiles.document import (
+    VALUE,
+    Document,
+    FreeChoice,
+    Settings,
+    at,
+    settings_of,
+    usual,
+)
 from notebooks.profiles.kubespawner import HAS_WORDS_FOR
 from notebooks.profiles.patterns import refused_open_end
 from provisioning.desired.first_job import QUEUE_LABEL
@@ -41,9 +49,16 @@ class Fleet:
 
 def problems_of(document: Document, fleet: Fleet) -> list[tuple[str, str]]:
     """Everything that keeps people from choosing a profile, with its place in the document."""
-    found = [*_missing(document), *_unknown(document, fleet), *_of_gpus(document, fleet)]
+    found = [
+        *_missing(document),
+        *_unknown(document, fleet),
+        *_of_gpus(document, fleet),
+    ]
     for place, settings in settings_of(document):
-        found += [*_overridden(place, settings), *_of_image(place, settings, fleet.images)]
+        found += [
+            *_overridden(place, settings),
+            *_of_image(place, settings, fleet.images),
+        ]
     return found
 
 
@@ -79,7 +94,11 @@ def _of_gpus(document: Document, fleet: Fleet) -> Iterator[tuple[str, str]]:
         yield "flavor", "Name the flavor that its GPUs are of."
         return
     everywhere = fleet.flavors.get(document.flavor, ())
-    there = [one for one in everywhere if not document.clusters or one.cluster in document.clusters]
+    there = [
+        one
+        for one in everywhere
+        if not document.clusters or one.cluster in document.clusters
+    ]
     if not there:
         yield "flavor", f"No cluster of the profile has a flavor {document.flavor}."
         return
@@ -100,15 +119,24 @@ def _overridden(place: str, settings: Settings) -> Iterator[tuple[str, str]]:
                 f"Write {word}: what people read and pay is what a server gets.",
             )
         elif word and getattr(settings, word):
-            yield at(place, f"overrides.{name}"), f"Write all of it in {word}, or all of it here."
+            yield (
+                at(place, f"overrides.{name}"),
+                f"Write all of it in {word}, or all of it here.",
+            )
         elif name in FROM_THE_NAMESPACE:
-            yield at(place, f"overrides.{name}"), "This follows from the team's namespace."
+            yield (
+                at(place, f"overrides.{name}"),
+                "This follows from the team's namespace.",
+            )
     for found in _gpus_within(at(place, "overrides"), settings.overrides):
         yield found, "Write gpus: what people read and pay is what a server gets."
     labels = settings.overrides.get("extra_labels")
     for name in labels if isinstance(labels, Mapping) else ():
         if name.startswith(OUR_LABELS):
-            yield at(place, f"overrides.extra_labels.{name}"), "The portal sets this label."
+            yield (
+                at(place, f"overrides.extra_labels.{name}"),
+                "The portal sets this label.",
+            )
 
 
 def _gpus_within(place: str, value: Any) -> Iterator[str]:
@@ -124,16 +152,23 @@ def _gpus_within(place: str, value: Any) -> Iterator[str]:
             yield from _gpus_within(at(place, str(number)), one)
 
 
-def _of_image(place: str, settings: Settings, allowed: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _of_image(
+    place: str, settings: Settings, allowed: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     if isinstance(settings, FreeChoice):
         yield from _of_free_choice(place, settings, allowed)
     elif refused := refused_image(settings.image or None, allowed):
         yield at(place, "image"), refused
 
 
-def _of_free_choice(place: str, free: FreeChoice, allowed: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _of_free_choice(
+    place: str, free: FreeChoice, allowed: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     if not free.pattern:
-        yield at(place, "pattern"), "Say what may be written: a pattern that ends with $."
+        yield (
+            at(place, "pattern"),
+            "Say what may be written: a pattern that ends with $.",
+        )
     elif refused := refused_open_end(free.pattern):
         yield at(place, "pattern"), refused
     # Before the value stands what every image begins with; without it, the value itself is held to that.

@@ -61,8 +61,14 @@ def _fitted(document: Document, place: Place) -> Document | None:
     most = place.gpus.get(document.flavor, 0)
     options: dict[str, Option] = {}
     for name, option in document.options.items():
-        choices = {key: one for key, one in option.choices.items() if (one.gpus or 0) <= most}
-        free = option.free if option.free is None or (option.free.gpus or 0) <= most else None
+        choices = {
+            key: one for key, one in option.choices.items() if (one.gpus or 0) <= most
+        }
+        free = (
+            option.free
+            if option.free is None or (option.free.gpus or 0) <= most
+            else None
+        )
         if not choices and free is None:
             return None
         options[name] = replace(option, choices=choices, free=free)
@@ -73,12 +79,15 @@ def _fitted(document: Document, place: Place) -> Document | None:
         and all(one.gpus is not None for one in option.choices.values())
         for option in options.values()
     )
-    return replace(document, options=options) if own <= most or is_set_by_choice else None
+    return (
+        replace(document, options=options) if own <= most or is_set_by_choice else None
+    )
 
 
 def _with_place(document: Document, place: Place) -> Json:
     options = {
-        name: replace(option, free=_checked(option.free, place)) for name, option in document.options.items()
+        name: replace(option, free=_checked(option.free, place))
+        for name, option in document.options.items()
     }
     profile = plain_profile_of(replace(document, options=options))
     override: Json = profile.get("kubespawner_override", {})
@@ -95,7 +104,11 @@ def _with_place(document: Document, place: Place) -> Json:
         "kubespawner_override": {
             **override,
             "namespace": place.namespace,
-            "extra_labels": {**override.get("extra_labels", {}), **labels, QUEUE_LABEL: QUEUE},
+            "extra_labels": {
+                **override.get("extra_labels", {}),
+                **labels,
+                QUEUE_LABEL: QUEUE,
+            },
             **(_on_nodes(override, kind) if kind else {}),
         },
     }
@@ -104,10 +117,17 @@ def _with_place(document: Document, place: Place) -> Json:
 def _on_nodes(override: Mapping[str, Any], kind: Kind) -> Json:
     """What brings a server onto the nodes of its flavor, beside what the profile says itself."""
     tolerated = override.get("tolerations", [])
-    others = list(tolerated.values()) if isinstance(tolerated, Mapping) else list(tolerated)
-    found: Json = {"node_selector": {**override.get("node_selector", {}), **kind.node_labels}}
+    others = (
+        list(tolerated.values()) if isinstance(tolerated, Mapping) else list(tolerated)
+    )
+    found: Json = {
+        "node_selector": {**override.get("node_selector", {}), **kind.node_labels}
+    }
     if others or kind.taints:
-        found["tolerations"] = [*others, *(one for one in kind.tolerations if one not in others)]
+        found["tolerations"] = [
+            *others,
+            *(one for one in kind.tolerations if one not in others),
+        ]
     return found
 
 
@@ -121,4 +141,6 @@ def _checked(free: FreeChoice | None, place: Place) -> FreeChoice | None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    return (
+        " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    )

@@ -20,9 +20,12 @@ class State(StrEnum):
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"draft": "waiting", "published": "good", "deprecated": "ending", "retired": "past"}[
-            self.value
-        ]
+        return {
+            "draft": "waiting",
+            "published": "good",
+            "deprecated": "ending",
+            "retired": "past",
+        }[self.value]
 
 
 # A deprecated profile can be published again; a retired one never comes back, so that its name means one thing.

@@ -71,7 +71,10 @@ def launch(
     _lock_person(by)
     tenancy = _tenancy(tenancy_id, by=by)
     if not tenancy.observed_generation:
-        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
+        raise Conflict(
+            "Your namespace is not there yet. Wait until it is set up.",
+            code="not_set_up",
+        )
     return _launch(tenancy, profile, options, by=by, key=key, now=now, title=title)
 
 
@@ -88,10 +91,15 @@ def _launch(
     hub = _hub(tenancy)
     username = username_at(hub, by)
     name = _name(by, key)
-    same = NotebookServer.objects.filter(tenancy__cluster=tenancy.cluster_id, username=username, name=name)
+    same = NotebookServer.objects.filter(
+        tenancy__cluster=tenancy.cluster_id, username=username, name=name
+    )
     if (earlier := same.described().first()) is not None:
         if (earlier.tenancy_id, earlier.profile.slug) != (tenancy.pk, profile):
-            raise Conflict("This key came with other values before. Use a new key.", code="another_notebook")
+            raise Conflict(
+                "This key came with other values before. Use a new key.",
+                code="another_notebook",
+            )
         return earlier
     _refuse_many(by)
     asked = _checked(tenancy, profile, options)
@@ -129,18 +137,30 @@ def launch_for(
     locked here: the grant holds rows that everybody locks after people.
     """
     options = options_within(_offered(profile).document, gpus)
-    return _launch(_tenancy(tenancy.pk, by=owner), profile, options, by=owner, key=key, now=now)
+    return _launch(
+        _tenancy(tenancy.pk, by=owner), profile, options, by=owner, key=key, now=now
+    )
 
 
 def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> None:
     """Refuse what `launch_for` could not start with so many GPUs of a flavor: raises Conflict, BadInput as `launch`."""
     _hub(tenancy)
     document = _offered(profile).document
-    if refused := refused_here(document, place_of(tenancy, flavors_on(tenancy.cluster_id))):
+    if refused := refused_here(
+        document, place_of(tenancy, flavors_on(tenancy.cluster_id))
+    ):
         raise BadInput(refused, code="not_for_you", field="profile")
     if document.flavor != flavor:
-        words = f"takes GPUs of the kind {document.flavor}" if document.flavor else "takes no GPUs"
-        raise BadInput(f"{document.title} {words}. Choose another.", code="other_flavor", field="profile")
+        words = (
+            f"takes GPUs of the kind {document.flavor}"
+            if document.flavor
+            else "takes no GPUs"
+        )
+        raise BadInput(
+            f"{document.title} {words}. Choose another.",
+            code="other_flavor",
+            field="profile",
+        )
     try:
         found = chosen(document, options_within(document, gpus))
     except NotAChoice as refused_choice:
@@ -171,7 +191,9 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     tenancy = _tenancy(server.tenancy_id, by=by)
     _hub(tenancy)
     if server.state == State.STOPPING:
-        raise Conflict("It is being stopped. Start it when it has stopped.", code="is_stopping")
+        raise Conflict(
+            "It is being stopped. Start it when it has stopped.", code="is_stopping"
+        )
     if server.is_live:
         return server
     if refused := retired_words(server.profile):
@@ -179,7 +201,12 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     _refuse_many(by)
     _take(server, _checked(tenancy, server.profile.slug, server.options))
     server.state, server.message = State.STARTING, ""
-    server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
+    server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = (
+        now,
+        None,
+        None,
+        "",
+    )
     server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
     server.gpu_measured_since = server.gpu_measured_at = None
     server.kept_times, server.keep_reason = 0, ""
@@ -202,10 +229,13 @@ def stop(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     server = _locked(server_id)
     if not may_stop(server, by, leads=teams_led_by(by)):
         raise NoRight(
-            "Its owner, leads of the team and platform leads stop a notebook.", code="not_yours_to_stop"
+            "Its owner, leads of the team and platform leads stop a notebook.",
+            code="not_yours_to_stop",
         )
     if not server.is_live:
-        raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
+        raise Conflict(
+            f"It does not run: {State(server.state).words.lower()}.", code="not_running"
+        )
     return _stop(server, reason=StopReason.PERSON, by=by, now=now)
 
 
@@ -219,27 +249,41 @@ def stop_because(server_id: int, reason: StopReason, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def keep(server_id: int, *, by: User, now: datetime, reason: str = "") -> NotebookServer:
+def keep(
+    server_id: int, *, by: User, now: datetime, reason: str = ""
+) -> NotebookServer:
     """Leave a server alone for two hours though it is idle; from the second time on it needs a reason.
 
     Raises NoRight for everybody but its owner and platform leads, Conflict for one that does not run, BadInput.
     """
     server = _locked(server_id)
     if not may_keep(server, by):
-        raise NoRight("Its owner and platform leads keep a notebook.", code="not_the_owner")
+        raise NoRight(
+            "Its owner and platform leads keep a notebook.", code="not_the_owner"
+        )
     if server.state not in (State.STARTING, State.READY):
-        raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
+        raise Conflict(
+            f"It does not run: {State(server.state).words.lower()}.", code="not_running"
+        )
     reason = _checked_reason(reason, is_needed=bool(server.kept_times))
     server.keep_until = max(now + KEPT_FOR, server.keep_until or now)
     server.warned_at, server.keep_reason = None, reason
     server.kept_times += 1
     server.save(update_fields=["keep_until", "warned_at", "keep_reason", "kept_times"])
-    _record(Kind.NOTEBOOK_KEPT, server, by=by, until=server.keep_until, reason=reason or None)
+    _record(
+        Kind.NOTEBOOK_KEPT,
+        server,
+        by=by,
+        until=server.keep_until,
+        reason=reason or None,
+    )
     return server
 
 
 @transaction.atomic
-def exempt(server_id: int, *, until: datetime, reason: str, by: User, now: datetime) -> NotebookServer:
+def exempt(
+    server_id: int, *, until: datetime, reason: str, by: User, now: datetime
+) -> NotebookServer:
     """Have a notebook not be stopped for being idle until a moment, also when it is started again meanwhile.
 
     A new end and reason replace the ones before. Raises NoRight for everybody but platform leads, BadInput.
@@ -248,10 +292,14 @@ def exempt(server_id: int, *, until: datetime, reason: str, by: User, now: datet
     _require_exempting(by)
     reason = _checked_reason(reason, is_needed=True)
     if not now < until <= now + LONGEST_EXEMPTION:
-        raise BadInput("Choose a moment within the next 30 days.", code="bad_end", field="until")
+        raise BadInput(
+            "Choose a moment within the next 30 days.", code="bad_end", field="until"
+        )
     server.exempt_until, server.exempt_by, server.exempt_reason = until, by, reason
     server.warned_at = None
-    server.save(update_fields=["exempt_until", "exempt_by", "exempt_reason", "warned_at"])
+    server.save(
+        update_fields=["exempt_until", "exempt_by", "exempt_reason", "warned_at"]
+    )
     _record(Kind.NOTEBOOK_EXEMPTED, server, by=by, until=until, reason=reason)
     return server
 
@@ -268,7 +316,9 @@ def end_exemption(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     return server
 
 
-def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datetime) -> None:
+def note_gpu_use(
+    measured: Collection[int], *, busy: Collection[int], now: datetime
+) -> None:
     """Keep whose GPUs were measured now, and whose of them compute.
 
     Those that compute count as used, and a warning that they are idle is over. After a gap the measure begins anew.
@@ -276,7 +326,9 @@ def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datet
     """
     rows = NotebookServer.objects.filter(pk__in=measured, state=State.READY)
     # First, so that none of them counts as measured and idle in between.
-    computing = rows.filter(Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now), pk__in=busy)
+    computing = rows.filter(
+        Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now), pk__in=busy
+    )
     computing.update(gpu_busy_at=now, warned_at=None)
     has_gap = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now - MEASURED_FOR)
     rows.filter(has_gap).update(gpu_measured_since=now, gpu_measured_at=now)
@@ -285,7 +337,9 @@ def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datet
 
 def take_warning_back(server_id: int) -> None:
     """Forget that people were told that a server is idle, because nobody can tell it any more."""
-    NotebookServer.objects.filter(pk=server_id, state=State.READY).update(warned_at=None)
+    NotebookServer.objects.filter(pk=server_id, state=State.READY).update(
+        warned_at=None
+    )
 
 
 @transaction.atomic
@@ -321,10 +375,16 @@ def may_exempt(by: User) -> bool:
 
 def teams_led_by(person: User) -> list[int]:
     """The teams that somebody leads."""
-    return list(person.memberships.filter(part=Membership.Part.LEAD).values_list("team", flat=True))
+    return list(
+        person.memberships.filter(part=Membership.Part.LEAD).values_list(
+            "team", flat=True
+        )
+    )
 
 
-def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: datetime) -> NotebookServer:
+def _stop(
+    server: NotebookServer, *, reason: StopReason, by: User | None, now: datetime
+) -> NotebookServer:
     if server.state == State.STOPPING and server.parked_at is None:
         return server
     if server.state != State.STOPPING:
@@ -332,7 +392,14 @@ def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: d
         server.generation += 1
         _record(Kind.NOTEBOOK_STOPPED, server, by=by, reason=str(reason))
     server.message = ""
-    fields = ["state", "stop_reason", "stopped_by", "generation", "message", *server.retry(now=now)]
+    fields = [
+        "state",
+        "stop_reason",
+        "stopped_by",
+        "generation",
+        "message",
+        *server.retry(now=now),
+    ]
     server.save(update_fields=fields)
     enqueue_on_commit(server.pk)
     return server
@@ -340,16 +407,27 @@ def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: d
 
 def _require_exempting(by: User) -> None:
     if not may_exempt(by):
-        raise NoRight("Platform leads keep a notebook for longer than two hours.", code="not_a_platform_lead")
+        raise NoRight(
+            "Platform leads keep a notebook for longer than two hours.",
+            code="not_a_platform_lead",
+        )
 
 
 def _checked_reason(reason: str, *, is_needed: bool) -> str:
     """Why a notebook is left alone, stripped; raises BadInput."""
     reason = reason.strip()
     if is_needed and not reason:
-        raise BadInput("Say why it is kept although it is idle.", code="reason_missing", field="reason")
+        raise BadInput(
+            "Say why it is kept although it is idle.",
+            code="reason_missing",
+            field="reason",
+        )
     if len(reason) > MAX_REASON:
-        raise BadInput(f"Write at most {MAX_REASON} characters.", code="reason_too_long", field="reason")
+        raise BadInput(
+            f"Write at most {MAX_REASON} characters.",
+            code="reason_too_long",
+            field="reason",
+        )
     return reason
 
 
@@ -359,7 +437,10 @@ def _locked(server_id: int) -> NotebookServer:
 
 def _take(server: NotebookServer, asked: Asked) -> None:
     flavor, gpus = asked.flavor, asked.chosen.gpus
-    server.profile_version, server.options = asked.offer.number, dict(asked.chosen.options)
+    server.profile_version, server.options = (
+        asked.offer.number,
+        dict(asked.chosen.options),
+    )
     server.flavor, server.gpus = flavor, gpus
     server.usd_per_hour = gpus * flavor.price_per_gpu_hour if flavor else Decimal(0)
 
@@ -375,13 +456,17 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Aske
         found = chosen(offer.document, options, images=settings.ENV.run_images)
     except NotAChoice as refused_choice:
         raise BadInput(
-            refused_choice.sentence, code="no_such_choice", field=f"options.{refused_choice.option}"
+            refused_choice.sentence,
+            code="no_such_choice",
+            field=f"options.{refused_choice.option}",
         ) from refused_choice
     flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)
     if found.gpus > room:
         product = flavor.device if flavor else offer.document.flavor
-        have = f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
+        have = (
+            f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
+        )
         raise BadInput(
             f"It takes {gpus_words(found.gpus, product)}; your team {have} there. Ask for {found.gpus - room} more.",
             code="too_few_gpus",
@@ -399,11 +484,15 @@ def _offered(profile: str) -> Offered:
 
 
 def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
-    tenancy = Tenancy.objects.select_related("team", "project", "cluster").get(pk=tenancy_id)
+    tenancy = Tenancy.objects.select_related("team", "project", "cluster").get(
+        pk=tenancy_id
+    )
     if tenancy.team_id not in by.team_ids:
         raise NoRight("People of the team start its notebooks.", code="not_of_the_team")
     if not tenancy.is_here:
-        raise Conflict("The team leaves this cluster: nothing new starts there.", code="is_leaving")
+        raise Conflict(
+            "The team leaves this cluster: nothing new starts there.", code="is_leaving"
+        )
     return tenancy
 
 
@@ -421,12 +510,19 @@ def _hub(tenancy: Tenancy) -> Hub:
 
 def _lock_person(by: User) -> None:
     """Have two launches of one person come one after the other, so that each counts what the other one started."""
-    list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=by.pk).values_list("pk"))
+    list(
+        User.objects.select_for_update(of=("self",), no_key=True)
+        .filter(pk=by.pk)
+        .values_list("pk")
+    )
 
 
 def _refuse_many(by: User) -> None:
     if NotebookServer.objects.live().filter(owner=by).count() >= MAX_LIVE:
-        raise Conflict(f"{MAX_LIVE} notebooks of yours run. Stop one first.", code="too_many_notebooks")
+        raise Conflict(
+            f"{MAX_LIVE} notebooks of yours run. Stop one first.",
+            code="too_many_notebooks",
+        )
 
 
 def _name(by: User, key: str) -> str:
@@ -434,7 +530,9 @@ def _name(by: User, key: str) -> str:
     return f"{NAME_PREFIX}{hashlib.sha256(f'{by.pk}:{key}'.encode()).hexdigest()[:12]}"
 
 
-def _record(kind: Kind, server: NotebookServer, *, by: User | None, **facts: Any) -> None:
+def _record(
+    kind: Kind, server: NotebookServer, *, by: User | None, **facts: Any
+) -> None:
     record(
         kind,
         actor=by.as_actor() if by is not None else PORTAL,

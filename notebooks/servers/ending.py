@@ -14,7 +14,15 @@ from notebooks.hubs.models import Hub
 from notebooks.models import ProfileVersion
 from notebooks.profile_desk.kept import document_in
 from notebooks.profiles.document import Document
-from notebooks.profiles.idle import Deed, Reclaim, Use, due, idle_since, notice, stops_at
+from notebooks.profiles.idle import (
+    Deed,
+    Reclaim,
+    Use,
+    due,
+    idle_since,
+    notice,
+    stops_at,
+)
 from notebooks.servers.actions import stop_because, take_warning_back
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.notices import tell_ends, tell_idle
@@ -40,9 +48,13 @@ def end_what_is_over(*, now: datetime) -> None:
     """Stop the servers whose people left the team or whose team leaves the cluster, and those that ran long enough."""
     rows = NotebookServer.objects.filter(state__in=[State.STARTING, State.READY])
     is_member = Membership.objects.filter(user=OuterRef("owner"), team=OuterRef("team"))
-    for pk in rows.filter(~Exists(is_member) | Q(owner__is_active=False)).values_list("pk", flat=True):
+    for pk in rows.filter(~Exists(is_member) | Q(owner__is_active=False)).values_list(
+        "pk", flat=True
+    ):
         stop_because(pk, StopReason.NOT_A_MEMBER, now=now)
-    for pk in rows.exclude(tenancy__in=Tenancy.objects.here()).values_list("pk", flat=True):
+    for pk in rows.exclude(tenancy__in=Tenancy.objects.here()).values_list(
+        "pk", flat=True
+    ):
         stop_because(pk, StopReason.LEAVING, now=now)
     ready = list(rows.filter(state=State.READY).described())
     documents = documents_of(ready)
@@ -62,7 +74,9 @@ def _keep_to_limit(server: NotebookServer, limit: datetime, *, now: datetime) ->
 
 @transaction.atomic
 def _tell_of_limit(server: NotebookServer, limit: datetime, *, now: datetime) -> None:
-    same = NotebookServer.objects.filter(pk=server.pk, state=State.READY, ready_at=server.ready_at)
+    same = NotebookServer.objects.filter(
+        pk=server.pk, state=State.READY, ready_at=server.ready_at
+    )
     if same.filter(limit_told_at=None).update(limit_told_at=now):
         tell_ends(server, limit, f"{LIMIT_COMES} {RESTARTS}", now=now)
 
@@ -85,9 +99,13 @@ def keep_told(server: NotebookServer, ends: datetime | None, *, now: datetime) -
 
 
 @transaction.atomic
-def _tell_of_end(server: NotebookServer, at: datetime | None, *, was_foreseen: bool, now: datetime) -> None:
+def _tell_of_end(
+    server: NotebookServer, at: datetime | None, *, was_foreseen: bool, now: datetime
+) -> None:
     known = server.told_end
-    same = NotebookServer.objects.filter(pk=server.pk, generation=server.generation, told_end=known)
+    same = NotebookServer.objects.filter(
+        pk=server.pk, generation=server.generation, told_end=known
+    )
     if not same.update(told_end=at):
         return
     server.told_end = at
@@ -99,7 +117,9 @@ def _tell_of_end(server: NotebookServer, at: datetime | None, *, was_foreseen: b
 def reclaim_idle(*, now: datetime) -> None:
     """Tell people of servers that are idle, and stop those that nobody kept, as the hub of each cluster wants it."""
     rows = NotebookServer.objects.filter(
-        state=State.READY, gpus__gt=0, tenancy__cluster__hub__reclaim__in=[Reclaim.WARN, Reclaim.ON]
+        state=State.READY,
+        gpus__gt=0,
+        tenancy__cluster__hub__reclaim__in=[Reclaim.WARN, Reclaim.ON],
     )
     servers = list(rows.described().select_related("tenancy__cluster__hub"))
     documents = documents_of(servers)
@@ -136,18 +156,26 @@ def use_of(server: NotebookServer) -> Use:
 
 def threshold_of(document: Document | None) -> timedelta | None:
     """After how long without use a server of a profile is idle; None for never."""
-    return timedelta(minutes=document.idle_minutes) if document and document.idle_minutes else None
+    return (
+        timedelta(minutes=document.idle_minutes)
+        if document and document.idle_minutes
+        else None
+    )
 
 
 def limit_of(server: NotebookServer, document: Document) -> datetime:
     """When a server ends that its profile lets run for some hours."""
-    return (server.ready_at or server.launched_at) + timedelta(hours=document.hours or 0)
+    return (server.ready_at or server.launched_at) + timedelta(
+        hours=document.hours or 0
+    )
 
 
 def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Document]:
     """The profiles of servers in the versions they were started with, in one query."""
     wanted = {(one.profile_id, one.profile_version) for one in servers}
-    versions = ProfileVersion.objects.filter(profile__in={profile for profile, _ in wanted})
+    versions = ProfileVersion.objects.filter(
+        profile__in={profile for profile, _ in wanted}
+    )
     found = [one for one in versions if (one.profile_id, one.number) in wanted]
     read = {(one.profile_id, one.number): document_in(one) for one in found}
     return {key: document for key, document in read.items() if document is not None}
@@ -156,17 +184,26 @@ def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Docu
 @transaction.atomic
 def _stop(server_id: int, threshold: timedelta, *, now: datetime) -> None:
     """Stop an idle server, unless it was used or kept since it was looked at."""
-    server = NotebookServer.objects.locked().select_related("tenancy__cluster__hub").get(pk=server_id)
+    server = (
+        NotebookServer.objects.locked()
+        .select_related("tenancy__cluster__hub")
+        .get(pk=server_id)
+    )
     if due(use_of(server), threshold=threshold, mode=Reclaim.ON, now=now) is Deed.STOP:
         stop_because(server_id, StopReason.IDLE, now=now)
 
 
 @transaction.atomic
-def _warn(server: NotebookServer, threshold: timedelta, *, stops: bool, now: datetime) -> None:
+def _warn(
+    server: NotebookServer, threshold: timedelta, *, stops: bool, now: datetime
+) -> None:
     """Tell the owner once of this idleness; what was used or kept meanwhile is not told of."""
-    fresh = NotebookServer.objects.filter(pk=server.pk, state=State.READY, warned_at=None)
+    fresh = NotebookServer.objects.filter(
+        pk=server.pk, state=State.READY, warned_at=None
+    )
     same = {
-        name: getattr(server, name) for name in ("active_at", "gpu_busy_at", "keep_until", "exempt_until")
+        name: getattr(server, name)
+        for name in ("active_at", "gpu_busy_at", "keep_until", "exempt_until")
     }
     if not fresh.filter(**same).update(warned_at=now):
         return
@@ -174,7 +211,11 @@ def _warn(server: NotebookServer, threshold: timedelta, *, stops: bool, now: dat
     idle = now - idle_since(use_of(server))
     spent = server.usd_per_hour * int(idle.total_seconds()) / 3_600
     minutes = span(max(stops_at(use_of(server), threshold) - now, notice(threshold)))
-    ends = f"It is stopped in {minutes}; its volumes stay." if stops else "Stop it if you need it no more."
+    ends = (
+        f"It is stopped in {minutes}; its volumes stay."
+        if stops
+        else "Stop it if you need it no more."
+    )
     cost = f", which cost {usd(spent)}" if spent else ""
     tell_idle(server, idle=span(idle), cost=cost, ends=ends, now=now)
     record(

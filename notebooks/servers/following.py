@@ -35,40 +35,65 @@ log = structlog.get_logger(__name__)
 
 def follow(*, now: Clock) -> None:
     """Write down how the servers of every hub stand; of a hub that does not answer, what was known stays."""
-    for hub in Hub.objects.filter(cluster__enabled=True).exclude(reachable=False).select_related("cluster"):
+    for hub in (
+        Hub.objects.filter(cluster__enabled=True)
+        .exclude(reachable=False)
+        .select_related("cluster")
+    ):
         try:
             _follow(hub, client_for(hub), now)
         except ConnectorError as error:
-            log.info("hub does not answer", cluster=hub.cluster.name, reason=error.message)
+            log.info(
+                "hub does not answer", cluster=hub.cluster.name, reason=error.message
+            )
 
 
 def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
     asked_at = now()
-    found = {(one.username, one.name): one for one in client.servers() if not one.is_stopped}
+    found = {
+        (one.username, one.name): one for one in client.servers() if not one.is_stopped
+    }
     of_hub = NotebookServer.objects.filter(tenancy__cluster=hub.cluster_id).exclude(
         state__in=[State.STARTING, State.STOPPING]
     )
     names = {name for _, name in found}
-    rows = of_hub.filter(Q(state=State.READY) | Q(name__in=names)).select_related("tenancy__cluster")
+    rows = of_hub.filter(Q(state=State.READY) | Q(name__in=names)).select_related(
+        "tenancy__cluster"
+    )
     for server in rows:
         one = found.get((server.username, server.name))
         if server.state == State.READY:
             _carry_over(server, one, client, asked_at, now=now())
         elif one is not None and one.is_ready:
             # Somebody started it again in the hub itself.
-            move(server.pk, State.READY, seen=State(server.state), now=now(), **_again(server, one, now()))
+            move(
+                server.pk,
+                State.READY,
+                seen=State(server.state),
+                now=now(),
+                **_again(server, one, now()),
+            )
     known = {
-        *NotebookServer.objects.filter(tenancy__cluster=hub.cluster_id, name__in=names).values_list(
-            "username", "name"
-        )
+        *NotebookServer.objects.filter(
+            tenancy__cluster=hub.cluster_id, name__in=names
+        ).values_list("username", "name")
     }
-    take_in(hub, [one for key, one in found.items() if key not in known and one.is_ready], now=now())
+    take_in(
+        hub,
+        [one for key, one in found.items() if key not in known and one.is_ready],
+        now=now(),
+    )
     # At the end: whoever reads this finds what the hub said of each of them.
     note_followed(hub, now=asked_at)
 
 
 def _carry_over(
-    server: NotebookServer, one: HubServer | None, client: JupyterHub, asked_at: datetime, *, now: datetime
+    server: NotebookServer,
+    one: HubServer | None,
+    client: JupyterHub,
+    asked_at: datetime,
+    *,
+    now: datetime,
 ) -> None:
     """What the hub says of a server that was ready. That it is gone is believed only when it is asked for alone."""
     if one is None:
@@ -76,8 +101,19 @@ def _carry_over(
         if one is None or (one.is_stopped and not one.pending):
             rows = NotebookServer.objects.filter(pk=server.pk, ready_at__lte=asked_at)
             if rows.exists():
-                found = {"stop_reason": StopReason.PREEMPTED} if is_preempted(server) else {}
-                move(server.pk, State.STOPPED, seen=State.READY, now=now, message="", **found)
+                found = (
+                    {"stop_reason": StopReason.PREEMPTED}
+                    if is_preempted(server)
+                    else {}
+                )
+                move(
+                    server.pk,
+                    State.STOPPED,
+                    seen=State.READY,
+                    now=now,
+                    message="",
+                    **found,
+                )
         return
     if one.active_at is not None and one.active_at != server.active_at:
         fields: dict[str, Any] = {"active_at": one.active_at}
@@ -111,13 +147,21 @@ def take_in(hub: Hub, servers: Collection[HubServer], *, now: datetime) -> None:
     cluster = hub.cluster
     people = people_at(cluster, {one.username for one in servers})
     tenancies = {
-        one.namespace: one for one in Tenancy.objects.here().filter(cluster=cluster).select_related("team")
+        one.namespace: one
+        for one in Tenancy.objects.here().filter(cluster=cluster).select_related("team")
     }
     profiles = {one.document.slug: one for one in offered()}
     unknown = []
     for one in servers:
-        owner, chosen_there = people.get(one.username), _profile_of(one, tenancies, profiles)
-        row = _row(one, *chosen_there, owner=owner, now=now) if owner and chosen_there else None
+        owner, chosen_there = (
+            people.get(one.username),
+            _profile_of(one, tenancies, profiles),
+        )
+        row = (
+            _row(one, *chosen_there, owner=owner, now=now)
+            if owner and chosen_there
+            else None
+        )
         if row is not None:
             _save(row)
         else:
@@ -125,7 +169,9 @@ def take_in(hub: Hub, servers: Collection[HubServer], *, now: datetime) -> None:
     note_unknown(hub, unknown)
 
 
-def _unknown(hub: Hub, one: HubServer, *, is_known: bool, now: datetime) -> UnknownServer:
+def _unknown(
+    hub: Hub, one: HubServer, *, is_known: bool, now: datetime
+) -> UnknownServer:
     """A server that is not taken in, because of its person or, where that is known, of its profile."""
     return UnknownServer(
         hub=hub,
@@ -151,15 +197,23 @@ def _profile_of(
 def _row(
     one: HubServer, tenancy: Tenancy, offer: Offered, *, owner: User, now: datetime
 ) -> NotebookServer | None:
-    options = {name: str(value) for name, value in one.options.items() if name != "profile"}
+    options = {
+        name: str(value) for name, value in one.options.items() if name != "profile"
+    }
     known = {
-        name: value for name, value in options.items() if name.partition("--")[0] in offer.document.options
+        name: value
+        for name, value in options.items()
+        if name.partition("--")[0] in offer.document.options
     }
     try:
         found = chosen(offer.document, known)
     except NotAChoice:
         return None
-    flavor = flavors_on(tenancy.cluster_id).get(offer.document.flavor) if found.gpus else None
+    flavor = (
+        flavors_on(tenancy.cluster_id).get(offer.document.flavor)
+        if found.gpus
+        else None
+    )
     began = min(one.started_at or now, now)
     return NotebookServer(
         team=tenancy.team,

@@ -24,7 +24,9 @@ NAME_PREFIX = "nb-"
 
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
-class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQuerySet["NotebookServer"]):  # type: ignore[override]
+class NotebookServerQuerySet(  # type: ignore[override]
+    ReconciledQuerySet["NotebookServer"], TeamScopedQuerySet["NotebookServer"]
+):
     """Ways to look at notebook servers."""
 
     def live(self) -> "NotebookServerQuerySet":
@@ -73,8 +75,12 @@ class NotebookServer(Row, Reconciled):
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="notebooks")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="notebooks")
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="notebooks")
-    profile = models.ForeignKey("notebooks.Profile", models.PROTECT, related_name="servers")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="notebooks"
+    )
+    profile = models.ForeignKey(
+        "notebooks.Profile", models.PROTECT, related_name="servers"
+    )
     profile_version = models.PositiveIntegerField()
     flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
     # Who it is at the hub: the account's name there, and the server's, empty for the account's unnamed one.
@@ -86,7 +92,9 @@ class NotebookServer(Row, Reconciled):
     gpus = models.PositiveIntegerField()
     usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     state = models.CharField(
-        max_length=10, choices=[(each.value, each.words) for each in State], default=State.STARTING
+        max_length=10,
+        choices=[(each.value, each.words) for each in State],
+        default=State.STARTING,
     )
     # Why it failed or does not come up, in a sentence of the hub's or the portal's.
     message = models.CharField(max_length=600, blank=True, default="", db_default="")
@@ -98,7 +106,9 @@ class NotebookServer(Row, Reconciled):
     ready_at = models.DateTimeField(null=True)
     ran_seconds = models.PositiveIntegerField(default=0, db_default=0)
     stopped_at = models.DateTimeField(null=True)
-    stopped_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    stopped_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     stop_reason = models.CharField(
         max_length=12,
         choices=[(each.value, each.words) for each in StopReason],
@@ -117,15 +127,21 @@ class NotebookServer(Row, Reconciled):
     # Until when it is not stopped for being idle, how often that was asked, and why.
     keep_until = models.DateTimeField(null=True)
     kept_times = models.PositiveSmallIntegerField(default=0, db_default=0)
-    keep_reason = models.CharField(max_length=200, blank=True, default="", db_default="")
+    keep_reason = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
     # When its owner was told that its profile's limit ends it, and the moment of which they were told that it is
     # stopped then, because the GPUs end that carry it.
     limit_told_at = models.DateTimeField(null=True)
     told_end = models.DateTimeField(null=True)
     # Until when platform leads exempt it from idle stops, who did, and why; it is the notebook's over all its starts.
     exempt_until = models.DateTimeField(null=True)
-    exempt_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    exempt_reason = models.CharField(max_length=200, blank=True, default="", db_default="")
+    exempt_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
+    exempt_reason = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
 
     objects = NotebookServerQuerySet.as_manager()
 
@@ -133,25 +149,33 @@ class NotebookServer(Row, Reconciled):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["team", "-id"], name="notebook_of_team"),
-            models.Index(fields=["requeue_at"], condition=Q(state__in=IN_MOTION), name="notebook_is_due"),
+            models.Index(
+                fields=["requeue_at"],
+                condition=Q(state__in=IN_MOTION),
+                name="notebook_is_due",
+            ),
         ]
         constraints = [
             *Reconciled.Meta.constraints,
             models.UniqueConstraint(
-                fields=["tenancy", "username", "name"], name="one_notebook_per_name_at_a_hub"
+                fields=["tenancy", "username", "name"],
+                name="one_notebook_per_name_at_a_hub",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=[each.value for each in State]), name="a_notebook_is_in_a_known_state"
+                condition=Q(state__in=[each.value for each in State]),
+                name="a_notebook_is_in_a_known_state",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=sorted(LIVE)) | Q(ready_at=None), name="only_a_live_notebook_is_ready"
+                condition=Q(state__in=sorted(LIVE)) | Q(ready_at=None),
+                name="only_a_live_notebook_is_ready",
             ),
             models.CheckConstraint(
                 condition=~Q(state=State.READY) | Q(ready_at__isnull=False),
                 name="a_ready_notebook_says_since_when",
             ),
             models.CheckConstraint(
-                condition=~Q(state__in=[State.STOPPING, State.STOPPED]) | ~Q(stop_reason=""),
+                condition=~Q(state__in=[State.STOPPING, State.STOPPED])
+                | ~Q(stop_reason=""),
                 name="a_stopped_notebook_says_why",
             ),
             models.CheckConstraint(
@@ -171,12 +195,18 @@ class NotebookServer(Row, Reconciled):
             ),
             models.CheckConstraint(
                 condition=Q(exempt_until=None, exempt_by=None, exempt_reason="")
-                | (Q(exempt_until__isnull=False, exempt_by__isnull=False) & ~Q(exempt_reason="")),
+                | (
+                    Q(exempt_until__isnull=False, exempt_by__isnull=False)
+                    & ~Q(exempt_reason="")
+                ),
                 name="an_exemption_says_who_gave_it_and_why",
             ),
-            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"),
             models.CheckConstraint(
-                condition=Q(launched_at__gte=F("created_at")), name="a_notebook_starts_after_it_was_made"
+                condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"
+            ),
+            models.CheckConstraint(
+                condition=Q(launched_at__gte=F("created_at")),
+                name="a_notebook_starts_after_it_was_made",
             ),
         ]
 
@@ -196,7 +226,10 @@ class NotebookServer(Row, Reconciled):
     @property
     def user_options(self) -> dict[str, str]:
         """What the hub is told of the choices."""
-        return {"profile": spawned_as(self.profile.slug, self.tenancy.namespace), **self.options}
+        return {
+            "profile": spawned_as(self.profile.slug, self.tenancy.namespace),
+            **self.options,
+        }
 
     def is_pod(self, name: str) -> bool:
         """Whether a pod of this name in its namespace is its own."""
@@ -236,7 +269,9 @@ class IdleStop(Row):
     `server` is None once it was removed.
     """
 
-    server = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="idle_stops")
+    server = models.ForeignKey(
+        NotebookServer, models.SET_NULL, null=True, related_name="idle_stops"
+    )
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     gpus = models.PositiveIntegerField()
     # Of all its GPUs together.
@@ -245,12 +280,19 @@ class IdleStop(Row):
     until = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "stopped_at"], name="idle_stops_of_cluster")]
+        indexes = [
+            models.Index(fields=["cluster", "stopped_at"], name="idle_stops_of_cluster")
+        ]
         constraints = [
-            models.CheckConstraint(condition=Q(gpus__gte=1), name="an_idle_stop_frees_gpus"),
-            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="an_idle_stop_costs_nothing"),
             models.CheckConstraint(
-                condition=Q(until__gte=F("stopped_at")), name="an_idle_stop_counts_from_its_moment"
+                condition=Q(gpus__gte=1), name="an_idle_stop_frees_gpus"
+            ),
+            models.CheckConstraint(
+                condition=Q(usd_per_hour__gte=0), name="an_idle_stop_costs_nothing"
+            ),
+            models.CheckConstraint(
+                condition=Q(until__gte=F("stopped_at")),
+                name="an_idle_stop_counts_from_its_moment",
             ),
         ]
 

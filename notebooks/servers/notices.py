@@ -46,7 +46,9 @@ def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
     )
 
 
-def tell_idle(server: NotebookServer, *, idle: str, cost: str, ends: str, now: datetime) -> None:
+def tell_idle(
+    server: NotebookServer, *, idle: str, cost: str, ends: str, now: datetime
+) -> None:
     """Tell who launched a server how long it is idle, what that cost, and when it is stopped."""
     _tell(
         NoticeKind.NOTEBOOK_IDLE,
@@ -61,7 +63,9 @@ def tell_idle(server: NotebookServer, *, idle: str, cost: str, ends: str, now: d
     )
 
 
-def tell_ends(server: NotebookServer, at: datetime, sentence: str, *, now: datetime) -> None:
+def tell_ends(
+    server: NotebookServer, at: datetime, sentence: str, *, now: datetime
+) -> None:
     """Tell who launched a server when it is stopped, and why."""
     _tell(
         NoticeKind.NOTEBOOK_IDLE,
@@ -108,12 +112,16 @@ def _tell_leads(server: NotebookServer, *, now: datetime) -> None:
     )
 
 
-def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime) -> None:
+def _tell(
+    kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime
+) -> None:
     tell(
         kind,
         to=[server.owner],
         subject=("notebook", server.pk),
-        link=reverse("notebook", args=[server.pk]) if _sees_page(server) else reverse("home"),
+        link=reverse("notebook", args=[server.pk])
+        if _sees_page(server)
+        else reverse("home"),
         message=message,
         now=now,
     )

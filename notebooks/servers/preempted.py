@@ -25,9 +25,15 @@ def is_preempted(server: NotebookServer) -> bool:
     It comes with `tenancy__cluster`, and calls the cluster.
     """
     try:
-        events = client_for(server.tenancy.cluster).list(EVENT, server.tenancy.namespace)
+        events = client_for(server.tenancy.cluster).list(
+            EVENT, server.tenancy.namespace
+        )
     except ConnectorError as error:
-        log.info("cluster does not say why a notebook ended", server=server.pk, reason=error.message)
+        log.info(
+            "cluster does not say why a notebook ended",
+            server=server.pk,
+            reason=error.message,
+        )
         return False
     return any(_is_of(one, server) for one in events)
 

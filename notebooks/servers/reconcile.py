@@ -70,7 +70,9 @@ def reconcile(server_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(server_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now())
+    ):
         client = client_at(lease.row.tenancy.cluster_id)
         if lease.row.state == State.STOPPING:
             _stop(lease, client, now)
@@ -84,7 +86,9 @@ def reconcile(server_id: int, *, now: Clock) -> bool:
 def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:
     server = lease.row
     is_new = now() - server.launched_at < WAITS_FOR_QUOTA
-    if not server.tenancy.observed_generation or (is_new and not server.tenancy.is_settled):
+    if not server.tenancy.observed_generation or (
+        is_new and not server.tenancy.is_settled
+    ):
         # A pod that comes before its quota is refused for good.
         raise RequeueAfter(SOON)
     if _is_lacking(lease, client, now):
@@ -93,7 +97,9 @@ def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
     client.ensure_user(server.username)
     failpoints.reach("notebook.user")
     lease.check(now=now())
-    is_ready = client.start(server.username, server.name, title=server.title, options=server.user_options)
+    is_ready = client.start(
+        server.username, server.name, title=server.title, options=server.user_options
+    )
     failpoints.reach("notebook.started")
     lease.finish(
         requeue_at=now() + (timedelta(0) if is_ready else SOON),
@@ -112,11 +118,19 @@ def _is_lacking(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) ->
         # Its pod counts in the quota already.
         return False
     if never := too_large(server):
-        _end(lease, State.FAILED, now=now(), message=never, observed_generation=server.generation)
+        _end(
+            lease,
+            State.FAILED,
+            now=now(),
+            message=never,
+            observed_generation=server.generation,
+        )
         return True
     missing = lacking(server, now=now())
     if missing:
-        lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, message=missing)
+        lease.finish(
+            requeue_at=now() + PATIENT, now=now(), attempts=WAITS, message=missing
+        )
     return bool(missing)
 
 
@@ -128,7 +142,12 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
         _end(lease, State.READY, now=now(), **ready(server, found, now=now()))
     elif found is not None and found.pending:
         has_waited = now() - server.launched_at > LONG
-        lease.finish(requeue_at=now() + (PATIENT if has_waited else SOON), now=now(), attempts=0, message="")
+        lease.finish(
+            requeue_at=now() + (PATIENT if has_waited else SOON),
+            now=now(),
+            attempts=0,
+            message="",
+        )
     else:
         why = client.failure(server.username, server.name)
         if is_for_room(server, why):
@@ -145,30 +164,54 @@ def _stop(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:
     is_gone = client.stop(server.username, server.name)
     failpoints.reach("notebook.stopped")
     if is_gone:
-        _end(lease, State.STOPPED, now=now(), observed_generation=server.generation, message="")
+        _end(
+            lease,
+            State.STOPPED,
+            now=now(),
+            observed_generation=server.generation,
+            message="",
+        )
     else:
         lease.finish(requeue_at=now() + SOON, now=now(), attempts=0, message="")
 
 
-def _failed(lease: Lease[NotebookServer], error: ConnectorError, *, now: datetime) -> None:
+def _failed(
+    lease: Lease[NotebookServer], error: ConnectorError, *, now: datetime
+) -> None:
     """Book the next try; what the hub refuses for good ends the start, but never a stop."""
     server = lease.row
-    if isinstance(error, PermanentError) and error.code in FINAL and server.state == State.STARTING:
-        _end(lease, State.FAILED, now=now, message=error.message, observed_generation=server.generation)
+    if (
+        isinstance(error, PermanentError)
+        and error.code in FINAL
+        and server.state == State.STARTING
+    ):
+        _end(
+            lease,
+            State.FAILED,
+            now=now,
+            message=error.message,
+            observed_generation=server.generation,
+        )
         return
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
-    wait = RETRIES.wait(server.attempts, chance=_random.random(), retry_after=retry_after)
+    wait = RETRIES.wait(
+        server.attempts, chance=_random.random(), retry_after=retry_after
+    )
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
 
 
 @transaction.atomic
-def _end(lease: Lease[NotebookServer], state: State, *, now: datetime, **fields: Any) -> None:
+def _end(
+    lease: Lease[NotebookServer], state: State, *, now: datetime, **fields: Any
+) -> None:
     """Move the server on, unless another worker has taken it over or something else is wanted of it by now."""
     if lease.finish(requeue_at=now, now=now, attempts=0):
         move(lease.row.pk, state, seen=State(lease.row.state), now=now, **fields)
 
 
-def ready(server: NotebookServer, found: HubServer, *, now: datetime) -> Mapping[str, Any]:
+def ready(
+    server: NotebookServer, found: HubServer, *, now: datetime
+) -> Mapping[str, Any]:
     """What is kept of a server that its hub says is ready."""
     return {
         "ready_at": server.ready_at or now,
@@ -179,7 +222,9 @@ def ready(server: NotebookServer, found: HubServer, *, now: datetime) -> Mapping
 
 
 @transaction.atomic
-def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: Any) -> bool:
+def move(
+    server_id: int, state: State, *, seen: State, now: datetime, **fields: Any
+) -> bool:
     """Write down how a server stands now; False, and nothing changed, where it is not as it was `seen`.
 
     A stop that nobody asked for in the portal is one from elsewhere, unless `stop_reason` says otherwise. Whoever
@@ -189,7 +234,11 @@ def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: 
     if server is None or state not in LEGAL[seen]:
         return False
     if state not in (State.READY, State.STARTING):
-        fields |= {"ready_at": None, "ran_seconds": round(server.ran(now).total_seconds()), "warned_at": None}
+        fields |= {
+            "ready_at": None,
+            "ran_seconds": round(server.ran(now).total_seconds()),
+            "warned_at": None,
+        }
     if state is State.STOPPED:
         why = server.stop_reason or fields.get("stop_reason", StopReason.ELSEWHERE)
         fields |= {"stopped_at": now, "stop_reason": why}

@@ -47,11 +47,17 @@ def lacking(server: NotebookServer, *, now: datetime) -> str:
     try:
         quota = client_for(cluster).get(RESOURCE_QUOTA, QUOTA, server.tenancy.namespace)
     except ConnectorError as error:
-        log.info("cluster does not say what its quota has left", server=server.pk, reason=error.message)
+        log.info(
+            "cluster does not say what its quota has left",
+            server=server.pk,
+            reason=error.message,
+        )
         return ""
     status: Mapping[str, Any] = (quota or {}).get("status") or {}
     resource = resource_of(server)
-    most, used = (counted((status.get(part) or {}).get(resource, "")) for part in ("hard", "used"))
+    most, used = (
+        counted((status.get(part) or {}).get(resource, "")) for part in ("hard", "used")
+    )
     if resource not in (status.get("hard") or {}) or used + server.gpus <= most:
         return ""
     return (

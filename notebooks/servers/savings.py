@@ -44,7 +44,11 @@ def note_start(server: NotebookServer, *, now: datetime) -> None:
 def saved_on(cluster_id: int, *, now: datetime) -> Saved:
     """What was freed on a cluster within the last 30 days; one query."""
     since = now - REPORTED
-    return summed(IdleStop.objects.filter(cluster=cluster_id, stopped_at__gte=since), since=since, now=now)
+    return summed(
+        IdleStop.objects.filter(cluster=cluster_id, stopped_at__gte=since),
+        since=since,
+        now=now,
+    )
 
 
 def summed(stops: Iterable[IdleStop], *, since: datetime, now: datetime) -> Saved:
@@ -52,5 +56,9 @@ def summed(stops: Iterable[IdleStop], *, since: datetime, now: datetime) -> Save
     number, gpu_hours, usd = 0, Decimal(0), Decimal(0)
     for one in stops:
         hours = Decimal((min(one.until, now) - one.stopped_at).total_seconds()) / 3_600
-        number, gpu_hours, usd = number + 1, gpu_hours + hours * one.gpus, usd + hours * one.usd_per_hour
+        number, gpu_hours, usd = (
+            number + 1,
+            gpu_hours + hours * one.gpus,
+            usd + hours * one.usd_per_hour,
+        )
     return Saved(since=since, stops=number, gpu_hours=gpu_hours, usd=usd)

@@ -64,7 +64,9 @@ class StopReason(StrEnum):
 
 # A hub starts and ends servers by itself, too: what it says of one that is not being stopped is taken as it is.
 LEGAL: Mapping[State, frozenset[State]] = {
-    State.STARTING: frozenset({State.READY, State.STOPPING, State.STOPPED, State.FAILED}),
+    State.STARTING: frozenset(
+        {State.READY, State.STOPPING, State.STOPPED, State.FAILED}
+    ),
     State.READY: frozenset({State.STARTING, State.STOPPING, State.STOPPED}),
     State.STOPPING: frozenset({State.STOPPED}),
     State.STOPPED: frozenset({State.STARTING, State.READY}),

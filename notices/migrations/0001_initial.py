@@ -8,7 +8,11 @@ from django.db import migrations, models
 import notices.models
 from audit.legal_moves import only_moves
 
-DELIVERIES: dict[str, tuple[str, ...]] = {"waiting": ("sent", "parked"), "parked": ("waiting",), "sent": ()}
+DELIVERIES: dict[str, tuple[str, ...]] = {
+    "waiting": ("sent", "parked"),
+    "parked": ("waiting",),
+    "sent": (),
+}
 
 
 class Migration(migrations.Migration):
@@ -23,11 +27,19 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("name", models.CharField(max_length=60)),
-                ("way", models.CharField(choices=[("teams", "Teams"), ("slack", "Slack")], max_length=10)),
+                (
+                    "way",
+                    models.CharField(
+                        choices=[("teams", "Teams"), ("slack", "Slack")], max_length=10
+                    ),
+                ),
                 ("sealed", models.TextField(db_column="url")),
                 ("kinds", models.JSONField(default=list)),
                 ("enabled", models.BooleanField(default=True)),
@@ -37,10 +49,12 @@ class Migration(migrations.Migration):
                 "ordering": ["name"],
                 "constraints": [
                     models.UniqueConstraint(
-                        django.db.models.functions.text.Lower("name"), name="channel_names_are_unique"
+                        django.db.models.functions.text.Lower("name"),
+                        name="channel_names_are_unique",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("way__in", ["teams", "slack"])), name="a_known_kind_of_channel"
+                        condition=models.Q(("way__in", ["teams", "slack"])),
+                        name="a_known_kind_of_channel",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("sealed__startswith", "gAAAAA")),
@@ -55,7 +69,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("day", models.DateField()),
@@ -71,7 +88,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("person", "day"), name="one_digest_per_person_and_day")
+                    models.UniqueConstraint(
+                        fields=("person", "day"), name="one_digest_per_person_and_day"
+                    )
                 ]
             },
         ),
@@ -81,7 +100,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("hour", models.PositiveSmallIntegerField(default=8)),
@@ -96,7 +118,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.CheckConstraint(condition=models.Q(("hour__lte", 23)), name="a_day_has_24_hours")
+                    models.CheckConstraint(
+                        condition=models.Q(("hour__lte", 23)), name="a_day_has_24_hours"
+                    )
                 ]
             },
         ),
@@ -106,7 +130,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("kind", models.CharField(choices=notices.models.kinds, max_length=30)),
@@ -117,7 +144,11 @@ class Migration(migrations.Migration):
                 (
                     "pace",
                     models.CharField(
-                        choices=[("at_once", "At once"), ("digest", "In the daily mail")], max_length=10
+                        choices=[
+                            ("at_once", "At once"),
+                            ("digest", "In the daily mail"),
+                        ],
+                        max_length=10,
                     ),
                 ),
                 ("at", models.DateTimeField()),
@@ -161,13 +192,17 @@ class Migration(migrations.Migration):
                         name="a_notice_is_for_a_person_or_a_channel",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("kind", ""), _negated=True), name="a_notice_has_a_kind"
+                        condition=models.Q(("kind", ""), _negated=True),
+                        name="a_notice_has_a_kind",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("pace__in", ["at_once", "digest"])), name="a_notice_is_to_be_sent"
+                        condition=models.Q(("pace__in", ["at_once", "digest"])),
+                        name="a_notice_is_to_be_sent",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("digest", None), ("pace", "digest"), _connector="OR"),
+                        condition=models.Q(
+                            ("digest", None), ("pace", "digest"), _connector="OR"
+                        ),
                         name="a_digest_holds_what_may_wait",
                     ),
                     models.CheckConstraint(
@@ -191,19 +226,31 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
                     "way",
                     models.CharField(
-                        choices=[("email", "E-mail"), ("teams", "Teams"), ("slack", "Slack")], max_length=10
+                        choices=[
+                            ("email", "E-mail"),
+                            ("teams", "Teams"),
+                            ("slack", "Slack"),
+                        ],
+                        max_length=10,
                     ),
                 ),
                 (
                     "state",
                     models.CharField(
-                        choices=[("waiting", "Waiting"), ("sent", "Sent"), ("parked", "Given up")],
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("sent", "Sent"),
+                            ("parked", "Given up"),
+                        ],
                         default="waiting",
                         max_length=10,
                     ),
@@ -241,10 +288,15 @@ class Migration(migrations.Migration):
                         ),
                         name="a_delivery_carries_one_thing",
                     ),
-                    models.UniqueConstraint(fields=("notice", "way"), name="a_notice_goes_each_way_once"),
-                    models.UniqueConstraint(fields=("digest", "way"), name="a_digest_goes_each_way_once"),
+                    models.UniqueConstraint(
+                        fields=("notice", "way"), name="a_notice_goes_each_way_once"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("digest", "way"), name="a_digest_goes_each_way_once"
+                    ),
                     models.CheckConstraint(
-                        condition=models.Q(("way__in", ["email", "teams", "slack"])), name="a_known_way"
+                        condition=models.Q(("way__in", ["email", "teams", "slack"])),
+                        name="a_known_way",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -262,10 +314,14 @@ class Migration(migrations.Migration):
                 ],
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("state", "waiting")), fields=["next_at"], name="delivery_is_due"
+                        condition=models.Q(("state", "waiting")),
+                        fields=["next_at"],
+                        name="delivery_is_due",
                     ),
                     models.Index(
-                        condition=models.Q(("state", "parked")), fields=["-id"], name="delivery_is_parked"
+                        condition=models.Q(("state", "parked")),
+                        fields=["-id"],
+                        name="delivery_is_parked",
                     ),
                 ],
             },
@@ -276,7 +332,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("kind", models.CharField(choices=notices.models.kinds, max_length=30)),
@@ -302,15 +361,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("person", "kind"), name="one_preference_per_kind"),
-                    models.CheckConstraint(
-                        condition=models.Q(("kind", ""), _negated=True), name="a_preference_has_a_kind"
+                    models.UniqueConstraint(
+                        fields=("person", "kind"), name="one_preference_per_kind"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("pace__in", ["at_once", "digest", "none"])), name="a_known_pace"
+                        condition=models.Q(("kind", ""), _negated=True),
+                        name="a_preference_has_a_kind",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("pace__in", ["at_once", "digest", "none"])),
+                        name="a_known_pace",
                     ),
                 ]
             },
         ),
-        only_moves("notices_delivery", "state", DELIVERIES, words="what was sent is never sent again"),
+        only_moves(
+            "notices_delivery",
+            "state",
+            DELIVERIES,
+            words="what was sent is never sent again",
+        ),
     ]

@@ -23,7 +23,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("is_whole", models.BooleanField()),
@@ -84,7 +87,9 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             ("needs_second", False),
                             ("confirmed_by", None),
-                            models.Q(("confirmed_by", models.F("asked_by")), _negated=True),
+                            models.Q(
+                                ("confirmed_by", models.F("asked_by")), _negated=True
+                            ),
                             _connector="OR",
                         ),
                         name="a_second_person_confirms_for_production",
@@ -92,20 +97,27 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("confirmed_at", None), ("confirmed_by", None)),
-                            models.Q(("confirmed_at__isnull", False), ("confirmed_by__isnull", False)),
+                            models.Q(
+                                ("confirmed_at__isnull", False),
+                                ("confirmed_by__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="a_confirmed_departure_has_a_confirmer",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("retention_days__gte", 1), ("retention_days__lte", 365)),
+                        condition=models.Q(
+                            ("retention_days__gte", 1), ("retention_days__lte", 365)
+                        ),
                         name="what_a_team_leaves_is_kept_1_to_365_days",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("end", ""), ("ended_at", None)),
                             models.Q(
-                                ("confirmed_at", None), ("end", "withdrawn"), ("ended_at__isnull", False)
+                                ("confirmed_at", None),
+                                ("end", "withdrawn"),
+                                ("ended_at__isnull", False),
                             ),
                             models.Q(
                                 ("confirmed_at__isnull", False),
@@ -125,7 +137,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("is_open", models.BooleanField(default=True)),
@@ -159,5 +174,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        once_only("offboarding_departure", ["ended_at", "end"], words="a departure ends once"),
+        once_only(
+            "offboarding_departure", ["ended_at", "end"], words="a departure ends once"
+        ),
     ]

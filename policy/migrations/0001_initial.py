@@ -113,7 +113,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("number", models.PositiveIntegerField(unique=True)),
@@ -146,11 +149,18 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("number", 1),
-                            models.Q(("activated_by", None), ("proposed_by", None), ("shipped", True)),
+                            models.Q(
+                                ("activated_by", None),
+                                ("proposed_by", None),
+                                ("shipped", True),
+                            ),
                             models.Q(
                                 ("activated_by__isnull", False),
                                 ("proposed_by__isnull", False),
-                                models.Q(("proposed_by", models.F("activated_by")), _negated=True),
+                                models.Q(
+                                    ("proposed_by", models.F("activated_by")),
+                                    _negated=True,
+                                ),
                             ),
                             _connector="OR",
                         ),
@@ -165,7 +175,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("document", models.JSONField()),
@@ -204,7 +217,11 @@ class Migration(migrations.Migration):
                 "ordering": ["-updated_at"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("became", None), ("closed_at__isnull", False), _connector="OR"),
+                        condition=models.Q(
+                            ("became", None),
+                            ("closed_at__isnull", False),
+                            _connector="OR",
+                        ),
                         name="a_draft_in_force_is_closed",
                     )
                 ],

@@ -8,10 +8,14 @@ from portal.gallery.samples import ANSWERS, BADGES_AND_FIGURES, LISTS, NOW, STOR
 class SampleForm(forms.Form):
     """One field of each kind."""
 
-    kind = forms.ChoiceField(label="Kind", choices=[("a100", "A100 80 GB · training-eastus")])
+    kind = forms.ChoiceField(
+        label="Kind", choices=[("a100", "A100 80 GB · training-eastus")]
+    )
     gpus = forms.IntegerField(label="GPUs", min_value=1, help_text="Automatic up to 2.")
     purpose = forms.ChoiceField(
-        label="For", widget=forms.RadioSelect, choices=[("training", "training"), ("notebook", "notebook")]
+        label="For",
+        widget=forms.RadioSelect,
+        choices=[("training", "training"), ("notebook", "notebook")],
     )
     reason = forms.CharField(
         label="Why",
@@ -19,9 +23,13 @@ class SampleForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="Asked when a person decides.",
     )
-    remind = forms.BooleanField(label="Remind me three days before the end", required=False)
+    remind = forms.BooleanField(
+        label="Remind me three days before the end", required=False
+    )
     preset = forms.ChoiceField(
-        label="Start from", required=False, choices=[("t4", ""), ("a100", ""), ("h100", "")]
+        label="Start from",
+        required=False,
+        choices=[("t4", ""), ("a100", ""), ("h100", "")],
     )
 
 
@@ -29,20 +37,27 @@ class SampleFilter(forms.Form):
     """What a list is filtered by."""
 
     q = forms.CharField(label="Search", required=False)
-    state = forms.ChoiceField(label="State", required=False, choices=[("", "any"), ("waiting", "waiting")])
-    kind = forms.ChoiceField(label="GPU", required=False, choices=[("", "any"), ("a100", "A100 80 GB")])
+    state = forms.ChoiceField(
+        label="State", required=False, choices=[("", "any"), ("waiting", "waiting")]
+    )
+    kind = forms.ChoiceField(
+        label="GPU", required=False, choices=[("", "any"), ("a100", "A100 80 GB")]
+    )
 
 
 def samples() -> dict[str, object]:
     """Context of templates/gallery.html, without the frame's own keys."""
     refused = SampleForm(
-        {"kind": "a100", "gpus": "0", "purpose": "training", "preset": "a100"}, auto_id="again_%s"
+        {"kind": "a100", "gpus": "0", "purpose": "training", "preset": "a100"},
+        auto_id="again_%s",
     )
     refused.full_clean()
     return {
         "now": NOW,
         "first": {"label": "Ask for GPUs", "href": "#ask"},
-        "form": SampleForm(initial={"gpus": 2, "purpose": "training", "preset": "a100"}),
+        "form": SampleForm(
+            initial={"gpus": 2, "purpose": "training", "preset": "a100"}
+        ),
         "refused": refused,
         "filter": SampleFilter({"q": ""}, auto_id="filter_%s"),
         **BADGES_AND_FIGURES,
@@ -64,7 +79,11 @@ def frame(approvals: int = 3) -> dict[str, object]:
         ("Audit", "scroll-text", "g u", 0),
     ]
     return {
-        "person": {"name": "Priya Raman", "role_words": "Platform lead", "initials": "PR"},
+        "person": {
+            "name": "Priya Raman",
+            "role_words": "Platform lead",
+            "initials": "PR",
+        },
         "rail": [
             {
                 "label": label,
@@ -78,7 +97,10 @@ def frame(approvals: int = 3) -> dict[str, object]:
         ],
         "teams_switch": {
             "current": "Vision",
-            "items": [{"label": "Vision", "href": "#v", "current": True}, {"label": "NLP", "href": "#n"}],
+            "items": [
+                {"label": "Vision", "href": "#v", "current": True},
+                {"label": "NLP", "href": "#n"},
+            ],
         },
         "request_id": "01KAJ7Q2M8",
     }

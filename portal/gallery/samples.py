@@ -109,7 +109,13 @@ BADGES_AND_FIGURES: BadgesAndFigures = {
         "blocked": 2,
         "href": "#pool",
     },
-    "full_pool": {"label": "H100 · training-eastus", "unit": "GPUs", "total": 16, "used": 14, "asked": 6},
+    "full_pool": {
+        "label": "H100 · training-eastus",
+        "unit": "GPUs",
+        "total": 16,
+        "used": 14,
+        "asked": 6,
+    },
     "days": [62, 70, 75, 20, 8, 81, 92, 95, 88, 90, 31, 12, 86, 91],
     "ada": {"name": "Ada Okafor", "role": "Data scientist"},
     "marcus": {
@@ -133,12 +139,18 @@ ANSWERS: Answers = {
         "sentence": "Platform leads, then engineering leadership decide.",
         "detail": "Usually 3 h; 8 of the last 10 took 1 to 5 h.",
         "rules": _rules(16),
-        "hint": {"text": "Automatic if you ask for 2.", "href": "#two", "label": "Ask for 2"},
+        "hint": {
+            "text": "Automatic if you ask for 2.",
+            "href": "#two",
+            "label": "Ask for 2",
+        },
     },
     "never": {
         "tone": "bad",
         "sentence": "This can never fit: the pool holds 24 A100.",
-        "rules": [{"mark": "no", "text": "32 GPUs", "number": "24 exist", "deciding": True}],
+        "rules": [
+            {"mark": "no", "text": "32 GPUs", "number": "24 exist", "deciding": True}
+        ],
     },
     "changes": [
         {"label": "A100 quota", "before": "2", "after": "4"},
@@ -195,7 +207,11 @@ STORIES: Stories = {
             "why": "12 s so far, usually 40 s",
         },
         {"phase": "future", "title": "Reminder", "at": NOW + timedelta(days=4)},
-        {"phase": "future", "title": "Ends; data kept until 28 December", "at": NOW + timedelta(days=7)},
+        {
+            "phase": "future",
+            "title": "Ends; data kept until 28 December",
+            "at": NOW + timedelta(days=7),
+        },
     ],
     "busy": {
         "title": "training-eastus",
@@ -241,15 +257,45 @@ STORIES: Stories = {
         "title": "dev-eastus",
         "looked_at": NOW,
         "items": [
-            {"kind": "Namespace", "name": "team-vision", "tone": "good", "word": "Ready", "since": NOW}
+            {
+                "kind": "Namespace",
+                "name": "team-vision",
+                "tone": "good",
+                "word": "Ready",
+                "since": NOW,
+            }
         ],
     },
 }
 
 REQUESTS = [
-    ("request-17", "Ada Okafor", 2, "training-eastus", ("moving", "Setting up"), "1233.12", 7),
-    ("request-16", "Ben Ruiz", 16, "training-eastus", ("waiting", "Waiting for approval"), "59136", 14),
-    ("request-12", "Chloe Lindqvist", 1, "dev-eastus", ("ending", "Ending soon"), "4.20", 1),
+    (
+        "request-17",
+        "Ada Okafor",
+        2,
+        "training-eastus",
+        ("moving", "Setting up"),
+        "1233.12",
+        7,
+    ),
+    (
+        "request-16",
+        "Ben Ruiz",
+        16,
+        "training-eastus",
+        ("waiting", "Waiting for approval"),
+        "59136",
+        14,
+    ),
+    (
+        "request-12",
+        "Chloe Lindqvist",
+        1,
+        "dev-eastus",
+        ("ending", "Ending soon"),
+        "4.20",
+        1,
+    ),
 ]
 
 LISTS: Lists = {
@@ -278,10 +324,18 @@ LISTS: Lists = {
     ],
     "facts": [
         {"label": "Id", "copyable": "req_01KAJ7Q2M8V5"},
-        {"label": "Asked by", "person": {"name": "Ada Okafor", "role": "Data scientist"}},
+        {
+            "label": "Asked by",
+            "person": {"name": "Ada Okafor", "role": "Data scientist"},
+        },
         {"label": "Cluster", "text": "training-eastus", "href": "#cluster"},
         {"label": "Ends", "at": NOW + timedelta(days=7)},
-        {"label": "Cost", "money": Decimal("176.16"), "period": "a day", "formula": "2 × $3.67 × 24 h"},
+        {
+            "label": "Cost",
+            "money": Decimal("176.16"),
+            "period": "a day",
+            "formula": "2 × $3.67 × 24 h",
+        },
     ],
     "diff": [
         {"path": "spec.resourceGroups[0].nominalQuota", "before": "2", "after": "4"},
@@ -306,7 +360,12 @@ LISTS: Lists = {
     ],
     "options": [
         {"value": "t4", "title": "1 × T4", "text": "today, dev-eastus", "figure": "$4"},
-        {"value": "a100", "title": "2 × A100", "text": "1 week, training-eastus", "figure": "$1,233"},
+        {
+            "value": "a100",
+            "title": "2 × A100",
+            "text": "1 week, training-eastus",
+            "figure": "$1,233",
+        },
         {
             "value": "h100",
             "title": "8 × H100",

@@ -34,7 +34,10 @@ MAX_DISCARDED_BYTES = 2 * 1024 * 1024
 DISCARD_SECONDS = 2.0
 REFUSALS = {
     408: ("body_too_slow", "The body did not arrive in time."),
-    411: ("length_missing", "Say how long the body is: this server does not take it in chunks."),
+    411: (
+        "length_missing",
+        "Say how long the body is: this server does not take it in chunks.",
+    ),
     413: ("body_too_large", f"The body is larger than {LARGEST_BODY // 1024} kB."),
 }
 
@@ -147,20 +150,34 @@ def refusal_of(status: int, path: str) -> HttpResponse:
     code, detail = REFUSALS[status]
     if path.startswith("/api/"):
         problem = problem_body(status, code, detail, path=path)
-        response = HttpResponse(json.dumps(problem), status=status, content_type=MEDIA_TYPE)
+        response = HttpResponse(
+            json.dumps(problem), status=status, content_type=MEDIA_TYPE
+        )
     else:
         # Without the request: nobody knows yet who sent it, and nothing is asked of the database for it.
-        page = loader.render_to_string("errors/problem.html", {"title": TITLES[status], "detail": detail})
+        page = loader.render_to_string(
+            "errors/problem.html", {"title": TITLES[status], "detail": detail}
+        )
         response = HttpResponse(page, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
 async def _refuse(scope: Scope, status: int, send: Send) -> None:
-    logger.warning("body refused", status=status, path=scope["path"], client=str(scope.get("client")))
+    logger.warning(
+        "body refused",
+        status=status,
+        path=scope["path"],
+        client=str(scope.get("client")),
+    )
     response = refusal_of(status, scope["path"])
-    headers = [(name.lower().encode(), value.encode()) for name, value in response.items()]
-    headers += [(b"content-length", str(len(response.content)).encode()), (b"connection", b"close")]
+    headers = [
+        (name.lower().encode(), value.encode()) for name, value in response.items()
+    ]
+    headers += [
+        (b"content-length", str(len(response.content)).encode()),
+        (b"connection", b"close"),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": response.content})
 
@@ -192,13 +209,17 @@ def _with_length(scope: Scope, body: bytes) -> Scope:
     has_framing = any(name.lower() in framing for name, _ in scope["headers"])
     if not body and not has_framing:
         return scope
-    kept = [(name, value) for name, value in scope["headers"] if name.lower() not in framing]
+    kept = [
+        (name, value) for name, value in scope["headers"] if name.lower() not in framing
+    ]
     return {**scope, "headers": [*kept, (b"content-length", str(len(body)).encode())]}
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Give the whole body in one message, then whatever the server says next."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    waiting: list[Message] = [
+        {"type": "http.request", "body": body, "more_body": False}
+    ]
 
     async def replayed() -> Message:
         return waiting.pop() if waiting else await receive()
@@ -210,6 +231,10 @@ def _without_body(send: Send) -> Send:
     """Send what the answer to GET would have said of itself, and none of what it would have carried."""
 
     async def sent(message: Message) -> None:
-        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+        await send(
+            {**message, "body": b""}
+            if message["type"] == "http.response.body"
+            else message
+        )
 
     return sent

@@ -56,14 +56,21 @@ class JsonFileCache(FileBasedCache):
             return default
         return default if value is None else value
 
-    def touch(self, key: str, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+    def touch(
+        self,
+        key: str,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> bool:
         """Let a value last longer; False when there is none."""
         value = self.get(key, version=version)
         if value is not None:
             self.set(key, value, timeout, version)
         return value is not None
 
-    def _write_content(self, file: IO[bytes], timeout: float | None, value: object) -> None:
+    def _write_content(
+        self, file: IO[bytes], timeout: float | None, value: object
+    ) -> None:
         file.write(encode(self.get_backend_timeout(timeout)) + b"\n" + encode(value))
 
     def _is_expired(self, file: IO[bytes]) -> bool:

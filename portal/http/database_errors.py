@@ -20,9 +20,14 @@ class Loss:
     retry_after: int = 2
 
 
-BUSY = Loss("busy", "The portal is too busy to do this now. Nothing was changed; try again in a moment.")
+BUSY = Loss(
+    "busy",
+    "The portal is too busy to do this now. Nothing was changed; try again in a moment.",
+)
 FULL = Loss(
-    "database_full", "The database has no room to store this. Nothing was changed; try again later.", 30
+    "database_full",
+    "The database has no room to store this. Nothing was changed; try again later.",
+    30,
 )
 GONE = Loss(
     "database_away",

@@ -23,7 +23,9 @@ MAX_KEPT_BYTES = 64 * 1024
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 ABBREVIATED = {"gpus": "GPUs", "cpus": "CPUs", "gpu": "GPU", "url": "URL", "api": "API"}
 # What a page adds to its forms by itself: nobody typed it.
-NOT_TYPED = frozenset({"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"})
+NOT_TYPED = frozenset(
+    {"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"}
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,11 @@ class KeptForm:
     @property
     def typed(self) -> list[tuple[str, str]]:
         """The fields that a person knows, by words."""
-        shown = [(name, value) for name, value in self.fields if value.strip() and name not in NOT_TYPED]
+        shown = [
+            (name, value)
+            for name, value in self.fields
+            if value.strip() and name not in NOT_TYPED
+        ]
         return [(_label(name), value) for name, value in shown]
 
 
@@ -49,7 +55,11 @@ def _label(name: str) -> str:
 
 def kept_form(request: HttpRequest) -> KeptForm | None:
     """What one of our own pages sent; None for anything else, and for what is too long to keep."""
-    if request.method != "POST" or request.content_type not in FORM_TYPES or not _is_ours(request):
+    if (
+        request.method != "POST"
+        or request.content_type not in FORM_TYPES
+        or not _is_ours(request)
+    ):
         return None
     # Not by the body, which is gone once its parts were read; bodies without a length are refused before.
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_KEPT_BYTES:
@@ -68,7 +78,9 @@ def page_of(request: HttpRequest) -> str:
     came = urlsplit(request.headers.get("Referer", ""))
     if f"{came.scheme}://{came.netloc}" not in _origins(request):
         return "/"
-    return safe_target(request, f"{came.path}?{came.query}" if came.query else came.path)
+    return safe_target(
+        request, f"{came.path}?{came.query}" if came.query else came.path
+    )
 
 
 def sealed(kept: KeptForm) -> str:
@@ -82,7 +94,9 @@ def unsealed(text: str) -> KeptForm | None:
         found = json.loads(unseal(text, purpose=PURPOSE, max_age=KEPT_SECONDS))
     except Unreadable:
         return None
-    return KeptForm(found["path"], found["page"], [(name, value) for name, value in found["fields"]])
+    return KeptForm(
+        found["path"], found["page"], [(name, value) for name, value in found["fields"]]
+    )
 
 
 def ended_page(request: HttpRequest, kept: KeptForm) -> HttpResponse:
@@ -93,7 +107,9 @@ def ended_page(request: HttpRequest, kept: KeptForm) -> HttpResponse:
     return response
 
 
-def again_page(request: HttpRequest, kept: KeptForm, *, status: int = 200) -> HttpResponse:
+def again_page(
+    request: HttpRequest, kept: KeptForm, *, status: int = 200
+) -> HttpResponse:
     """What was typed, with a fresh token and a button that sends it as the person who is signed in now."""
     context = {"kept": kept, "name": visitor(request).name}
     response = render(request, "accounts/send_again.html", context, status=status)
@@ -106,4 +122,6 @@ def _is_ours(request: HttpRequest) -> bool:
 
 
 def _origins(request: HttpRequest) -> frozenset[str]:
-    return frozenset({f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS})
+    return frozenset(
+        {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
+    )

@@ -36,7 +36,9 @@ EVENTS_PER_MINUTE = 30
 FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
 # What Git clones of a development container is opened by the signature in its address.
-OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|session$|events$|\.well-known/|devcontainers/)")
+OPEN = re.compile(
+    r"^/(api/|static/|healthz$|readyz$|sign-in|session$|events$|\.well-known/|devcontainers/)"
+)
 
 
 class RequestIdMiddleware:
@@ -47,7 +49,9 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
-        request_id = given if re.fullmatch(r"[A-Za-z0-9._-]{8,64}", given) else uuid.uuid4().hex
+        request_id = (
+            given if re.fullmatch(r"[A-Za-z0-9._-]{8,64}", given) else uuid.uuid4().hex
+        )
         request.request_id = request_id  # type: ignore[attr-defined]
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -78,7 +82,10 @@ class LookAgainMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         for _ in range(LOOKS_AGAIN):
-            if request.method not in ("GET", "HEAD") or getattr(response, "loss", None) is not GONE:
+            if (
+                request.method not in ("GET", "HEAD")
+                or getattr(response, "loss", None) is not GONE
+            ):
                 break
             connection.close_if_unusable_or_obsolete()
             response = self.get_response(request)
@@ -92,7 +99,9 @@ class StorableMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if "%00" in request.META.get("QUERY_STRING", "") and not request.path.startswith("/api/"):
+        if "%00" in request.META.get(
+            "QUERY_STRING", ""
+        ) and not request.path.startswith("/api/"):
             raise BadRequest("NUL in the address")
         return self.get_response(request)
 
@@ -108,11 +117,17 @@ class SignInRequiredMiddleware:
             return self.get_response(request)
         if request.headers.get("HX-Request") == "true":
             # A part of a page: a redirect would put the sign-in page into its place.
-            return HttpResponse(status=401, headers={"HX-Reswap": "none", "HX-Trigger": "session-ended"})
+            return HttpResponse(
+                status=401, headers={"HX-Reswap": "none", "HX-Trigger": "session-ended"}
+            )
         if request.method in ("GET", "HEAD"):
             return _to_sign_in(request.get_full_path())
         kept = kept_forms.kept_form(request)
-        return kept_forms.ended_page(request, kept) if kept else _to_sign_in(kept_forms.page_of(request))
+        return (
+            kept_forms.ended_page(request, kept)
+            if kept
+            else _to_sign_in(kept_forms.page_of(request))
+        )
 
 
 def _is_signed_in(request: HttpRequest) -> bool:
@@ -128,7 +143,9 @@ def _is_signed_in(request: HttpRequest) -> bool:
 
 
 def _to_sign_in(target: str) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse(settings.LOGIN_URL)}?{urlencode({'next': target})}")
+    return HttpResponseRedirect(
+        f"{reverse(settings.LOGIN_URL)}?{urlencode({'next': target})}"
+    )
 
 
 class RefusalMiddleware:
@@ -148,20 +165,32 @@ class RefusalMiddleware:
             return response
         refusal, user = getattr(response, "refusal", {}), _caller(request)
         details: dict[str, Any] = {
-            "where": request.resolver_match.route[:64] if request.resolver_match else "unknown",
+            "where": request.resolver_match.route[:64]
+            if request.resolver_match
+            else "unknown",
             "method": request.method,
             "status": response.status_code,
             "code": refusal.get("code"),
         }
         if not isinstance(user, User):
             address = address_of(request.META)
-            logger.warning("refused to somebody not signed in", address=address, **details)
+            logger.warning(
+                "refused to somebody not signed in", address=address, **details
+            )
         elif _touched_an_object(request, response) and _may_leave_an_event(user):
             reason = str(refusal.get("detail", response.reason_phrase))
-            refuse(actor=user.as_actor(), reason=reason, fields=refusal.get("fields"), **details)
+            refuse(
+                actor=user.as_actor(),
+                reason=reason,
+                fields=refusal.get("fields"),
+                **details,
+            )
         else:
             logger.info(
-                "refused", person=str(user.oid), fields=sorted(refusal.get("fields") or ()), **details
+                "refused",
+                person=str(user.oid),
+                fields=sorted(refusal.get("fields") or ()),
+                **details,
             )
             _count(user, response.status_code)
         return response
@@ -171,13 +200,19 @@ def _touched_an_object(request: HttpRequest, response: HttpResponse) -> bool:
     """Whether a right was missing, or an object was not as it had to be; an address that leads nowhere has neither."""
     if response.status_code == 404:
         return request.resolver_match is not None
-    return response.status_code in (403, 409, 412) or response.status_code in REFUSED_WHEN_SAID
+    return (
+        response.status_code in (403, 409, 412)
+        or response.status_code in REFUSED_WHEN_SAID
+    )
 
 
 def _may_leave_an_event(user: User) -> bool:
     """Whether this refusal is among the first of the person's minute, which become events."""
     window = int(time.time() // 60)
-    return counting.breaker.count(f"refusal-events:{user.pk}:{window}", seconds=60) <= EVENTS_PER_MINUTE
+    return (
+        counting.breaker.count(f"refusal-events:{user.pk}:{window}", seconds=60)
+        <= EVENTS_PER_MINUTE
+    )
 
 
 def _count(user: User, status: int) -> None:
@@ -197,4 +232,8 @@ def _is_refused(response: HttpResponse) -> bool:
     if response.status_code in REFUSED:
         return True
     said = getattr(response, "refusal", {})
-    return response.status_code in REFUSED_WHEN_SAID and bool(said) and said.get("code") not in FAILED
+    return (
+        response.status_code in REFUSED_WHEN_SAID
+        and bool(said)
+        and said.get("code") not in FAILED
+    )

@@ -50,16 +50,31 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     request = context["request"]
     if isinstance(error, Refused):
         errors = (
-            [{"pointer": f"/{error.field}", "code": error.code, "detail": error.message}]
+            [
+                {
+                    "pointer": f"/{error.field}",
+                    "code": error.code,
+                    "detail": error.message,
+                }
+            ]
             if error.field
             else []
         )
         later = {"Retry-After": "30"} if error.sort is Sort.AWAY else None
-        return _respond(request, STATUS[error.sort], error.code, error.message, errors, later)
+        return _respond(
+            request, STATUS[error.sort], error.code, error.message, errors, later
+        )
     if isinstance(error, PermanentError):
         return _respond(request, 502, "outside_system_refused", error.message, [])
     if isinstance(error, ConnectorError):
-        return _respond(request, 503, "outside_system_away", error.message, [], {"Retry-After": "10"})
+        return _respond(
+            request,
+            503,
+            "outside_system_away",
+            error.message,
+            [],
+            {"Retry-After": "10"},
+        )
     if isinstance(error, database_errors.FAILURES):
         return _lost(request, database_errors.meaning(error))
     if isinstance(error, Http404):
@@ -74,7 +89,9 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
 
 
 def _lost(request: Any, loss: database_errors.Loss) -> Response:
-    response = _respond(request, 503, loss.code, loss.detail, [], {"Retry-After": str(loss.retry_after)})
+    response = _respond(
+        request, 503, loss.code, loss.detail, [], {"Retry-After": str(loss.retry_after)}
+    )
     response.loss = loss  # type: ignore[attr-defined]
     return response
 
@@ -82,17 +99,32 @@ def _lost(request: Any, loss: database_errors.Loss) -> Response:
 def _from_drf(request: Any, error: exceptions.APIException) -> Response:
     status = 422 if isinstance(error, exceptions.ValidationError) else error.status_code
     headers = {}
-    if wait := getattr(error, "wait", None):  # how many seconds, of exceptions.Throttled
+    if wait := getattr(
+        error, "wait", None
+    ):  # how many seconds, of exceptions.Throttled
         headers["Retry-After"] = str(int(wait) + 1)
     if isinstance(error, exceptions.AuthenticationFailed | exceptions.NotAuthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="quartermaster"'
     if isinstance(error, exceptions.ValidationError):
         errors = list(_flat(error.get_full_details(), ""))
-        return _respond(request, status, "not_taken", "Look at the fields named in errors.", errors, headers)
+        return _respond(
+            request,
+            status,
+            "not_taken",
+            "Look at the fields named in errors.",
+            errors,
+            headers,
+        )
     if isinstance(error, BadQuery):
         errors = list(_flat(error.errors, ""))
-        return _respond(request, status, "bad_query", str(error.detail), errors, headers)
-    detail = "There is no such thing, or it is not yours to see." if status == 404 else str(error.detail)
+        return _respond(
+            request, status, "bad_query", str(error.detail), errors, headers
+        )
+    detail = (
+        "There is no such thing, or it is not yours to see."
+        if status == 404
+        else str(error.detail)
+    )
     return _respond(request, status, str(error.get_codes()), detail, [], headers)
 
 
@@ -103,11 +135,17 @@ def _flat(details: Any, pointer: str) -> Iterator[dict[str, str]]:
         and {"message", "code"} == set(details)
         and isinstance(details["message"], str)
     ):
-        yield {"pointer": pointer, "code": str(details["code"]), "detail": str(details["message"])}
+        yield {
+            "pointer": pointer,
+            "code": str(details["code"]),
+            "detail": str(details["message"]),
+        }
     elif isinstance(details, Mapping):
         for key, inner in details.items():
             name = str(key).replace("~", "~0").replace("/", "~1")
-            yield from _flat(inner, pointer if key == "non_field_errors" else f"{pointer}/{name}")
+            yield from _flat(
+                inner, pointer if key == "non_field_errors" else f"{pointer}/{name}"
+            )
     else:
         for inner in details:
             yield from _flat(inner, pointer)
@@ -124,9 +162,16 @@ def _respond(
     body = problem_body(status, code, detail, path=request.path, errors=errors)
     body["request_id"] = getattr(request, "request_id", "")
     # Also where the address itself answers with a page or with YAML.
-    request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
+    request.accepted_renderer, request.accepted_media_type = (
+        JSONRenderer(),
+        JSONRenderer.media_type,
+    )
     response = Response(body, status=status, headers=headers, content_type=MEDIA_TYPE)
-    response.refusal = {"detail": detail, "code": code, "fields": {e["pointer"]: e["detail"] for e in errors}}  # type: ignore[attr-defined]
+    response.refusal = {  # type: ignore[attr-defined]
+        "detail": detail,
+        "code": code,
+        "fields": {e["pointer"]: e["detail"] for e in errors},
+    }
     inner = getattr(request, "_request", None)
     # `_user`: asking for `user` would ask the database again, which may be what failed.
     if inner is not None and getattr(request, "_user", None) is not None:
@@ -135,7 +180,12 @@ def _respond(
 
 
 def problem_body(
-    status: int, code: str, detail: str, *, path: str, errors: Sequence[dict[str, str]] = ()
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    path: str,
+    errors: Sequence[dict[str, str]] = (),
 ) -> dict[str, Any]:
     """A problem as programs read it (RFC 9457)."""
     return {
@@ -205,6 +255,8 @@ def failed_page(request: HttpRequest) -> HttpResponse:
     context = {"detail": loss.detail, "request_id": getattr(request, "request_id", "")}
     # Without the request: its frame asks the database.
     page = loader.render_to_string("errors/503.html", context)
-    response = HttpResponse(page, status=503, headers={"Retry-After": str(loss.retry_after)})
+    response = HttpResponse(
+        page, status=503, headers={"Retry-After": str(loss.retry_after)}
+    )
     response.loss = loss  # type: ignore[attr-defined]
     return response

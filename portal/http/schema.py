@@ -32,7 +32,9 @@ IF_MATCH = OpenApiParameter(
 class ProblemErrorSerializer(serializers.Serializer[Any]):
     """One value that cannot be taken."""
 
-    pointer = serializers.CharField(help_text="JSON pointer (RFC 6901) to the value in the body.")
+    pointer = serializers.CharField(
+        help_text="JSON pointer (RFC 6901) to the value in the body."
+    )
     code = serializers.CharField()
     detail = serializers.CharField()
 
@@ -44,7 +46,9 @@ class ProblemSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     status = serializers.IntegerField()
     code = serializers.CharField(help_text="For machines; see /api/problems.")
-    detail = serializers.CharField(help_text="For people: what was wrong and what to do.")
+    detail = serializers.CharField(
+        help_text="For people: what was wrong and what to do."
+    )
     instance = serializers.CharField()
     errors = ProblemErrorSerializer(many=True)  # type: ignore[assignment]
     request_id = serializers.CharField()

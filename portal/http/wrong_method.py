@@ -49,8 +49,17 @@ def page_of(path: str, user: User) -> str:
     """The page that the address of a button belongs to: the nearest one above it, home when there is none."""
     match = resolve(path)
     if match.url_name in OF_A_PLACE:
-        place = Tenancy.objects.visible_to(user).filter(pk=match.kwargs["pk"]).select_related("team").first()
-        return reverse(OF_A_PLACE[match.url_name], args=[place.team.slug]) if place else reverse("teams")
+        place = (
+            Tenancy.objects.visible_to(user)
+            .filter(pk=match.kwargs["pk"])
+            .select_related("team")
+            .first()
+        )
+        return (
+            reverse(OF_A_PLACE[match.url_name], args=[place.team.slug])
+            if place
+            else reverse("teams")
+        )
     return next(filter(_is_there, _above(path)), "/")
 
 

@@ -26,7 +26,13 @@ from ui.parts import Cell, Columns, Row
 
 PAGE = 50
 LONGEST = 160
-COLUMNS: Columns = ["What", "About", "Team", "Details", {"label": "When", "kind": "end"}]
+COLUMNS: Columns = [
+    "What",
+    "About",
+    "Team",
+    "Details",
+    {"label": "When", "kind": "end"},
+]
 COUNTED_FOR = timedelta(days=7)
 MAX_COUNTS = 50
 COUNT_COLUMNS: Columns = ["Day", "Who", "Why", {"label": "Calls", "kind": "number"}]
@@ -100,13 +106,21 @@ class AuditFilter(forms.Form):
     q = forms.CharField(label="Who", required=False, max_length=100)
     kind = forms.ChoiceField(label="What", required=False, choices=kinds_by_subject)
     team = forms.ModelChoiceField(
-        label="Team", required=False, queryset=Team.objects.none(), to_field_name="slug", empty_label="any"
+        label="Team",
+        required=False,
+        queryset=Team.objects.none(),
+        to_field_name="slug",
+        empty_label="any",
     )
     outcome = forms.ChoiceField(
         label="Outcome", required=False, choices=[("", "any"), *Event.Outcome.choices]
     )
-    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    since = forms.DateField(
+        label="From", required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    until = forms.DateField(
+        label="To", required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -136,7 +150,11 @@ def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpR
         "next": _older(request, page[PAGE - 1].seq) if len(page) > PAGE else "",
         "first": _older(request, None) if before else "",
         "narrowed": any(form.data.get(field) for field in form.fields),
-        "kept": [(field, form.data.get(field)) for field in form.fields if form.data.get(field)],
+        "kept": [
+            (field, form.data.get(field))
+            for field in form.fields
+            if form.data.get(field)
+        ],
         "may_check": sees_all,
         "counts": _refusals(now=timezone.now()) if sees_all and not before else None,
     }
@@ -183,13 +201,18 @@ def check(request: HttpRequest) -> HttpResponse:
     if verdict.broken_at is None:
         messages.success(request, f"The chain holds: {verdict.reason}")
     else:
-        messages.error(request, f"The chain is broken at event {verdict.broken_at}: {verdict.reason}")
+        messages.error(
+            request,
+            f"The chain is broken at event {verdict.broken_at}: {verdict.reason}",
+        )
     return redirect("audit")
 
 
 def seen_by(user: User) -> EventQuerySet:
     """The events that this person may see: of their teams, or all."""
-    return Event.objects.visible_to_teams(None if user.may(Permission.SEE_AUDIT) else user.team_ids)
+    return Event.objects.visible_to_teams(
+        None if user.may(Permission.SEE_AUDIT) else user.team_ids
+    )
 
 
 def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
@@ -216,9 +239,20 @@ def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:
     team, about = teams.get(event.team_id or 0), subjects.of(event)
     title, who = sentence(event)
     sub = " · ".join(part for part in (f"event {event.seq}", who) if part)
-    what: Cell = {"text": title, "sub": sub, "href": reverse("audit-event", args=[event.seq])}
-    where: Cell = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
-    moment: Cell = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
+    what: Cell = {
+        "text": title,
+        "sub": sub,
+        "href": reverse("audit-event", args=[event.seq]),
+    }
+    where: Cell = (
+        {"text": team.name, "href": reverse("team", args=[team.slug])}
+        if team
+        else {"text": ""}
+    )
+    moment: Cell = {
+        "text": f"{event.at:%a %d %b, %H:%M:%S}",
+        "sub": f"{event.at:%Y}, UTC",
+    }
     thing: Cell = {"text": about.text, "href": about.href}
     return {"cells": [what, thing, where, {"text": _details(event, title)}, moment]}
 
@@ -229,5 +263,7 @@ def _details(event: Event, title: str) -> str:
 
 
 def _older(request: HttpRequest, seq: int | None) -> str:
-    kept = {key: value for key, value in request.GET.items() if key != "before" and value}
+    kept = {
+        key: value for key, value in request.GET.items() if key != "before" and value
+    }
     return "?" + urlencode(kept | ({"before": str(seq)} if seq else {}))

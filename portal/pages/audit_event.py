@@ -17,7 +17,11 @@ from portal.pages.audit_links import whole
 from portal.pages.sentences import sentence
 from ui.parts import Fact
 
-ACTORS = {"person": "A person", "policy": "The policy, by itself", "portal": "The portal, by itself"}
+ACTORS = {
+    "person": "A person",
+    "policy": "The policy, by itself",
+    "portal": "The portal, by itself",
+}
 
 
 class Chain(TypedDict):
@@ -59,7 +63,13 @@ def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[Fact]:
     if about.text and event.subject_type != "team":
         rows.append({"label": "About", "text": about.text, "href": about.href})
     if team:
-        rows.append({"label": "Team", "text": team.name, "href": reverse("team", args=[team.slug])})
+        rows.append(
+            {
+                "label": "Team",
+                "text": team.name,
+                "href": reverse("team", args=[team.slug]),
+            }
+        )
     return rows
 
 
@@ -81,8 +91,14 @@ def _call(event: Event) -> list[Fact]:
 
 def _chain(event: Event, user: User) -> Chain:
     """Its hash, checked now against what it holds and against its neighbours."""
-    fits = chain.digest(seq=event.seq, body=event.body(), previous=event.previous) == event.hash
-    near = {row.seq: row for row in Event.objects.filter(seq__in=(event.seq - 1, event.seq + 1))}
+    fits = (
+        chain.digest(seq=event.seq, body=event.body(), previous=event.previous)
+        == event.hash
+    )
+    near = {
+        row.seq: row
+        for row in Event.objects.filter(seq__in=(event.seq - 1, event.seq + 1))
+    }
     before, after = near.get(event.seq - 1), near.get(event.seq + 1)
     follows = event.previous == (before.hash if before else chain.GENESIS)
     led_on = after is None or after.previous == event.hash

@@ -9,7 +9,12 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -52,7 +57,9 @@ def export(request: HttpRequest) -> HttpResponseBase:
         response: HttpResponse = show(request, form, status=422)
         return with_refusal(response, form)
     team: Team | None = form.cleaned_data["team"]
-    wanted = {name: str(form[name].value()) for name in form.fields if form.cleaned_data[name]}
+    wanted = {
+        name: str(form[name].value()) for name in form.fields if form.cleaned_data[name]
+    }
     rows = begin_export(
         narrowed(seen_by(user), form),
         by=user.as_actor(),
@@ -65,7 +72,9 @@ def export(request: HttpRequest) -> HttpResponseBase:
         # A server that is asynchronous would gather an ordinary iterator whole before it sends anything.
         _awaited(pieces) if isinstance(request, ASGIRequest) else pieces,
         content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv"'},
+        headers={
+            "Content-Disposition": f'attachment; filename="audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv"'
+        },
     )
 
 

@@ -51,7 +51,9 @@ NUMBERED = frozenset(
     }
 )
 # A thing whose own page is its team's.
-OF_THE_TEAM = frozenset({"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"})
+OF_THE_TEAM = frozenset(
+    {"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"}
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,13 @@ class Subjects:
     def __init__(self, events: Iterable[Event], *, teams: Mapping[int, Team]) -> None:
         kinds = {event.subject_type for event in events}
         self._teams = teams
-        self._clusters = {row.pk: row for row in Cluster.objects.all()} if "cluster" in kinds else {}
+        self._clusters = (
+            {row.pk: row for row in Cluster.objects.all()} if "cluster" in kinds else {}
+        )
         self._flavors = (
-            {row.pk: row for row in Flavor.objects.select_related("cluster")} if "flavor" in kinds else {}
+            {row.pk: row for row in Flavor.objects.select_related("cluster")}
+            if "flavor" in kinds
+            else {}
         )
 
     def of(self, event: Event) -> About:
@@ -80,7 +86,9 @@ class Subjects:
             return About("")
         if kind == "cluster" and pk in self._clusters:
             found = self._clusters[pk]
-            return About(f"Cluster {found.title}", reverse("cluster", args=[found.name]))
+            return About(
+                f"Cluster {found.title}", reverse("cluster", args=[found.name])
+            )
         if kind == "flavor" and pk in self._flavors:
             flavor = self._flavors[pk]
             page = reverse("cluster", args=[flavor.cluster.name])
@@ -100,12 +108,24 @@ def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:
     if found.href or not found.text:
         return found
     href = ""
-    if kind == "task" and by.may(Permission.DECIDE_AS_PLATFORM) and Task.objects.filter(pk=pk).exists():
+    if (
+        kind == "task"
+        and by.may(Permission.DECIDE_AS_PLATFORM)
+        and Task.objects.filter(pk=pk).exists()
+    ):
         href = reverse("task", args=[pk])
     elif kind == "policy_draft" and by.may(Permission.SEE_POLICY_DRAFTS):
-        href = reverse("policy-draft", args=[pk]) if PolicyDraft.objects.filter(pk=pk).exists() else ""
+        href = (
+            reverse("policy-draft", args=[pk])
+            if PolicyDraft.objects.filter(pk=pk).exists()
+            else ""
+        )
     elif kind == "channel" and by.may(Permission.MANAGE_NOTICES):
-        href = reverse("channel", args=[pk]) if Channel.objects.filter(pk=pk).exists() else ""
+        href = (
+            reverse("channel", args=[pk])
+            if Channel.objects.filter(pk=pk).exists()
+            else ""
+        )
     elif kind == "delivery" and by.may(Permission.MANAGE_NOTICES):
         href = reverse("deliveries")
     elif kind in ("template", "profile") and by.may(Permission.MANAGE_CATALOGUE):
@@ -113,7 +133,12 @@ def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:
     elif kind == "hub" and by.may(Permission.MANAGE_CLUSTERS):
         href = reverse("hub", args=[event.subject_id])
     elif kind == "departure":
-        left = Departure.objects.visible_to(by).filter(pk=pk).select_related("team").first()
+        left = (
+            Departure.objects.visible_to(by)
+            .filter(pk=pk)
+            .select_related("team")
+            .first()
+        )
         href = reverse("departure", args=[left.team.slug, left.pk]) if left else ""
     return About(found.text, href)
 

@@ -13,7 +13,14 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
 INTERNAL = frozenset({"where", "method", "status", "code"})
 # What a capital at the beginning alone does not make a word of.
-WORDS = {"usd": "USD", "gpus": "GPUs", "gpu": "GPU", "oid": "object ID", "api": "API", "ca": "CA"}
+WORDS = {
+    "usd": "USD",
+    "gpus": "GPUs",
+    "gpu": "GPU",
+    "oid": "object ID",
+    "api": "API",
+    "ca": "CA",
+}
 BEFORE, AFTER = "before", "after"
 # What was asked for or granted, which most sentences name.
 GIVEN = "what"
@@ -56,7 +63,9 @@ def _changed(details: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _named(key: str) -> str:
-    return " ".join(WORDS.get(word, word) for word in key.replace("-", "_").split("_") if word)
+    return " ".join(
+        WORDS.get(word, word) for word in key.replace("-", "_").split("_") if word
+    )
 
 
 def changes(details: Mapping[str, Any]) -> list[Changed]:
@@ -70,7 +79,10 @@ def changes(details: Mapping[str, Any]) -> list[Changed]:
     before, after = details.get(BEFORE), details.get(AFTER)
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         fields = dict.fromkeys([*before, *after])
-        found += [Changed(label(key), plain(before.get(key)), plain(after.get(key))) for key in fields]
+        found += [
+            Changed(label(key), plain(before.get(key)), plain(after.get(key)))
+            for key in fields
+        ]
     elif BEFORE in details and AFTER in details:
         found.append(Changed("Value", plain(before), plain(after)))
     return found
@@ -83,14 +95,19 @@ def others(details: Mapping[str, Any]) -> list[Fact]:
     if BEFORE in details and AFTER in details:
         said |= {BEFORE, AFTER}
     return [
-        _fact(label(key), value) for key, value in details.items() if key not in said and not _is_empty(value)
+        _fact(label(key), value)
+        for key, value in details.items()
+        if key not in said and not _is_empty(value)
     ]
 
 
 def plain(value: Any) -> str:
     """A value in one line: lists with commas, names of nested values before them, moments without their seconds."""
     if isinstance(value, Mapping):
-        named = ((FORM if key == "__all__" else key.replace("_", " "), inner) for key, inner in value.items())
+        named = (
+            (FORM if key == "__all__" else key.replace("_", " "), inner)
+            for key, inner in value.items()
+        )
         return ", ".join(f"{key} {plain(inner)}" for key, inner in named)
     if isinstance(value, list | tuple):
         return "; ".join(map(plain, value))

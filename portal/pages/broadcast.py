@@ -56,14 +56,20 @@ class News:
         """The server-sent events of it (WHATWG HTML, section 9.2) for somebody; empty when they may not know of it."""
         names = self._names() if sight.covers(self) else []
         names += ["capacity"] if self.subject in OF_CAPACITY else []
-        return "".join(f"id: {self.seq}\ndata: changed {name}\n\n" for name in dict.fromkeys(names))
+        return "".join(
+            f"id: {self.seq}\ndata: changed {name}\n\n" for name in dict.fromkeys(names)
+        )
 
     def _names(self) -> list[str]:
         """The thing, its team, its cluster, and the lists it stands in."""
         names = [f"{self.subject}-{self.subject_id}"] if self.subject else []
         names += [f"team-{self.team_id}"] if self.team_id is not None else []
         names += [f"cluster-{self.cluster_id}"] if self.cluster_id is not None else []
-        names += ["clusters"] if self.subject in FOR_ALL or self.cluster_id is not None else []
+        names += (
+            ["clusters"]
+            if self.subject in FOR_ALL or self.cluster_id is not None
+            else []
+        )
         names += ["requests"] if self.subject == "request" else []
         return names
 
@@ -73,7 +79,9 @@ class Listener:
     """One open stream."""
 
     sight: Sight
-    unread: asyncio.Queue[str] = field(default_factory=lambda: asyncio.Queue(MOST_UNREAD))
+    unread: asyncio.Queue[str] = field(
+        default_factory=lambda: asyncio.Queue(MOST_UNREAD)
+    )
 
     async def next(self) -> str:
         """The next message, whenever it comes."""
@@ -148,9 +156,9 @@ def news_after(seq: int) -> list[News]:
     """What was written to the audit log after an event, oldest first."""
     try:
         rows = Event.objects.filter(seq__gt=seq).order_by("seq")
-        found = rows.values_list("seq", "subject_type", "subject_id", "team_id", "kind", "details")[
-            :MOST_AT_ONCE
-        ]
+        found = rows.values_list(
+            "seq", "subject_type", "subject_id", "team_id", "kind", "details"
+        )[:MOST_AT_ONCE]
         return [
             News(number, subject, subject_id, team_id, _cluster(kind, details))
             for number, subject, subject_id, team_id, kind, details in found

@@ -42,7 +42,10 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         .values_list("flavor")
         .annotate(gpus=Sum("gpus"))
     )
-    flavors, busy = list(found.flavors.all()), use.busy_of_cluster(found.pk, now=timezone.now())
+    flavors, busy = (
+        list(found.flavors.all()),
+        use.busy_of_cluster(found.pk, now=timezone.now()),
+    )
     rows = (
         Tenancy.objects.present()
         .visible_to(user)
@@ -55,7 +58,12 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         "trouble": trouble(found),
         "columns": COLUMNS,
         "bars": [
-            {"bar": bar(flavor, asked=asked.get(flavor.pk, 0), busy=busy.get(flavor.pk)), "flavor": flavor}
+            {
+                "bar": bar(
+                    flavor, asked=asked.get(flavor.pk, 0), busy=busy.get(flavor.pk)
+                ),
+                "flavor": flavor,
+            }
             for flavor in flavors
         ],
         "rows": [_line(row) for row in rows],
@@ -75,7 +83,15 @@ def _line(row: Tenancy) -> Row:
         "sub": row.get_environment_display(),
     }
     gpus = sum(flavor["gpus"] for flavor in row.spec.get("flavors", []))
-    return {"cells": [team, row.namespace, {"tone": tone, "word": word}, gpus, {"at": row.last_looked_at}]}
+    return {
+        "cells": [
+            team,
+            row.namespace,
+            {"tone": tone, "word": word},
+            gpus,
+            {"at": row.last_looked_at},
+        ]
+    }
 
 
 def _facts(found: Cluster) -> list[Fact]:
@@ -85,7 +101,10 @@ def _facts(found: Cluster) -> list[Fact]:
         {"label": "Purpose", "text": found.get_purpose_display()},
         {"label": "Region", "text": found.region},
         {"label": "Kubernetes", "text": found.version or unknown},
-        {"label": f"Release of {found.get_queueing_display()}", "text": found.queue_version or unknown},
+        {
+            "label": f"Release of {found.get_queueing_display()}",
+            "text": found.queue_version or unknown,
+        },
         *(Fact(label=part["part"], text=part["words"]) for part in found.parts),
         {"label": "Namespaces", "text": _namespaces(found)},
         {"label": "Changed by others", "text": _drifted(found)},
@@ -107,7 +126,11 @@ def _since(label: str, at: datetime | None) -> Fact:
 
 
 def _borrowing(found: Cluster) -> str:
-    return f"up to {found.borrow_percent} % of what they hold" if found.borrow_percent else "nothing"
+    return (
+        f"up to {found.borrow_percent} % of what they hold"
+        if found.borrow_percent
+        else "nothing"
+    )
 
 
 def _outside(found: Cluster) -> str:
@@ -121,7 +144,9 @@ def _outside(found: Cluster) -> str:
 
 
 def _namespaces(found: Cluster) -> str:
-    here, wrong = (getattr(found, name) for name in ("tenancies_here", "tenancies_not_true"))
+    here, wrong = (
+        getattr(found, name) for name in ("tenancies_here", "tenancies_not_true")
+    )
     if not here:
         return "none yet"
     if wrong:
@@ -155,9 +180,15 @@ def _delivery(found: Cluster) -> list[Fact]:
     newest = newest_of(found)
     last: list[Fact] = [{"label": "Last commit", "text": "nothing yet"}]
     if newest is not None:
-        last = [{"label": "Last commit", "copyable": newest.short}, {"label": "Committed", "at": newest.at}]
+        last = [
+            {"label": "Last commit", "copyable": newest.short},
+            {"label": "Committed", "at": newest.at},
+        ]
     return [
-        {"label": "Delivered by", "text": f"Git: {found.get_git_way_display().lower()}"},
+        {
+            "label": "Delivered by",
+            "text": f"Git: {found.get_git_way_display().lower()}",
+        },
         {"label": "Repository", "text": found.git_url},
         {"label": "Branch", "text": found.git_branch},
         *last,

@@ -30,7 +30,9 @@ class IgnoreForm(StrictForm):
     reason = forms.CharField(
         max_length=drift_actions.LONGEST_REASON,
         label="Why",
-        widget=forms.TextInput(attrs={"placeholder": "For example: a course until Friday"}),
+        widget=forms.TextInput(
+            attrs={"placeholder": "For example: a course until Friday"}
+        ),
     )
     until = MomentField(label="Until", help_text="UTC, a year ahead at most.")
 
@@ -57,7 +59,12 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def give_up(request: HttpRequest, pk: int) -> HttpResponse:
     """Want again what the portal would."""
-    return _act(request, pk, drift_actions.give_up, "Given up: a worker puts the portal’s own values back.")
+    return _act(
+        request,
+        pk,
+        drift_actions.give_up,
+        "Given up: a worker puts the portal’s own values back.",
+    )
 
 
 @require_POST
@@ -73,7 +80,9 @@ def ignore(request: HttpRequest, pk: int) -> HttpResponse:
     row, status = _find(user, pk), 422
     if form.is_valid():
         try:
-            drift_actions.ignore(row.pk, by=user, now=timezone.now(), **form.cleaned_data)
+            drift_actions.ignore(
+                row.pk, by=user, now=timezone.now(), **form.cleaned_data
+            )
         except Refused as refusal:
             if refusal.sort is Sort.RIGHTS:
                 raise PermissionDenied(refusal.message) from refusal
@@ -116,13 +125,17 @@ def _refused(request: HttpRequest, refusal: Refused) -> None:
     messages.warning(request, refusal.message)
 
 
-def _page(request: HttpRequest, row: Drift, form: IgnoreForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, row: Drift, form: IgnoreForm, *, status: int = 200
+) -> HttpResponse:
     shown = drift_board.page(row, by=visitor(request), now=timezone.now())
     return render(request, "portal/drift.html", {**shown, "form": form}, status=status)
 
 
 def _find(user: User, pk: int) -> Drift:
-    rows = Drift.objects.visible_to(user).select_related("tenancy__team", "tenancy__cluster")
+    rows = Drift.objects.visible_to(user).select_related(
+        "tenancy__team", "tenancy__cluster"
+    )
     row = rows.filter(pk=pk).first()
     if row is None:
         raise Http404

@@ -67,8 +67,16 @@ class DriftPage(TypedDict):
 
 def panel(cluster: Cluster, *, by: User, now: datetime) -> Panel:
     """The drift of a cluster that the person may see: open first, then what was dealt with lately."""
-    rows = Drift.objects.visible_to(by).filter(tenancy__cluster=cluster).select_related("tenancy__team")
-    past = rows.exclude(state=Drift.State.OPEN).filter(ended_at__gt=now - LATELY).order_by("-ended_at", "-id")
+    rows = (
+        Drift.objects.visible_to(by)
+        .filter(tenancy__cluster=cluster)
+        .select_related("tenancy__team")
+    )
+    past = (
+        rows.exclude(state=Drift.State.OPEN)
+        .filter(ended_at__gt=now - LATELY)
+        .order_by("-ended_at", "-id")
+    )
     found = list(rows.open()[: MOST_OPEN + 1])
     return {
         "open": [line(row, cluster=cluster) for row in found[:MOST_OPEN]],
@@ -138,15 +146,25 @@ def page(row: Drift, *, by: User, now: datetime) -> DriftPage:
 def _facts(row: Drift) -> list[Fact]:
     said = plain(row.kind, row.name)
     facts: list[Fact] = [
-        {"label": "Object", "text": f"{row.kind} {row.name}" + (f", {said}" if said else "")},
+        {
+            "label": "Object",
+            "text": f"{row.kind} {row.name}" + (f", {said}" if said else ""),
+        },
         {"label": "Namespace", "copyable": row.namespace or row.tenancy.namespace},
         {
             "label": "Team",
             "text": row.tenancy.team.name,
             "href": reverse("team", args=[row.tenancy.team.slug]),
         },
-        {"label": "By", "text": f"{row.who} ({row.operation})" if row.who else "the cluster names nobody"},
+        {
+            "label": "By",
+            "text": f"{row.who} ({row.operation})"
+            if row.who
+            else "the cluster names nobody",
+        },
         {"label": "Since", "at": row.since},
         {"label": "First seen", "at": row.first_seen_at},
     ]
-    return facts + ([{"label": "Dealt with", "at": row.ended_at}] if row.ended_at else [])
+    return facts + (
+        [{"label": "Dealt with", "at": row.ended_at}] if row.ended_at else []
+    )

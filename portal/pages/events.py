@@ -8,7 +8,12 @@ from asgiref.sync import sync_to_async
 from django.contrib.sessions.models import Session
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.utils import timezone
 
 from accounts.models import User
@@ -37,8 +42,12 @@ async def events(request: HttpRequest) -> HttpResponseBase:
     if broadcaster.streams_of(sight.user_id) >= MOST_STREAMS:
         return _poll_later()
     after = request.headers.get("Last-Event-ID", "")
-    listener = await broadcaster.join(sight, after=int(after) if EVENT_ID.fullmatch(after) else None)
-    response = StreamingHttpResponse(Stream(listener, key), content_type="text/event-stream")
+    listener = await broadcaster.join(
+        sight, after=int(after) if EVENT_ID.fullmatch(after) else None
+    )
+    response = StreamingHttpResponse(
+        Stream(listener, key), content_type="text/event-stream"
+    )
     response["Cache-Control"] = "private, no-store"
     response["X-Accel-Buffering"] = "no"
     return response
@@ -49,7 +58,9 @@ def _poll_later() -> HttpResponse:
 
     A refusal would close it for good, and the page would stand still without a word.
     """
-    response = HttpResponse(f"retry: {POLL_MILLISECONDS}\n\n", content_type="text/event-stream")
+    response = HttpResponse(
+        f"retry: {POLL_MILLISECONDS}\n\n", content_type="text/event-stream"
+    )
     response["Cache-Control"] = "private, no-store"
     return response
 
@@ -58,7 +69,11 @@ class Stream:
     """What an answer sends; Django closes it, in another thread, when the browser has gone."""
 
     def __init__(self, listener: Listener, key: str) -> None:
-        self._listener, self._key, self._loop = listener, key, asyncio.get_running_loop()
+        self._listener, self._key, self._loop = (
+            listener,
+            key,
+            asyncio.get_running_loop(),
+        )
 
     def __aiter__(self) -> AsyncIterator[str]:
         return _lines(self._listener, self._key)
@@ -76,7 +91,9 @@ async def _lines(listener: Listener, key: str) -> AsyncIterator[str]:
         yield "retry: 3000\n\n"
         while True:
             try:
-                yield await asyncio.wait_for(listener.next(), min(PING, max(look_at - clock.time(), 0.01)))
+                yield await asyncio.wait_for(
+                    listener.next(), min(PING, max(look_at - clock.time(), 0.01))
+                )
             except TimeoutError:
                 yield ": still here\n\n"
             if clock.time() >= look_at:
@@ -92,7 +109,9 @@ async def _lines(listener: Listener, key: str) -> AsyncIterator[str]:
 def _sight(key: str) -> Sight | None:
     """What the person of a session may see now; None when the session is over or the account is off."""
     try:
-        session = Session.objects.filter(session_key=key, expire_date__gt=timezone.now()).first()
+        session = Session.objects.filter(
+            session_key=key, expire_date__gt=timezone.now()
+        ).first()
         user_id = session.get_decoded().get("_auth_user_id") if session else None
         rows = User.objects.prefetch_related("roles_held").filter(is_active=True)
         user = rows.filter(pk=user_id).first() if user_id else None

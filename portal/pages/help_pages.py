@@ -16,7 +16,9 @@ def guide(request: HttpRequest, name: str = "") -> HttpResponse:
         "page": page_of(name),
         "is_guide": not name,
         "others": [
-            {"title": page_of(other).title, "href": address_of(other)} for other in PAGES if other != name
+            {"title": page_of(other).title, "href": address_of(other)}
+            for other in PAGES
+            if other != name
         ],
     }
     return render(request, "portal/help.html", context)

@@ -132,12 +132,15 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
         "notebook": last_notebook(user, now=now),
-        "again": again(sorted(own, key=lambda row: row.created_at, reverse=True), now=now),
+        "again": again(
+            sorted(own, key=lambda row: row.created_at, reverse=True), now=now
+        ),
         "leaving": leaving,
         "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
-        "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters requests",
+        "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids))
+        + " clusters requests",
         "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
         "look": {"label": "Open the audit log", "href": reverse("audit")},
         "first": {"label": "Bring a team on board", "href": reverse("onboard")},
@@ -152,8 +155,14 @@ def asked_by(user: User) -> list[Request]:
     """
     rows = Request.objects.of_member(user).filter(requester=user)
     waits = Q(state=State.WAITING)
-    first = Case(When(waits & Q(turn=Request.Turn.REQUESTER), then=0), When(waits, then=1), default=2)
-    shown = rows.select_related("team", "flavor__cluster", "tenancy").prefetch_related("steps")
+    first = Case(
+        When(waits & Q(turn=Request.Turn.REQUESTER), then=0),
+        When(waits, then=1),
+        default=2,
+    )
+    shown = rows.select_related("team", "flavor__cluster", "tenancy").prefetch_related(
+        "steps"
+    )
     counted = shown.annotate(in_all=Window(Count("pk", filter=waits)))
     return list(counted.order_by(first, "-created_at", "-id")[:MOST_OWN])
 
@@ -165,7 +174,9 @@ def _in_all(rows: Sequence[Any]) -> int:
 
 def to_decide(user: User, *, now: datetime) -> list[ToDecide]:
     """The oldest requests that wait for this person, with their age, and of how many they are."""
-    rows = Request.objects.awaiting(user, now).select_related("team", "flavor__cluster", "requester")
+    rows = Request.objects.awaiting(user, now).select_related(
+        "team", "flavor__cluster", "requester"
+    )
     rows = rows.annotate(in_all=Window(Count("pk")))
     return [
         {
@@ -184,7 +195,12 @@ def invitations(user: User, *, now: datetime) -> list[Wait]:
     """Who asks this person to stand in, as waiting lines; no query where the session found nobody."""
     if not user.is_invited:
         return []
-    rows = Delegation.objects.invited(now).filter(to=user).select_related("giver").order_by("starts_at", "pk")
+    rows = (
+        Delegation.objects.invited(now)
+        .filter(to=user)
+        .select_related("giver")
+        .order_by("starts_at", "pk")
+    )
     return [
         {
             "kind": "change",
@@ -226,7 +242,12 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
     for row in own:
         length = row.until - row.created_at
         key = (row.offering, row.flavor_id, row.gpus, row.tenancy_id)
-        if row.flavor is None or key in found or not row.flavor.is_offered or len(found) == MOST_AGAIN:
+        if (
+            row.flavor is None
+            or key in found
+            or not row.flavor.is_offered
+            or len(found) == MOST_AGAIN
+        ):
             continue
         days = max(round(length.total_seconds() / 86400), 1)
         found[key] = {
@@ -241,10 +262,16 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
 def last_notebook(user: User, *, now: datetime) -> Line | None:
     """The notebook that somebody launched last in a team of theirs, with what can be done with it; None without one."""
     rows = NotebookServer.objects.of_member(user).filter(owner=user).described()
-    found = rows.select_related("tenancy__cluster__hub").order_by("-launched_at", "-pk").first()
+    found = (
+        rows.select_related("tenancy__cluster__hub")
+        .order_by("-launched_at", "-pk")
+        .first()
+    )
     if found is None:
         return None
-    return replace(line_of(found, may(found, user, leads=()), now), team=found.team.name)
+    return replace(
+        line_of(found, may(found, user, leads=()), now), team=found.team.name
+    )
 
 
 def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Broken]]:
@@ -309,17 +336,24 @@ def broken(user: User) -> list[Broken]:
     """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
     # One that takes no teams and has none is nobody's trouble.
     clusters = Cluster.objects.filter(
-        Q(enabled=True) | Exists(Tenancy.objects.present().filter(cluster=OuterRef("pk")))
+        Q(enabled=True)
+        | Exists(Tenancy.objects.present().filter(cluster=OuterRef("pk")))
     )
     if user.may(Permission.MANAGE_CLUSTERS):
-        waits = Exists(Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk")))
-        clusters = clusters.counted().filter(Q(reachable=False) | Q(braked_at__isnull=False) | waits)
+        waits = Exists(
+            Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))
+        )
+        clusters = clusters.counted().filter(
+            Q(reachable=False) | Q(braked_at__isnull=False) | waits
+        )
     else:
         here = Tenancy.objects.present().filter(team__in=user.team_ids)
         clusters = clusters.filter(reachable=False, tenancies__in=here).distinct()
     was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
     places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
-    failed = [row for row in places.select_related("team", "cluster")[:50] if row.has_failed]
+    failed = [
+        row for row in places.select_related("team", "cluster")[:50] if row.has_failed
+    ]
     lines = [*map(_cluster_line, clusters), *map(_place_line, failed)]
     return lines[:MOST_BROKEN]
 

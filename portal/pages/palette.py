@@ -48,7 +48,11 @@ def palette(request: HttpRequest) -> HttpResponse:
     groups = found(user, q, decides=decides(request, user))
     context = {"q": q, "results": [group for group in groups if group["items"]]}
     is_part = getattr(request, "htmx", False)
-    return render(request, "parts/palette_results.html" if is_part else "portal/palette.html", context)
+    return render(
+        request,
+        "parts/palette_results.html" if is_part else "portal/palette.html",
+        context,
+    )
 
 
 def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
@@ -58,9 +62,18 @@ def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
         yield {"group": "Clusters", "items": list(_clusters(q))}
         yield {"group": "Requests", "items": list(_requests(user, q))}
     if q:
-        yield {"group": "Help", "items": [item for item in _help() if _matches(item, q)][:MOST]}
-    yield {"group": "Do", "items": [item for item in _actions(user) if _matches(item, q)]}
-    yield {"group": "Go to", "items": [item for item in _places(user, decides=decides) if _matches(item, q)]}
+        yield {
+            "group": "Help",
+            "items": [item for item in _help() if _matches(item, q)][:MOST],
+        }
+    yield {
+        "group": "Do",
+        "items": [item for item in _actions(user) if _matches(item, q)],
+    }
+    yield {
+        "group": "Go to",
+        "items": [item for item in _places(user, decides=decides) if _matches(item, q)],
+    }
 
 
 def _requests(user: User, q: str) -> Iterator[Item]:
@@ -68,10 +81,16 @@ def _requests(user: User, q: str) -> Iterator[Item]:
     wanted = (
         Q(pk=int(number[1]))
         if number
-        else (Q(requester__name__icontains=q) | Q(team__name__icontains=q) | Q(flavor__product__icontains=q))
+        else (
+            Q(requester__name__icontains=q)
+            | Q(team__name__icontains=q)
+            | Q(flavor__product__icontains=q)
+        )
     )
     rows = (
-        Request.objects.visible_to(user).filter(wanted).select_related("team", "flavor__cluster", "requester")
+        Request.objects.visible_to(user)
+        .filter(wanted)
+        .select_related("team", "flavor__cluster", "requester")
     )
     for row in rows[:MOST]:
         yield {
@@ -113,7 +132,12 @@ def _clusters(q: str) -> Iterator[Item]:
 
 def _actions(user: User) -> Iterator[Item]:
     if user.teams:
-        yield {"label": "Ask for GPUs", "icon": "plus", "href": reverse("request-new"), "key": ""}
+        yield {
+            "label": "Ask for GPUs",
+            "icon": "plus",
+            "href": reverse("request-new"),
+            "key": "",
+        }
     for team in user.teams[:MOST]:
         yield {
             "label": "Start a run",
@@ -122,9 +146,17 @@ def _actions(user: User) -> Iterator[Item]:
             "href": reverse("run-new", args=[team.slug]),
         }
     if user.may_onboard:
-        yield {"label": "Bring a team on board", "icon": "users", "href": reverse("onboard")}
+        yield {
+            "label": "Bring a team on board",
+            "icon": "users",
+            "href": reverse("onboard"),
+        }
     if user.may(Permission.MANAGE_CLUSTERS):
-        yield {"label": "Add a cluster", "icon": "server", "href": reverse("cluster-new")}
+        yield {
+            "label": "Add a cluster",
+            "icon": "server",
+            "href": reverse("cluster-new"),
+        }
     yield {"label": "Create a token", "icon": "key-round", "href": reverse("tokens")}
 
 
@@ -145,10 +177,17 @@ def _help() -> Iterator[Item]:
         page, address = page_of(name), address_of(name)
         for section in page.sections:
             href = f"{address}#{section.anchor}"
-            yield {"label": section.title, "sub": page.title, "icon": "book-open", "href": href}
+            yield {
+                "label": section.title,
+                "sub": page.title,
+                "icon": "book-open",
+                "href": href,
+            }
 
 
 def _matches(item: Item, q: str) -> bool:
     """Whether every word that was typed begins a word of the label."""
     words = item["label"].casefold().split()
-    return all(any(word.startswith(part) for word in words) for part in q.casefold().split())
+    return all(
+        any(word.startswith(part) for word in words) for part in q.casefold().split()
+    )

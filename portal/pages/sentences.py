@@ -41,7 +41,9 @@ UNKNOWN = {
 }
 
 
-def sentence(event: Event, *, products: Mapping[str, str] | None = None) -> tuple[str, str]:
+def sentence(
+    event: Event, *, products: Mapping[str, str] | None = None
+) -> tuple[str, str]:
     """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
     if event.kind == Kind.TASK_ASSIGNED:
         return _assigned(event), ""
@@ -57,4 +59,8 @@ def _assigned(event: Event) -> str:
     to = str(event.details.get("to", ""))
     if to == event.actor_name:
         return f"{event.actor_name} took the task"
-    return f"{event.actor_name} gave the task to {to}" if to else f"{event.actor_name} laid the task down"
+    return (
+        f"{event.actor_name} gave the task to {to}"
+        if to
+        else f"{event.actor_name} laid the task down"
+    )

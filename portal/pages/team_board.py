@@ -135,16 +135,27 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
     month = Allocation.objects.of_month(now).filter(team=team)
     rows = list(month.described())
     held = [row for row in rows if row.ended_at is None]
-    booked = list(Allocation.objects.booked().filter(team=team).described().order_by("starts_at", "pk"))
+    booked = list(
+        Allocation.objects.booked()
+        .filter(team=team)
+        .described()
+        .order_by("starts_at", "pk")
+    )
     left = leftover_words.open_of_team(team.pk)
-    tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
+    tenancies = list(
+        Tenancy.objects.present().filter(team=team).select_related("cluster", "project")
+    )
     apart = of_tenancies(tenancies, viewer=by)
     asked = list(
         Request.objects.with_allocation()
         .filter(team=team)
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
     )
-    people = list(team.memberships.select_related("user").order_by("-part", "user__name")[: MOST_PEOPLE + 1])
+    people = list(
+        team.memberships.select_related("user").order_by("-part", "user__name")[
+            : MOST_PEOPLE + 1
+        ]
+    )
     return {
         "team": team,
         "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
@@ -161,7 +172,9 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         "more_people": len(people) > MOST_PEOPLE,
         "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],
         "asked": [ask_line(row, now=now) for row in asked],
-        "story": story(team, held, tenancies, left, products=_products(held, asked), now=now),
+        "story": story(
+            team, held, tenancies, left, products=_products(held, asked), now=now
+        ),
         "live": live_names(team, tenancies),
     }
 
@@ -177,15 +190,22 @@ def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> F
     gpus = [row for row in held if row.flavor_id is not None]
     charged = [row for row in held if row.charged_from is not None]
     others = len(held) - len(gpus)
-    kinds = [*_kinds(gpus), *([f"{others} other{'' if others == 1 else 's'}"] if others else [])]
+    kinds = [
+        *_kinds(gpus),
+        *([f"{others} other{'' if others == 1 else 's'}"] if others else []),
+    ]
     return {
         "gpus": sum(row.gpus for row in gpus),
         "kinds": " + ".join(kinds),
         "ends": first.until if first else None,
         "ends_what": first.what if first else "",
-        "ends_tone": "ending" if first and provisioners.state_of(first, now=now) is State.ENDING_SOON else "",
+        "ends_tone": "ending"
+        if first and provisioners.state_of(first, now=now) is State.ENDING_SOON
+        else "",
         # Added up before it is rounded, as it is wherever a team's cost a day is told.
-        "usd_per_day": per_day(gpus=1, price=sum((row.usd_per_hour for row in charged), Decimal(0))),
+        "usd_per_day": per_day(
+            gpus=1, price=sum((row.usd_per_hour for row in charged), Decimal(0))
+        ),
         "month": f"{now:%B}",
         "spent": month.budget.held_usd,
         "limit": month.budget.limit_usd,
@@ -209,7 +229,9 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
     return Holding(
         pk=row.pk,
         what=row.what if flavor is None else f"{row.gpus} × {flavor.words}",
-        kind="" if row.offering in ("gpus", "training") else OFFERINGS[row.offering].name,
+        kind=""
+        if row.offering in ("gpus", "training")
+        else OFFERINGS[row.offering].name,
         where=row.where,
         usd_per_day=row.usd_per_day,
         is_charged=row.charged_from is not None,
@@ -245,7 +267,9 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
         "checklist": checklist(row, title=row.cluster.title, retry=retry),
         "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "",
         "retry": retry,
-        "away": f"{row.cluster.title} does not answer: {row.cluster.message}" if away else "",
+        "away": f"{row.cluster.title} does not answer: {row.cluster.message}"
+        if away
+        else "",
         "apart": apart,
     }
 
@@ -261,7 +285,11 @@ def ask_line(row: Request, *, now: datetime) -> Row:
     state = state_of(row, now=now)
     return {
         "cells": [
-            {"text": shown_name(row), "href": reverse("request", args=[row.pk]), "sub": row.place},
+            {
+                "text": shown_name(row),
+                "href": reverse("request", args=[row.pk]),
+                "sub": row.place,
+            },
             row.requester.name,
             {"tone": state.tone, "word": state_word(row, state)},
             row.created_at,
@@ -287,9 +315,13 @@ def story(
 
     `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
     """
-    events = Event.objects.visible_to_teams([team.pk]).exclude(kind=Kind.TENANCY_CHANGED)
+    events = Event.objects.visible_to_teams([team.pk]).exclude(
+        kind=Kind.TENANCY_CHANGED
+    )
     events = events.filter(outcome=Event.Outcome.DONE)[:MOST_EVENTS]
-    told = sorted(events, key=lambda e: (e.at.replace(microsecond=0), e.kind not in CAUSES, e.seq))
+    told = sorted(
+        events, key=lambda e: (e.at.replace(microsecond=0), e.kind not in CAUSES, e.seq)
+    )
     past = [event_entry(event, products=products) for event in told]
     moving = [_moving(row) for row in tenancies if not row.is_settled]
     ends: list[Entry] = [
@@ -303,12 +335,18 @@ def story(
         for step in row.next_steps(now)
     ]
     ahead = in_time([*ends, *leftover_words.coming_stops(left, now=now)])
-    return past + moving + [*leftover_words.now_running(left, now=now)] + ahead[:MOST_NEXT]
+    return (
+        past + moving + [*leftover_words.now_running(left, now=now)] + ahead[:MOST_NEXT]
+    )
 
 
 def _moving(row: Tenancy) -> Entry:
     failed = row.has_failed
-    title = f"Could not be set up in {row.cluster.title}" if failed else f"Setting up in {row.cluster.title}"
+    title = (
+        f"Could not be set up in {row.cluster.title}"
+        if failed
+        else f"Setting up in {row.cluster.title}"
+    )
     why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
     return {
         "phase": "now",
@@ -336,4 +374,6 @@ def event_entry(event: Event, *, products: Mapping[str, str]) -> Entry:
 
 def live_names(team: Team, tenancies: Sequence[Tenancy]) -> str:
     """What the page listens to."""
-    return " ".join([f"team-{team.pk}", *(f"cluster-{row.cluster_id}" for row in tenancies)])
+    return " ".join(
+        [f"team-{team.pk}", *(f"cluster-{row.cluster_id}" for row in tenancies)]
+    )

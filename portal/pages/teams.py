@@ -33,10 +33,17 @@ def teams(request: HttpRequest) -> HttpResponse:
     user, q = visitor(request), request.GET.get("q", "").strip()[:60]
     rows = Team.objects.visible_to(user).annotate(
         people=Count("memberships", distinct=True),
-        clusters=Count("tenancies__cluster", filter=~Q(tenancies__stage="gone"), distinct=True),
+        clusters=Count(
+            "tenancies__cluster", filter=~Q(tenancies__stage="gone"), distinct=True
+        ),
     )
-    found = rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
-    shown = sorted(found[:MOST_TEAMS], key=lambda team: (team.pk not in user.team_ids, team.name.casefold()))
+    found = (
+        rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
+    )
+    shown = sorted(
+        found[:MOST_TEAMS],
+        key=lambda team: (team.pk not in user.team_ids, team.name.casefold()),
+    )
     held = dict(
         Allocation.objects.live()
         .of_gpus()
@@ -50,7 +57,9 @@ def teams(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS,
         "may_onboard": user.may_onboard,
         "what_a_team_is": WHAT_A_TEAM_IS,
-        "first": {"label": "Bring a team on board", "href": reverse("onboard")} if user.may_onboard else None,
+        "first": {"label": "Bring a team on board", "href": reverse("onboard")}
+        if user.may_onboard
+        else None,
     }
     return render(request, "portal/teams.html", context)
 
@@ -62,9 +71,15 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     found = team_board.find(slug, user)
     if found is None:
         raise Http404
-    return render(request, "portal/team.html", team_board.board(found, by=user, now=now))
+    return render(
+        request, "portal/team.html", team_board.board(found, by=user, now=now)
+    )
 
 
 def _line(team: Any, gpus: int) -> Row:
-    name: Cell = {"text": team.name, "href": reverse("team", args=[team.slug]), "sub": team.entra_group_name}
+    name: Cell = {
+        "text": team.name,
+        "href": reverse("team", args=[team.slug]),
+        "sub": team.entra_group_name,
+    }
     return {"cells": [name, team.cost_centre, team.people, team.clusters, gpus]}

@@ -20,7 +20,9 @@ urlpatterns = [
     path("teams/", teams.teams, name="teams"),
     path("teams/<slug:slug>/", teams.team, name="team"),
     path("clusters/<slug:name>/", cluster.cluster, name="cluster"),
-    path("clusters/<slug:name>/release-brake", drift.release_brake, name="release-brake"),
+    path(
+        "clusters/<slug:name>/release-brake", drift.release_brake, name="release-brake"
+    ),
     path("drift/<int:pk>/", drift.drift, name="drift"),
     path("drift/<int:pk>/repair", drift.repair, name="drift-repair"),
     path("drift/<int:pk>/adopt", drift.adopt, name="drift-adopt"),

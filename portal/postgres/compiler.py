@@ -6,7 +6,11 @@ from typing import Any
 from django.db.backends.postgresql.compiler import SQLCompiler as DjangosCompiler
 from django.db.backends.postgresql.compiler import SQLInsertCompiler
 from django.db.models.expressions import Col
-from django.db.models.sql.compiler import SQLAggregateCompiler, SQLDeleteCompiler, SQLUpdateCompiler
+from django.db.models.sql.compiler import (
+    SQLAggregateCompiler,
+    SQLDeleteCompiler,
+    SQLUpdateCompiler,
+)
 
 __all__ = [
     "SQLAggregateCompiler",
@@ -30,7 +34,9 @@ class SQLCompiler(DjangosCompiler):
         """The SQL of an expression with its values. A statement selects up to 230 columns, so those take no detour."""
         if type(node) is not Col or not node.alias:
             return super().compile(node)
-        table = self.quote_cache.get(node.alias) or self.quote_name_unless_alias(node.alias)
+        table = self.quote_cache.get(node.alias) or self.quote_name_unless_alias(
+            node.alias
+        )
         return f"{table}.{_quoted(node.target.column)}", []
 
     def get_converters(self, expressions: Any) -> dict[int, Any]:
@@ -63,7 +69,10 @@ class SQLCompiler(DjangosCompiler):
         query: Any = self.query
         if query.combinator or query.extra_order_by:
             return False
-        meta, other_names = query.get_meta(), {alias for _, _, alias in self.select or ()}
+        meta, other_names = (
+            query.get_meta(),
+            {alias for _, _, alias in self.select or ()},
+        )
         return all(
             isinstance(one, str) and one.lstrip("-") not in other_names
             for one in query.order_by or (meta and meta.ordering) or ()

@@ -56,7 +56,9 @@ def _check(cursor: CursorWrapper, role: str) -> None:
     cursor.execute(POWERS, [role])
     match cursor.fetchone():
         case None:
-            raise TooPowerful(f"PostgreSQL has no login {role}: run deploy/postgres/roles.sql.")
+            raise TooPowerful(
+                f"PostgreSQL has no login {role}: run deploy/postgres/roles.sql."
+            )
         case (True,):
             raise TooPowerful(
                 f"The login {role} of QM_DATABASE_URL is a superuser, may make roles or may act as the owner of the "

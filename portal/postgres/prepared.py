@@ -25,7 +25,9 @@ class Kept(PrepareManager):
         """Nothing: psycopg calls it after a rollback."""
         return False
 
-    def _should_discard(self, prep: Prepare, results: Sequence[PGresult], *_: Any) -> bool:
+    def _should_discard(
+        self, prep: Prepare, results: Sequence[PGresult], *_: Any
+    ) -> bool:
         if any(_changes_tables(result.command_status or b"") for result in results):
             return super().clear()
         return False
@@ -36,7 +38,9 @@ def is_stale(kind: type[BaseException] | None) -> bool:
 
     A migration that another process ran, such as one that lets a column be longer, changes what a statement gives.
     """
-    return kind is not None and issubclass(kind, FeatureNotSupported | InvalidSqlStatementName)
+    return kind is not None and issubclass(
+        kind, FeatureNotSupported | InvalidSqlStatementName
+    )
 
 
 def forget_prepared(connection: "Connection[Any]") -> None:

@@ -7,7 +7,14 @@ from django.conf import settings
 
 from fleet.authority import authority_of
 from fleet.models import Flavor
-from provisioning.desired.first_job import NAME, QUEUE_LABEL, Kind, as_yaml, first_job, queue_of
+from provisioning.desired.first_job import (
+    NAME,
+    QUEUE_LABEL,
+    Kind,
+    as_yaml,
+    first_job,
+    queue_of,
+)
 from provisioning.models import Tenancy
 
 # The public client that kubelogin signs people in with at AKS: https://azure.github.io/kubelogin
@@ -52,11 +59,18 @@ class Use:
 def use_of(tenancy: Tenancy) -> Use:
     """What is said about a place; `tenancy` comes with its cluster."""
     held, queueing = _held(tenancy), tenancy.cluster.queueing
-    job = first_job(tenancy.namespace, held[0].kind if held else None, queueing=queueing)
-    queue, with_volcano = queue_of(tenancy.namespace, queueing), tenancy.cluster.has_volcano
+    job = first_job(
+        tenancy.namespace, held[0].kind if held else None, queueing=queueing
+    )
+    queue, with_volcano = (
+        queue_of(tenancy.namespace, queueing),
+        tenancy.cluster.has_volcano,
+    )
     return Use(
         namespace=tenancy.namespace,
-        queue_label=f"spec.queue: {queue}" if with_volcano else f"{QUEUE_LABEL}: {queue}",
+        queue_label=f"spec.queue: {queue}"
+        if with_volcano
+        else f"{QUEUE_LABEL}: {queue}",
         login=_login(tenancy),
         held=held,
         job=as_yaml(job),
@@ -105,10 +119,16 @@ def _login(tenancy: Tenancy) -> str:
     ]
     authority = authority_of(cluster)
     file = f"{cluster.name}-ca.crt"
-    trusts = [f"--certificate-authority={file}", "--embed-certs=true"] if authority else []
+    trusts = (
+        [f"--certificate-authority={file}", "--embed-certs=true"] if authority else []
+    )
     steps = [
         *([[f"cat > {file} <<'EOF'\n{authority}\nEOF"]] if authority else []),
-        [f"kubectl config set-cluster {cluster.name}", f"--server={cluster.api_server}", *trusts],
+        [
+            f"kubectl config set-cluster {cluster.name}",
+            f"--server={cluster.api_server}",
+            *trusts,
+        ],
         [
             f"kubectl config set-credentials {cluster.name}",
             "--exec-api-version=client.authentication.k8s.io/v1beta1",

@@ -51,7 +51,9 @@ class Tally:
     lasting: int = 0
 
 
-def tally(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor], *, now: datetime) -> Tally:
+def tally(
+    nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor], *, now: datetime
+) -> Tally:
     """Count the GPUs of each flavor on nodes that are ready, and on those that are cordoned or do not get ready. Pure.
 
     What a node has of a resource belongs to the first flavor of that resource whose labels it carries: a node may
@@ -74,7 +76,9 @@ def tally(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor], *, now:
     return found
 
 
-def _counted_as(node: Mapping[str, Any], found: Tally, *, now: datetime) -> Counter[int] | None:
+def _counted_as(
+    node: Mapping[str, Any], found: Tally, *, now: datetime
+) -> Counter[int] | None:
     if _is_leaving(node):
         return None
     if node.get("spec", {}).get("unschedulable"):
@@ -84,7 +88,9 @@ def _counted_as(node: Mapping[str, Any], found: Tally, *, now: datetime) -> Coun
     return None if _is_starting(node, now=now) else found.cordoned
 
 
-def _add(counted: Counter[int], node: Mapping[str, Any], flavors: Iterable[Flavor]) -> None:
+def _add(
+    counted: Counter[int], node: Mapping[str, Any], flavors: Iterable[Flavor]
+) -> None:
     """Count what a node can give for the first flavor of each resource; `flavors` are those whose labels it carries."""
     can_give = node.get("status", {}).get("allocatable", {})
     owned = set()
@@ -94,12 +100,18 @@ def _add(counted: Counter[int], node: Mapping[str, Any], flavors: Iterable[Flavo
             counted[flavor.pk] += int(can_give.get(flavor.resource, 0))
 
 
-def count(cluster: Cluster, nodes: Sequence[Mapping[str, Any]], *, now: datetime) -> None:
+def count(
+    cluster: Cluster, nodes: Sequence[Mapping[str, Any]], *, now: datetime
+) -> None:
     """Store how many GPUs there are; of a doubted list the last known numbers stay, and leads are told."""
-    known = Cluster.objects.values_list("nodes_seen", "doubted_looks").get(pk=cluster.pk)
+    known = Cluster.objects.values_list("nodes_seen", "doubted_looks").get(
+        pk=cluster.pk
+    )
     flavors = list(cluster.flavors.all())
     found = tally(nodes, flavors, now=now)
-    reason = doubt(before=known[0], now=found.lasting, others=len(nodes) - found.lasting)
+    reason = doubt(
+        before=known[0], now=found.lasting, others=len(nodes) - found.lasting
+    )
     if reason and known[1] + 1 < LOOKS_UNTIL_BELIEVED:
         _doubt(cluster, reason, now=now)
         return
@@ -111,14 +123,18 @@ def count(cluster: Cluster, nodes: Sequence[Mapping[str, Any]], *, now: datetime
             gpus_total=gpus_obtainable(ready=ready, cordoned=cordoned),
             gpus_seen_at=now,
         )
-    Cluster.objects.filter(pk=cluster.pk).update(nodes_seen=found.lasting, capacity_doubt="", doubted_looks=0)
+    Cluster.objects.filter(pk=cluster.pk).update(
+        nodes_seen=found.lasting, capacity_doubt="", doubted_looks=0
+    )
 
 
 @transaction.atomic
 def _doubt(cluster: Cluster, reason: str, *, now: datetime) -> None:
     """Keep the numbers; tell the leads at the first of these looks alone."""
     mine = Cluster.objects.filter(pk=cluster.pk)
-    is_new = bool(mine.filter(doubted_looks=0).update(capacity_doubt=reason, doubted_looks=1))
+    is_new = bool(
+        mine.filter(doubted_looks=0).update(capacity_doubt=reason, doubted_looks=1)
+    )
     if not is_new:
         mine.update(capacity_doubt=reason, doubted_looks=F("doubted_looks") + 1)
         return
@@ -130,8 +146,17 @@ def _doubt(cluster: Cluster, reason: str, *, now: datetime) -> None:
     )
     about, link = ("cluster", cluster.pk), reverse("cluster", args=[cluster.name])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.CLUSTER_BRAKED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.CLUSTER_BRAKED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now
+    )
 
 
 def _labels(node: Mapping[str, Any]) -> Mapping[str, str]:
@@ -140,7 +165,9 @@ def _labels(node: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _is_leaving(node: Mapping[str, Any]) -> bool:
     taints = node.get("spec", {}).get("taints") or []
-    return "deletionTimestamp" in node["metadata"] or any(taint["key"] in LEAVING for taint in taints)
+    return "deletionTimestamp" in node["metadata"] or any(
+        taint["key"] in LEAVING for taint in taints
+    )
 
 
 def _is_starting(node: Mapping[str, Any], *, now: datetime) -> bool:
@@ -150,4 +177,6 @@ def _is_starting(node: Mapping[str, Any], *, now: datetime) -> bool:
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
     conditions = node.get("status", {}).get("conditions") or []
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return any(
+        c.get("type") == "Ready" and c.get("status") == "True" for c in conditions
+    )

@@ -16,7 +16,11 @@ from provisioning.desired.spec import TenancySpec
 from provisioning.desired.volcano import POD_GROUP
 from provisioning.models import Tenancy
 
-CLAIM, POD, WORKLOAD = ("v1", "PersistentVolumeClaim"), ("v1", "Pod"), (KUEUE, "Workload")
+CLAIM, POD, WORKLOAD = (
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "Pod"),
+    (KUEUE, "Workload"),
+)
 OVER = ("Succeeded", "Failed")
 MOST_NAMES = 50
 
@@ -46,7 +50,8 @@ def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
     """What is in the namespace; outside of any transaction, and without an exception for a cluster that is away."""
     if not tenancy.cluster.is_observed:
         return Contents(
-            now(), away=f"{tenancy.cluster.title} follows Git, and the portal has no access to it to look."
+            now(),
+            away=f"{tenancy.cluster.title} follows Git, and the portal has no access to it to look.",
         )
     if throttle.seconds_here(tenancy.cluster):
         return Contents(now(), away=f"{tenancy.cluster.title} does not answer.")
@@ -54,21 +59,37 @@ def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
     try:
         return _read(client_for(tenancy.cluster), tenancy.desired, now=now())
     except ConnectorError as error:
-        throttle.failed(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
-        return Contents(now(), away=f"{tenancy.cluster.title} could not be read: {error.message}")
+        throttle.failed(
+            tenancy.cluster, error, seconds=time.monotonic() - started, now=now()
+        )
+        return Contents(
+            now(), away=f"{tenancy.cluster.title} could not be read: {error.message}"
+        )
 
 
 def work_in(client: Client, spec: TenancySpec) -> list[dict[str, Any]]:
     """What is queued in a tenancy's namespace, in the form of Kueue's Workloads; raises ConnectorError."""
     if spec.has_volcano:
-        return [workload_of(one, spec.flavor_of) for one in client.list(POD_GROUP, spec.namespace)]
+        return [
+            workload_of(one, spec.flavor_of)
+            for one in client.list(POD_GROUP, spec.namespace)
+        ]
     return client.list(WORKLOAD, spec.namespace)
 
 
 def _read(client: Client, spec: TenancySpec, *, now: datetime) -> Contents:
     namespace = spec.namespace
-    claims = tuple(sorted((claim_of(one) for one in client.list(CLAIM, namespace)), key=lambda c: c.name))
-    pods = [one for one in client.list(POD, namespace) if (one.get("status") or {}).get("phase") not in OVER]
+    claims = tuple(
+        sorted(
+            (claim_of(one) for one in client.list(CLAIM, namespace)),
+            key=lambda c: c.name,
+        )
+    )
+    pods = [
+        one
+        for one in client.list(POD, namespace)
+        if (one.get("status") or {}).get("phase") not in OVER
+    ]
     work = [one for one in work_in(client, spec) if not _said(one, "Finished")]
     return Contents(
         now,

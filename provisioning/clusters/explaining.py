@@ -57,7 +57,10 @@ OF_CLUSTERS: Classes = (
         ),
     ),
     (
-        _any(r"\d{3} .*(?:being terminated|being deleted)", "[A-Z][A-Za-z]+ [^ ]+ is being deleted"),
+        _any(
+            r"\d{3} .*(?:being terminated|being deleted)",
+            "[A-Z][A-Za-z]+ [^ ]+ is being deleted",
+        ),
         Explanation(
             "The namespace or the object is being deleted right now.",
             "Wait until it is gone; if it takes long, a finalizer holds it.",
@@ -98,7 +101,10 @@ OF_CLUSTERS: Classes = (
     ),
     (
         _server(
-            "not declared in schema", "strict decoding error", "unknown field", "failed to create typed patch"
+            "not declared in schema",
+            "strict decoding error",
+            "unknown field",
+            "failed to create typed patch",
         ),
         Explanation(
             "The cluster does not know a field: its Kubernetes, Kueue or Volcano is older or newer than the portal "
@@ -133,7 +139,11 @@ OF_CLUSTERS: Classes = (
     ),
     (
         _server("object has been modified"),
-        Explanation("Somebody changed it in the same moment.", "There is nothing to do.", again=True),
+        Explanation(
+            "Somebody changed it in the same moment.",
+            "There is nothing to do.",
+            again=True,
+        ),
     ),
     # An object, and the path of what it lost.
     (
@@ -145,7 +155,10 @@ OF_CLUSTERS: Classes = (
         ),
     ),
     (
-        _any("The kubeconfig leads to another cluster", "This API server is registered as "),
+        _any(
+            "The kubeconfig leads to another cluster",
+            "This API server is registered as ",
+        ),
         Explanation(
             "The kubeconfig does not lead to the cluster that the portal knows by this name, so "
             "nothing is written there.",
@@ -196,7 +209,11 @@ OF_CLUSTERS: Classes = (
     ),
     (
         _any("409 "),
-        Explanation("Something of this name came in between.", "There is nothing to do.", again=True),
+        Explanation(
+            "Something of this name came in between.",
+            "There is nothing to do.",
+            again=True,
+        ),
     ),
     (
         _any("4(?:22|00) "),
@@ -206,10 +223,19 @@ OF_CLUSTERS: Classes = (
             again=False,
         ),
     ),
-    (_any("410 "), Explanation("What was read was too old.", "There is nothing to do.", again=True)),
+    (
+        _any("410 "),
+        Explanation(
+            "What was read was too old.", "There is nothing to do.", again=True
+        ),
+    ),
     (
         _any("429 "),
-        Explanation("The cluster is busy and asks for patience.", "There is nothing to do.", again=True),
+        Explanation(
+            "The cluster is busy and asks for patience.",
+            "There is nothing to do.",
+            again=True,
+        ),
     ),
     # A call that ended without an answer begins with what was called.
     (
@@ -247,7 +273,9 @@ OF_CLUSTERS: Classes = (
 )
 OF_REPOSITORIES: Classes = (
     (
-        _host("does not take the push: .*(?:protected|rule violation|not allowed to push|TF402455)"),
+        _host(
+            "does not take the push: .*(?:protected|rule violation|not allowed to push|TF402455)"
+        ),
         Explanation(
             "The branch is protected: nobody pushes to it.",
             "A platform lead lets the portal's account push there, or has changes go through pull requests.",
@@ -275,7 +303,11 @@ OF_REPOSITORIES: Classes = (
         ),
     ),
     (
-        _host("answered 403 to a pull request", "answered 403:", "may not be written to by the portal"),
+        _host(
+            "answered 403 to a pull request",
+            "answered 403:",
+            "may not be written to by the portal",
+        ),
         Explanation(
             "The portal's credentials do not allow it in this repository.",
             "A platform lead gives its account the right to write, and to open pull requests if "
@@ -293,7 +325,8 @@ OF_REPOSITORIES: Classes = (
     ),
     (
         _any(
-            r"[^ ]+ answered \d{3} to a pull request", "There is no branch .* that a pull request could go to"
+            r"[^ ]+ answered \d{3} to a pull request",
+            "There is no branch .* that a pull request could go to",
         ),
         Explanation(
             "The Git host takes no such pull request.",
@@ -327,7 +360,11 @@ OF_REPOSITORIES: Classes = (
         ),
     ),
     (
-        _host("is called at port ", "is not on the internet ", "sends on to another address"),
+        _host(
+            "is called at port ",
+            "is not on the internet ",
+            "sends on to another address",
+        ),
         Explanation(
             "The portal may not call this address.",
             "A platform lead corrects the address, or allows the host by QM_GIT_HOSTS_ALLOWED.",
@@ -335,9 +372,14 @@ OF_REPOSITORIES: Classes = (
         ),
     ),
     (
-        _host("was written to by somebody else at the same moment", "is locked by another writer"),
+        _host(
+            "was written to by somebody else at the same moment",
+            "is locked by another writer",
+        ),
         Explanation(
-            "Somebody wrote to the repository at the same moment.", "There is nothing to do.", again=True
+            "Somebody wrote to the repository at the same moment.",
+            "There is nothing to do.",
+            again=True,
         ),
     ),
     (
@@ -349,7 +391,11 @@ OF_REPOSITORIES: Classes = (
         ),
     ),
     (
-        _host("cannot be (?:reached|found)", r"answered \d{3}\.", "gave (?:no|an) answer that "),
+        _host(
+            "cannot be (?:reached|found)",
+            r"answered \d{3}\.",
+            "gave (?:no|an) answer that ",
+        ),
         Explanation(
             "The Git host does not answer as it should.",
             "What runs on the cluster goes on; a platform lead looks if it lasts.",
@@ -371,7 +417,9 @@ UNKNOWN = Explanation(
     again=False,
 )
 SILENT = Explanation(
-    "The cluster has a problem of its own.", "A platform lead looks at it if it lasts.", again=True
+    "The cluster has a problem of its own.",
+    "A platform lead looks at it if it lasts.",
+    again=True,
 )
 
 PARKED = Explanation(

@@ -34,12 +34,24 @@ def kueue_controller(deployment: Mapping[str, Any] | None) -> list[Part]:
     available = _available(deployment)
     if available:
         return [
-            _part(KUEUE, GOOD, f"{available} of its controllers answer{'s' if available == 1 else ''}."),
+            _part(
+                KUEUE,
+                GOOD,
+                f"{available} of its controllers answer{'s' if available == 1 else ''}.",
+            ),
             _part(WEBHOOKS, GOOD, "Kueue's controller serves them."),
         ]
     return [
-        _part(KUEUE, BAD, "None of its controllers is available: nothing that waits in a queue starts."),
-        _part(WEBHOOKS, BAD, "Kueue's controller serves them: new jobs and changes of queues are refused."),
+        _part(
+            KUEUE,
+            BAD,
+            "None of its controllers is available: nothing that waits in a queue starts.",
+        ),
+        _part(
+            WEBHOOKS,
+            BAD,
+            "Kueue's controller serves them: new jobs and changes of queues are refused.",
+        ),
     ]
 
 
@@ -51,7 +63,13 @@ def volcano_scheduler(deployment: Mapping[str, Any] | None) -> list[Part]:
     if available:
         words = f"{available} of its schedulers answer{'s' if available == 1 else ''}."
         return [_part(VOLCANO, GOOD, words)]
-    return [_part(VOLCANO, BAD, "None of its schedulers is available: nothing that waits in a queue starts.")]
+    return [
+        _part(
+            VOLCANO,
+            BAD,
+            "None of its schedulers is available: nothing that waits in a queue starts.",
+        )
+    ]
 
 
 def volcano_settings(lacking: list[str]) -> Part:
@@ -59,14 +77,20 @@ def volcano_settings(lacking: list[str]) -> Part:
     if not lacking:
         return _part(VOLCANO_SETTINGS, GOOD, "They say what teams' work needs.")
     return _part(
-        VOLCANO_SETTINGS, BAD, f"An administrator of the cluster changes them: {'; '.join(lacking)}."
+        VOLCANO_SETTINGS,
+        BAD,
+        f"An administrator of the cluster changes them: {'; '.join(lacking)}.",
     )
 
 
 def volcano_guards(missing: list[str] | None) -> Part:
     """Of what keeps teams to their own queues, by what of it is not there; None when it may not be seen."""
     if missing is None:
-        return _part(GUARDS, UNKNOWN, "The portal may not see whether teams are kept to their own queues.")
+        return _part(
+            GUARDS,
+            UNKNOWN,
+            "The portal may not see whether teams are kept to their own queues.",
+        )
     if not missing:
         return _part(GUARDS, GOOD, "Each team can name its own queue alone.")
     words = "Any team can use any queue: an administrator applies deploy/kubernetes/volcano-guards.yaml."
@@ -83,15 +107,23 @@ def kueue_settings(lacking: list[str]) -> Part:
     """Of Kueue's own configuration, by what it lacks for teams' work."""
     if not lacking:
         return _part(SETTINGS, GOOD, "They say what teams' work needs.")
-    return _part(SETTINGS, UNKNOWN, f"An administrator of the cluster looks at them: {'; '.join(lacking)}.")
+    return _part(
+        SETTINGS,
+        UNKNOWN,
+        f"An administrator of the cluster looks at them: {'; '.join(lacking)}.",
+    )
 
 
 def names_outside(*, enforced: bool) -> Part:
     """Of ways out by DNS name, where there are any."""
     if enforced:
-        return _part(OUTSIDE, GOOD, "CiliumNetworkPolicy is served, and the portal writes it.")
+        return _part(
+            OUTSIDE, GOOD, "CiliumNetworkPolicy is served, and the portal writes it."
+        )
     return _part(
-        OUTSIDE, BAD, "CiliumNetworkPolicy is not served, or the portal may not write it: names stay shut."
+        OUTSIDE,
+        BAD,
+        "CiliumNetworkPolicy is not served, or the portal may not write it: names stay shut.",
     )
 
 
@@ -99,7 +131,9 @@ def nodes(listed: Iterable[Mapping[str, Any]]) -> Part:
     """Of the nodes, by their condition Ready."""
     conditions = [node.get("status", {}).get("conditions") or [] for node in listed]
     ready = sum(
-        any(each.get("type") == "Ready" and each.get("status") == "True" for each in one)
+        any(
+            each.get("type") == "Ready" and each.get("status") == "True" for each in one
+        )
         for one in conditions
     )
     if not conditions:
@@ -115,4 +149,7 @@ def after_failure(found: list[Part], message: str) -> list[Part]:
     if WEBHOOK_FAILED not in message:
         return found
     others = [part for part in found if part["part"] != WEBHOOKS]
-    return [*others, _part(WEBHOOKS, BAD, "One does not answer: what it looks at is refused.")]
+    return [
+        *others,
+        _part(WEBHOOKS, BAD, "One does not answer: what it looks at is refused."),
+    ]

@@ -25,16 +25,22 @@ def confirm(cluster: Cluster, client: Client) -> None:
     """
     found = client.get(("v1", "Namespace"), SYSTEM)
     if found is None:
-        raise TemporaryError(f"The cluster shows no namespace {SYSTEM}: what it answers is not believed.")
+        raise TemporaryError(
+            f"The cluster shows no namespace {SYSTEM}: what it answers is not believed."
+        )
     uid = str(found["metadata"]["uid"])
     known = Cluster.objects.values_list("identity", flat=True).get(pk=cluster.pk)
     if not known:
         _keep(cluster, uid)
     elif known != uid:
-        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found=uid).update(identity_found=uid)
+        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found=uid).update(
+            identity_found=uid
+        )
         raise PermanentError(ANOTHER, code="another_cluster")
     else:
-        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found="").update(identity_found="")
+        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found="").update(
+            identity_found=""
+        )
 
 
 def _keep(cluster: Cluster, uid: str) -> None:

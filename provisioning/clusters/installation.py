@@ -12,7 +12,9 @@ class Installation(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(id=1), name="there_is_one_installation"),
+            models.CheckConstraint(
+                condition=models.Q(id=1), name="there_is_one_installation"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -31,7 +31,8 @@ def too_old(version: str) -> PermanentError:
     """What is said of a cluster whose Kueue is none that we can provision."""
     least = ".".join(map(str, LEAST))
     return PermanentError(
-        f"Kueue {version} is too old: the portal needs {least} or newer.", code="kueue_too_old"
+        f"Kueue {version} is too old: the portal needs {least} or newer.",
+        code="kueue_too_old",
     )
 
 
@@ -65,7 +66,9 @@ def settings_lacking(text: str) -> list[str]:
     if settings is None:
         return ["it cannot be read"]
     integrations = settings.get("integrations")
-    frameworks = integrations.get("frameworks") if isinstance(integrations, dict) else None
+    frameworks = (
+        integrations.get("frameworks") if isinstance(integrations, dict) else None
+    )
     # Without a list of its own a release has its defaults, which jobs are among.
     lacking = [
         f"integrations.frameworks does not name {each}: {what} start past the queue"
@@ -73,7 +76,9 @@ def settings_lacking(text: str) -> list[str]:
         if isinstance(frameworks, list) and each not in frameworks
     ]
     if not _selects_teams(settings.get("managedJobsNamespaceSelector")):
-        lacking.append(f"managedJobsNamespaceSelector does not select namespaces with {MANAGED}")
+        lacking.append(
+            f"managedJobsNamespaceSelector does not select namespaces with {MANAGED}"
+        )
     return lacking
 
 
@@ -83,9 +88,13 @@ def _selects_teams(selector: Any) -> bool:
         return selector is None
     labels = selector.get("matchLabels") or {}
     name, _, value = MANAGED.partition("=")
-    return isinstance(labels, dict) and all((name, value) == pair for pair in labels.items())
+    return isinstance(labels, dict) and all(
+        (name, value) == pair for pair in labels.items()
+    )
 
 
 def missing() -> PermanentError:
     """What is said of a cluster without any Kueue that we know."""
-    return PermanentError("Kueue is not installed: install 0.16 or newer.", code="no_kueue")
+    return PermanentError(
+        "Kueue is not installed: install 0.16 or newer.", code="no_kueue"
+    )

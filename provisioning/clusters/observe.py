@@ -60,23 +60,41 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
     except ConnectorError as error:
         throttle.failed(cluster, error, seconds=time.monotonic() - started, now=now())
         seen = health.after_failure(parts, error.message) if cluster.is_observed else []
-        return _seen(cluster, reachable=False, message=error.message, version=version, parts=seen, now=now())
-    return _seen(cluster, reachable=True, message="", version=version, parts=parts, now=now())
+        return _seen(
+            cluster,
+            reachable=False,
+            message=error.message,
+            version=version,
+            parts=seen,
+            now=now(),
+        )
+    return _seen(
+        cluster, reachable=True, message="", version=version, parts=parts, now=now()
+    )
 
 
 def _note_cilium(cluster: Cluster, client: Client) -> list[health.Part]:
     """Keep whether ways out may be DNS names there; a part of the cluster's health where some are."""
     found = cilium.is_usable(client, is_written_to=cluster.is_written_to)
     Cluster.objects.filter(pk=cluster.pk).update(has_cilium=found)
-    return [health.names_outside(enforced=found)] if any(rule.get("names") for rule in cluster.egress) else []
+    return (
+        [health.names_outside(enforced=found)]
+        if any(rule.get("names") for rule in cluster.egress)
+        else []
+    )
 
 
-def shared_steps(cluster: Cluster, client: Client) -> tuple[list[Step], dict[Key, Manifest]]:
+def shared_steps(
+    cluster: Cluster, client: Client
+) -> tuple[list[Step], dict[Key, Manifest]]:
     """What would make the objects that all teams share as wanted, and what stands there; writes nothing."""
     desired = fleet_objects(
         queueing=cluster.queueing,
         cohort=cluster.cohort,
-        flavors=[(f.name, f.node_labels, f.node_taints) for f in cluster.flavors.order_by("name")],
+        flavors=[
+            (f.name, f.node_labels, f.node_taints)
+            for f in cluster.flavors.order_by("name")
+        ],
     )
     live: dict[Key, Manifest] = {}
     for manifest in desired:
@@ -116,7 +134,9 @@ def _seen(
         "parts": parts,
         "looked_at": now,
     }
-    if reachable or any(part["part"] == health.API and part["state"] == health.GOOD for part in parts):
+    if reachable or any(
+        part["part"] == health.API and part["state"] == health.GOOD for part in parts
+    ):
         fields["last_contact_at"] = now
     with transaction.atomic():
         Cluster.objects.filter(pk=cluster.pk).update(**fields)

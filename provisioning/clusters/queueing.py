@@ -22,7 +22,10 @@ def note(cluster: Cluster, client: Client) -> None:
         cluster.volcano_version = volcano.installed(client)
     else:
         cluster.kueue_version = kueue.installed(client)
-    known = {"kueue_version": cluster.kueue_version, "volcano_version": cluster.volcano_version}
+    known = {
+        "kueue_version": cluster.kueue_version,
+        "volcano_version": cluster.volcano_version,
+    }
     Cluster.objects.filter(pk=cluster.pk).update(**known)
     check(cluster)
 

@@ -25,8 +25,17 @@ def is_older(version: str, least: tuple[int, int]) -> bool:
 
 def release_in(deployment: Manifest | None) -> str:
     """The release that a Deployment's images name; empty when none does."""
-    containers = deployment["spec"]["template"]["spec"]["containers"] if deployment else []
-    return next((version for each in containers if (version := version_of(each.get("image", "")))), "")
+    containers = (
+        deployment["spec"]["template"]["spec"]["containers"] if deployment else []
+    )
+    return next(
+        (
+            version
+            for each in containers
+            if (version := version_of(each.get("image", "")))
+        ),
+        "",
+    )
 
 
 def deployment_of(cluster: Cluster, name: str, namespace: str) -> Manifest | None:
@@ -50,7 +59,9 @@ def mapping_in(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _seen(cluster: Cluster, ref: tuple[str, str], name: str, namespace: str) -> Manifest | None:
+def _seen(
+    cluster: Cluster, ref: tuple[str, str], name: str, namespace: str
+) -> Manifest | None:
     try:
         return cluster.get(ref, name, namespace)
     except PermanentError as error:

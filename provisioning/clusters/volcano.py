@@ -35,13 +35,16 @@ def too_old(version: str) -> PermanentError:
     """What is said of a cluster whose Volcano is none that we can provision."""
     least = ".".join(map(str, LEAST))
     return PermanentError(
-        f"Volcano {version} is too old: the portal needs {least} or newer.", code="volcano_too_old"
+        f"Volcano {version} is too old: the portal needs {least} or newer.",
+        code="volcano_too_old",
     )
 
 
 def missing() -> PermanentError:
     """What is said of a cluster without any Volcano that we know."""
-    return PermanentError("Volcano is not installed: install 1.9 or newer.", code="no_volcano")
+    return PermanentError(
+        "Volcano is not installed: install 1.9 or newer.", code="no_volcano"
+    )
 
 
 def installed(cluster: Cluster) -> str:
@@ -49,7 +52,9 @@ def installed(cluster: Cluster) -> str:
 
     Raises PermanentError (code `no_volcano`, `volcano_too_old`) when nothing serves what we write.
     """
-    served = [cluster.served_versions(each.partition("/")[0]) for each in (SCHEDULING, BATCH)]
+    served = [
+        cluster.served_versions(each.partition("/")[0]) for each in (SCHEDULING, BATCH)
+    ]
     if not all(served):
         raise missing()
     said = releases.release_in(scheduler(cluster))
@@ -75,9 +80,15 @@ def settings_lacking(text: str) -> list[str]:
     if settings is None:
         return ["it cannot be read"]
     actions, plugins = _actions(settings), _plugins(settings)
-    lacking = [f"actions does not name {each}: no job gets nodes" for each in ACTIONS if each not in actions]
+    lacking = [
+        f"actions does not name {each}: no job gets nodes"
+        for each in ACTIONS
+        if each not in actions
+    ]
     lacking += [
-        f"no tier names the plugin {name}: {what}" for name, what in PLUGINS.items() if name not in plugins
+        f"no tier names the plugin {name}: {what}"
+        for name, what in PLUGINS.items()
+        if name not in plugins
     ]
     if "proportion" in plugins:
         lacking.append(
@@ -92,7 +103,10 @@ def guards_missing(cluster: Cluster) -> list[str] | None:
         return [
             f"{kind} {name}"
             for name in GUARDS
-            for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+            for kind in (
+                "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicyBinding",
+            )
             if cluster.get((ADMISSION, kind), name) is None
         ]
     except PermanentError as error:
@@ -108,7 +122,12 @@ def _actions(settings: dict[str, Any]) -> set[str]:
 def _plugins(settings: dict[str, Any]) -> set[str]:
     tiers = settings.get("tiers")
     found = (
-        [one for tier in tiers if isinstance(tier, dict) for one in tier.get("plugins") or ()]
+        [
+            one
+            for tier in tiers
+            if isinstance(tier, dict)
+            for one in tier.get("plugins") or ()
+        ]
         if tiers
         else []
     )

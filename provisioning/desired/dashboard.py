@@ -21,7 +21,11 @@ def dashboard(spec: TenancySpec) -> Manifest:
         "ConfigMap",
         NAME,
         extra={"grafana_dashboard": "1"},
-        data={f"{spec.namespace}.json": json.dumps(document(spec), separators=(",", ":"), sort_keys=True)},
+        data={
+            f"{spec.namespace}.json": json.dumps(
+                document(spec), separators=(",", ":"), sort_keys=True
+            )
+        },
     )
 
 
@@ -37,13 +41,21 @@ def document(spec: TenancySpec) -> dict[str, Any]:
         "time": {"from": "now-24h", "to": "now"},
         "templating": {
             "list": [
-                {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+                {
+                    "name": "datasource",
+                    "label": "Prometheus",
+                    "type": "datasource",
+                    "query": "prometheus",
+                }
             ]
         },
         "panels": [
             _panel(index, *rest)
             for index, rest in enumerate(
-                [*_of_pods(spec.namespace), *(_of_volcano if spec.has_volcano else _of_kueue)(spec.namespace)]
+                [
+                    *_of_pods(spec.namespace),
+                    *(_of_volcano if spec.has_volcano else _of_kueue)(spec.namespace),
+                ]
             )
         ],
     }
@@ -51,7 +63,12 @@ def document(spec: TenancySpec) -> dict[str, Any]:
 
 OF_PODS = (
     ("GPU utilization", "percent", "avg", "DCGM_FI_DEV_GPU_UTIL"),
-    ("GPU engine active (MIG too)", "percentunit", "avg", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+    (
+        "GPU engine active (MIG too)",
+        "percentunit",
+        "avg",
+        "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    ),
     ("GPU memory used", "decmbytes", "sum", "DCGM_FI_DEV_FB_USED"),
 )
 
@@ -70,8 +87,14 @@ def _of_pods(space: str) -> Panels:
             "GPUs asked for by pods, and the ceiling",
             "short",
             [
-                (f"sum by (resource) (kube_pod_container_resource_requests{{{gpu}}})", "asked: {{resource}}"),
-                (f'sum by (resource) (kube_resourcequota{{{ceiling},type="hard"}})', "ceiling: {{resource}}"),
+                (
+                    f"sum by (resource) (kube_pod_container_resource_requests{{{gpu}}})",
+                    "asked: {{resource}}",
+                ),
+                (
+                    f'sum by (resource) (kube_resourcequota{{{ceiling},type="hard"}})',
+                    "ceiling: {{resource}}",
+                ),
             ],
         ),
         *(
@@ -120,7 +143,10 @@ def _of_kueue(space: str) -> Panels:
             "Jobs in line, and running",
             "short",
             [
-                (f"sum by (status) (kueue_pending_workloads{{{queue}}})", "in line: {{status}}"),
+                (
+                    f"sum by (status) (kueue_pending_workloads{{{queue}}})",
+                    "in line: {{status}}",
+                ),
                 (f"sum(kueue_admitted_active_workloads{{{queue}}})", "running"),
             ],
         ),
@@ -132,7 +158,12 @@ def _of_kueue(space: str) -> Panels:
         (
             "Jobs put back in line",
             "short",
-            [(f"sum by (reason) (increase(kueue_evicted_workloads_total{{{queue}}}[1h]))", "{{reason}}")],
+            [
+                (
+                    f"sum by (reason) (increase(kueue_evicted_workloads_total{{{queue}}}[1h]))",
+                    "{{reason}}",
+                )
+            ],
         ),
     ]
 
@@ -146,14 +177,21 @@ def _dcgm(metric: str, space: str) -> str:
     return f'{metric}{{namespace="{space}"}} or label_replace({renamed},"pod","$1","exported_pod","(.*)")'
 
 
-def _panel(index: int, title: str, unit: str, queries: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _panel(
+    index: int, title: str, unit: str, queries: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     return {
         "id": index + 1,
         "type": "timeseries",
         "title": title,
         "datasource": DATASOURCE,
         "fieldConfig": {"defaults": {"unit": unit, "min": 0}},
-        "gridPos": {"x": index % 2 * WIDTH, "y": index // 2 * HEIGHT, "w": WIDTH, "h": HEIGHT},
+        "gridPos": {
+            "x": index % 2 * WIDTH,
+            "y": index // 2 * HEIGHT,
+            "w": WIDTH,
+            "h": HEIGHT,
+        },
         "targets": [
             {"expr": query, "legendFormat": legend, "refId": "AB"[number]}
             for number, (query, legend) in enumerate(queries)

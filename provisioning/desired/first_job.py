@@ -42,7 +42,9 @@ def queue_of(namespace: str, queueing: str) -> str:
     return namespace if queueing == VOLCANO else QUEUE
 
 
-def first_job(namespace: str, kind: Kind | None, *, queueing: str = KUEUE) -> dict[str, Any]:
+def first_job(
+    namespace: str, kind: Kind | None, *, queueing: str = KUEUE
+) -> dict[str, Any]:
     """A Job with one GPU of this kind, or with none, in the team's queue."""
     amounts = {"cpu": "1", "memory": "1Gi", **({kind.resource: "1"} if kind else {})}
     container = {
@@ -50,7 +52,10 @@ def first_job(namespace: str, kind: Kind | None, *, queueing: str = KUEUE) -> di
         "image": IMAGE,
         "command": ["sh", "-c", SCRIPT],
         "resources": {"requests": amounts, "limits": dict(amounts)},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
     }
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
@@ -71,8 +76,16 @@ def first_job(namespace: str, kind: Kind | None, *, queueing: str = KUEUE) -> di
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": NAME, "namespace": namespace, "labels": {QUEUE_LABEL: QUEUE}},
-        "spec": {"backoffLimit": 0, "ttlSecondsAfterFinished": KEPT_SECONDS, "template": {"spec": pod}},
+        "metadata": {
+            "name": NAME,
+            "namespace": namespace,
+            "labels": {QUEUE_LABEL: QUEUE},
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "template": {"spec": pod},
+        },
     }
 
 
@@ -94,7 +107,11 @@ def _volcano_job(namespace: str, pod: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_yaml(manifest: Mapping[str, Any]) -> str:
     """The manifest as people paste it."""
-    return str(yaml.dump(manifest, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=100))
+    return str(
+        yaml.dump(
+            manifest, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=100
+        )
+    )
 
 
 class _Plain(yaml.SafeDumper):

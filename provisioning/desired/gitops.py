@@ -13,11 +13,23 @@ WRITES = (Verb.UPDATE, Verb.DELETE)
 
 def keeper(live: Mapping[str, Any]) -> str:
     """Flux or Argo CD, if one of them applies this object; empty otherwise."""
-    managers = [str(entry.get("manager", "")) for entry in live["metadata"].get("managedFields") or ()]
-    return next((who for begin, who in KEEPERS.items() if any(m.startswith(begin) for m in managers)), "")
+    managers = [
+        str(entry.get("manager", ""))
+        for entry in live["metadata"].get("managedFields") or ()
+    ]
+    return next(
+        (
+            who
+            for begin, who in KEEPERS.items()
+            if any(m.startswith(begin) for m in managers)
+        ),
+        "",
+    )
 
 
-def refuse_kept_by_others(steps: Sequence[Step], live: Mapping[Key, Mapping[str, Any]]) -> None:
+def refuse_kept_by_others(
+    steps: Sequence[Step], live: Mapping[Key, Mapping[str, Any]]
+) -> None:
     """Raise PermanentError before the first write that would fight Flux or Argo CD over an object."""
     for step in steps:
         found = live.get(step.key) if step.verb in WRITES else None

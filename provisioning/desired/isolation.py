@@ -20,11 +20,19 @@ def is_for(flavor: Flavor, tenancy: Tenancy) -> bool:
 def flavors_for(tenancy: Tenancy) -> QuerySet[Flavor]:
     """The flavors of the tenancy's cluster for which `is_for` holds, in no order."""
     own = Q(dedicated_to=tenancy.team_id)
-    rule = own if tenancy.isolation == Isolation.NODE_POOL else own | Q(dedicated_to=None)
+    rule = (
+        own if tenancy.isolation == Isolation.NODE_POOL else own | Q(dedicated_to=None)
+    )
     return Flavor.objects.filter(rule, cluster=tenancy.cluster_id)
 
 
 def flavors_of_team(team: Team) -> QuerySet[Flavor]:
     """The flavors of all clusters that this team may have, wherever it is."""
-    pools = Tenancy.objects.filter(team=team, isolation=Isolation.NODE_POOL).order_by().values("cluster")
-    return Flavor.objects.filter(Q(dedicated_to=team) | Q(Q(dedicated_to=None), ~Q(cluster__in=pools)))
+    pools = (
+        Tenancy.objects.filter(team=team, isolation=Isolation.NODE_POOL)
+        .order_by()
+        .values("cluster")
+    )
+    return Flavor.objects.filter(
+        Q(dedicated_to=team) | Q(Q(dedicated_to=None), ~Q(cluster__in=pools))
+    )

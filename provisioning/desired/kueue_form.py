@@ -32,17 +32,24 @@ def workload_of(found: Object, flavor_of: FlavorOf) -> Manifest:
     It says what so many of its pods ask for as it needs at the least; where more run, they are taken for equal ones.
     Volcano renews the time of what holds each minute: the conditions' times are true at their first sight alone.
     """
-    meta, spec, status = found["metadata"], found.get("spec") or {}, found.get("status") or {}
+    meta, spec, status = (
+        found["metadata"],
+        found.get("spec") or {},
+        found.get("status") or {},
+    )
     holds, least = status.get("phase") in HOLDS, max(_whole(spec.get("minMember")), 1)
     pods = max(least, _whole(status.get("running"))) if holds else least
     gpus = {
-        name: -(-number * pods // least) for name, number in _gpus(spec.get("minResources") or {}).items()
+        name: -(-number * pods // least)
+        for name, number in _gpus(spec.get("minResources") or {}).items()
     }
     assignments = [_assigned(gpus, flavor_of)] if holds else []
     return {
         "apiVersion": found.get("apiVersion", ""),
         "kind": "Workload",
-        "metadata": {**meta, "ownerReferences": owners(meta)} if meta.get("ownerReferences") else dict(meta),
+        "metadata": {**meta, "ownerReferences": owners(meta)}
+        if meta.get("ownerReferences")
+        else dict(meta),
         "spec": {
             "active": True,
             "queueName": spec.get("queue", ""),
@@ -50,7 +57,10 @@ def workload_of(found: Object, flavor_of: FlavorOf) -> Manifest:
             "podSets": list(_pod_sets(gpus, pods)),
         },
         "status": {
-            "admission": {"clusterQueue": spec.get("queue", ""), "podSetAssignments": assignments},
+            "admission": {
+                "clusterQueue": spec.get("queue", ""),
+                "podSetAssignments": assignments,
+            },
             "conditions": list(_conditions(found, holds=holds)),
         },
     }
@@ -66,7 +76,10 @@ def cluster_queue_of(found: Object, flavor_of: FlavorOf) -> Manifest:
         for resource, flavor in sorted(flavor_of.items())
     ]
     used = [
-        {"name": flavor, "resources": [{"name": resource, "total": allocated.get(resource, "0")}]}
+        {
+            "name": flavor,
+            "resources": [{"name": resource, "total": allocated.get(resource, "0")}],
+        }
         for resource, flavor in sorted(flavor_of.items())
         if allocated is not None
     ]
@@ -82,12 +95,18 @@ def cluster_queue_of(found: Object, flavor_of: FlavorOf) -> Manifest:
         "kind": "ClusterQueue",
         "metadata": dict(found["metadata"]),
         "spec": {
-            "resourceGroups": [{"coveredResources": sorted(flavor_of), "flavors": flavors}],
+            "resourceGroups": [
+                {"coveredResources": sorted(flavor_of), "flavors": flavors}
+            ],
             "stopPolicy": "Hold" if most.get(CPU) == LEAST[CPU] else "None",
         },
         "status": {
             "conditions": [active],
-            **({} if allocated is None else {"flavorsUsage": used, "flavorsReservation": used}),
+            **(
+                {}
+                if allocated is None
+                else {"flavorsUsage": used, "flavorsReservation": used}
+            ),
         },
     }
 
@@ -97,12 +116,21 @@ def job_of(found: Object) -> Manifest:
 
     Aborted is not over: somebody who has stopped it with Volcano's own command can have it go on.
     """
-    spec, state = found.get("spec") or {}, (found.get("status") or {}).get("state") or {}
-    began = [one for one in (found.get("status") or {}).get("conditions") or () if _is_running(one)]
+    spec, state = (
+        found.get("spec") or {},
+        (found.get("status") or {}).get("state") or {},
+    )
+    began = [
+        one
+        for one in (found.get("status") or {}).get("conditions") or ()
+        if _is_running(one)
+    ]
     outcome = OUTCOMES.get(str(state.get("phase")))
     said = {
         "reason": str(state.get("phase", "")),
-        "message": " ".join(filter(None, (str(state.get("reason", "")), str(state.get("message", ""))))),
+        "message": " ".join(
+            filter(None, (str(state.get("reason", "")), str(state.get("message", ""))))
+        ),
         "lastTransitionTime": state.get("lastTransitionTime"),
     }
     return {
@@ -116,7 +144,9 @@ def job_of(found: Object) -> Manifest:
         },
         "status": {
             "phase": str(state.get("phase", "")),
-            "conditions": [{"type": outcome, "status": "True", **said}] if outcome else [],
+            "conditions": [{"type": outcome, "status": "True", **said}]
+            if outcome
+            else [],
             **({"startTime": began[0].get("lastTransitionTime")} if began else {}),
         },
     }
@@ -130,12 +160,16 @@ ABORTED = ("Aborting", "Aborted")
 def owners(meta: Object) -> list[Manifest]:
     """Who owns an object; Volcano's Job is called otherwise than the Job of Kubernetes, which has its kind."""
     found: Sequence[Object] = meta.get("ownerReferences") or ()
-    return [{**one, "kind": VOLCANO_JOB} if is_volcanos(one) else dict(one) for one in found]
+    return [
+        {**one, "kind": VOLCANO_JOB} if is_volcanos(one) else dict(one) for one in found
+    ]
 
 
 def is_volcanos(owner: Object) -> bool:
     """Whether a reference, or an object, is to Volcano's Job."""
-    return owner.get("kind") == "Job" and str(owner.get("apiVersion", "")).startswith(JOBS_GROUP)
+    return owner.get("kind") == "Job" and str(owner.get("apiVersion", "")).startswith(
+        JOBS_GROUP
+    )
 
 
 def as_first_seen(found: Manifest, before: Object | None) -> Manifest:
@@ -146,7 +180,11 @@ def as_first_seen(found: Manifest, before: Object | None) -> Manifest:
     }
     rows = found["status"]["conditions"]
     kept = [
-        {**one, "lastTransitionTime": known.get((one["type"], one["status"])) or one["lastTransitionTime"]}
+        {
+            **one,
+            "lastTransitionTime": known.get((one["type"], one["status"]))
+            or one["lastTransitionTime"],
+        }
         for one in rows
     ]
     return {**found, "status": {**found["status"], "conditions": kept}}
@@ -158,12 +196,20 @@ def _conditions(found: Object, *, holds: bool) -> Iterator[Manifest]:
     born = meta.get("creationTimestamp")
     if not holds:
         why = said.get("Unschedulable", {})
-        yield _condition("QuotaReserved", "False", f"{REASON}{phase}", why.get("message", ""), born)
-        if phase == "Completed" and not any(map(is_volcanos, meta.get("ownerReferences") or ())):
+        yield _condition(
+            "QuotaReserved", "False", f"{REASON}{phase}", why.get("message", ""), born
+        )
+        if phase == "Completed" and not any(
+            map(is_volcanos, meta.get("ownerReferences") or ())
+        ):
             # Of a Volcano Job its own phase counts: it may start its pods anew.
             reason = "Failed" if _whole(status.get("failed")) else "Succeeded"
             yield _condition(
-                "Finished", "True", reason, "", said.get("Scheduled", {}).get("lastTransitionTime", born)
+                "Finished",
+                "True",
+                reason,
+                "",
+                said.get("Scheduled", {}).get("lastTransitionTime", born),
             )
         return
     since = said.get("Scheduled", {}).get("lastTransitionTime") or born
@@ -174,7 +220,9 @@ def _conditions(found: Object, *, holds: bool) -> Iterator[Manifest]:
         yield _condition(PODS_READY, "False", "WaitForRecovery", message, since)
 
 
-def _condition(kind: str, status: str, reason: str, message: str, since: Any) -> Manifest:
+def _condition(
+    kind: str, status: str, reason: str, message: str, since: Any
+) -> Manifest:
     return {
         "type": kind,
         "status": status,
@@ -191,7 +239,11 @@ def _by_type(status: Object) -> dict[str, Object]:
 
 def _gpus(amounts: Object) -> dict[str, int]:
     """GPUs by resource, without what a ResourceQuota would count once more as `requests.`."""
-    found = {str(name): counted(amount) for name, amount in amounts.items() if fits(RESOURCE, name)}
+    found = {
+        str(name): counted(amount)
+        for name, amount in amounts.items()
+        if fits(RESOURCE, name)
+    }
     return {name: number for name, number in found.items() if number}
 
 
@@ -201,15 +253,25 @@ def _pod_sets(gpus: Mapping[str, int], members: int) -> Iterator[Manifest]:
     for name, count, extra in (("larger", more, 1), ("pods", members - more, 0)):
         if count:
             each = {
-                one: number // members + (extra if number % members else 0) for one, number in gpus.items()
+                one: number // members + (extra if number % members else 0)
+                for one, number in gpus.items()
             }
-            slices = {profile_of(one): number for one, number in each.items() if profile_of(one) and number}
-            sums = {"gpus": sum(each.values()), **({"slices": slices} if slices else {})}
+            slices = {
+                profile_of(one): number
+                for one, number in each.items()
+                if profile_of(one) and number
+            }
+            sums = {
+                "gpus": sum(each.values()),
+                **({"slices": slices} if slices else {}),
+            }
             yield {"name": name, "count": count, **sums}
 
 
 def _assigned(gpus: Mapping[str, int], flavor_of: FlavorOf) -> Manifest:
-    known = {resource: number for resource, number in gpus.items() if resource in flavor_of}
+    known = {
+        resource: number for resource, number in gpus.items() if resource in flavor_of
+    }
     return {
         "name": "pods",
         "flavors": {resource: flavor_of[resource] for resource in known},

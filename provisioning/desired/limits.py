@@ -43,7 +43,9 @@ def quota(spec: TenancySpec) -> Manifest:
 def room(spec: TenancySpec) -> tuple[int, int]:
     """The CPUs and the GiB of memory that pods of the namespace may ask for at most."""
     cpu = spec.base_cpu + sum(f.room * f.cpu_per_gpu for f in spec.flavors)
-    memory = spec.base_memory_gib + sum(f.room * f.memory_gib_per_gpu for f in spec.flavors)
+    memory = spec.base_memory_gib + sum(
+        f.room * f.memory_gib_per_gpu for f in spec.flavors
+    )
     return cpu, memory
 
 
@@ -52,10 +54,18 @@ def priority_quota(spec: TenancySpec) -> Manifest:
 
     A quota counts what is made, whoever makes it: a Job's pods as well as a pod by hand.
     """
-    classes = {"scopeName": "PriorityClass", "operator": "In", "values": closed(spec.highest_priority)}
+    classes = {
+        "scopeName": "PriorityClass",
+        "operator": "In",
+        "values": closed(spec.highest_priority),
+    }
     scope = {"matchExpressions": [classes]}
     return placed(
-        spec, "v1", "ResourceQuota", PRIORITY_QUOTA, spec={"hard": {"pods": "0"}, "scopeSelector": scope}
+        spec,
+        "v1",
+        "ResourceQuota",
+        PRIORITY_QUOTA,
+        spec={"hard": {"pods": "0"}, "scopeSelector": scope},
     )
 
 
@@ -76,4 +86,6 @@ def limit_range(spec: TenancySpec) -> Manifest:
     }
     largest = max([LARGEST_OWN_GIB, *(one.gib for one in spec.volumes)])
     claim = {"type": "PersistentVolumeClaim", "max": {"storage": gibibytes(largest)}}
-    return placed(spec, "v1", "LimitRange", "team-defaults", spec={"limits": [container, claim]})
+    return placed(
+        spec, "v1", "LimitRange", "team-defaults", spec={"limits": [container, claim]}
+    )

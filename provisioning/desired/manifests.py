@@ -5,8 +5,22 @@ Kubernetes 1.36, and Kueue v1beta2 or Volcano v1beta1. What each object is stand
 
 from collections.abc import Iterable
 
-from provisioning.desired import dashboard, limits, network, queues, rights, volcano, volumes
-from provisioning.desired.objects import DOMAIN, MANAGED_BY, TENANCY_LABEL, Manifest, labels
+from provisioning.desired import (
+    dashboard,
+    limits,
+    network,
+    queues,
+    rights,
+    volcano,
+    volumes,
+)
+from provisioning.desired.objects import (
+    DOMAIN,
+    MANAGED_BY,
+    TENANCY_LABEL,
+    Manifest,
+    labels,
+)
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.desired.quantities import count, gibibytes
 from provisioning.desired.queues import KUEUE
@@ -67,13 +81,20 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
     ]
     # Kueue stops by itself what runs in a queue that is drained; with Volcano the portal does, which this lets it.
     keeps = rights.RUNS if spec.has_volcano else ""
-    return as_left(laid_on(objects, spec.adopted), stop=spec.stop, access=spec.access, keeps_binding=keeps)
+    return as_left(
+        laid_on(objects, spec.adopted),
+        stop=spec.stop,
+        access=spec.access,
+        keeps_binding=keeps,
+    )
 
 
 def _queue(spec: TenancySpec) -> list[Manifest]:
     """The tenancy's line, as what keeps the cluster's queues has it."""
     return (
-        [volcano.queue(spec)] if spec.has_volcano else [queues.cluster_queue(spec), queues.local_queue(spec)]
+        [volcano.queue(spec)]
+        if spec.has_volcano
+        else [queues.cluster_queue(spec), queues.local_queue(spec)]
     )
 
 
@@ -81,7 +102,11 @@ def changed_objects(before: TenancySpec, after: TenancySpec) -> list[str]:
     """The objects that another spec gives other content, as "RoleBinding team-users", in the order of creation."""
     old = {(m["kind"], m["metadata"]["name"]): m for m in tenancy_objects(before)}
     new = {(m["kind"], m["metadata"]["name"]): m for m in tenancy_objects(after)}
-    return [f"{kind} {name}" for (kind, name), manifest in new.items() if old.get((kind, name)) != manifest]
+    return [
+        f"{kind} {name}"
+        for (kind, name), manifest in new.items()
+        if old.get((kind, name)) != manifest
+    ]
 
 
 def fleet_objects(
@@ -99,7 +124,10 @@ def fleet_objects(
     return [
         queues.cohort(cohort),
         queues.resource_flavor(CPU_FLAVOR),
-        *(queues.resource_flavor(name, node_labels=marks, taints=taints) for name, marks, taints in flavors),
+        *(
+            queues.resource_flavor(name, node_labels=marks, taints=taints)
+            for name, marks, taints in flavors
+        ),
         *queues.workload_priorities(),
         *queues.pod_priorities(),
     ]

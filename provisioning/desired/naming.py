@@ -44,11 +44,19 @@ def display_name(name: str) -> str:
     """
     text = re.sub(" {2,}", " ", unicodedata.normalize("NFC", name).strip(" "))
     for character in text:
-        if not (character in JOINERS or unicodedata.category(character)[0] in "LM" or character.isdecimal()):
+        if not (
+            character in JOINERS
+            or unicodedata.category(character)[0] in "LM"
+            or character.isdecimal()
+        ):
             shown = unicodedata.name(character, "a control character").lower()
-            raise NameRefused(f"Use letters, digits, spaces and hyphens; this name has {shown}.")
+            raise NameRefused(
+                f"Use letters, digits, spaces and hyphens; this name has {shown}."
+            )
     if unicodedata.normalize("NFKC", text) != text:
-        raise NameRefused("Write the name with ordinary letters and digits, without wide or joined forms.")
+        raise NameRefused(
+            "Write the name with ordinary letters and digits, without wide or joined forms."
+        )
     for word in text.split():
         _check_script(word)
     return text
@@ -72,17 +80,31 @@ def _check_script(word: str) -> None:
         raise NameRefused(f"Write each word in one script; “{word}” mixes {names}.")
     if "LATIN" in scripts:
         return
-    found = confusables.is_confusable(word, greedy=True, preferred_aliases=["latin"]) or []
-    lookalikes = {each["character"] for each in found if any(h["c"].isascii() for h in each["homoglyphs"])}
-    letters = {character for character in word if character.isalpha() and not character.isascii()}
+    found = (
+        confusables.is_confusable(word, greedy=True, preferred_aliases=["latin"]) or []
+    )
+    lookalikes = {
+        each["character"]
+        for each in found
+        if any(h["c"].isascii() for h in each["homoglyphs"])
+    }
+    letters = {
+        character
+        for character in word
+        if character.isalpha() and not character.isascii()
+    }
     if letters and letters <= lookalikes:
-        raise NameRefused(f"Every letter of “{word}” looks like a Latin one: write it in Latin letters.")
+        raise NameRefused(
+            f"Every letter of “{word}” looks like a Latin one: write it in Latin letters."
+        )
 
 
 def check_not_reserved(slug: str) -> None:
     """Raise NameRefused when the name belongs to Kubernetes or the platform."""
     if slug in RESERVED or slug.startswith(RESERVED_STARTS) or slug.endswith("-system"):
-        raise NameRefused(f"“{slug}” is reserved for the platform. Choose the name people call the team by.")
+        raise NameRefused(
+            f"“{slug}” is reserved for the platform. Choose the name people call the team by."
+        )
 
 
 def namespace_of(*, team: str, project: str, environment: str = "") -> str:

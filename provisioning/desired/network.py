@@ -13,7 +13,12 @@ BY_NAME = ("cilium.io/v2", "CiliumNetworkPolicy")
 BY_NAME_POLICY = "allow-outside-names"
 # No DNS answer leads there, whoever gives it: a denial of Cilium's comes before everything that is allowed. Of the
 # link-local range only the metadata service: the node's own resolver lives there, too.
-NEVER = ("169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "fd00:ec2::254/128")
+NEVER = (
+    "169.254.169.254/32",
+    "168.63.129.16/32",
+    "100.100.100.200/32",
+    "fd00:ec2::254/128",
+)
 DNS_PORTS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
 NOTEBOOK_PORT, HUB_PORT = 8888, 8081
 BOTH = ["Ingress", "Egress"]
@@ -23,31 +28,47 @@ def policies(spec: TenancySpec) -> list[Manifest]:
     """Deny everything, allow the own namespace and names, then hub, services and ways out, if there are any."""
     found = [
         _policy(spec, "default-deny", policyTypes=BOTH),
-        _policy(spec, "allow-own-and-dns", policyTypes=BOTH, **_own_namespace_and_dns()),
+        _policy(
+            spec, "allow-own-and-dns", policyTypes=BOTH, **_own_namespace_and_dns()
+        ),
     ]
     if spec.jupyterhub_namespace:
         found.append(_jupyterhub(spec))
     if spec.services:
         rules = [_to_service(service) for service in spec.services]
-        found.append(_policy(spec, "allow-shared-services", policyTypes=["Egress"], egress=rules))
+        found.append(
+            _policy(spec, "allow-shared-services", policyTypes=["Egress"], egress=rules)
+        )
     if spec.egress_by_range:
         outside = [_to_outside(rule) for rule in spec.egress_by_range]
-        found.append(_policy(spec, "allow-outside", policyTypes=["Egress"], egress=outside))
+        found.append(
+            _policy(spec, "allow-outside", policyTypes=["Egress"], egress=outside)
+        )
     if spec.egress_by_name:
         found.append(_by_name(spec))
     return found
 
 
-def _policy(spec: TenancySpec, name: str, *, of: Mapping[str, str] | None = None, **rules: Any) -> Manifest:
+def _policy(
+    spec: TenancySpec, name: str, *, of: Mapping[str, str] | None = None, **rules: Any
+) -> Manifest:
     """A policy for all pods of the namespace, or for those `of` these labels."""
     pods = {"matchLabels": dict(of)} if of else {}
-    return placed(spec, "networking.k8s.io/v1", "NetworkPolicy", name, spec={"podSelector": pods, **rules})
+    return placed(
+        spec,
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        name,
+        spec={"podSelector": pods, **rules},
+    )
 
 
 def _pods_in(namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """One peer: pods with these labels in this one namespace, by the label that only the API server can set."""
     return {
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "namespaceSelector": {
+            "matchLabels": {"kubernetes.io/metadata.name": namespace}
+        },
         "podSelector": {"matchLabels": dict(labels)},
     }
 
@@ -55,12 +76,17 @@ def _pods_in(namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
 def _own_namespace_and_dns() -> dict[str, Any]:
     # NodeLocal DNSCache and the LocalDNS of AKS answer on link-local host addresses that no pod selector matches;
     # the metadata service, which hands out the node's identity, lives there too and stays shut.
-    local_dns = {"ipBlock": {"cidr": "169.254.0.0/16", "except": ["169.254.169.254/32"]}}
+    local_dns = {
+        "ipBlock": {"cidr": "169.254.0.0/16", "except": ["169.254.169.254/32"]}
+    }
     return {
         "ingress": [{"from": [{"podSelector": {}}]}],
         "egress": [
             {"to": [{"podSelector": {}}]},
-            {"to": [_pods_in("kube-system", {"k8s-app": "kube-dns"})], "ports": DNS_PORTS},
+            {
+                "to": [_pods_in("kube-system", {"k8s-app": "kube-dns"})],
+                "ports": DNS_PORTS,
+            },
             {"to": [local_dns], "ports": DNS_PORTS},
         ],
     }
@@ -72,7 +98,9 @@ def _jupyterhub(spec: TenancySpec) -> Manifest:
     The labels are those of KubeSpawner and of the chart Zero to JupyterHub.
     """
     hub, proxy = (
-        _pods_in(spec.jupyterhub_namespace, {"app": "jupyterhub", "component": component})
+        _pods_in(
+            spec.jupyterhub_namespace, {"app": "jupyterhub", "component": component}
+        )
         for component in ("hub", "proxy")
     )
     return _policy(
@@ -80,7 +108,12 @@ def _jupyterhub(spec: TenancySpec) -> Manifest:
         "allow-jupyterhub",
         of={"component": "singleuser-server"},
         policyTypes=BOTH,
-        ingress=[{"from": [hub, proxy], "ports": [{"port": NOTEBOOK_PORT, "protocol": "TCP"}]}],
+        ingress=[
+            {
+                "from": [hub, proxy],
+                "ports": [{"port": NOTEBOOK_PORT, "protocol": "TCP"}],
+            }
+        ],
         egress=[{"to": [hub], "ports": [{"port": HUB_PORT, "protocol": "TCP"}]}],
     )
 
@@ -98,7 +131,10 @@ def _by_name(spec: TenancySpec) -> Manifest:
     What it allows adds to the network policies, as theirs do to each other: all names may still be looked up.
     """
     hosts = dict.fromkeys(host for rule in spec.egress_by_name for host in rule.names)
-    cluster_dns = {"k8s:io.kubernetes.pod.namespace": "kube-system", "k8s:k8s-app": "kube-dns"}
+    cluster_dns = {
+        "k8s:io.kubernetes.pod.namespace": "kube-system",
+        "k8s:k8s-app": "kube-dns",
+    }
     look_up = {
         "ports": [{"port": "53", "protocol": "ANY"}],
         "rules": {"dns": [_matching(host) for host in hosts]},
@@ -106,13 +142,22 @@ def _by_name(spec: TenancySpec) -> Manifest:
     ways = [
         {
             "toFQDNs": [_matching(host) for host in rule.names],
-            "toPorts": [{"ports": [{"port": str(port), "protocol": "TCP"} for port in rule.ports]}],
+            "toPorts": [
+                {
+                    "ports": [
+                        {"port": str(port), "protocol": "TCP"} for port in rule.ports
+                    ]
+                }
+            ],
         }
         for rule in spec.egress_by_name
     ]
     rules = {
         "endpointSelector": {},
-        "egress": [{"toEndpoints": [{"matchLabels": cluster_dns}], "toPorts": [look_up]}, *ways],
+        "egress": [
+            {"toEndpoints": [{"matchLabels": cluster_dns}], "toPorts": [look_up]},
+            *ways,
+        ],
         "egressDeny": [{"toCIDR": list(NEVER)}],
     }
     return placed(spec, *BY_NAME, BY_NAME_POLICY, spec=rules)

@@ -22,7 +22,10 @@ PRUNE_GUARDS = {
 def labels(spec: TenancySpec) -> dict[str, str]:
     """Labels that every object of a tenancy carries: ownership, and what cost is put under."""
     costs = cost_labels(
-        team=spec.team, project=spec.project, cost_centre=spec.cost_centre, environment=spec.environment
+        team=spec.team,
+        project=spec.project,
+        cost_centre=spec.cost_centre,
+        environment=spec.environment,
     )
     return MANAGED_BY | owner(spec) | costs
 
@@ -34,9 +37,17 @@ def cost_labels(
 
     None of them is one by which the portal knows objects of its own.
     """
-    costs = {"team": team, "project": project, "cost-center": cost_centre, "environment": environment}
+    costs = {
+        "team": team,
+        "project": project,
+        "cost-center": cost_centre,
+        "environment": environment,
+    }
     # Cost tools (Azure Cost Management, OpenCost, Kubecost) read the bare names; ours cannot be anybody else's.
-    return {**costs, **{f"{DOMAIN}/{name}": value for name, value in {**costs, **ours}.items()}}
+    return {
+        **costs,
+        **{f"{DOMAIN}/{name}": value for name, value in {**costs, **ours}.items()},
+    }
 
 
 def owner(spec: TenancySpec) -> dict[str, str]:
@@ -51,15 +62,32 @@ def selector(spec: TenancySpec) -> str:
 
 
 def placed(
-    spec: TenancySpec, /, api: str, kind: str, name: str, *, extra: dict[str, str] | None = None, **rest: Any
+    spec: TenancySpec,
+    /,
+    api: str,
+    kind: str,
+    name: str,
+    *,
+    extra: dict[str, str] | None = None,
+    **rest: Any,
 ) -> Manifest:
     """An object inside the tenancy's namespace, and in no other."""
-    metadata = {"name": name, "namespace": spec.namespace, "labels": labels(spec) | (extra or {})}
+    metadata = {
+        "name": name,
+        "namespace": spec.namespace,
+        "labels": labels(spec) | (extra or {}),
+    }
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
 
 def named_after(
-    spec: TenancySpec, /, api: str, kind: str, *, extra: dict[str, str] | None = None, **rest: Any
+    spec: TenancySpec,
+    /,
+    api: str,
+    kind: str,
+    *,
+    extra: dict[str, str] | None = None,
+    **rest: Any,
 ) -> Manifest:
     """A cluster-wide object of one tenancy: its name is the namespace's, which no other tenancy has."""
     metadata = {"name": spec.namespace, "labels": labels(spec) | (extra or {})}
@@ -74,4 +102,7 @@ def shared(api: str, kind: str, name: str, **rest: Any) -> Manifest:
 
 def guarded(manifest: Manifest) -> Manifest:
     """The object with the marks by which Flux and Argo CD leave it alone when its file goes."""
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": dict(PRUNE_GUARDS)}}
+    return {
+        **manifest,
+        "metadata": {**manifest["metadata"], "annotations": dict(PRUNE_GUARDS)},
+    }

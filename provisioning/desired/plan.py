@@ -14,7 +14,14 @@ from provisioning.desired.objects import (
     TENANCY_LABEL,
     Manifest,
 )
-from provisioning.drift.defaults import Filled, added, additions, below, filled_in, in_items
+from provisioning.drift.defaults import (
+    Filled,
+    added,
+    additions,
+    below,
+    filled_in,
+    in_items,
+)
 
 FIELD_MANAGER = "quartermaster"
 NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
@@ -48,7 +55,12 @@ class Key:
     def of(cls, manifest: Mapping[str, Any]) -> "Key":
         """The place of this manifest or live object."""
         metadata = manifest["metadata"]
-        return cls(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+        return cls(
+            manifest["apiVersion"],
+            manifest["kind"],
+            metadata.get("namespace", ""),
+            metadata["name"],
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,9 @@ def is_nobodys(live: Mapping[str, Any]) -> bool:
     if (live.get("kind"), metadata.get("name")) != ("ServiceAccount", DEFAULT_ACCOUNT):
         return False
     marks = metadata.get("labels") or {}
-    return not any(name in MANAGED_BY or name.startswith(f"{DOMAIN}/") for name in marks)
+    return not any(
+        name in MANAGED_BY or name.startswith(f"{DOMAIN}/") for name in marks
+    )
 
 
 def _step(manifest: Manifest, live: Manifest | None) -> Step:
@@ -101,10 +115,18 @@ def _step(manifest: Manifest, live: Manifest | None) -> Step:
     if live is None:
         return Step(Verb.CREATE, key, manifest, "is missing")
     if is_nobodys(live):
-        return Step(Verb.UPDATE, key, manifest, "was made by Kubernetes and is not marked as ours yet")
+        return Step(
+            Verb.UPDATE,
+            key,
+            manifest,
+            "was made by Kubernetes and is not marked as ours yet",
+        )
     if not is_ours(live) or _is_anothers(live, manifest):
         return Step(
-            Verb.FOREIGN, key, manifest, f"{key.kind} {key.name} exists and is not ours; it was not touched."
+            Verb.FOREIGN,
+            key,
+            manifest,
+            f"{key.kind} {key.name} exists and is not ours; it was not touched.",
         )
     if live["metadata"].get("deletionTimestamp"):
         return Step(Verb.KEEP, key, manifest, being_deleted(live))
@@ -133,7 +155,11 @@ def update(key: Key, manifest: Manifest, live: Manifest) -> Step:
 def difference(manifest: Manifest, live: Manifest) -> str:
     """The first thing that a live object of ours has otherwise than wanted, in words; empty when there is none."""
     left_over = first_left_over(manifest, live)
-    return f"{left_over} is no longer wanted" if left_over else first_difference(manifest, live)
+    return (
+        f"{left_over} is no longer wanted"
+        if left_over
+        else first_difference(manifest, live)
+    )
 
 
 def removal(manifest: Manifest, live: Manifest) -> Manifest | None:
@@ -141,7 +167,11 @@ def removal(manifest: Manifest, live: Manifest) -> Manifest | None:
     places = list(additions(manifest, live))
     if not places:
         return None
-    known = {name: live["metadata"][name] for name in ("uid", "resourceVersion") if name in live["metadata"]}
+    known = {
+        name: live["metadata"][name]
+        for name in ("uid", "resourceVersion")
+        if name in live["metadata"]
+    }
     patch: Manifest = {"metadata": known}
     for at in places:
         inner = patch
@@ -155,7 +185,8 @@ def _is_anothers(live: Manifest, manifest: Manifest) -> bool:
     """Whether it says that it belongs to another tenancy, or to another portal; one that says nothing is adopted."""
     theirs, ours = (each["metadata"].get("labels") or {} for each in (live, manifest))
     return any(
-        name in theirs and theirs[name] != ours.get(name) for name in (TENANCY_LABEL, INSTALLATION_LABEL)
+        name in theirs and theirs[name] != ours.get(name)
+        for name in (TENANCY_LABEL, INSTALLATION_LABEL)
     )
 
 
@@ -178,7 +209,9 @@ def _difference(wanted: Any, live: Any, path: str, filled: Filled) -> str:
     return f"{path} is {live!r}, should be {wanted!r}"
 
 
-def _list_difference(wanted: Sequence[Any], live: Any, path: str, filled: Filled) -> str:
+def _list_difference(
+    wanted: Sequence[Any], live: Any, path: str, filled: Filled
+) -> str:
     if live is None and not wanted:
         return ""
     if not isinstance(live, list) or len(live) != len(wanted):
@@ -190,14 +223,18 @@ def _list_difference(wanted: Sequence[Any], live: Any, path: str, filled: Filled
     return next((each for each in found if each), "")
 
 
-def _map_difference(wanted: Mapping[str, Any], live: Any, path: str, filled: Filled) -> str:
+def _map_difference(
+    wanted: Mapping[str, Any], live: Any, path: str, filled: Filled
+) -> str:
     if not isinstance(live, dict):
         # The API server drops an empty map; there is nothing of ours in it to miss.
         return f"{path} is missing" if wanted else ""
     for name, value in wanted.items():
         if name not in live and value not in ({}, []):
             return f"{path}.{name} is missing"
-        found = _difference(value, live.get(name), f"{path}.{name}", below(filled, name))
+        found = _difference(
+            value, live.get(name), f"{path}.{name}", below(filled, name)
+        )
         if found:
             return found
     more = next(iter(added(wanted, live, filled)), "")
@@ -207,7 +244,11 @@ def _map_difference(wanted: Mapping[str, Any], live: Any, path: str, filled: Fil
 def first_left_over(wanted: Manifest, live: Manifest) -> str:
     """The first field that we own on the live object and want no longer; empty when there is none."""
     found = next(left_over(wanted, live), None)
-    return "" if found is None else "".join(f".{at}" if isinstance(at, str) else f"[{at}]" for at in found)
+    return (
+        ""
+        if found is None
+        else "".join(f".{at}" if isinstance(at, str) else f"[{at}]" for at in found)
+    )
 
 
 def left_over(wanted: Manifest, live: Manifest) -> Iterator[tuple[str | int, ...]]:
@@ -242,7 +283,11 @@ def _place(live: Any, item: Any) -> int:
 def _at(mark: str, text: str, wanted: Any) -> tuple[bool, Any]:
     """Whether `wanted` has the path element, and its value."""
     if mark == "f":
-        return (True, wanted[text]) if isinstance(wanted, Mapping) and text in wanted else (False, None)
+        return (
+            (True, wanted[text])
+            if isinstance(wanted, Mapping) and text in wanted
+            else (False, None)
+        )
     if not isinstance(wanted, list):
         return False, None
     if mark == "i":
@@ -251,6 +296,10 @@ def _at(mark: str, text: str, wanted: Any) -> tuple[bool, Any]:
     for value in wanted:
         if mark == "v" and value == sought:
             return True, value
-        if mark == "k" and isinstance(value, Mapping) and all(value.get(k) == v for k, v in sought.items()):
+        if (
+            mark == "k"
+            and isinstance(value, Mapping)
+            and all(value.get(k) == v for k, v in sought.items())
+        ):
             return True, value
     return False, None

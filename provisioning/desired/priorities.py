@@ -31,7 +31,9 @@ def permitted(highest: str) -> list[str]:
 def closed(highest: str) -> list[str]:
     """The PriorityClasses that pods of a tenancy must not have, by name."""
     open_ones = permitted(highest)
-    return sorted([*SYSTEM_PRIORITIES, *(name for name in PRIORITIES if name not in open_ones)])
+    return sorted(
+        [*SYSTEM_PRIORITIES, *(name for name in PRIORITIES if name not in open_ones)]
+    )
 
 
 def title(name: str) -> str:
@@ -41,4 +43,7 @@ def title(name: str) -> str:
 
 def title_of(value: int) -> str:
     """What people call the priority of work by its value; the value itself where it is none of ours."""
-    return next((title(name) for name, (each, _) in PRIORITIES.items() if each == value), str(value))
+    return next(
+        (title(name) for name, (each, _) in PRIORITIES.items() if each == value),
+        str(value),
+    )

@@ -24,7 +24,14 @@ def cluster_queue(spec: TenancySpec) -> Manifest:
     use it; the share that a team may borrow follows from its weight instead.
     """
     covered = [CPU, MEMORY, *spec.resources]
-    flavors = [_quotas(CPU_FLAVOR, covered, cpu=(spec.base_cpu, 0), memory=(spec.base_memory_gib, 0))]
+    flavors = [
+        _quotas(
+            CPU_FLAVOR,
+            covered,
+            cpu=(spec.base_cpu, 0),
+            memory=(spec.base_memory_gib, 0),
+        )
+    ]
     flavors += [_flavor_quota(flavor, covered) for flavor in spec.flavors]
     return named_after(
         spec,
@@ -33,10 +40,15 @@ def cluster_queue(spec: TenancySpec) -> Manifest:
         spec={
             "cohortName": spec.cohort,
             # null would select no namespace and {} every one; this selects the tenancy's own.
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": spec.namespace}},
+            "namespaceSelector": {
+                "matchLabels": {"kubernetes.io/metadata.name": spec.namespace}
+            },
             "queueingStrategy": "BestEffortFIFO",
             "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
-            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            "preemption": {
+                "withinClusterQueue": "LowerPriority",
+                "reclaimWithinCohort": "Any",
+            },
             "fairSharing": {"weight": count(spec.weight)},
             "stopPolicy": "None",
         },
@@ -45,7 +57,9 @@ def cluster_queue(spec: TenancySpec) -> Manifest:
 
 def local_queue(spec: TenancySpec) -> Manifest:
     """Where jobs are handed in; only a LocalQueue of this name takes jobs that name no queue."""
-    return placed(spec, KUEUE, "LocalQueue", "default", spec={"clusterQueue": spec.namespace})
+    return placed(
+        spec, KUEUE, "LocalQueue", "default", spec={"clusterQueue": spec.namespace}
+    )
 
 
 def _flavor_quota(flavor: FlavorQuota, covered: Iterable[str]) -> dict[str, Any]:
@@ -68,12 +82,20 @@ def _quotas(
     gpus: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Any]:
     """Each resource with what is guaranteed and what may be borrowed: without a limit, all of the cohort's would be."""
-    amounts = {CPU: [count(number) for number in cpu], MEMORY: [gibibytes(number) for number in memory]}
-    amounts |= {resource: [count(number) for number in pair] for resource, pair in (gpus or {}).items()}
+    amounts = {
+        CPU: [count(number) for number in cpu],
+        MEMORY: [gibibytes(number) for number in memory],
+    }
+    amounts |= {
+        resource: [count(number) for number in pair]
+        for resource, pair in (gpus or {}).items()
+    }
     none = ["0", "0"]
     resources = [
         {"name": resource, "nominalQuota": own, "borrowingLimit": borrow}
-        for resource, (own, borrow) in ((each, amounts.get(each, none)) for each in covered)
+        for resource, (own, borrow) in (
+            (each, amounts.get(each, none)) for each in covered
+        )
     ]
     return {"name": name, "resources": resources}
 
@@ -84,7 +106,10 @@ def cohort(name: str) -> Manifest:
 
 
 def resource_flavor(
-    name: str, *, node_labels: Mapping[str, str] | None = None, taints: Iterable[Mapping[str, str]] = ()
+    name: str,
+    *,
+    node_labels: Mapping[str, str] | None = None,
+    taints: Iterable[Mapping[str, str]] = (),
 ) -> Manifest:
     """A kind of node; jobs that are given it get the toleration of its taints from Kueue."""
     if node_labels is None:
@@ -92,14 +117,22 @@ def resource_flavor(
     spec: dict[str, Any] = {"nodeLabels": dict(node_labels)}
     found = [dict(taint) for taint in taints]
     if found:
-        spec |= {"nodeTaints": found, "tolerations": [_toleration(taint) for taint in found]}
+        spec |= {
+            "nodeTaints": found,
+            "tolerations": [_toleration(taint) for taint in found],
+        }
     return shared(KUEUE, "ResourceFlavor", name, spec=spec)
 
 
 def _toleration(taint: Mapping[str, str]) -> dict[str, str]:
     if not taint.get("value"):
         return {"key": taint["key"], "operator": "Exists", "effect": taint["effect"]}
-    return {"key": taint["key"], "operator": "Equal", "value": taint["value"], "effect": taint["effect"]}
+    return {
+        "key": taint["key"],
+        "operator": "Equal",
+        "value": taint["value"],
+        "effect": taint["effect"],
+    }
 
 
 def workload_priorities() -> list[Manifest]:
@@ -118,6 +151,13 @@ def pod_priorities() -> list[Manifest]:
     cannot be changed once it stands; one that differs is replaced (`provisioning.drift.replacing`).
     """
     return [
-        shared(SCHEDULING, "PriorityClass", name, value=value, description=words, preemptionPolicy="Never")
+        shared(
+            SCHEDULING,
+            "PriorityClass",
+            name,
+            value=value,
+            description=words,
+            preemptionPolicy="Never",
+        )
         for name, (value, words) in PRIORITIES.items()
     ]

@@ -1,6 +1,13 @@
 """Who may do what in a tenancy's namespace: the space with its guards, its people, who its jobs run as. Pure."""
 
-from provisioning.desired.objects import DEFAULT_ACCOUNT, DOMAIN, Manifest, guarded, named_after, placed
+from provisioning.desired.objects import (
+    DEFAULT_ACCOUNT,
+    DOMAIN,
+    Manifest,
+    guarded,
+    named_after,
+    placed,
+)
 from provisioning.desired.spec import TenancySpec
 
 TEAM_ROLE = "quartermaster-team-user"
@@ -27,12 +34,20 @@ def namespace(spec: TenancySpec) -> Manifest:
 
 def job_account(spec: TenancySpec) -> Manifest:
     """Who jobs run as: it holds no right, and gets no token unless a job asks for one."""
-    return placed(spec, "v1", "ServiceAccount", "workload", automountServiceAccountToken=False)
+    return placed(
+        spec, "v1", "ServiceAccount", "workload", automountServiceAccountToken=False
+    )
 
 
 def default_account(spec: TenancySpec) -> Manifest:
     """Who pods are that name no account: the same, once the portal has adopted what Kubernetes makes by itself."""
-    return placed(spec, "v1", "ServiceAccount", DEFAULT_ACCOUNT, automountServiceAccountToken=False)
+    return placed(
+        spec,
+        "v1",
+        "ServiceAccount",
+        DEFAULT_ACCOUNT,
+        automountServiceAccountToken=False,
+    )
 
 
 def team_binding(spec: TenancySpec) -> Manifest:

@@ -56,11 +56,18 @@ class FlavorQuota:
     resource: str = GPU
 
     def __post_init__(self) -> None:
-        _whole(self.gpus, self.borrow, self.over, self.cpu_per_gpu, self.memory_gib_per_gpu)
+        _whole(
+            self.gpus, self.borrow, self.over, self.cpu_per_gpu, self.memory_gib_per_gpu
+        )
         allowed = 0 <= self.gpus <= LARGEST_GPUS and 0 <= self.borrow <= self.gpus
         if not (allowed and 0 <= self.over <= LARGEST_GPUS):
-            raise SpecRefused(f"{self.gpus} GPUs with {self.borrow} to borrow is not a quota.")
-        if not all(1 <= n <= LARGEST_OF_A_GPU for n in (self.cpu_per_gpu, self.memory_gib_per_gpu)):
+            raise SpecRefused(
+                f"{self.gpus} GPUs with {self.borrow} to borrow is not a quota."
+            )
+        if not all(
+            1 <= n <= LARGEST_OF_A_GPU
+            for n in (self.cpu_per_gpu, self.memory_gib_per_gpu)
+        ):
             raise SpecRefused(
                 f"{self.cpu_per_gpu} CPUs and {self.memory_gib_per_gpu} GiB do not go with a GPU."
             )
@@ -137,7 +144,9 @@ class TenancySpec:
     def __post_init__(self) -> None:
         # The namespace's name follows from the environment.
         if self.environment not in ENVIRONMENTS or self.stop not in STOPS:
-            raise SpecRefused(f"{self.environment!r} and {self.stop!r} are not an environment and a stop.")
+            raise SpecRefused(
+                f"{self.environment!r} and {self.stop!r} are not an environment and a stop."
+            )
         self._check_names()
         self._check_numbers()
         if self.highest_priority not in tuple(PRIORITIES):
@@ -146,16 +155,22 @@ class TenancySpec:
         self._check_queueing()
         names = [flavor.name for flavor in self.flavors]
         if names != sorted(set(names)) or len(names) > MOST_FLAVORS:
-            raise SpecRefused(f"A queue has up to {MOST_FLAVORS} flavors, each once, in order.")
+            raise SpecRefused(
+                f"A queue has up to {MOST_FLAVORS} flavors, each once, in order."
+            )
         disks = [volume.name for volume in self.volumes]
         if disks != sorted(set(disks)) or len(disks) > MOST_VOLUMES:
-            raise SpecRefused(f"A namespace has up to {MOST_VOLUMES} volumes, each once, in order.")
+            raise SpecRefused(
+                f"A namespace has up to {MOST_VOLUMES} volumes, each once, in order."
+            )
 
     def _check_queueing(self) -> None:
         if self.queueing not in (KUEUE, VOLCANO):
             raise SpecRefused(f"{self.queueing!r} has no queues.")
         if self.has_volcano and len(self.flavor_of) < len(self.flavors):
-            raise SpecRefused("Volcano's queues do not tell two flavors of one resource apart.")
+            raise SpecRefused(
+                "Volcano's queues do not tell two flavors of one resource apart."
+            )
 
     def _check_names(self) -> None:
         _fits(SLUG_PATTERN, self.team, "a team's name")
@@ -167,18 +182,31 @@ class TenancySpec:
             _fits(INSTALLATION, self.installation, "the mark of an installation")
         if self.storage_class != "":
             _fits(OBJECT_NAME, self.storage_class, "a storage class")
-        names = namespaces_of(team=self.team, project=self.project, environment=self.environment)
+        names = namespaces_of(
+            team=self.team, project=self.project, environment=self.environment
+        )
         if self.namespace not in names:
-            raise SpecRefused(f"{self.namespace!r} is not the namespace of {self.team} / {self.project}.")
-        if self.jupyterhub_namespace != "" and not is_shared_space(self.jupyterhub_namespace):
-            raise SpecRefused(f"{self.jupyterhub_namespace!r} is not a namespace that a hub can live in.")
+            raise SpecRefused(
+                f"{self.namespace!r} is not the namespace of {self.team} / {self.project}."
+            )
+        if self.jupyterhub_namespace != "" and not is_shared_space(
+            self.jupyterhub_namespace
+        ):
+            raise SpecRefused(
+                f"{self.jupyterhub_namespace!r} is not a namespace that a hub can live in."
+            )
 
     def _check_numbers(self) -> None:
         _whole(self.tenancy, self.base_cpu, self.base_memory_gib, self.weight)
         if self.tenancy < 0 or not 1 <= self.weight <= LARGEST_WEIGHT:
             raise SpecRefused(f"A share is 1 to {LARGEST_WEIGHT}, not {self.weight}.")
-        if not (0 <= self.base_cpu <= LARGEST_GPUS and 0 <= self.base_memory_gib <= LARGEST_GPUS):
-            raise SpecRefused(f"{self.base_cpu} CPUs and {self.base_memory_gib} GiB are not a base.")
+        if not (
+            0 <= self.base_cpu <= LARGEST_GPUS
+            and 0 <= self.base_memory_gib <= LARGEST_GPUS
+        ):
+            raise SpecRefused(
+                f"{self.base_cpu} CPUs and {self.base_memory_gib} GiB are not a base."
+            )
 
     @property
     def has_volcano(self) -> bool:
@@ -261,7 +289,9 @@ def egress_from(stored: object) -> tuple[EgressRule, ...]:
         raise SpecRefused(str(refusal)) from refusal
 
 
-def _fits(pattern: re.Pattern[str], text: object, what: str, *, longest: int = LONGEST) -> None:
+def _fits(
+    pattern: re.Pattern[str], text: object, what: str, *, longest: int = LONGEST
+) -> None:
     if not (isinstance(text, str) and len(text) <= longest and pattern.fullmatch(text)):
         raise SpecRefused(f"{text!r} cannot be {what}.")
 

@@ -31,7 +31,9 @@ def queue(spec: TenancySpec) -> Manifest:
             "weight": spec.weight,
             "reclaimable": True,
             "deserved": _amounts(spec, [(each, each.gpus) for each in spec.flavors]),
-            "capability": _amounts(spec, [(each, each.gpus + each.borrow) for each in spec.flavors]),
+            "capability": _amounts(
+                spec, [(each, each.gpus + each.borrow) for each in spec.flavors]
+            ),
         },
     )
 
@@ -42,11 +44,18 @@ def stopped(found: Mapping[str, Any], *, runs_on: bool) -> Manifest:
     It stays open: Volcano closes a queue on a command alone, and would refuse jobs in it with another message.
     """
     nothing = {name: LEAST.get(name, "0") for name in found["spec"]["capability"]}
-    spec = {**found["spec"], "reclaimable": not runs_on, "deserved": nothing, "capability": dict(nothing)}
+    spec = {
+        **found["spec"],
+        "reclaimable": not runs_on,
+        "deserved": nothing,
+        "capability": dict(nothing),
+    }
     return {**found, "spec": spec}
 
 
-def _amounts(spec: TenancySpec, gpus: Iterable[tuple[FlavorQuota, int]]) -> dict[str, str]:
+def _amounts(
+    spec: TenancySpec, gpus: Iterable[tuple[FlavorQuota, int]]
+) -> dict[str, str]:
     cpu, memory = spec.base_cpu, spec.base_memory_gib
     found = dict.fromkeys(spec.resources, 0)
     for flavor, number in gpus:

@@ -23,7 +23,13 @@ def claims(spec: TenancySpec) -> list[Manifest]:
     Many nodes mount what the cluster's class for shared disks makes; for one node its default class does.
     """
     shared = _claim(spec, DATASETS, DATASETS_GIB, MANY)
-    return [shared, *(_claim(spec, claim_name(one.name), one.gib, one.access) for one in spec.volumes)]
+    return [
+        shared,
+        *(
+            _claim(spec, claim_name(one.name), one.gib, one.access)
+            for one in spec.volumes
+        ),
+    ]
 
 
 def _claim(spec: TenancySpec, name: str, gib: int, access: str) -> Manifest:

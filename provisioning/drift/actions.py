@@ -39,20 +39,32 @@ def repair(drift_id: int, *, by: User, now: datetime) -> Drift:
 
 
 @transaction.atomic
-def ignore(drift_id: int, *, by: User, reason: str, until: datetime, now: datetime) -> Drift:
+def ignore(
+    drift_id: int, *, by: User, reason: str, until: datetime, now: datetime
+) -> Drift:
     """Leave the object's differing fields alone until a time, a year at most. Raises NoRight, BadInput or Conflict."""
     tenancy, row = _open(drift_id, by=by)
     reason = reason.strip()
     if not reason:
-        raise BadInput("Say why: others will wonder.", code="reason_needed", field="reason")
+        raise BadInput(
+            "Say why: others will wonder.", code="reason_needed", field="reason"
+        )
     if len(reason) > LONGEST_REASON:
-        raise BadInput(f"Say it in {LONGEST_REASON} characters.", code="too_many_characters", field="reason")
+        raise BadInput(
+            f"Say it in {LONGEST_REASON} characters.",
+            code="too_many_characters",
+            field="reason",
+        )
     if until <= now:
         raise BadInput("The date has passed.", code="in_the_past", field="until")
     if until - now > LONGEST_ALONE:
-        raise BadInput("Leave it alone for a year at most.", code="too_far_ahead", field="until")
+        raise BadInput(
+            "Leave it alone for a year at most.", code="too_far_ahead", field="until"
+        )
     _end(row, Drift.State.IGNORED, by=by, now=now, reason=reason, ignored_until=until)
-    _record(Kind.DRIFT_IGNORED, row, tenancy, by, reason=reason, until=until.isoformat())
+    _record(
+        Kind.DRIFT_IGNORED, row, tenancy, by, reason=reason, until=until.isoformat()
+    )
     _look(tenancy, now=now)
     return row
 
@@ -66,7 +78,14 @@ def take_up(drift_id: int, *, by: User, now: datetime) -> Drift:
     # It was left alone for a moment at least: its time of rest ends after it began.
     row.ignored_until = max(now, (row.ended_at or now) + timedelta(microseconds=1))
     row.save(update_fields=["ignored_until"])
-    _record(Kind.DRIFT_IGNORED, row, tenancy, by, reason="Taken up again.", until=now.isoformat())
+    _record(
+        Kind.DRIFT_IGNORED,
+        row,
+        tenancy,
+        by,
+        reason="Taken up again.",
+        until=now.isoformat(),
+    )
     _look(tenancy, now=now)
     return row
 
@@ -81,18 +100,31 @@ def adopt(drift_id: int, *, by: User, now: datetime, seen: str) -> Drift:
     tenancy, row = _open(drift_id, by=by)
     if row.content != seen:
         raise Stale(
-            "It was changed once more since you looked. Look again before you take it over.", code="stale"
+            "It was changed once more since you looked. Look again before you take it over.",
+            code="stale",
         )
-    said = "" if row.what == What.CHANGED else "Only what was changed can be taken over."
+    said = (
+        "" if row.what == What.CHANGED else "Only what was changed can be taken over."
+    )
     said = said or adopting.refusal(row.kind, row.fields, name=row.name)
     if said:
         raise Conflict(said, code="not_adoptable")
     values = {field["path"]: field["live"] for field in row.fields}
     thing = adopting.thing_of(row.kind, row.name)
-    tenancy.adopted = {**tenancy.adopted, thing: tenancy.adopted.get(thing, {}) | values}
+    tenancy.adopted = {
+        **tenancy.adopted,
+        thing: tenancy.adopted.get(thing, {}) | values,
+    }
     _new_generation(tenancy, now=now)
     _end(row, Drift.State.ADOPTED, by=by, now=now)
-    _record(Kind.DRIFT_ADOPTED, row, tenancy, by, values=values, generation=tenancy.generation)
+    _record(
+        Kind.DRIFT_ADOPTED,
+        row,
+        tenancy,
+        by,
+        values=values,
+        generation=tenancy.generation,
+    )
     enqueue_on_commit(tenancy.pk)
     return row
 
@@ -105,10 +137,23 @@ def give_up(drift_id: int, *, by: User, now: datetime) -> Drift:
     if not held:
         raise Conflict("Nothing of it is taken over now.", code="nothing_adopted")
     thing = adopting.thing_of(row.kind, row.name)
-    left = {path: value for path, value in tenancy.adopted[thing].items() if path not in held}
-    tenancy.adopted = {key: value for key, value in {**tenancy.adopted, thing: left}.items() if value}
+    left = {
+        path: value
+        for path, value in tenancy.adopted[thing].items()
+        if path not in held
+    }
+    tenancy.adopted = {
+        key: value for key, value in {**tenancy.adopted, thing: left}.items() if value
+    }
     _new_generation(tenancy, now=now)
-    _record(Kind.DRIFT_GIVEN_UP, row, tenancy, by, values=held, generation=tenancy.generation)
+    _record(
+        Kind.DRIFT_GIVEN_UP,
+        row,
+        tenancy,
+        by,
+        values=held,
+        generation=tenancy.generation,
+    )
     enqueue_on_commit(tenancy.pk)
     return row
 
@@ -119,14 +164,18 @@ def held_by(tenancy: Tenancy, row: Drift) -> dict[str, str]:
         return {}
     now_wanted = tenancy.adopted.get(adopting.thing_of(row.kind, row.name), {})
     return {
-        field["path"]: field["live"] for field in row.fields if now_wanted.get(field["path"]) == field["live"]
+        field["path"]: field["live"]
+        for field in row.fields
+        if now_wanted.get(field["path"]) == field["live"]
     }
 
 
 def _open(drift_id: int, *, by: User) -> tuple[Tenancy, Drift]:
     tenancy, row = _locked(drift_id, by=by)
     if not row.is_open:
-        raise Conflict(f"It was dealt with already, by {row.ended_by}.", code="drift_over")
+        raise Conflict(
+            f"It was dealt with already, by {row.ended_by}.", code="drift_over"
+        )
     return tenancy, row
 
 
@@ -135,7 +184,9 @@ def _locked(drift_id: int, *, by: User) -> tuple[Tenancy, Drift]:
     if not by.may(Permission.MANAGE_CLUSTERS):
         raise NoRight("Platform leads deal with drift.", code="not_a_platform_lead")
     tenancies = Tenancy.objects.locked().select_related("cluster")
-    tenancy = tenancies.get(pk=Drift.objects.values_list("tenancy_id").get(pk=drift_id)[0])
+    tenancy = tenancies.get(
+        pk=Drift.objects.values_list("tenancy_id").get(pk=drift_id)[0]
+    )
     return tenancy, Drift.objects.select_for_update(no_key=True).get(pk=drift_id)
 
 
@@ -149,7 +200,14 @@ def _end(row: Drift, state: str, *, by: User, now: datetime, **fields: object) -
 def _new_generation(tenancy: Tenancy, *, now: datetime) -> None:
     tenancy.generation += 1
     tenancy.changed_at = now
-    tenancy.save(update_fields=["adopted", "generation", "changed_at", *parking.retry(tenancy, now=now)])
+    tenancy.save(
+        update_fields=[
+            "adopted",
+            "generation",
+            "changed_at",
+            *parking.retry(tenancy, now=now),
+        ]
+    )
 
 
 def _look(tenancy: Tenancy, *, now: datetime) -> None:

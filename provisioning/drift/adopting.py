@@ -18,7 +18,9 @@ Adopted = tuple[tuple[str, str, str], ...]
 HARD = "spec.hard."
 # The quota of priorities that are closed to a tenancy (provisioning.desired.limits).
 PRIORITY_QUOTA = "team-priorities"
-NEEDED = frozenset({"requests.cpu", "limits.cpu", "requests.memory", "limits.memory", "pods"})
+NEEDED = frozenset(
+    {"requests.cpu", "limits.cpu", "requests.memory", "limits.memory", "pods"}
+)
 OTHER_AMOUNTS = re.compile(
     r"(persistentvolumeclaims|requests\.storage|count/[a-z0-9.-]+"
     r"|[a-z0-9.-]+\.storageclass\.storage\.k8s\.io/(requests\.storage|persistentvolumeclaims))"
@@ -27,7 +29,9 @@ DEFAULTS = re.compile(
     r"spec\.limits\[\d+\]\.(default|defaultRequest|max|min)\.(cpu|memory|storage|ephemeral-storage)"
 )
 # A quantity as the API server writes it; nobody means a negative amount or one in exponents.
-QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?", re.ASCII)
+QUANTITY = re.compile(
+    r"(\d{1,12}(?:\.\d{1,9})?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?", re.ASCII
+)
 FACTORS: Mapping[str, Decimal] = {
     "": Decimal(1),
     "m": Decimal("0.001"),
@@ -48,11 +52,17 @@ def refusal(kind: str, fields: Sequence[Mapping[str, Any]], *, name: str = "") -
         return "Which priorities are open to a team is set on its page, and never taken over."
     if not fields:
         return "What is gone or too much cannot be taken over."
-    return next((said for said in (_refusal(kind, field) for field in fields) if said), "")
+    return next(
+        (said for said in (_refusal(kind, field) for field in fields) if said), ""
+    )
 
 
 def _refusal(kind: str, field: Mapping[str, Any]) -> str:
-    path, wanted, live = str(field["path"]), amount(field["wanted"]), amount(field["live"])
+    path, wanted, live = (
+        str(field["path"]),
+        amount(field["wanted"]),
+        amount(field["live"]),
+    )
     if not _is_adoptable(kind, path):
         return f"{path} is never taken over: only amounts of CPU, memory, storage, pods and counts are."
     if wanted is None or live is None:
@@ -69,7 +79,9 @@ def _is_adoptable(kind: str, path: str) -> bool:
     return kind == "LimitRange" and bool(DEFAULTS.fullmatch(path))
 
 
-def laid_on(objects: Iterable[dict[str, Any]], adopted: Adopted) -> list[dict[str, Any]]:
+def laid_on(
+    objects: Iterable[dict[str, Any]], adopted: Adopted
+) -> list[dict[str, Any]]:
     """The manifests with what was taken over; what has no place in them any more, or may not be, is left out."""
     return [_laid_on(one, adopted) for one in objects]
 
@@ -107,5 +119,7 @@ def thing_of(kind: str, name: str) -> str:
 def from_json(stored: Mapping[str, Mapping[str, str]]) -> Adopted:
     """What a tenancy keeps as `{"ResourceQuota/team-quota": {path: value}}`, in one order."""
     return tuple(
-        (thing, path, value) for thing in sorted(stored) for path, value in sorted(stored[thing].items())
+        (thing, path, value)
+        for thing in sorted(stored)
+        for path, value in sorted(stored[thing].items())
     )

@@ -102,19 +102,31 @@ class DriftEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[Drift]:
         """What the caller may see."""
-        return Drift.objects.visible_to(self.request.user).select_related("tenancy__team", "tenancy__cluster")
+        return Drift.objects.visible_to(self.request.user).select_related(
+            "tenancy__team", "tenancy__cluster"
+        )
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Of one team, of one cluster, in one state, as asked."""
         asked = getattr(self, "asked", {})
-        names = {"team": "tenancy__team__slug", "cluster": "tenancy__cluster__name", "state": "state"}
-        return queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        names = {
+            "team": "tenancy__team__slug",
+            "cluster": "tenancy__cluster__name",
+            "state": "state",
+        }
+        return queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )
 
     @extend_schema(request=None, responses=DriftSerializer)
     @action(detail=True, methods=["post"])
     def repair(self, request: Request, pk: int) -> Response:
         """Have it put right at once (platform leads); harmless to repeat."""
-        return self._change(lambda found: drift_actions.repair(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: drift_actions.repair(
+                found, by=self.caller, now=timezone.now()
+            )
+        )
 
     @extend_schema(request=AdoptSerializer, responses=DriftSerializer)
     @action(detail=True, methods=["post"])
@@ -122,14 +134,20 @@ class DriftEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         """Want from now on what stands on the cluster (platform leads): amounts only, never GPUs or guards."""
         seen = self.body(AdoptSerializer)["seen"]
         return self._change(
-            lambda found: drift_actions.adopt(found, by=self.caller, now=timezone.now(), seen=seen)
+            lambda found: drift_actions.adopt(
+                found, by=self.caller, now=timezone.now(), seen=seen
+            )
         )
 
     @extend_schema(request=None, responses=DriftSerializer)
     @action(detail=True, methods=["post"], url_path="give-up")
     def give_up(self, request: Request, pk: int) -> Response:
         """Want again what the portal would want by itself (platform leads)."""
-        return self._change(lambda found: drift_actions.give_up(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: drift_actions.give_up(
+                found, by=self.caller, now=timezone.now()
+            )
+        )
 
     @extend_schema(request=IgnoreSerializer, responses=DriftSerializer)
     @action(detail=True, methods=["post"])
@@ -137,14 +155,20 @@ class DriftEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         """Leave the differing fields alone until a time (platform leads)."""
         said = self.body(IgnoreSerializer)
         return self._change(
-            lambda found: drift_actions.ignore(found, by=self.caller, now=timezone.now(), **said)
+            lambda found: drift_actions.ignore(
+                found, by=self.caller, now=timezone.now(), **said
+            )
         )
 
     @extend_schema(request=None, responses=DriftSerializer)
     @action(detail=True, methods=["post"], url_path="take-up")
     def take_up(self, request: Request, pk: int) -> Response:
         """Leave it alone no longer (platform leads)."""
-        return self._change(lambda found: drift_actions.take_up(found, by=self.caller, now=timezone.now()))
+        return self._change(
+            lambda found: drift_actions.take_up(
+                found, by=self.caller, now=timezone.now()
+            )
+        )
 
     def _change(self, act: Act) -> Response:
         found = self.get_object().pk
@@ -171,7 +195,10 @@ class RepairBrakeEndpoint(Endpoint):
 
         def change() -> Answer:
             return Answer(
-                self.shown(brake.release(found, by=self.caller, now=timezone.now()), RepairBrakeSerializer)
+                self.shown(
+                    brake.release(found, by=self.caller, now=timezone.now()),
+                    RepairBrakeSerializer,
+                )
             )
 
         return answer_once(request, change)

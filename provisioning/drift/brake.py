@@ -66,7 +66,9 @@ def too_many(cluster: Cluster, drifted: int, *, now: datetime) -> bool:
 @transaction.atomic
 def _stop(cluster: Cluster, *, reason: str, now: datetime) -> None:
     """Stop repairs, once however many workers find out; the lead who stopped it first keeps the reason."""
-    if not Cluster.objects.filter(pk=cluster.pk, braked_at=None).update(braked_at=now, brake_reason=reason):
+    if not Cluster.objects.filter(pk=cluster.pk, braked_at=None).update(
+        braked_at=now, brake_reason=reason
+    ):
         return
     message = Message(
         f"Repairs on {cluster.title} have stopped",
@@ -75,10 +77,23 @@ def _stop(cluster: Cluster, *, reason: str, now: datetime) -> None:
     )
     about, link = ("cluster", cluster.pk), reverse("cluster", args=[cluster.name])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.CLUSTER_BRAKED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.CLUSTER_BRAKED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now
+    )
     record(
-        Kind.CLUSTER_BRAKED, actor=PORTAL, subject=("cluster", cluster.pk), name=cluster.name, reason=reason
+        Kind.CLUSTER_BRAKED,
+        actor=PORTAL,
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        reason=reason,
     )
 
 
@@ -89,7 +104,9 @@ def release(cluster_id: int, *, by: User, now: datetime) -> Cluster:
         raise NoRight("Platform leads let repairs go on.", code="not_a_platform_lead")
     cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
     if cluster.braked_at is None:
-        raise Conflict(f"Repairs on {cluster.title} have not stopped.", code="not_braked")
+        raise Conflict(
+            f"Repairs on {cluster.title} have not stopped.", code="not_braked"
+        )
     reason = cluster.brake_reason
     cluster.braked_at, cluster.brake_reason = None, ""
     cluster.save(update_fields=["braked_at", "brake_reason"])

@@ -55,7 +55,9 @@ def sweep(cluster_id: int, *, now: Callable[[], datetime]) -> Sequence[int]:
         differing = _sweep(cluster, began=began, now=now)
         swept = {"swept_at": now()}
     except ConnectorError as error:
-        differing = _failed(cluster, error, seconds=time.monotonic() - started, now=now())
+        differing = _failed(
+            cluster, error, seconds=time.monotonic() - started, now=now()
+        )
     finally:
         release_target(target, **swept)
     return differing
@@ -66,11 +68,15 @@ def forget(cluster_id: int) -> None:
     _known.pop(cluster_id, None)
 
 
-def _sweep(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) -> Sequence[int]:
+def _sweep(
+    cluster: Cluster, *, began: datetime, now: Callable[[], datetime]
+) -> Sequence[int]:
     pause = throttle.seconds_to_wait(cluster, now=began)
     if pause:
         raise TemporaryError(f"{cluster.name} does not answer.", retry_after=pause)
-    settled = _settled(cluster, now=began).values_list("pk", "generation", "spec", "adopted")
+    settled = _settled(cluster, now=began).values_list(
+        "pk", "generation", "spec", "adopted"
+    )
     rows = [
         (pk, generation, spec | {"adopted": adopted, "installation": mark()})
         for pk, generation, spec, adopted in settled
@@ -84,7 +90,9 @@ def _sweep(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) ->
     compared = compare(rows, known, partial(_listed, client), seconds=began.timestamp())
     # What waits for a lead, or was put back by hand meanwhile, gets a pass that says so.
     waiting = set(
-        Drift.objects.standing(began).filter(tenancy__cluster=cluster).values_list("tenancy", flat=True)
+        Drift.objects.standing(began)
+        .filter(tenancy__cluster=cluster)
+        .values_list("tenancy", flat=True)
     )
     compared.pass_on(waiting)
     drifting.brake_at(cluster, compared.differing, now=began)
@@ -95,7 +103,11 @@ def _sweep(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) ->
 
 
 def _committed(
-    cluster: Cluster, rows: Sequence[tuple[int, int, Any]], *, began: datetime, now: datetime
+    cluster: Cluster,
+    rows: Sequence[tuple[int, int, Any]],
+    *,
+    began: datetime,
+    now: datetime,
 ) -> Sequence[int]:
     """Compare with the newest commit of the cluster's repository; where there is a cluster to see, each looks at it."""
     differing = git_delivery.differing(cluster, rows)
@@ -111,7 +123,9 @@ def _committed(
 def _settled(cluster: Cluster, *, now: datetime) -> QuerySet[Tenancy]:
     """What is true in its newest generation and nobody works on."""
     free = Q(lease_until=None) | Q(lease_until__lte=now)
-    return Tenancy.objects.present().converged().filter(free, cluster=cluster).order_by()
+    return (
+        Tenancy.objects.present().converged().filter(free, cluster=cluster).order_by()
+    )
 
 
 def _listed(client: Client, ref: Ref) -> Iterable[Manifest]:
@@ -126,28 +140,43 @@ def _listed(client: Client, ref: Ref) -> Iterable[Manifest]:
             yield from client.pages(ref, label_selector=ours, name=NAMED.get(ref, ""))
 
 
-def _record(cluster: Cluster, compared: Compared, *, began: datetime, now: datetime) -> None:
+def _record(
+    cluster: Cluster, compared: Compared, *, began: datetime, now: datetime
+) -> None:
     """Note what was seen, for all at once. A tenancy that anybody worked on meanwhile is left as they left it."""
     settled = _settled(cluster, now=now)
     rows = settled.filter(Q(last_looked_at=None) | Q(last_looked_at__lt=began))
     stored = dict(rows.filter(pk__in=compared.used).values_list("pk", "used"))
     changed = [
-        Tenancy(pk=pk, used=compared.used[pk]) for pk, used in stored.items() if used != compared.used[pk]
+        Tenancy(pk=pk, used=compared.used[pk])
+        for pk, used in stored.items()
+        if used != compared.used[pk]
     ]
     rows.bulk_update(changed, ["used"], batch_size=500)
     silent = [pk for pk in compared.same if pk not in compared.used]
     rows.filter(pk__in=silent).update(last_looked_at=began, requeue_at=now + AGAIN)
-    rows.filter(pk__in=compared.used).update(last_looked_at=began, used_at=began, requeue_at=now + AGAIN)
+    rows.filter(pk__in=compared.used).update(
+        last_looked_at=began, used_at=began, requeue_at=now + AGAIN
+    )
     settled.filter(pk__in=compared.differing).update(requeue_at=now)
 
 
-def _failed(cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime) -> Sequence[int]:
+def _failed(
+    cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime
+) -> Sequence[int]:
     """Book the next look; a refusal is for each tenancy to find out and to show, a silence is the cluster's."""
-    logger.warning("cluster not looked through", extra={"cluster": cluster.name, "error": error.message})
+    logger.warning(
+        "cluster not looked through",
+        extra={"cluster": cluster.name, "error": error.message},
+    )
     due = _settled(cluster, now=now).filter(requeue_at__lte=now)
     if isinstance(error, PermanentError):
-        return list(due.order_by("requeue_at").values_list("pk", flat=True)[:MAX_ENQUEUED])
-    wait = max(AGAIN_AFTER_FAILURE, timedelta(seconds=getattr(error, "retry_after", None) or 0))
+        return list(
+            due.order_by("requeue_at").values_list("pk", flat=True)[:MAX_ENQUEUED]
+        )
+    wait = max(
+        AGAIN_AFTER_FAILURE, timedelta(seconds=getattr(error, "retry_after", None) or 0)
+    )
     throttle.failed(cluster, error, seconds=seconds, now=now)
     due.update(requeue_at=now + wait)
     return []

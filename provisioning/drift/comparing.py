@@ -19,7 +19,9 @@ from provisioning.drift.defaults import Filled, added, below, filled_in, in_item
 from provisioning.drift.paths import Path, put, text_of, value_at
 
 # What names an object is the same on both sides.
-NAMING = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
+NAMING = frozenset(
+    {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
+)
 MOST_FIELDS = 100
 LONGEST = 2000
 
@@ -48,7 +50,12 @@ class Field:
 
     def to_json(self) -> dict[str, Any]:
         """The field as it is stored: long values are cut."""
-        return {"path": self.path, "wanted": kept(self.wanted), "live": kept(self.live), "who": self.who}
+        return {
+            "path": self.path,
+            "wanted": kept(self.wanted),
+            "live": kept(self.live),
+            "who": self.who,
+        }
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,14 @@ class Finding:
 def finding(step: Step, live: Manifest | None) -> Finding:
     """What a step of a plan would put right; `live` is the object as it stands, None when it is gone."""
     if live is None:
-        return Finding(step.key, What.MISSING, tuple(differences(step.manifest or {}, {})), "", "", None)
+        return Finding(
+            step.key,
+            What.MISSING,
+            tuple(differences(step.manifest or {}, {})),
+            "",
+            "",
+            None,
+        )
     if step.verb is Verb.DELETE or step.manifest is None:
         who, operation, since = owner(live, ())
         return Finding(step.key, What.LEFT_OVER, (), who, operation, since)
@@ -79,7 +93,9 @@ def finding(step: Step, live: Manifest | None) -> Finding:
     newest = max(said, default=None)
     if newest is None:
         return Finding(step.key, What.CHANGED, tuple(found), "", "", None)
-    return Finding(step.key, What.CHANGED, tuple(found), newest[1], newest[2], newest[0])
+    return Finding(
+        step.key, What.CHANGED, tuple(found), newest[1], newest[2], newest[0]
+    )
 
 
 def _fields(wanted: Manifest, live: Manifest) -> Iterator[Field]:
@@ -103,14 +119,18 @@ def differences(wanted: Any, live: Any) -> Iterator[Field]:
 def _differences(wanted: Any, live: Any, at: Path, filled: Filled) -> Iterator[Field]:
     if isinstance(wanted, Mapping) and (live is None or isinstance(live, Mapping)):
         yield from _of_map(wanted, live or {}, at, filled)
-    elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
+    elif (
+        isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted)
+    ):
         for index, (one, other) in enumerate(zip(wanted, live, strict=True)):
             yield from _differences(one, other, (*at, index), in_items(filled))
     elif wanted != live and wanted != {} and not (wanted == [] and live is None):
         yield Field(at, wanted, live)
 
 
-def _of_map(wanted: Mapping[str, Any], live: Mapping[str, Any], at: Path, filled: Filled) -> Iterator[Field]:
+def _of_map(
+    wanted: Mapping[str, Any], live: Mapping[str, Any], at: Path, filled: Filled
+) -> Iterator[Field]:
     for name, value in wanted.items():
         here = (*at, name)
         if here in NAMING or (name not in live and value in ({}, [])):
@@ -118,7 +138,9 @@ def _of_map(wanted: Mapping[str, Any], live: Mapping[str, Any], at: Path, filled
         found = list(_differences(value, live.get(name), here, below(filled, name)))
         # Of what holds nothing but empty maps, the whole is missing.
         yield from found or ([] if name in live else [Field(here, value, None)])
-    yield from (Field((*at, name), None, live[name]) for name in added(wanted, live, filled))
+    yield from (
+        Field((*at, name), None, live[name]) for name in added(wanted, live, filled)
+    )
 
 
 def owner(live: Mapping[str, Any], at: Path) -> tuple[str, str, datetime | None]:
@@ -127,7 +149,9 @@ def owner(live: Mapping[str, Any], at: Path) -> tuple[str, str, datetime | None]
     for entry in live.get("metadata", {}).get("managedFields") or ():
         manager = str(entry.get("manager", ""))
         if manager != FIELD_MANAGER and _owns(entry.get("fieldsV1") or {}, at, live):
-            found.append((_moment(entry.get("time")), manager, str(entry.get("operation", ""))))
+            found.append(
+                (_moment(entry.get("time")), manager, str(entry.get("operation", "")))
+            )
     said = [each for each in found if each[0] is not None]
     if not said:
         return (found[0][1], found[0][2], None) if found else ("", "", None)
@@ -166,14 +190,19 @@ def spared(wanted: Manifest, live: Manifest, at: Sequence[Path]) -> Manifest:
         put(made, path, deepcopy(value_at(live, path)))
         # A map that is empty by now, and not there, would be made by applying it.
         for length in range(len(path) - 1, 0, -1):
-            if _is_hollow(value_at(made, path[:length])) and value_at(live, path[:length]) is None:
+            if (
+                _is_hollow(value_at(made, path[:length]))
+                and value_at(live, path[:length]) is None
+            ):
                 put(made, path[:length], None)
     return made
 
 
 def _is_hollow(value: Any) -> bool:
     """Whether nothing is in it but empty maps and lists."""
-    return value in ({}, []) or (isinstance(value, Mapping) and all(map(_is_hollow, value.values())))
+    return value in ({}, []) or (
+        isinstance(value, Mapping) and all(map(_is_hollow, value.values()))
+    )
 
 
 def kept(value: Any) -> Any:

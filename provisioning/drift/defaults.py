@@ -26,14 +26,19 @@ FILLED_IN: Mapping[str, Mapping[str, Any]] = {
     "LocalQueue": {"spec": {"stopPolicy": "None"}},
     "ClusterQueue": {
         "spec": {
-            "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+            "flavorFungibility": {
+                "whenCanBorrow": "MayStopSearch",
+                "whenCanPreempt": "TryNextFlavor",
+            },
             "preemption": {"borrowWithinCohort": {"policy": "Never"}},
             "queueingStrategy": "BestEffortFIFO",
             "stopPolicy": "None",
         }
     },
     # Volcano 1.15: its schema, its webhook (queues/mutate), and its controllers, which write whole objects.
-    "Queue": {"spec": {"dequeueStrategy": "traverse", "parent": "root", "guarantee": {}}},
+    "Queue": {
+        "spec": {"dequeueStrategy": "traverse", "parent": "root", "guarantee": {}}
+    },
     # Kueue's schema gives a Cohort and a ResourceFlavor without a spec none, or an empty one.
     "Cohort": {"spec": {}},
     "ResourceFlavor": {"spec": {}},
@@ -60,7 +65,9 @@ def in_items(filled: Filled) -> Filled:
     return None if filled is None else {}
 
 
-def added(wanted: Mapping[str, Any], live: Mapping[str, Any], filled: Filled) -> list[str]:
+def added(
+    wanted: Mapping[str, Any], live: Mapping[str, Any], filled: Filled
+) -> list[str]:
     """The names that live has beside the wanted ones and that neither the API server nor Kueue filled in."""
     if filled is None:
         return []
@@ -84,7 +91,9 @@ def _additions(wanted: Any, live: Any, filled: Filled, at: Path) -> Iterator[Pat
         return
     yield from ((*at, name) for name in added(wanted, live, filled))
     for name in wanted.keys() & live.keys():
-        yield from _additions(wanted[name], live[name], below(filled, name), (*at, name))
+        yield from _additions(
+            wanted[name], live[name], below(filled, name), (*at, name)
+        )
 
 
 def _is_filled_in(live: Any, filled: Any) -> bool:
@@ -92,6 +101,7 @@ def _is_filled_in(live: Any, filled: Any) -> bool:
         return True
     if isinstance(filled, Mapping):
         return isinstance(live, Mapping) and all(
-            name in filled and _is_filled_in(value, filled[name]) for name, value in live.items()
+            name in filled and _is_filled_in(value, filled[name])
+            for name, value in live.items()
         )
     return bool(live == filled)

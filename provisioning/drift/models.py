@@ -37,12 +37,17 @@ class DriftQuerySet(TeamScopedQuerySet["Drift"]):
 
     def standing(self, now: datetime) -> "DriftQuerySet":
         """What a pass has to know: open, or left alone until a time that has not come."""
-        return self.filter(Q(state=Drift.State.OPEN) | Q(state=Drift.State.IGNORED, ignored_until__gt=now))
+        return self.filter(
+            Q(state=Drift.State.OPEN)
+            | Q(state=Drift.State.IGNORED, ignored_until__gt=now)
+        )
 
     def counting(self, cluster: Cluster, *, since: datetime) -> "DriftQuerySet":
         """What the brake counts: repaired by the portal since then, or about to be; nothing that a lead asked for."""
         repaired = Q(state=Drift.State.REPAIRED, begun_at__gte=since)
-        rows = self.filter(Q(state=Drift.State.OPEN) | repaired, tenancy__cluster=cluster)
+        rows = self.filter(
+            Q(state=Drift.State.OPEN) | repaired, tenancy__cluster=cluster
+        )
         return rows.filter(counts=True, contested=False, repair_asked_at=None)
 
 
@@ -59,7 +64,9 @@ class Drift(models.Model):
         ADOPTED = "adopted", "Taken over"
         IGNORED = "ignored", "Left alone"
 
-    tenancy = models.ForeignKey("provisioning.Tenancy", models.CASCADE, related_name="drifts")
+    tenancy = models.ForeignKey(
+        "provisioning.Tenancy", models.CASCADE, related_name="drifts"
+    )
     kind = models.CharField(max_length=60)
     namespace = models.CharField(max_length=63, blank=True)
     name = models.CharField(max_length=253)
@@ -77,7 +84,9 @@ class Drift(models.Model):
     counts = models.BooleanField(default=True)
     begun_at = models.DateTimeField(null=True)
     repair_asked_at = models.DateTimeField(null=True)
-    repair_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    repair_asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     ended_at = models.DateTimeField(null=True)
     ended_by = models.CharField(max_length=200, blank=True)
     reason = models.CharField(max_length=500, blank=True)
@@ -87,7 +96,9 @@ class Drift(models.Model):
 
     class Meta:
         ordering = ["-first_seen_at", "-id"]
-        indexes = [models.Index(fields=["state", "-first_seen_at"], name="drift_newest")]
+        indexes = [
+            models.Index(fields=["state", "-first_seen_at"], name="drift_newest")
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["tenancy", "kind", "namespace", "name"],
@@ -95,15 +106,25 @@ class Drift(models.Model):
                 name="an_object_drifts_once_at_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(what__in=["changed", "missing", "left over"]), name="a_known_kind_of_drift"
+                condition=Q(what__in=["changed", "missing", "left over"]),
+                name="a_known_kind_of_drift",
             ),
             models.CheckConstraint(
                 condition=Q(state="open", ended_at=None, ended_by="")
-                | (Q(state__in=["repaired", "adopted", "ignored"], ended_at__isnull=False) & ~Q(ended_by="")),
+                | (
+                    Q(
+                        state__in=["repaired", "adopted", "ignored"],
+                        ended_at__isnull=False,
+                    )
+                    & ~Q(ended_by="")
+                ),
                 name="drift_that_is_over_was_ended_by_somebody",
             ),
             models.CheckConstraint(
-                condition=(Q(state="ignored", ignored_until__gt=models.F("ended_at")) & ~Q(reason=""))
+                condition=(
+                    Q(state="ignored", ignored_until__gt=models.F("ended_at"))
+                    & ~Q(reason="")
+                )
                 | (~Q(state="ignored") & Q(ignored_until=None)),
                 name="what_is_left_alone_has_a_reason_and_an_end",
             ),
@@ -120,7 +141,9 @@ class Drift(models.Model):
     @property
     def content(self) -> str:
         """What tells one set of differing fields from another: who takes them over says which they saw."""
-        return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(
+            json.dumps(self.fields, sort_keys=True).encode()
+        ).hexdigest()[:16]
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -130,7 +153,13 @@ class Drift(models.Model):
     @property
     def sentence(self) -> str:
         """Who changed what, in words and without the time."""
-        return sentence(what=self.what, kind=self.kind, name=self.name, fields=self.fields, who=self.who)
+        return sentence(
+            what=self.what,
+            kind=self.kind,
+            name=self.name,
+            fields=self.fields,
+            who=self.who,
+        )
 
     @property
     def changes(self) -> list[dict[str, str | None]]:

@@ -12,7 +12,11 @@ def value_at(document: Any, at: Path) -> Any:
         if isinstance(step, str):
             document = document.get(step) if isinstance(document, Mapping) else None
         else:
-            document = document[step] if isinstance(document, list) and step < len(document) else None
+            document = (
+                document[step]
+                if isinstance(document, list) and step < len(document)
+                else None
+            )
     return document
 
 
@@ -20,7 +24,9 @@ def put(document: Any, at: Path, value: Any) -> None:
     """Set a place of a document, None takes it away; maps on the way are made, a place in no list is left."""
     for step in at[:-1]:
         is_map = isinstance(document, dict)
-        document = document.setdefault(step, {}) if is_map else value_at(document, (step,))
+        document = (
+            document.setdefault(step, {}) if is_map else value_at(document, (step,))
+        )
     last = at[-1]
     if isinstance(document, dict) and value is None:
         document.pop(last, None)
@@ -44,4 +50,6 @@ def leaves(document: Any, at: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 def text_of(at: Path) -> str:
     """A place as it is written: names with dots between them, places in lists in brackets."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at).removeprefix(".")
+    return "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in at
+    ).removeprefix(".")

@@ -26,7 +26,16 @@ from notices.models import Notice
 from provisioning.desired.manifests import Manifest, tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb, update
 from provisioning.drift import brake
-from provisioning.drift.comparing import MOST_FIELDS, Field, Finding, What, digest, finding, kept, spared
+from provisioning.drift.comparing import (
+    MOST_FIELDS,
+    Field,
+    Finding,
+    What,
+    digest,
+    finding,
+    kept,
+    spared,
+)
 from provisioning.drift.models import DRIFTED, Drift
 from provisioning.models import Tenancy
 from reconciling.conditions import Condition, without
@@ -74,37 +83,68 @@ def settle(
     """The steps that may be done now, and what was found. Raises LeaseLost."""
     drifts = Drifts(digest(desired))
     differing = {place_of(step.key): step for step in steps if step.verb in WRITES}
-    was_true = tenancy.observed_generation == tenancy.generation and tenancy.rendered == drifts.rendered
+    was_true = (
+        tenancy.observed_generation == tenancy.generation
+        and tenancy.rendered == drifts.rendered
+    )
     if not tenancy.is_drifting and not (was_true and differing):
         return list(steps), drifts
-    findings = {place: finding(step, live.get(step.key)) for place, step in differing.items()}
+    findings = {
+        place: finding(step, live.get(step.key)) for place, step in differing.items()
+    }
     rows = _stored(tenancy, lease, findings, was_true=was_true, now=now)
     if rows:
         _decide(tenancy.cluster, rows, drifts, now=now)
     return [
-        made for step in steps for made in _spared(step, live.get(step.key), rows, drifts, findings)
+        made
+        for step in steps
+        for made in _spared(step, live.get(step.key), rows, drifts, findings)
     ], drifts
 
 
 def left_alone(
-    tenancy: Tenancy, steps: Sequence[Step], live: Mapping[Key, Manifest], *, now: datetime
+    tenancy: Tenancy,
+    steps: Sequence[Step],
+    live: Mapping[Key, Manifest],
+    *,
+    now: datetime,
 ) -> tuple[list[Step], list[Drift]]:
     """The steps without what is known to differ and waits or is left alone, and those rows; writes nothing."""
     rows = list(Drift.objects.standing(now).filter(tenancy=tenancy).order_by("id"))
-    findings = {place_of(one.key): finding(one, live.get(one.key)) for one in steps if one.verb in WRITES}
+    findings = {
+        place_of(one.key): finding(one, live.get(one.key))
+        for one in steps
+        if one.verb in WRITES
+    }
     known = Drifts("")
-    return [made for one in steps for made in _spared(one, live.get(one.key), rows, known, findings)], rows
+    return [
+        made
+        for one in steps
+        for made in _spared(one, live.get(one.key), rows, known, findings)
+    ], rows
 
 
 def brake_at(cluster: Cluster, differing: Sequence[int], *, now: datetime) -> None:
     """Stop repairs before the first of them, when one look at a cluster finds more drifted than may be."""
-    if cluster.on_drift != Cluster.OnDrift.REPAIR or len(differing) <= brake.LEAST or brake.is_on(cluster):
+    if (
+        cluster.on_drift != Cluster.OnDrift.REPAIR
+        or len(differing) <= brake.LEAST
+        or brake.is_on(cluster)
+    ):
         return
     known = Drift.objects.open().filter(tenancy__in=differing)
-    looked_at = known.exclude(counts=True, contested=False, repair_asked_at=None).values("tenancy")
-    rows = Tenancy.objects.converged().filter(pk__in=differing).exclude(pk__in=looked_at)
+    looked_at = known.exclude(
+        counts=True, contested=False, repair_asked_at=None
+    ).values("tenancy")
+    rows = (
+        Tenancy.objects.converged().filter(pk__in=differing).exclude(pk__in=looked_at)
+    )
     # What a new version of the portal wants otherwise differs everywhere, and is no drift.
-    drifted = [row for row in rows.order_by() if row.rendered == digest(tenancy_objects(row.desired))]
+    drifted = [
+        row
+        for row in rows.order_by()
+        if row.rendered == digest(tenancy_objects(row.desired))
+    ]
     brake.too_many(cluster, len(drifted), now=now)
 
 
@@ -120,7 +160,11 @@ def _stored(
     """The open and ignored rows of the tenancy after this look, under the lease's number."""
     if lease.mine.select_for_update(of=("self",), no_key=True).first() is None:
         raise LeaseLost
-    standing = Drift.objects.standing(now).filter(tenancy=tenancy).select_related("repair_asked_by")
+    standing = (
+        Drift.objects.standing(now)
+        .filter(tenancy=tenancy)
+        .select_related("repair_asked_by")
+    )
     rows: list[Drift] = []
     over: list[Drift] = []
     for row in standing.order_by("id"):
@@ -130,7 +174,11 @@ def _stored(
             _gone(tenancy, row, by=SOMEBODY if was_true else A_NEW_STATE, now=now)
     if not was_true:
         return rows
-    new = [made for found in findings.values() if (made := _seen(tenancy, found, rows, now=now)) is not None]
+    new = [
+        made
+        for found in findings.values()
+        if (made := _seen(tenancy, found, rows, now=now)) is not None
+    ]
     if new:
         _contest(tenancy, new, now=now)
         Drift.objects.bulk_create(new)
@@ -142,7 +190,9 @@ def _stored(
 
 def _still(row: Drift, found: Finding | None) -> bool:
     """Whether the object still differs in what the row says, and what is wanted there is the same."""
-    return found is not None and any(_same(row, each) for each in found.fields or (None,))
+    return found is not None and any(
+        _same(row, each) for each in found.fields or (None,)
+    )
 
 
 def _same(row: Drift, one: Field | None) -> bool:
@@ -153,7 +203,9 @@ def _same(row: Drift, one: Field | None) -> bool:
     return any(each["path"] == path and each["wanted"] == wanted for each in row.fields)
 
 
-def _seen(tenancy: Tenancy, found: Finding, rows: Sequence[Drift], *, now: datetime) -> Drift | None:
+def _seen(
+    tenancy: Tenancy, found: Finding, rows: Sequence[Drift], *, now: datetime
+) -> Drift | None:
     """A new row for what no row tells of yet; an open row of the object is brought up to date instead."""
     place = place_of(found.key)
     ignored = [row for row in rows if row.place == place and not row.is_open]
@@ -206,7 +258,10 @@ def _gone(tenancy: Tenancy, row: Drift, *, by: str, now: datetime) -> None:
 def _contest(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
     """Mark what the same manager has changed back again and again: it waits for a lead from now on."""
     repaired = Drift.objects.filter(
-        tenancy=tenancy, state=Drift.State.REPAIRED, ended_by=THE_PORTAL, ended_at__gt=now - FIGHTING
+        tenancy=tenancy,
+        state=Drift.State.REPAIRED,
+        ended_by=THE_PORTAL,
+        ended_at__gt=now - FIGHTING,
     )
     fights = {
         (kind, namespace, name, who): times
@@ -224,7 +279,9 @@ def _contest(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
             )
 
 
-def _decide(cluster: Cluster, rows: Sequence[Drift], drifts: Drifts, *, now: datetime) -> None:
+def _decide(
+    cluster: Cluster, rows: Sequence[Drift], drifts: Drifts, *, now: datetime
+) -> None:
     """Sort the rows into what is put right now and what is left alone."""
     unasked = [row for row in rows if row.is_open and _may(cluster, row)]
     stopped = brake.check(cluster, now=now) if unasked else brake.is_on(cluster)
@@ -240,7 +297,11 @@ def _decide(cluster: Cluster, rows: Sequence[Drift], drifts: Drifts, *, now: dat
 
 def _may(cluster: Cluster, row: Drift) -> bool:
     """Whether a row may be put right without anybody's asking."""
-    return cluster.on_drift == Cluster.OnDrift.REPAIR and not row.contested and row.repair_asked_at is None
+    return (
+        cluster.on_drift == Cluster.OnDrift.REPAIR
+        and not row.contested
+        and row.repair_asked_at is None
+    )
 
 
 def _why(row: Drift, *, stopped: bool) -> str:
@@ -248,7 +309,9 @@ def _why(row: Drift, *, stopped: bool) -> str:
         return f"It is left alone until {row.ignored_until:%d %b %Y}: {row.reason}"
     if stopped:
         return "Repairs on this cluster have stopped until a platform lead lets them go on."
-    return row.reason if row.contested else "A platform lead decides what becomes of it."
+    return (
+        row.reason if row.contested else "A platform lead decides what becomes of it."
+    )
 
 
 def _spared(
@@ -269,8 +332,14 @@ def _spared(
         return []
     spare = [one for one in found.fields if any(_same(row, one) for row in holding)]
     if live is None:
-        return [Step(Verb.KEEP, step.key, step.manifest)] if len(spare) == len(found.fields) else [step]
-    return [update(step.key, spared(step.manifest, live, [one.at for one in spare]), live)]
+        return (
+            [Step(Verb.KEEP, step.key, step.manifest)]
+            if len(spare) == len(found.fields)
+            else [step]
+        )
+    return [
+        update(step.key, spared(step.manifest, live, [one.at for one in spare]), live)
+    ]
 
 
 def drifted(
@@ -284,7 +353,10 @@ def drifted(
     others = without(conditions, DRIFTED)
     if not rows:
         return others
-    said = [f"{row.sentence}. {why.get(row.place, (row, ''))[1]}".strip() for row in rows[:3]]
+    said = [
+        f"{row.sentence}. {why.get(row.place, (row, ''))[1]}".strip()
+        for row in rows[:3]
+    ]
     said += [f"And {len(rows) - 3} more."] if len(rows) > 3 else []
     condition = {
         "type": DRIFTED,

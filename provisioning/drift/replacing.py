@@ -7,7 +7,9 @@ from connectors.kubernetes import Cluster as Client
 from provisioning.desired.plan import Step, Verb
 
 # Pods keep the priority and the policy that they were made with, so nothing that runs is touched.
-IMMUTABLE: Mapping[str, tuple[str, ...]] = {"PriorityClass": ("value", "preemptionPolicy")}
+IMMUTABLE: Mapping[str, tuple[str, ...]] = {
+    "PriorityClass": ("value", "preemptionPolicy")
+}
 
 
 def take_away(client: Client, step: Step, live: Mapping[str, Any] | None) -> None:

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from provisioning.desired.manifests import TENANCY_LABEL, Manifest, sometimes, tenancy_objects
+from provisioning.desired.manifests import (
+    TENANCY_LABEL,
+    Manifest,
+    sometimes,
+    tenancy_objects,
+)
 from provisioning.desired.plan import Key, Verb, plan
 from provisioning.desired.spec import TenancySpec
 from provisioning.desired.usage import QUEUES, used_of
@@ -57,9 +62,15 @@ class _Tenancy:
         self.before: Mapping[Place, str] = {}
         self.manifests: dict[Place, Manifest] | None = None
         self.differs = False
-        if known is not None and known.generation == self.generation and known.until > seconds:
+        if (
+            known is not None
+            and known.generation == self.generation
+            and known.until > seconds
+        ):
             self.before = known.versions
-            self.now = Known(known.generation, known.refs, known.wanted, known.until, {}, known.used)
+            self.now = Known(
+                known.generation, known.refs, known.wanted, known.until, {}, known.used
+            )
             return
         self.manifests = self._render()
         refs = frozenset((m["apiVersion"], m["kind"]) for m in self.manifests.values())
@@ -86,21 +97,32 @@ class _Tenancy:
             self.manifests = self._render()
         wanted = self.manifests.get(place)
         steps = plan([wanted] if wanted else [], {Key.of(live): live})
-        self.differs = self.differs or any(step.verb is not Verb.KEEP or step.why for step in steps)
+        self.differs = self.differs or any(
+            step.verb is not Verb.KEEP or step.why for step in steps
+        )
         if place[0] in QUEUES and wanted:
             self.now.used = used_of(live, TenancySpec.from_json(self.spec))
 
     def _render(self) -> dict[Place, Manifest]:
-        return {_place(manifest): manifest for manifest in tenancy_objects(TenancySpec.from_json(self.spec))}
+        return {
+            _place(manifest): manifest
+            for manifest in tenancy_objects(TenancySpec.from_json(self.spec))
+        }
 
 
-def compare(rows: Iterable[Row], known: Mapping[int, Known], lister: Lister, *, seconds: float) -> Compared:
+def compare(
+    rows: Iterable[Row], known: Mapping[int, Known], lister: Lister, *, seconds: float
+) -> Compared:
     """Hold tenancies (id, generation, spec) against what stands; `lister` gives every object of a kind with our label.
 
     `seconds` is the time since 1970. Each kind is listed once; what the lister raises passes through.
     """
-    tenancies = {row[0]: _Tenancy(row, known.get(row[0]), seconds=seconds) for row in rows}
-    for ref in sorted({ref for tenancy in tenancies.values() for ref in tenancy.now.refs}):
+    tenancies = {
+        row[0]: _Tenancy(row, known.get(row[0]), seconds=seconds) for row in rows
+    }
+    for ref in sorted(
+        {ref for tenancy in tenancies.values() for ref in tenancy.now.refs}
+    ):
         for live in lister(ref):
             owner = tenancies.get(_owner(live))
             if owner is not None:

@@ -51,7 +51,9 @@ ENDS: Mapping[str, str] = {
 MOST = 3
 
 
-def sentence(*, what: str, kind: str, name: str, fields: Sequence[Mapping[str, Any]], who: str) -> str:
+def sentence(
+    *, what: str, kind: str, name: str, fields: Sequence[Mapping[str, Any]], who: str
+) -> str:
     """Who changed what, in one sentence without its full stop and without the time."""
     thing = f"{kind} {name}" + (f" ({plain(kind, name)})" if plain(kind, name) else "")
     if what == "missing":
@@ -61,7 +63,13 @@ def sentence(*, what: str, kind: str, name: str, fields: Sequence[Mapping[str, A
     said = [_change(field) for field in fields[:MOST]]
     if len(fields) > MOST:
         said.append(f"{len(fields) - MOST} more")
-    together = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else thing
+    together = (
+        said[0]
+        if len(said) == 1
+        else f"{', '.join(said[:-1])} and {said[-1]}"
+        if said
+        else thing
+    )
     return f"{who or 'Somebody'} changed {together}"
 
 
@@ -92,10 +100,20 @@ def _short(value: Any) -> str:
 def changes(fields: Sequence[Mapping[str, Any]]) -> list[dict[str, str | None]]:
     """Rows of the difference: path, as wanted, as it stands; None where it is absent."""
     return [
-        {"path": str(field["path"]), "before": _shown(field["wanted"]), "after": _shown(field["live"])}
+        {
+            "path": str(field["path"]),
+            "before": _shown(field["wanted"]),
+            "after": _shown(field["live"]),
+        }
         for field in fields
     ]
 
 
 def _shown(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return (
+        None
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, sort_keys=True)
+    )

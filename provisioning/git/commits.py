@@ -27,7 +27,9 @@ class Committed(models.Model):
 class TenancyCommit(Committed):
     """The newest commit of a tenancy; `generation` is the desired state that it holds."""
 
-    tenancy = models.OneToOneField(Tenancy, models.CASCADE, primary_key=True, related_name="commit")
+    tenancy = models.OneToOneField(
+        Tenancy, models.CASCADE, primary_key=True, related_name="commit"
+    )
     generation = models.PositiveIntegerField()
 
     def __str__(self) -> str:
@@ -37,7 +39,9 @@ class TenancyCommit(Committed):
 class ClusterCommit(Committed):
     """The newest commit of what the teams of a cluster share."""
 
-    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="commit")
+    cluster = models.OneToOneField(
+        Cluster, models.CASCADE, primary_key=True, related_name="commit"
+    )
 
     def __str__(self) -> str:
         return f"{self.short} of cluster {self.cluster_id}"

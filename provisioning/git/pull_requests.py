@@ -27,7 +27,13 @@ from provisioning.desired.spec import TenancySpec
 from provisioning.git.commits import ClusterCommit, TenancyCommit
 from provisioning.git.pushing import Pushed, push
 from provisioning.git.remotes import author, repository_for
-from provisioning.git.repository import Changes, PathRefused, shared_changes, tenancy_changes, tenancy_removal
+from provisioning.git.repository import (
+    Changes,
+    PathRefused,
+    shared_changes,
+    tenancy_changes,
+    tenancy_removal,
+)
 from provisioning.git.words import shared_message, tenancy_message
 from provisioning.models import Tenancy
 from provisioning.removing import note_gone
@@ -74,7 +80,12 @@ def make_true(turn: Turn, desired: Sequence[Manifest]) -> int:
         return 0
     _remember(tenancy, pushed, now=turn.now())
     if pushed.waits_for:
-        _end(turn, desired, Said("False", "WaitingForMerge", pushed.waits_for, is_true=False), pushed)
+        _end(
+            turn,
+            desired,
+            Said("False", "WaitingForMerge", pushed.waits_for, is_true=False),
+            pushed,
+        )
     elif tenancy.cluster.kubeconfig:
         _observe(turn, desired, pushed)
     else:
@@ -83,7 +94,9 @@ def make_true(turn: Turn, desired: Sequence[Manifest]) -> int:
     return int(pushed.wrote)
 
 
-def differing(cluster: Cluster, rows: Sequence[tuple[int, int, dict[str, object]]]) -> list[int]:
+def differing(
+    cluster: Cluster, rows: Sequence[tuple[int, int, dict[str, object]]]
+) -> list[int]:
     """The tenancies, as (id, generation, spec), that the newest commit does not hold as wanted; one look for all.
 
     Raises TemporaryError or PermanentError.
@@ -102,7 +115,10 @@ def deliver_shared(cluster: Cluster, *, now: Callable[[], datetime]) -> None:
     manifests = fleet_objects(
         queueing=cluster.queueing,
         cohort=cluster.cohort,
-        flavors=[(f.name, f.node_labels, f.node_taints) for f in cluster.flavors.order_by("name")],
+        flavors=[
+            (f.name, f.node_labels, f.node_taints)
+            for f in cluster.flavors.order_by("name")
+        ],
     )
     signed = Signed(shared_message(cluster), author(), now())
     pushed = push(
@@ -114,14 +130,20 @@ def deliver_shared(cluster: Cluster, *, now: Callable[[], datetime]) -> None:
         branch=f"{cluster.name}/cluster",
     )
     known = ClusterCommit.objects.filter(cluster=cluster).first()
-    if pushed is not None and (pushed.wrote or known is None or known.pull != pushed.pull):
+    if pushed is not None and (
+        pushed.wrote or known is None or known.pull != pushed.pull
+    ):
         fields = {"sha": pushed.sha, "at": now(), "pull": pushed.pull}
         ClusterCommit.objects.update_or_create(cluster=cluster, defaults=fields)
 
 
 def _wanted(tenancy: Tenancy, desired: Sequence[Manifest], seen: Snapshot) -> Changes:
     return tenancy_changes(
-        seen, cluster=tenancy.cluster.name, namespace=tenancy.namespace, owner=tenancy.pk, manifests=desired
+        seen,
+        cluster=tenancy.cluster.name,
+        namespace=tenancy.namespace,
+        owner=tenancy.pk,
+        manifests=desired,
     )
 
 
@@ -129,28 +151,52 @@ def _shared(cluster: Cluster, manifests: Sequence[Manifest], seen: Snapshot) -> 
     return shared_changes(seen, cluster=cluster.name, manifests=manifests)
 
 
-def _differs(seen: Snapshot, cluster: Cluster, spec: TenancySpec, manifests: Sequence[Manifest]) -> bool:
+def _differs(
+    seen: Snapshot, cluster: Cluster, spec: TenancySpec, manifests: Sequence[Manifest]
+) -> bool:
     try:
         return bool(
             tenancy_changes(
-                seen, cluster=cluster.name, namespace=spec.namespace, owner=spec.tenancy, manifests=manifests
+                seen,
+                cluster=cluster.name,
+                namespace=spec.namespace,
+                owner=spec.tenancy,
+                manifests=manifests,
             )
         )
     except PathRefused:
         return True
 
 
-def _push(turn: Turn, wanted: Callable[[Snapshot], Changes], *, branch: str) -> Pushed | None:
+def _push(
+    turn: Turn, wanted: Callable[[Snapshot], Changes], *, branch: str
+) -> Pushed | None:
     cluster = turn.tenancy.cluster
     signed = Signed(tenancy_message(turn.tenancy), author(), turn.now())
-    return push(repository_for(cluster), cluster, wanted, signed, renew=turn.renew, branch=branch)
+    return push(
+        repository_for(cluster),
+        cluster,
+        wanted,
+        signed,
+        renew=turn.renew,
+        branch=branch,
+    )
 
 
 def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
     """Note the commit, and tell the audit log of one that was made."""
     known = TenancyCommit.objects.filter(tenancy=tenancy).first()
-    fields = {"sha": pushed.sha, "at": now, "pull": pushed.pull, "generation": tenancy.generation}
-    if known is not None and not pushed.wrote and known.generation == tenancy.generation:
+    fields = {
+        "sha": pushed.sha,
+        "at": now,
+        "pull": pushed.pull,
+        "generation": tenancy.generation,
+    }
+    if (
+        known is not None
+        and not pushed.wrote
+        and known.generation == tenancy.generation
+    ):
         if known.pull == pushed.pull:
             return
         fields |= {"at": known.at}
@@ -172,7 +218,9 @@ def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
     """Look at what Flux or Argo CD has made of the commit, and change nothing."""
     live = turn.observe(client_for(turn.tenancy.cluster), desired, turn.tenancy.desired)
     steps = [step for step in plan(desired, live) if step.verb is not Verb.DELETE]
-    behind = next((step for step in steps if step.verb is not Verb.KEEP or step.why), None)
+    behind = next(
+        (step for step in steps if step.verb is not Verb.KEEP or step.why), None
+    )
     seen = [_line(step, now=turn.now()) for step in steps]
     if behind is None:
         write_status(
@@ -232,7 +280,10 @@ def _take_out(turn: Turn) -> int:
 
     def gone(seen: Snapshot) -> Changes:
         return tenancy_removal(
-            seen, cluster=tenancy.cluster.name, namespace=tenancy.namespace, owner=tenancy.pk
+            seen,
+            cluster=tenancy.cluster.name,
+            namespace=tenancy.namespace,
+            owner=tenancy.pk,
         )
 
     pushed = _push(turn, gone, branch=f"{tenancy.cluster.name}/{tenancy.namespace}")
@@ -240,9 +291,16 @@ def _take_out(turn: Turn) -> int:
         return 0
     _remember(tenancy, pushed, now=turn.now())
     if pushed.waits_for:
-        _end(turn, [], Said("False", "WaitingForMerge", pushed.waits_for, is_true=False), pushed)
+        _end(
+            turn,
+            [],
+            Said("False", "WaitingForMerge", pushed.waits_for, is_true=False),
+            pushed,
+        )
         return int(pushed.wrote)
-    if tenancy.cluster.kubeconfig and client_for(tenancy.cluster).get(("v1", "Namespace"), tenancy.namespace):
+    if tenancy.cluster.kubeconfig and client_for(tenancy.cluster).get(
+        ("v1", "Namespace"), tenancy.namespace
+    ):
         raise PermanentError(
             f"It is out of the repository ({pushed.short}). Flux and Argo CD keep the namespace {tenancy.namespace} "
             "and its disks: an administrator of the cluster deletes it.",
@@ -250,6 +308,9 @@ def _take_out(turn: Turn) -> int:
         )
     gone_now = note_gone(tenancy, turn.lease, writes=int(pushed.wrote), now=turn.now())
     if gone_now and not tenancy.cluster.kubeconfig:
-        ready = Tenancy.objects.get(pk=tenancy.pk).ready | {"status": "Unknown", "message": GONE_UNSEEN}
+        ready = Tenancy.objects.get(pk=tenancy.pk).ready | {
+            "status": "Unknown",
+            "message": GONE_UNSEEN,
+        }
         turn.lease.write(conditions=[ready])
     return int(pushed.wrote)

@@ -46,10 +46,16 @@ def push(
     `wanted` says what to change in what is there now; somebody who pushes at the same moment makes it say so again.
     `branch` names the branch of a pull request. Raises TemporaryError or PermanentError.
     """
-    one_try = _by_pull_request if cluster.git_way == Cluster.GitWay.PULL_REQUEST else _directly
+    one_try = (
+        _by_pull_request
+        if cluster.git_way == Cluster.GitWay.PULL_REQUEST
+        else _directly
+    )
     for left in reversed(range(MOST_TRIES)):
         try:
-            return one_try(repository, cluster, wanted, signed, renew, f"{PREFIX}/{branch}")
+            return one_try(
+                repository, cluster, wanted, signed, renew, f"{PREFIX}/{branch}"
+            )
         except Moved:
             if not left:
                 raise
@@ -73,7 +79,9 @@ def _directly(
     if not renew():
         return None
     failpoints.reach("git.push")
-    return Pushed(repository.commit(seen, changes, signed, branch=cluster.git_branch), wrote=True)
+    return Pushed(
+        repository.commit(seen, changes, signed, branch=cluster.git_branch), wrote=True
+    )
 
 
 def _by_pull_request(
@@ -95,16 +103,25 @@ def _by_pull_request(
         return _withdraw(repository, cluster, wanted, renew, branch, ours)
     if not base.sha:
         raise PermanentError(
-            f"There is no branch {cluster.git_branch} that a pull request could go to.", code="no_branch"
+            f"There is no branch {cluster.git_branch} that a pull request could go to.",
+            code="no_branch",
         )
     sha = ours.sha
     if not _holds(ours, wanted, changes):
         if not renew():
             return None
         failpoints.reach("git.push")
-        sha, wrote = repository.commit(base, changes, signed, branch=branch, onto=ours.sha), True
+        sha, wrote = (
+            repository.commit(base, changes, signed, branch=branch, onto=ours.sha),
+            True,
+        )
     number = _pull(GitHub(repository.remote), cluster, branch, sha, signed)
-    return Pushed(sha, wrote, number, f"Committed {sha[:SHORT]}; pull request {number} waits to be merged.")
+    return Pushed(
+        sha,
+        wrote,
+        number,
+        f"Committed {sha[:SHORT]}; pull request {number} waits to be merged.",
+    )
 
 
 def _withdraw(
@@ -132,21 +149,32 @@ def _withdraw(
 def _holds(ours: Snapshot, wanted: Wanted, changes: Changes) -> bool:
     """Whether our branch changes the base as wanted, and holds nothing from before that is wanted no more."""
     try:
-        held = bool(ours.sha) and all(ours.read(path) == content for path, content in changes.items())
+        held = bool(ours.sha) and all(
+            ours.read(path) == content for path, content in changes.items()
+        )
         return held and not wanted(ours)
     except ValueError:
         return False
 
 
-def _pull(github: GitHub, cluster: Cluster, branch: str, sha: str, signed: Signed) -> int:
+def _pull(
+    github: GitHub, cluster: Cluster, branch: str, sha: str, signed: Signed
+) -> int:
     """The number of the open pull request; one that people closed is not opened again for the same commit."""
     newest = github.newest(head=branch, base=cluster.git_branch)
     if newest is not None and newest.state == "open":
         return newest.number
-    if newest is not None and newest.state == "closed" and newest.head == sha and not newest.is_withdrawn:
+    if (
+        newest is not None
+        and newest.state == "closed"
+        and newest.head == sha
+        and not newest.is_withdrawn
+    ):
         raise PermanentError(
             f"Pull request {newest.number} was closed without being merged. Open it again, or change what is wanted.",
             code="pull_request_closed",
         )
     title, _, body = signed.message.partition("\n\n")
-    return github.open(head=branch, base=cluster.git_branch, title=title, body=body).number
+    return github.open(
+        head=branch, base=cluster.git_branch, title=title, body=body
+    ).number

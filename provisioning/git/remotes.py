@@ -16,17 +16,25 @@ _repositories: dict[tuple[object, ...], tuple[list[int | None], Repository]] = {
 
 def repository_for(cluster: Cluster) -> Repository:
     """The repository of a cluster; raises PermanentError when its credentials are not where they should be."""
-    secret = credentials_path(cluster.git_credentials) if cluster.git_credentials else None
+    secret = (
+        credentials_path(cluster.git_credentials) if cluster.git_credentials else None
+    )
     key = (cluster.git_url, str(secret), str(settings.ENV.git_local_dir), os.getpid())
-    changed = [_changed(file) for file in (secret, secret and _known_hosts(secret)) if file]
+    changed = [
+        _changed(file) for file in (secret, secret and _known_hosts(secret)) if file
+    ]
     if secret and changed[0] is None:
         _repositories.pop(key, None)
         raise PermanentError(
-            f"The Git credentials {cluster.git_credentials} are not there.", code="no_credentials"
+            f"The Git credentials {cluster.git_credentials} are not there.",
+            code="no_credentials",
         )
     known = _repositories.get(key)
     if known is None or known[0] != changed:
-        known = _repositories[key] = (changed, Repository(_remote(cluster.git_url, secret)))
+        known = _repositories[key] = (
+            changed,
+            Repository(_remote(cluster.git_url, secret)),
+        )
     return known[1]
 
 

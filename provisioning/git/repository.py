@@ -60,7 +60,12 @@ def tenancy_folder(cluster: str, namespace: str) -> str:
 
 
 def tenancy_changes(
-    now: Files, *, cluster: str, namespace: str, owner: int, manifests: Sequence[Manifest]
+    now: Files,
+    *,
+    cluster: str,
+    namespace: str,
+    owner: int,
+    manifests: Sequence[Manifest],
 ) -> Changes:
     """What to change so that the repository holds this tenancy; empty when it does, byte by byte.
 
@@ -81,12 +86,16 @@ def tenancy_removal(now: Files, *, cluster: str, namespace: str, owner: int) -> 
         raise PathRefused(_taken(f"{folder}/{INDEX}"))
     listed = _listed(index)
     changes: Changes = {
-        f"{folder}/{name}": None for name in _names(now, folder) if name in listed or name == INDEX
+        f"{folder}/{name}": None
+        for name in _names(now, folder)
+        if name in listed or name == INDEX
     }
     return changes | _lists(now, cluster, changes, has=set())
 
 
-def shared_changes(now: Files, *, cluster: str, manifests: Sequence[Manifest]) -> Changes:
+def shared_changes(
+    now: Files, *, cluster: str, manifests: Sequence[Manifest]
+) -> Changes:
     """What to change so that the repository holds what is the same everywhere, and what a cluster's teams share."""
     everywhere = [one for one in manifests if _is_everywhere(one)]
     own = [one for one in manifests if not _is_everywhere(one)]
@@ -134,12 +143,24 @@ def _folder_changes(
     if before is not None and not _is_marked(before, note):
         raise PathRefused(_taken(f"{folder}/{INDEX}"))
     listed = _listed(before) if before else set()
-    ordered = sorted(manifests, key=lambda one: (_rank(str(one["kind"])), file_name(one)))
+    ordered = sorted(
+        manifests, key=lambda one: (_rank(str(one["kind"])), file_name(one))
+    )
     wanted = {file_name(one): one for one in ordered}
     changes: Changes = {}
     for name, manifest in wanted.items():
-        _put(now, changes, f"{folder}/{name}", manifest, _marks(owner), is_listed=name in listed)
-    left = {name: _parsed(_read(now, f"{folder}/{name}")) for name in sorted(listed - set(wanted))}
+        _put(
+            now,
+            changes,
+            f"{folder}/{name}",
+            manifest,
+            _marks(owner),
+            is_listed=name in listed,
+        )
+    left = {
+        name: _parsed(_read(now, f"{folder}/{name}"))
+        for name in sorted(listed - set(wanted))
+    }
     ours = {name: one for name, one in left.items() if _has_labels(one, _marks(owner))}
     kept = [name for name, one in ours.items() if one.get("kind") in NEVER_PRUNED]
     changes |= {f"{folder}/{name}": None for name in ours if name not in kept}
@@ -148,7 +169,13 @@ def _folder_changes(
 
 
 def _put(
-    now: Files, changes: Changes, path: str, manifest: Manifest, marks: Mapping[str, str], *, is_listed: bool
+    now: Files,
+    changes: Changes,
+    path: str,
+    manifest: Manifest,
+    marks: Mapping[str, str],
+    *,
+    is_listed: bool,
 ) -> None:
     content, found = rendered(manifest), _read(now, path)
     if found == content:
@@ -166,13 +193,17 @@ def _lists(now: Files, cluster: str, changes: Changes, *, has: set[str]) -> Chan
     there = {
         f"{tenancies}/{name}"
         for name in _names(now, tenancies)
-        if SEGMENT.fullmatch(name) and name != INDEX and _has_index(now, f"{tenancies}/{name}", changes)
+        if SEGMENT.fullmatch(name)
+        and name != INDEX
+        and _has_index(now, f"{tenancies}/{name}", changes)
     } | {folder for folder in has if folder.startswith(f"{tenancies}/")}
     found = dict(changes)
     names = sorted(folder.rpartition("/")[2] for folder in there)
     _put_list(now, found, tenancies, names)
     parts = (
-        [f"{root}/cluster"] if f"{root}/cluster" in has or _has_index(now, f"{root}/cluster", changes) else []
+        [f"{root}/cluster"]
+        if f"{root}/cluster" in has or _has_index(now, f"{root}/cluster", changes)
+        else []
     )
     parts += [tenancies] if names else []
     _put_list(now, found, root, [part.rpartition("/")[2] for part in parts])
@@ -210,7 +241,9 @@ def _listed(text: bytes) -> set[str]:
     """The plain names in a kustomization's list."""
     lines = text.decode("utf-8", "replace").splitlines()
     names = {line[2:] for line in lines if line.startswith("- ")}
-    return {name for name in names if SEGMENT.fullmatch(name) and name.endswith(".json")}
+    return {
+        name for name in names if SEGMENT.fullmatch(name) and name.endswith(".json")
+    }
 
 
 def _parsed(text: bytes | None) -> Any:
@@ -223,7 +256,9 @@ def _parsed(text: bytes | None) -> Any:
 def _has_labels(found: Any, marks: Mapping[str, str]) -> bool:
     metadata = found.get("metadata") if isinstance(found, dict) else None
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and all(labels.get(name) == value for name, value in marks.items())
+    return isinstance(labels, dict) and all(
+        labels.get(name) == value for name, value in marks.items()
+    )
 
 
 def _marks(owner: int | None) -> dict[str, str]:

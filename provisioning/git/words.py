@@ -21,12 +21,18 @@ def tenancy_message(tenancy: Tenancy) -> str:
     changed = _changed(tenancy)
     held = _held(tenancy, changed) if changed else None
     what = "team left" if not tenancy.stands else f"generation {tenancy.generation}"
-    lines = [f"Team: {tenancy.team.name}", f"Tenancy: {tenancy.pk}", f"Generation: {tenancy.generation}"]
+    lines = [
+        f"Team: {tenancy.team.name}",
+        f"Tenancy: {tenancy.pk}",
+        f"Generation: {tenancy.generation}",
+    ]
     reference = _reference(tenancy, changed, held) if changed else ""
     lines += [f"Request: {reference}"] if reference else []
     if held is not None:
         told = held.details
-        lines.append(f"What: {told.get('gpus')} × {told.get('flavor')} {DID[Kind(held.kind)]}")
+        lines.append(
+            f"What: {told.get('gpus')} × {told.get('flavor')} {DID[Kind(held.kind)]}"
+        )
     lines += [f"Asked by: {asked_by}"] if (asked_by := _asked_by(reference)) else []
     if changed is not None:
         lines.append(f"Brought about by: {changed.actor_name}")
@@ -35,7 +41,9 @@ def tenancy_message(tenancy: Tenancy) -> str:
 
 def shared_message(cluster: Cluster) -> str:
     """The message for what the teams of a cluster share."""
-    return _message(f"{cluster.name}: what its teams share", [f"Cluster: {cluster.name}"])
+    return _message(
+        f"{cluster.name}: what its teams share", [f"Cluster: {cluster.name}"]
+    )
 
 
 def _message(title: str, lines: list[str]) -> str:
@@ -48,14 +56,21 @@ def _plain(text: str) -> str:
 
 
 def _changed(tenancy: Tenancy) -> Event | None:
-    events = Event.objects.about("tenancy", tenancy.pk).filter(kind=Kind.TENANCY_CHANGED)
-    return events.filter(details__generation=tenancy.generation).order_by("-seq").first()
+    events = Event.objects.about("tenancy", tenancy.pk).filter(
+        kind=Kind.TENANCY_CHANGED
+    )
+    return (
+        events.filter(details__generation=tenancy.generation).order_by("-seq").first()
+    )
 
 
 def _held(tenancy: Tenancy, changed: Event) -> Event | None:
     """The event about a holding that was written in the same transaction, a few numbers later."""
     near = Event.objects.filter(
-        seq__gt=changed.seq, seq__lte=changed.seq + 5, team_id=tenancy.team_id, request_id=changed.request_id
+        seq__gt=changed.seq,
+        seq__lte=changed.seq + 5,
+        team_id=tenancy.team_id,
+        request_id=changed.request_id,
     )
     end = near.filter(kind=Kind.TENANCY_CHANGED).order_by("seq").first()
     if end is not None:

@@ -27,7 +27,9 @@ DRIFTS: dict[str, tuple[str, ...]] = {
 
 def make(apps: Any, editor: Any) -> None:
     """The mark of this portal."""
-    apps.get_model("provisioning", "Installation").objects.create(id=1, mark=secrets.token_hex(4))
+    apps.get_model("provisioning", "Installation").objects.create(
+        id=1, mark=secrets.token_hex(4)
+    )
 
 
 class Migration(migrations.Migration):
@@ -85,13 +87,20 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 (
                     "environment",
                     models.CharField(
-                        choices=[("dev", "Development"), ("test", "Test"), ("production", "Production")],
+                        choices=[
+                            ("dev", "Development"),
+                            ("test", "Test"),
+                            ("production", "Production"),
+                        ],
                         max_length=12,
                     ),
                 ),
@@ -134,7 +143,12 @@ class Migration(migrations.Migration):
                 ("is_true", models.BooleanField(default=False)),
                 ("conditions", models.JSONField(default=list)),
                 ("objects_seen", models.JSONField(default=list)),
-                ("rendered", models.CharField(blank=True, db_default="", default="", max_length=64)),
+                (
+                    "rendered",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=64
+                    ),
+                ),
                 ("adopted", models.JSONField(db_default={}, default=dict)),
                 ("last_looked_at", models.DateTimeField(null=True)),
                 ("true_since", models.DateTimeField(null=True)),
@@ -142,7 +156,10 @@ class Migration(migrations.Migration):
                 ("used_at", models.DateTimeField(null=True)),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
@@ -166,7 +183,9 @@ class Migration(migrations.Migration):
                 (
                     "stop",
                     models.CharField(
-                        db_default="None", default=provisioning.stages.Stop["NONE"], max_length=12
+                        db_default="None",
+                        default=provisioning.stages.Stop["NONE"],
+                        max_length=12,
                     ),
                 ),
                 ("leaves_at", models.DateTimeField(null=True)),
@@ -183,7 +202,9 @@ class Migration(migrations.Migration):
                 (
                     "project",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.project"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.project",
                     ),
                 ),
                 (
@@ -209,14 +230,17 @@ class Migration(migrations.Migration):
                         name="a_namespace_has_one_tenancy",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("stage", "here"), ("is_protected", False), _connector="OR"),
+                        condition=models.Q(
+                            ("stage", "here"), ("is_protected", False), _connector="OR"
+                        ),
                         name="what_is_protected_does_not_leave",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("leaves_at", None), ("stage", "here")),
                             models.Q(
-                                models.Q(("stage", "here"), _negated=True), ("leaves_at__isnull", False)
+                                models.Q(("stage", "here"), _negated=True),
+                                ("leaves_at__isnull", False),
                             ),
                             _connector="OR",
                         ),
@@ -224,7 +248,10 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("retained_until", None), ("stage__in", ["here", "leaving"])),
+                            models.Q(
+                                ("retained_until", None),
+                                ("stage__in", ["here", "leaving"]),
+                            ),
                             models.Q(
                                 ("retained_until__gte", models.F("leaves_at")),
                                 ("retained_until__isnull", False),
@@ -237,7 +264,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("gone_at__isnull", False), ("stage", "gone")),
-                            models.Q(models.Q(("stage", "gone"), _negated=True), ("gone_at", None)),
+                            models.Q(
+                                models.Q(("stage", "gone"), _negated=True),
+                                ("gone_at", None),
+                            ),
                             _connector="OR",
                         ),
                         name="what_is_gone_went_at_a_time",
@@ -245,33 +275,47 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("stage", "here"), ("stop", "None")),
-                            models.Q(("stage", "leaving"), ("stop__in", ["None", "Hold"])),
                             models.Q(
-                                ("stage__in", ["retained", "removing", "gone"]), ("stop", "HoldAndDrain")
+                                ("stage", "leaving"), ("stop__in", ["None", "Hold"])
+                            ),
+                            models.Q(
+                                ("stage__in", ["retained", "removing", "gone"]),
+                                ("stop", "HoldAndDrain"),
                             ),
                             _connector="OR",
                         ),
                         name="a_queue_stops_as_its_stage_says",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_tenancy_is_worked_on_by_nobody",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("is_true", False), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("is_true", False), _connector="OR"
+                        ),
                         name="a_parked_tenancy_is_not_true",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        condition=models.Q(
+                            ("observed_generation__lte", models.F("generation"))
+                        ),
                         name="a_tenancy_observes_what_was_wanted",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("environment__in", ["dev", "test", "production"])),
+                        condition=models.Q(
+                            ("environment__in", ["dev", "test", "production"])
+                        ),
                         name="a_tenancy_has_a_known_environment",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("isolation__in", ["namespace", "node-pool", "cluster", "subscription"])
+                            (
+                                "isolation__in",
+                                ["namespace", "node-pool", "cluster", "subscription"],
+                            )
                         ),
                         name="a_tenancy_has_a_known_isolation",
                     ),
@@ -309,14 +353,19 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("mark", models.CharField(max_length=16)),
             ],
             options={
                 "constraints": [
-                    models.CheckConstraint(condition=models.Q(("id", 1)), name="there_is_one_installation")
+                    models.CheckConstraint(
+                        condition=models.Q(("id", 1)), name="there_is_one_installation"
+                    )
                 ]
             },
         ),
@@ -346,7 +395,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("kind", models.CharField(max_length=60)),
@@ -355,7 +407,11 @@ class Migration(migrations.Migration):
                 (
                     "what",
                     models.CharField(
-                        choices=[("changed", "Changed"), ("missing", "Missing"), ("left over", "Left over")],
+                        choices=[
+                            ("changed", "Changed"),
+                            ("missing", "Missing"),
+                            ("left over", "Left over"),
+                        ],
                         max_length=10,
                     ),
                 ),
@@ -412,12 +468,16 @@ class Migration(migrations.Migration):
                         name="an_object_drifts_once_at_a_time",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("what__in", ["changed", "missing", "left over"])),
+                        condition=models.Q(
+                            ("what__in", ["changed", "missing", "left over"])
+                        ),
                         name="a_known_kind_of_drift",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("ended_at", None), ("ended_by", ""), ("state", "open")),
+                            models.Q(
+                                ("ended_at", None), ("ended_by", ""), ("state", "open")
+                            ),
                             models.Q(
                                 ("ended_at__isnull", False),
                                 ("state__in", ["repaired", "adopted", "ignored"]),
@@ -434,26 +494,46 @@ class Migration(migrations.Migration):
                                 ("state", "ignored"),
                                 models.Q(("reason", ""), _negated=True),
                             ),
-                            models.Q(models.Q(("state", "ignored"), _negated=True), ("ignored_until", None)),
+                            models.Q(
+                                models.Q(("state", "ignored"), _negated=True),
+                                ("ignored_until", None),
+                            ),
                             _connector="OR",
                         ),
                         name="what_is_left_alone_has_a_reason_and_an_end",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("repair_asked_at", None), ("repair_asked_by", None)),
-                            models.Q(("repair_asked_at__isnull", False), ("repair_asked_by__isnull", False)),
+                            models.Q(
+                                ("repair_asked_at", None), ("repair_asked_by", None)
+                            ),
+                            models.Q(
+                                ("repair_asked_at__isnull", False),
+                                ("repair_asked_by__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="a_repair_is_asked_for_by_somebody",
                     ),
                 ],
-                "indexes": [models.Index(fields=["state", "-first_seen_at"], name="drift_newest")],
+                "indexes": [
+                    models.Index(
+                        fields=["state", "-first_seen_at"], name="drift_newest"
+                    )
+                ],
             },
         ),
         migrations.RunPython(make, migrations.RunPython.noop),
-        only_moves("provisioning_tenancy", "stage", STAGES, words="a team leaves a cluster step by step"),
         only_moves(
-            "provisioning_drift", "state", DRIFTS, words="a change that was dealt with stays dealt with"
+            "provisioning_tenancy",
+            "stage",
+            STAGES,
+            words="a team leaves a cluster step by step",
+        ),
+        only_moves(
+            "provisioning_drift",
+            "state",
+            DRIFTS,
+            words="a change that was dealt with stays dealt with",
         ),
     ]

@@ -37,7 +37,9 @@ class Accounts:
     def __post_init__(self) -> None:
         self.operations.teach("account/write", self._written, self._not_written)
         self.operations.teach("account/delete", self._deleted)
-        self.operations.teach("account/purge", lambda resource_id, _: self.state.remove(resource_id))
+        self.operations.teach(
+            "account/purge", lambda resource_id, _: self.state.remove(resource_id)
+        )
 
     def routes(self) -> list[Route]:
         """The operations of this module."""
@@ -71,14 +73,25 @@ class Accounts:
         location = location_of(body)
         if known is not None:
             if location != known["location"]:
-                raise conflict("The location of an account cannot be changed.", "InvalidResourceLocation")
+                raise conflict(
+                    "The location of an account cannot be changed.",
+                    "InvalidResourceLocation",
+                )
             kept = {key: value for key, value in said.items() if key != "restore"}
-            changed = {**known, "tags": tags_of(body), "properties": {**known["properties"], **kept}}
+            changed = {
+                **known,
+                "tags": tags_of(body),
+                "properties": {**known["properties"], **kept},
+            }
             changed["properties"]["provisioningState"] = "Accepted"
             self.state.put(changed)
             self.operations.begin(call, "account/write", resource_id)
-            return Answer(200, changed, {"Retry-After": str(self.operations.retry_after)})
-        self._check_deleted(resource_id, location, is_restored=bool(said.get("restore")))
+            return Answer(
+                200, changed, {"Retry-After": str(self.operations.retry_after)}
+            )
+        self._check_deleted(
+            resource_id, location, is_restored=bool(said.get("restore"))
+        )
         made = self._made(call, body, resource_id, location)
         self._check_name(made)
         if self.models.used(location)[ACCOUNTS] >= self.usage.limit(location, ACCOUNTS):
@@ -99,7 +112,9 @@ class Accounts:
         operation = self.operations.begin(call, "account/delete", known["id"])
         headers = self.operations.headers(call, operation, known["location"])
         # Only by its result, which is 202 until it is over.
-        return Answer(202, None, {key: headers[key] for key in ("Location", "Retry-After")})
+        return Answer(
+            202, None, {key: headers[key] for key in ("Location", "Retry-After")}
+        )
 
     def many_deleted(self, call: Call) -> Answer:
         """Answer with the accounts that are deleted and not purged."""
@@ -116,7 +131,9 @@ class Accounts:
             return Answer(204)
         operation = self.operations.begin(call, "account/purge", known["id"])
         headers = self.operations.headers(call, operation, known["location"])
-        return Answer(202, None, {key: headers[key] for key in ("Location", "Retry-After")})
+        return Answer(
+            202, None, {key: headers[key] for key in ("Location", "Retry-After")}
+        )
 
     def need(self, call: Call) -> Resource:
         """Return the account that a call names; raise ArmError 404."""
@@ -133,7 +150,9 @@ class Accounts:
             )
             raise conflict(message, "RequestConflict")
 
-    def _check_deleted(self, resource_id: str, location: str, *, is_restored: bool) -> None:
+    def _check_deleted(
+        self, resource_id: str, location: str, *, is_restored: bool
+    ) -> None:
         for row in self.state.all(DELETED):
             if (
                 row["sandbox"]["id"].lower() == resource_id.lower()
@@ -151,19 +170,35 @@ class Accounts:
         name = made["properties"].get("customSubDomainName")
         for row in (*self.state.all(KIND), *self.state.all(DELETED)):
             was = row["sandbox"]["id"] if row["type"] == DELETED else row["id"]
-            if name and row["properties"].get("customSubDomainName") == name and was != made["id"]:
+            if (
+                name
+                and row["properties"].get("customSubDomainName") == name
+                and was != made["id"]
+            ):
                 message = (
                     f"Please pick a different name. The subdomain name '{name}' is not available as it's already used "
                     "by a resource."
                 )
                 raise conflict(message, "CustomDomainInUse")
 
-    def _made(self, call: Call, body: dict[str, Any], resource_id: str, location: str) -> Resource:
+    def _made(
+        self, call: Call, body: dict[str, Any], resource_id: str, location: str
+    ) -> Resource:
         if body.get("kind") != "OpenAI" or (body.get("sku") or {}).get("name") != "S0":
-            raise invalid("The account has to be of kind OpenAI and SKU S0.", "InvalidApiSetId")
-        said = {key: value for key, value in (body.get("properties") or {}).items() if key != "restore"}
+            raise invalid(
+                "The account has to be of kind OpenAI and SKU S0.", "InvalidApiSetId"
+            )
+        said = {
+            key: value
+            for key, value in (body.get("properties") or {}).items()
+            if key != "restore"
+        }
         domain = said.get("customSubDomainName")
-        host = f"{domain}.openai.azure.com" if domain else f"{location}.api.cognitive.microsoft.com"
+        host = (
+            f"{domain}.openai.azure.com"
+            if domain
+            else f"{location}.api.cognitive.microsoft.com"
+        )
         return {
             "id": resource_id,
             "name": name_of(call.part("account"), LONGEST_NAME),
@@ -178,7 +213,9 @@ class Accounts:
                 **said,
                 "endpoint": f"https://{host}/",
                 "provisioningState": "Accepted",
-                "dateCreated": datetime.fromtimestamp(self.state.clock.now(), UTC).isoformat(),
+                "dateCreated": datetime.fromtimestamp(
+                    self.state.clock.now(), UTC
+                ).isoformat(),
             },
         }
 
@@ -216,12 +253,20 @@ class Accounts:
             "id": f"{at}/resourceGroups/{group}/deletedAccounts/{known['name']}",
             "type": DELETED,
         }
-        self.state.put({**gone, "properties": said, "sandbox": {"id": resource_id, "deployments": inside}})
+        self.state.put(
+            {
+                **gone,
+                "properties": said,
+                "sandbox": {"id": resource_id, "deployments": inside},
+            }
+        )
 
     def _need_deleted(self, call: Call) -> Resource:
         known = self.state.get(_deleted_id(call))
         if known is None:
-            raise no_such_resource("Microsoft.CognitiveServices/deletedAccounts", call.part("account"), "")
+            raise no_such_resource(
+                "Microsoft.CognitiveServices/deletedAccounts", call.part("account"), ""
+            )
         return known
 
 
@@ -233,7 +278,9 @@ def id_of(call: Call) -> str:
 
 def _deleted_id(call: Call) -> str:
     at = f"/subscriptions/{call.part('subscription')}/providers/Microsoft.CognitiveServices"
-    where = f"{at}/locations/{call.part('location')}/resourceGroups/{call.part('group')}"
+    where = (
+        f"{at}/locations/{call.part('location')}/resourceGroups/{call.part('group')}"
+    )
     return f"{where}/deletedAccounts/{call.part('account')}"
 
 

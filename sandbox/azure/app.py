@@ -51,7 +51,13 @@ class _Cut(Response):
         self._length = length
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
         part = bytes(self.body[: self._length])
         await send({"type": "http.response.body", "body": part, "more_body": True})
 
@@ -94,7 +100,9 @@ class AzureSandbox:
         self.usage = Usage(self.state, self.fleet, self.spec)
         self.quota = Quota(self.state, self.usage, self.spec)
         self.roles = Roles(self.state, self.entra.directory, self.spec)
-        self.switches = Switches(self.state, self.callers, self.faults, self.operations, self.quota)
+        self.switches = Switches(
+            self.state, self.callers, self.faults, self.operations, self.quota
+        )
         self._router = Router(self._routes())
         self.begin()
         self._prices = Prices(self.base)
@@ -131,7 +139,9 @@ class AzureSandbox:
             "tenant_id": self.entra.world.tenant_id,
             "subscription_id": self.spec.subscription_id,
             "resource_group": self.spec.resource_group,
-            "registry": id_of(self.spec, self.spec.registries[-1]) if self.spec.registries else "",
+            "registry": id_of(self.spec, self.spec.registries[-1])
+            if self.spec.registries
+            else "",
             "client_id": self.spec.client_id,
             "client_secret": daemon.secret if daemon else "",
             "token_file": token_file,
@@ -146,20 +156,31 @@ class AzureSandbox:
         accounts = Accounts(state, doing, usage, models)
         self._pools = Pools(state, doing, usage, self.fleet, clusters, self.roles)
         parts = (
-            *(usage, groups, Reservations(state, doing, usage, groups), Skus(), self.quota),
+            *(
+                usage,
+                groups,
+                Reservations(state, doing, usage, groups),
+                Skus(),
+                self.quota,
+            ),
             *(clusters, self._pools, self.roles, Registries(self.spec)),
             *(accounts, Deployments(state, doing, usage, accounts, models), models),
         )
         return [*doing.routes(), *(route for part in parts for route in part.routes())]
 
     async def _respond(self, request: Request) -> Response:
-        method, path = request.method, request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        method, path = (
+            request.method,
+            request.scope["raw_path"].decode("latin-1").partition("?")[0],
+        )
         fault = None if path.startswith("/sandbox/") else self.faults.take(method, path)
         if fault is not None and fault.spec.get("hang"):
             await asyncio.sleep(float(fault.spec["hang"]))
         if fault is not None and fault.status:
             return _faulty(fault)
-        response = self._done_or_refused(request, await request.body(), method, path, fault)
+        response = self._done_or_refused(
+            request, await request.body(), method, path, fault
+        )
         if fault is None:
             return response
         if fault.spec.get("drop"):
@@ -172,7 +193,12 @@ class AzureSandbox:
         return response
 
     def _done_or_refused(
-        self, request: Request, content: bytes, method: str, path: str, fault: Fault | None
+        self,
+        request: Request,
+        content: bytes,
+        method: str,
+        path: str,
+        fault: Fault | None,
     ) -> Response:
         if path == PATH:
             return _sent(self._prices.answer(request.query_params))
@@ -181,7 +207,14 @@ class AzureSandbox:
         except ArmError as refusal:
             return _sent(Answer(refusal.status, refusal.body(), refusal.headers))
 
-    def _done(self, request: Request, content: bytes, method: str, path: str, fault: Fault | None) -> Answer:
+    def _done(
+        self,
+        request: Request,
+        content: bytes,
+        method: str,
+        path: str,
+        fault: Fault | None,
+    ) -> Answer:
         self.operations.settle()
         self.quota.settle()
         # Clients write the name of one parameter in capitals now and then.
@@ -195,7 +228,9 @@ class AzureSandbox:
         if path.startswith("/sandbox/"):
             return self.switches.answer(call)
         route, parts = self._router.find(method, path)
-        call = Call(method, path, query, content, self.base, caller, headers, parts, fault)
+        call = Call(
+            method, path, query, content, self.base, caller, headers, parts, fault
+        )
         self._check(call, route)
         answer = route.handler(call)
         self.operations.settle()
@@ -204,13 +239,18 @@ class AzureSandbox:
     def _check(self, call: Call, route: Route) -> None:
         """Let the call pass when its subscription is ours, its version known, and its caller allowed."""
         named = [*call.path.split("/"), "", "", "", ""]
-        if named[1].lower() == "subscriptions" and named[2].lower() != self.spec.subscription_id:
+        if (
+            named[1].lower() == "subscriptions"
+            and named[2].lower() != self.spec.subscription_id
+        ):
             raise errors.no_such_subscription(named[2])
         self._router.check_version(route, call.query)
         if not call.caller.is_admin:
             if not self.roles.allows(call.caller.oid, route.action, call.path):
                 scope = call.path.rstrip("/")
-                raise errors.not_allowed(call.caller.client, call.caller.oid, route.action, scope)
+                raise errors.not_allowed(
+                    call.caller.client, call.caller.oid, route.action, scope
+                )
             self.asked.add(route.action)
         is_here = named[4].lower() == self.spec.resource_group.lower()
         if named[3].lower() == "resourcegroups" and not is_here:
@@ -227,7 +267,9 @@ def _sent(answer: Answer) -> Response:
     if answer.body is None:
         return Response(None, answer.status, dict(answer.headers))
     text = json.dumps(answer.body, separators=(",", ":"))
-    return Response(text, answer.status, dict(answer.headers), "application/json; charset=utf-8")
+    return Response(
+        text, answer.status, dict(answer.headers), "application/json; charset=utf-8"
+    )
 
 
 def _with_transport(app: ASGIApp) -> ASGIApp:

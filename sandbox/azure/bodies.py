@@ -21,7 +21,9 @@ def location_of(body: dict[str, Any]) -> str:
     """Return where a resource shall be, in one word; raise ArmError 400."""
     location = body.get("location")
     if not isinstance(location, str) or not location:
-        raise invalid("The location property is required for this definition.", "LocationRequired")
+        raise invalid(
+            "The location property is required for this definition.", "LocationRequired"
+        )
     known = location.replace(" ", "").lower()
     if known not in REGIONS:
         message = (
@@ -35,7 +37,9 @@ def location_of(body: dict[str, Any]) -> str:
 def tags_of(body: dict[str, Any]) -> dict[str, str]:
     """Return a resource's tags; raise ArmError 400."""
     tags = body.get("tags") or {}
-    good = isinstance(tags, dict) and all(isinstance(value, str) for value in tags.values())
+    good = isinstance(tags, dict) and all(
+        isinstance(value, str) for value in tags.values()
+    )
     if not good or len(tags) > MOST_TAGS:
         raise invalid("The tags of the resource are invalid.", "InvalidTagName")
     return dict(tags)
@@ -44,5 +48,7 @@ def tags_of(body: dict[str, Any]) -> dict[str, str]:
 def number_of(value: Any, name: str, *, least: int, most: int) -> int:
     """Return a whole number within bounds; raise ArmError 400."""
     if type(value) is not int or not least <= value <= most:
-        raise ArmError(400, "InvalidParameter", f"The value of parameter {name} is invalid.")
+        raise ArmError(
+            400, "InvalidParameter", f"The value of parameter {name} is invalid."
+        )
     return value

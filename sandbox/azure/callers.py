@@ -10,7 +10,12 @@ import jwt
 from sandbox.azure.errors import ArmError
 from sandbox.entra.tokens import ARM, Issuer
 
-AUDIENCES = (ARM, f"{ARM}/", "https://management.core.windows.net", "https://management.core.windows.net/")
+AUDIENCES = (
+    ARM,
+    f"{ARM}/",
+    "https://management.core.windows.net",
+    "https://management.core.windows.net/",
+)
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,17 @@ class Callers:
         options: Any = {"require": required, "verify_aud": False, "verify_exp": False}
         try:
             claims = dict(
-                jwt.decode(token, self.issuer.key.public_pem, algorithms=["RS256"], options=options)
+                jwt.decode(
+                    token,
+                    self.issuer.key.public_pem,
+                    algorithms=["RS256"],
+                    options=options,
+                )
             )
         except jwt.InvalidTokenError as error:
-            raise self._refusal("InvalidAuthenticationToken", "The access token is invalid.") from error
+            raise self._refusal(
+                "InvalidAuthenticationToken", "The access token is invalid."
+            ) from error
         if claims["tid"] != self.issuer.tenant or claims["iss"] != self.issuer.v1:
             message = (
                 f"The access token is from the wrong issuer '{claims['iss']}'. It must match the tenant "

@@ -40,7 +40,8 @@ class Clusters:
     def many(self, call: Call) -> Answer:
         """Answer with all of them."""
         is_ours = (
-            call.parts.get("group", self.spec.resource_group).lower() == self.spec.resource_group.lower()
+            call.parts.get("group", self.spec.resource_group).lower()
+            == self.spec.resource_group.lower()
         )
         names = sorted(self.fleet.specs) if is_ours else []
         return Answer(200, {"value": [self._shown(name) for name in names]})
@@ -49,7 +50,10 @@ class Clusters:
         """Return the name of the cluster that a call names; raise ArmError 404."""
         asked = call.part("cluster").lower()
         is_ours = call.part("group").lower() == self.spec.resource_group.lower()
-        name = next((name for name in self.fleet.specs if name.lower() == asked and is_ours), None)
+        name = next(
+            (name for name in self.fleet.specs if name.lower() == asked and is_ours),
+            None,
+        )
         if name is None:
             raise no_such_resource(KIND, call.part("cluster"), call.part("group"))
         return name
@@ -82,7 +86,10 @@ class Clusters:
             "identity": {
                 "type": "UserAssigned",
                 "userAssignedIdentities": {
-                    identity: {"principalId": CLUSTER_IDENTITY_ID, "clientId": CLUSTER_IDENTITY_ID}
+                    identity: {
+                        "principalId": CLUSTER_IDENTITY_ID,
+                        "clientId": CLUSTER_IDENTITY_ID,
+                    }
                 },
             },
             "properties": {

@@ -31,7 +31,9 @@ class Deployments:
 
     def __post_init__(self) -> None:
         self.operations.teach("deployment/write", self._written, self._not_written)
-        self.operations.teach("deployment/delete", lambda resource_id, _: self.state.remove(resource_id))
+        self.operations.teach(
+            "deployment/delete", lambda resource_id, _: self.state.remove(resource_id)
+        )
 
     def routes(self) -> list[Route]:
         """The operations of this module."""
@@ -44,14 +46,21 @@ class Deployments:
 
     def one(self, call: Call) -> Answer:
         """Answer with a deployment."""
-        known = self.state.get(f"{self.accounts.need(call)['id']}/deployments/{call.part('deployment')}")
+        known = self.state.get(
+            f"{self.accounts.need(call)['id']}/deployments/{call.part('deployment')}"
+        )
         if known is None:
-            raise no_such_resource(DEPLOYMENT, call.part("deployment"), call.part("group"))
+            raise no_such_resource(
+                DEPLOYMENT, call.part("deployment"), call.part("group")
+            )
         return Answer(200, known)
 
     def many(self, call: Call) -> Answer:
         """Answer with the deployments of an account."""
-        return Answer(200, {"value": list(self.state.all(DEPLOYMENT, self.accounts.need(call)["id"]))})
+        return Answer(
+            200,
+            {"value": list(self.state.all(DEPLOYMENT, self.accounts.need(call)["id"]))},
+        )
 
     def put(self, call: Call) -> Answer:
         """Deploy a model, or change its capacity."""
@@ -63,7 +72,10 @@ class Deployments:
         self._check_quota(account["location"], wanted, known)
         self.state.put(wanted)
         operation = self.operations.begin(
-            call, "deployment/write", resource_id, before=known["sku"]["capacity"] if known else 0
+            call,
+            "deployment/write",
+            resource_id,
+            before=known["sku"]["capacity"] if known else 0,
         )
         headers = self.operations.headers(call, operation, account["location"])
         return Answer(201 if known is None else 200, wanted, headers)
@@ -77,7 +89,9 @@ class Deployments:
         self._check_idle(account)
         operation = self.operations.begin(call, "deployment/delete", known["id"])
         headers = self.operations.headers(call, operation, account["location"])
-        return Answer(202, None, {key: headers[key] for key in ("Location", "Retry-After")})
+        return Answer(
+            202, None, {key: headers[key] for key in ("Location", "Retry-After")}
+        )
 
     def _check_idle(self, account: Resource) -> None:
         if self.operations.running(account["id"]) is not None:
@@ -87,10 +101,19 @@ class Deployments:
             )
             raise conflict(message, "RequestConflict")
 
-    def _read(self, call: Call, resource_id: str, account: Resource, body: dict[str, Any]) -> Resource:
-        sku, asked = body.get("sku") or {}, (body.get("properties") or {}).get("model") or {}
+    def _read(
+        self, call: Call, resource_id: str, account: Resource, body: dict[str, Any]
+    ) -> Resource:
+        sku, asked = (
+            body.get("sku") or {},
+            (body.get("properties") or {}).get("model") or {},
+        )
         name, version = str(asked.get("name")), str(asked.get("version"))
-        model = models.find(name, version, account["location"]) if asked.get("format") == FORMAT else None
+        model = (
+            models.find(name, version, account["location"])
+            if asked.get("format") == FORMAT
+            else None
+        )
         if model is None:
             message = (
                 f"The model 'Format:{asked.get('format')},Name:{name},Version:{version},Source:' of account deployment "
@@ -111,18 +134,28 @@ class Deployments:
             "sku": {"name": sku["name"], "capacity": capacity},
             "properties": {
                 "model": {"format": FORMAT, "name": name, "version": version},
-                "versionUpgradeOption": (body.get("properties") or {}).get("versionUpgradeOption")
+                "versionUpgradeOption": (body.get("properties") or {}).get(
+                    "versionUpgradeOption"
+                )
                 or "OnceNewDefaultVersionAvailable",
                 "currentCapacity": capacity,
-                "rateLimits": [{"key": "token", "renewalPeriod": 60.0, "count": capacity * 1000.0}],
+                "rateLimits": [
+                    {"key": "token", "renewalPeriod": 60.0, "count": capacity * 1000.0}
+                ],
                 "provisioningState": "Creating",
             },
         }
 
-    def _check_quota(self, region: str, wanted: Resource, known: Resource | None) -> None:
+    def _check_quota(
+        self, region: str, wanted: Resource, known: Resource | None
+    ) -> None:
         name = models.usage_of(wanted)
         used, limit = self.models.used(region)[name], self.usage.limit(region, name)
-        held = int(known["sku"]["capacity"]) if known and models.usage_of(known) == name else 0
+        held = (
+            int(known["sku"]["capacity"])
+            if known and models.usage_of(known) == name
+            else 0
+        )
         more = int(wanted["sku"]["capacity"]) - held
         if more > 0 and used + more > limit:
             title = models.title_of(name)

@@ -26,7 +26,11 @@ class ArmError(Exception):
         """Return the answer as JSON data."""
         said: dict[str, Any] = {"code": self.code, "message": str(self)}
         # AKS answers so.
-        return {**said, "details": None, "subcode": ""} if self.is_bare else {"error": said}
+        return (
+            {**said, "details": None, "subcode": ""}
+            if self.is_bare
+            else {"error": said}
+        )
 
 
 def invalid(message: str, code: str = "InvalidParameter") -> ArmError:
@@ -59,12 +63,18 @@ def no_such_parent(kind: str, parent: str) -> ArmError:
 
 def no_such_resource_group(group: str) -> ArmError:
     """Return the answer for a resource group that is not there."""
-    return ArmError(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
+    return ArmError(
+        404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found."
+    )
 
 
 def no_such_subscription(subscription: str) -> ArmError:
     """Return the answer for a subscription that the tenant does not have."""
-    return ArmError(404, "SubscriptionNotFound", f"The subscription '{subscription}' could not be found.")
+    return ArmError(
+        404,
+        "SubscriptionNotFound",
+        f"The subscription '{subscription}' could not be found.",
+    )
 
 
 def not_allowed(client: str, oid: str, action: str, scope: str) -> ArmError:
@@ -90,7 +100,9 @@ def link_not_allowed(oid: str, action: str, scope: str, linked: str) -> ArmError
 
 def over_quota(name: str, region: str, *, limit: int, used: int, more: int) -> ArmError:
     """Return Compute's answer to what would use more vCPUs than are approved."""
-    shown = {"cores": "Total Regional", "lowPriorityCores": "LowPriority"}.get(name, name)
+    shown = {"cores": "Total Regional", "lowPriorityCores": "LowPriority"}.get(
+        name, name
+    )
     message = (
         f"Operation could not be completed as it results in exceeding approved {shown} Cores quota. Additional details "
         f"- Deployment Model: Resource Manager, Location: {region}, Current Limit: {limit}, Current Usage: {used}, "
@@ -103,7 +115,9 @@ def over_quota(name: str, region: str, *, limit: int, used: int, more: int) -> A
     return conflict(message)
 
 
-def pool_over_quota(name: str, region: str, *, limit: int, used: int, more: int) -> ArmError:
+def pool_over_quota(
+    name: str, region: str, *, limit: int, used: int, more: int
+) -> ArmError:
     """Return AKS's answer to the same."""
     left = max(0, limit - used)
     if name == "cores":
@@ -129,7 +143,9 @@ def busy() -> ArmError:
     return conflict(message, "Conflict")
 
 
-def size_not_available(size: str, region: str, zones: str, subscription: str) -> ArmError:
+def size_not_available(
+    size: str, region: str, zones: str, subscription: str
+) -> ArmError:
     """Return the answer for a size that the subscription does not get there."""
     message = (
         f"The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is "

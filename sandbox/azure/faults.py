@@ -49,7 +49,11 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether it applies to a call now."""
-        return self.times > 0 and self.method in {"", method} and bool(self.path.search(path))
+        return (
+            self.times > 0
+            and self.method in {"", method}
+            and bool(self.path.search(path))
+        )
 
     @property
     def status(self) -> int:
@@ -59,7 +63,12 @@ class Fault:
     def error(self) -> dict[str, Any]:
         """The body of a refusal that has none of its own."""
         code = str(self.spec.get("code") or CODES.get(self.status, "UnknownError"))
-        return {"error": {"code": code, "message": str(self.spec.get("message", "Injected fault."))}}
+        return {
+            "error": {
+                "code": code,
+                "message": str(self.spec.get("message", "Injected fault.")),
+            }
+        }
 
     @property
     def headers(self) -> dict[str, str]:
@@ -89,7 +98,9 @@ class Faults:
             times = int(spec.get("times", 1))
         except (ValueError, TypeError, AttributeError, re.error) as error:
             raise invalid(f"Not a fault: {error}", "BadRequest") from error
-        self._faults.append(Fault(str(match.get("method", "")).upper(), path, times, dict(spec)))
+        self._faults.append(
+            Fault(str(match.get("method", "")).upper(), path, times, dict(spec))
+        )
 
     def clear(self) -> None:
         """Forget all of them."""

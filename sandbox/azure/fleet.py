@@ -26,13 +26,17 @@ class Machine:
 class Fleet:
     """Adds and takes nodes of clusters by the cluster's name."""
 
-    def __init__(self, clusters: Mapping[str, Cluster], specs: Sequence[ClusterSpec]) -> None:
+    def __init__(
+        self, clusters: Mapping[str, Cluster], specs: Sequence[ClusterSpec]
+    ) -> None:
         self._clusters = dict(clusters)
         self.specs = {spec.name: spec for spec in specs if spec.name in self._clusters}
 
     def machines(self, cluster: str, pool: str) -> list[Machine]:
         """Return the nodes of a pool, by name."""
-        return sorted(_machines(self._clusters[cluster], pool), key=lambda one: one.name)
+        return sorted(
+            _machines(self._clusters[cluster], pool), key=lambda one: one.name
+        )
 
     def begin(self, cluster: str) -> None:
         """Have the autoscaler look after no pool, until it is told of each."""
@@ -44,14 +48,18 @@ class Fleet:
         if pool["properties"].get("enableAutoScaling"):
             controllers.autoscaler.keep(self._pool(cluster, pool))
         else:
-            controllers.autoscaler.leave(prefix_of(pool["name"], self.specs[cluster].region))
+            controllers.autoscaler.leave(
+                prefix_of(pool["name"], self.specs[cluster].region)
+            )
         controllers.settle()
 
     def resize(self, cluster: str, pool: Resource, count: int) -> None:
         """Add nodes, or take the newest away, until there are so many."""
         kubernetes, made = self._clusters[cluster], self._pool(cluster, pool)
         there = [one.name for one in self.machines(cluster, pool["name"])]
-        free = (number for number in range(10_000) if made.named(number).name not in there)
+        free = (
+            number for number in range(10_000) if made.named(number).name not in there
+        )
         for _ in range(count - len(there)):
             _add(kubernetes, made, next(free))
         for name in there[count:]:
@@ -69,7 +77,9 @@ class Fleet:
         """Have every autoscaler ask whether it gets one node more of each of these pools of its cluster."""
 
         def asking(name: str) -> Callable[[Sequence[NodePool]], bool]:
-            return lambda pools: permits(name, [str(pool.each.labels[AGENT_POOL]) for pool in pools])
+            return lambda pools: permits(
+                name, [str(pool.each.labels[AGENT_POOL]) for pool in pools]
+            )
 
         for name, cluster in self._clusters.items():
             cluster.controllers.autoscaler.permits = asking(name)
@@ -91,7 +101,9 @@ class Fleet:
         )
         taints = [_taint(text) for text in said.get("nodeTaints") or []]
         zones = said.get("availabilityZones") or []
-        return node_pool(spec.region, group, said.get("nodeLabels") or {}, taints, zones)
+        return node_pool(
+            spec.region, group, said.get("nodeLabels") or {}, taints, zones
+        )
 
 
 def _group(spec: ClusterSpec, pool: Resource) -> NodeGroup:
@@ -109,7 +121,11 @@ def _group(spec: ClusterSpec, pool: Resource) -> NodeGroup:
 
 def _add(cluster: Cluster, pool: NodePool, number: int) -> None:
     made = node(pool.named(number), timestamp())
-    metadata = {**made["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
+    metadata = {
+        **made["metadata"],
+        "uid": str(uuid.uuid4()),
+        "creationTimestamp": timestamp(),
+    }
     cluster.store.put(NODE, {**made, "metadata": metadata})
 
 
@@ -117,7 +133,10 @@ def _machines(cluster: Cluster, pool: str) -> Iterator[Machine]:
     for one in cluster.store.objects(NODE):
         labels = one["metadata"].get("labels") or {}
         if labels.get(AGENT_POOL) == pool:
-            yield Machine(str(one["metadata"]["name"]), str(labels.get(ZONE, "")).rpartition("-")[2])
+            yield Machine(
+                str(one["metadata"]["name"]),
+                str(labels.get(ZONE, "")).rpartition("-")[2],
+            )
 
 
 def _taint(text: str) -> Taint:

@@ -30,7 +30,9 @@ class Groups:
     usage: Usage
 
     def __post_init__(self) -> None:
-        self.operations.teach("group/delete", lambda resource_id, _: self.state.remove(resource_id))
+        self.operations.teach(
+            "group/delete", lambda resource_id, _: self.state.remove(resource_id)
+        )
 
     def routes(self) -> list[Route]:
         """The operations of this module."""
@@ -54,12 +56,27 @@ class Groups:
             below = f"{below}/resourceGroups/{call.part('group')}"
         if (which := call.query.get("resourceIdsOnly")) is not None:
             if which not in ("CreatedInSubscription", "SharedWithSubscription", "All"):
-                raise invalid(f"The value '{which}' of parameter resourceIdsOnly is invalid.")
-            rows = [] if which == "SharedWithSubscription" else list(self.state.all(KIND, below))
-            short = [{key: row[key] for key in ("id", "type", "location")} for row in rows]
+                raise invalid(
+                    f"The value '{which}' of parameter resourceIdsOnly is invalid."
+                )
+            rows = (
+                []
+                if which == "SharedWithSubscription"
+                else list(self.state.all(KIND, below))
+            )
+            short = [
+                {key: row[key] for key in ("id", "type", "location")} for row in rows
+            ]
             return Answer(200, {"value": short})
         expand = call.query.get("$expand", "")
-        return Answer(200, {"value": [self._shown(row, expand) for row in self.state.all(KIND, below)]})
+        return Answer(
+            200,
+            {
+                "value": [
+                    self._shown(row, expand) for row in self.state.all(KIND, below)
+                ]
+            },
+        )
 
     def put(self, call: Call) -> Answer:
         """Create a group, or change the tags of one that is there."""
@@ -81,7 +98,9 @@ class Groups:
                 raise _immutable(field)
         if made["properties"] != known["properties"]:
             raise _immutable("properties.reservationType")
-        return Answer(200, self._shown(self.state.put({**known, "tags": made["tags"]}), ""))
+        return Answer(
+            200, self._shown(self.state.put({**known, "tags": made["tags"]}), "")
+        )
 
     def patch(self, call: Call) -> Answer:
         """Change a group's tags."""
@@ -98,7 +117,9 @@ class Groups:
         if known is None:
             return Answer(204)
         if inside := self._inside(known):
-            names = ", ".join(f"'{resource_id.partition('/providers/')[2]}'" for resource_id in inside)
+            names = ", ".join(
+                f"'{resource_id.partition('/providers/')[2]}'" for resource_id in inside
+            )
             message = (
                 "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: "
                 f"{names}."
@@ -108,7 +129,9 @@ class Groups:
             message = f"Capacity reservation group '{known['name']}' is associated with {', '.join(pools)}."
             raise conflict(message)
         operation = self.operations.begin(call, "group/delete", known["id"])
-        return Answer(202, None, self.operations.headers(call, operation, known["location"]))
+        return Answer(
+            202, None, self.operations.headers(call, operation, known["location"])
+        )
 
     def need(self, call: Call) -> Resource:
         """Return the group that a call names; raise ArmError 404."""
@@ -125,7 +148,10 @@ class Groups:
         """The reservations of a group, as Azure counts them: the last one for a moment more."""
         inside = [one["id"] for one in self.state.all(RESERVATION, known["id"])]
         left = float(self.state.table("left").get(known["id"].lower(), 0))
-        is_slow = self.operations.seconds > 0 and self.state.clock.now() < left + NOTICES_AFTER
+        is_slow = (
+            self.operations.seconds > 0
+            and self.state.clock.now() < left + NOTICES_AFTER
+        )
         if is_slow and not inside:
             return [f"{known['id']}/capacityReservations/"]
         return inside
@@ -134,7 +160,8 @@ class Groups:
         return [
             f"{cluster}/{name}"
             for (cluster, name), pool in self.usage.pools(known["location"])
-            if str(pool["properties"].get("capacityReservationGroupID") or "").lower() == known["id"].lower()
+            if str(pool["properties"].get("capacityReservationGroupID") or "").lower()
+            == known["id"].lower()
         ]
 
     def _shown(self, known: Resource, expand: str) -> Resource:
@@ -142,11 +169,16 @@ class Groups:
         said: dict[str, Any] = dict(known["properties"])
         if inside:
             said["capacityReservations"] = [{"id": one["id"]} for one in inside]
-        machines = [{"id": resource_id} for one in inside for resource_id in self.usage.machines(one)]
+        machines = [
+            {"id": resource_id}
+            for one in inside
+            for resource_id in self.usage.machines(one)
+        ]
         if expand.lower() == "instanceview":
             said["instanceView"] = {
                 "capacityReservations": [
-                    {"name": one["name"], **view(self.state, self.usage, one)} for one in inside
+                    {"name": one["name"], **view(self.state, self.usage, one)}
+                    for one in inside
                 ]
             }
         elif expand and expand.lower() != "virtualmachines/$ref":
@@ -161,9 +193,12 @@ def view(state: State, usage: Usage, reservation: Resource) -> dict[str, Any]:
     status = str(reservation["properties"]["provisioningState"])
     return {
         "utilizationInfo": {
-            "currentCapacity": int(state.table("current").get(reservation["id"].lower(), 0)),
+            "currentCapacity": int(
+                state.table("current").get(reservation["id"].lower(), 0)
+            ),
             "virtualMachinesAllocated": [
-                {"id": resource_id.upper()} for resource_id in usage.machines(reservation)
+                {"id": resource_id.upper()}
+                for resource_id in usage.machines(reservation)
             ],
         },
         "statuses": [
@@ -185,7 +220,9 @@ def id_of(call: Call) -> str:
 def _type(body: dict[str, Any]) -> str:
     asked = str((body.get("properties") or {}).get("reservationType") or "Targeted")
     if asked not in TYPES:
-        raise invalid(f"The value '{asked}' of parameter properties.reservationType is invalid.")
+        raise invalid(
+            f"The value '{asked}' of parameter properties.reservationType is invalid."
+        )
     if asked != "Targeted":
         message = f"Capacity reservation groups of type '{asked}' are not enabled for this subscription."
         raise ArmError(400, "NotSupported", message)
@@ -194,10 +231,17 @@ def _type(body: dict[str, Any]) -> str:
 
 def _zones(body: dict[str, Any]) -> list[str]:
     zones = body.get("zones") or []
-    if not isinstance(zones, list) or any(zone not in ("1", "2", "3") for zone in zones):
-        raise invalid("The zone(s) of the capacity reservation group are invalid.", "InvalidAvailabilityZone")
+    if not isinstance(zones, list) or any(
+        zone not in ("1", "2", "3") for zone in zones
+    ):
+        raise invalid(
+            "The zone(s) of the capacity reservation group are invalid.",
+            "InvalidAvailabilityZone",
+        )
     return zones
 
 
 def _immutable(field: str) -> ArmError:
-    return conflict(f"Changing property '{field}' is not allowed.", "PropertyChangeNotAllowed")
+    return conflict(
+        f"Changing property '{field}' is not allowed.", "PropertyChangeNotAllowed"
+    )

@@ -73,15 +73,25 @@ class Models:
 
     def models(self, call: Call) -> Answer:
         """Answer with what can be deployed in a region."""
-        rows = [_shown(model) for model in MODELS if call.part("location").lower() in model.regions]
+        rows = [
+            _shown(model)
+            for model in MODELS
+            if call.part("location").lower() in model.regions
+        ]
         return Answer(200, {"value": rows})
 
     def capacities(self, call: Call) -> Answer:
         """Answer with what is left for a version of a model, by kind of deployment."""
         region = call.part("location").lower()
-        asked = tuple(call.query.get(key, "") for key in ("modelFormat", "modelName", "modelVersion"))
+        asked = tuple(
+            call.query.get(key, "")
+            for key in ("modelFormat", "modelName", "modelVersion")
+        )
         if not all(asked):
-            raise invalid("modelFormat, modelName and modelVersion are required.", "InvalidRequest")
+            raise invalid(
+                "modelFormat, modelName and modelVersion are required.",
+                "InvalidRequest",
+            )
         model = find(asked[1], asked[2], region) if asked[0] == FORMAT else None
         rows = []
         for sku in model.skus if model else ():
@@ -107,7 +117,9 @@ class Models:
 
     def _accounts(self, region: str) -> Iterator[Resource]:
         for kind in (KIND, DELETED):
-            yield from (one for one in self.state.all(kind) if one["location"] == region)
+            yield from (
+                one for one in self.state.all(kind) if one["location"] == region
+            )
 
     def _deployments(self, account: Resource) -> list[Resource]:
         if account["type"] == DELETED:
@@ -115,13 +127,22 @@ class Models:
         return list(self.state.all(DEPLOYMENT, account["id"]))
 
     def _names(self, region: str) -> list[str]:
-        return [one.name for one in self.spec.limits if one.region == region and one.name.startswith(FORMAT)]
+        return [
+            one.name
+            for one in self.spec.limits
+            if one.region == region and one.name.startswith(FORMAT)
+        ]
 
 
 def find(name: str, version: str, region: str) -> Model | None:
     """Return a version of a model where it can be deployed."""
     return next(
-        (one for one in MODELS if (one.name, one.version) == (name, version) and region in one.regions), None
+        (
+            one
+            for one in MODELS
+            if (one.name, one.version) == (name, version) and region in one.regions
+        ),
+        None,
     )
 
 

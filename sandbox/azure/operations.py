@@ -43,7 +43,9 @@ class Operations:
         self._kinds: dict[str, tuple[Finish, Fail]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def teach(self, kind: str, finish: Finish, fail: Fail = lambda _id, _given: None) -> None:
+    def teach(
+        self, kind: str, finish: Finish, fail: Fail = lambda _id, _given: None
+    ) -> None:
         """Say what operations of a kind do at their end."""
         self._kinds[kind] = finish, fail
 
@@ -75,7 +77,8 @@ class Operations:
             (
                 one
                 for one in self._table.values()
-                if one["status"] == IN_PROGRESS and f"{one['target'].lower()}/".startswith(below)
+                if one["status"] == IN_PROGRESS
+                and f"{one['target'].lower()}/".startswith(below)
             ),
             None,
         )
@@ -99,9 +102,14 @@ class Operations:
             self._end(due)
         self._schedule()
 
-    def headers(self, call: Call, operation: Operation, location: str) -> dict[str, str]:
+    def headers(
+        self, call: Call, operation: Operation, location: str
+    ) -> dict[str, str]:
         """Return where the operation is asked after, by its status or by its result."""
-        subscription, provider = call.part("subscription"), _provider(operation["target"])
+        subscription, provider = (
+            call.part("subscription"),
+            _provider(operation["target"]),
+        )
         at = f"{call.base}/subscriptions/{subscription}/providers/{provider}/locations/{location}"
         address = f"{at}/{WORDS[provider]}/{operation['name']}"
         return {
@@ -118,7 +126,11 @@ class Operations:
     def answer(self, call: Call) -> Answer:
         """Answer who asks after one: with its status, or by `monitor` with its result."""
         operation = self._find(call)
-        return self._result(call, operation) if "monitor" in call.query else self._status(operation)
+        return (
+            self._result(call, operation)
+            if "monitor" in call.query
+            else self._status(operation)
+        )
 
     def _status(self, operation: Operation) -> Answer:
         """What has become of one, which is always 200."""
@@ -130,13 +142,19 @@ class Operations:
         if operation["status"] == IN_PROGRESS:
             return Answer(200, body, {"Retry-After": str(self.retry_after)})
         body["endTime"] = _moment(operation["due"])
-        return Answer(200, body | ({"error": operation["error"]} if operation["status"] == FAILED else {}))
+        return Answer(
+            200,
+            body
+            | ({"error": operation["error"]} if operation["status"] == FAILED else {}),
+        )
 
     def _result(self, call: Call, operation: Operation) -> Answer:
         """202 until it is over, then its outcome."""
         if operation["status"] == IN_PROGRESS:
             where = f"{call.base}{call.path}?monitor=true&api-version={call.version}"
-            return Answer(202, None, {"Location": where, "Retry-After": str(self.retry_after)})
+            return Answer(
+                202, None, {"Location": where, "Retry-After": str(self.retry_after)}
+            )
         if operation["status"] == FAILED:
             return Answer(409, {"error": operation["error"]})
         resource = self._state.get(operation["target"])
@@ -157,7 +175,9 @@ class Operations:
         rows = [
             one
             for one in self._table.values()
-            if one["status"] == IN_PROGRESS and one["due"] is not None and one["due"] <= now
+            if one["status"] == IN_PROGRESS
+            and one["due"] is not None
+            and one["due"] <= now
         ]
         return min(rows, key=lambda one: float(one["due"]), default=None)
 

@@ -31,7 +31,12 @@ MANY = clusters.ONE + "/agentPools"
 ONE = MANY + "/{pool}"
 NAME = re.compile(r"[a-z][a-z0-9]{0,11}", re.ASCII)
 MOST_NODES = 1000
-FIXED = ("vmSize", "availabilityZones", "scaleSetPriority", "capacityReservationGroupID")
+FIXED = (
+    "vmSize",
+    "availabilityZones",
+    "scaleSetPriority",
+    "capacityReservationGroupID",
+)
 # What a call may say of a pool; anything else that AKS knows is taken and has no effect.
 DEFAULTS: Mapping[str, Any] = {
     "count": 1,
@@ -74,7 +79,9 @@ class Pools:
             at = self.clusters.id_of(name)
             if not list(self.state.all(POOL, at)):
                 for group in spec.node_groups:
-                    self.state.put(_resource(f"{at}/agentPools/{group.name}", _described(group)))
+                    self.state.put(
+                        _resource(f"{at}/agentPools/{group.name}", _described(group))
+                    )
             self.fleet.begin(name)
             for pool in self.state.all(POOL, at):
                 self.fleet.keep(name, pool)
@@ -105,25 +112,41 @@ class Pools:
         self._check_quota(cluster, made)
         made["properties"]["provisioningState"] = doing
         self.state.put(made)
-        operation = self.operations.begin(call, "pool/write", resource_id, cluster=cluster)
-        headers = self.operations.headers(call, operation, self.fleet.specs[cluster].region)
+        operation = self.operations.begin(
+            call, "pool/write", resource_id, cluster=cluster
+        )
+        headers = self.operations.headers(
+            call, operation, self.fleet.specs[cluster].region
+        )
         return Answer(status, self._shown(cluster, made), headers)
 
     def delete(self, call: Call) -> Answer:
         """Delete a pool with its nodes; what reservation it was associated with, it no longer is."""
         cluster = self.clusters.need(call)
-        known = self.state.get(f"{self.clusters.id_of(cluster)}/agentPools/{call.part('pool')}")
+        known = self.state.get(
+            f"{self.clusters.id_of(cluster)}/agentPools/{call.part('pool')}"
+        )
         if known is None:
             return Answer(204)
         self._check_idle(known)
         others = self.state.all(POOL, self.clusters.id_of(cluster))
-        is_last = not any(one["properties"]["mode"] == "System" for one in others if one["id"] != known["id"])
+        is_last = not any(
+            one["properties"]["mode"] == "System"
+            for one in others
+            if one["id"] != known["id"]
+        )
         if known["properties"]["mode"] == "System" and is_last:
-            raise invalid("There has to be at least one system agent pool.", "SystemPoolRequired")
+            raise invalid(
+                "There has to be at least one system agent pool.", "SystemPoolRequired"
+            )
         known["properties"]["provisioningState"] = "Deleting"
         self.state.put(known)
-        operation = self.operations.begin(call, "pool/delete", known["id"], cluster=cluster)
-        headers = self.operations.headers(call, operation, self.fleet.specs[cluster].region)
+        operation = self.operations.begin(
+            call, "pool/delete", known["id"], cluster=cluster
+        )
+        headers = self.operations.headers(
+            call, operation, self.fleet.specs[cluster].region
+        )
         return Answer(202, None, headers)
 
     def _written(self, resource_id: str, given: Mapping[str, Any]) -> None:
@@ -153,21 +176,32 @@ class Pools:
         there = len(self.fleet.machines(cluster, pool["name"]))
         return max(int(said["minCount"]), min(there, int(said["maxCount"])))
 
-    def _associated(self, call: Call, resource_id: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    def _associated(
+        self, call: Call, resource_id: str, wanted: dict[str, Any]
+    ) -> dict[str, Any]:
         """What of a group's id stays: nothing where it has no reservation, and nobody says so."""
         asked = wanted.pop("capacityReservationGroupID", None)
         if not asked:
             return wanted
         group = self.state.get(str(asked))
-        if group is None or group["type"] != "Microsoft.Compute/capacityReservationGroups":
+        if (
+            group is None
+            or group["type"] != "Microsoft.Compute/capacityReservationGroups"
+        ):
             name = str(asked).rpartition("/")[2]
-            raise no_such_resource("Microsoft.Compute/capacityReservationGroups", name, call.part("group"))
+            raise no_such_resource(
+                "Microsoft.Compute/capacityReservationGroups", name, call.part("group")
+            )
         action = "Microsoft.Compute/capacityReservationGroups/deploy/action"
         if not self.roles.allows(CLUSTER_IDENTITY_ID, action, group["id"]):
             write = f"{POOL}/write"
             raise link_not_allowed(CLUSTER_IDENTITY_ID, write, resource_id, group["id"])
         has_reservation = any(True for _ in self.state.all(RESERVATION, group["id"]))
-        return {**wanted, "capacityReservationGroupID": asked} if has_reservation else wanted
+        return (
+            {**wanted, "capacityReservationGroupID": asked}
+            if has_reservation
+            else wanted
+        )
 
     def _check_change(self, call: Call, known: Resource, said: dict[str, Any]) -> None:
         self._check_idle(known)
@@ -179,7 +213,8 @@ class Pools:
             there = known["properties"].get(field) or None
             if field in said and (said[field] or None) != there:
                 raise invalid(
-                    f"Changing property 'properties.{field}' is not allowed.", "PropertyChangeNotAllowed"
+                    f"Changing property 'properties.{field}' is not allowed.",
+                    "PropertyChangeNotAllowed",
                 )
 
     def _check_idle(self, known: Resource) -> None:
@@ -200,8 +235,14 @@ class Pools:
             return
         after = self.usage.used(region, nodes={(cluster, pool["name"]): count})
         if self.state.get(pool["id"]) is None:
-            family = "lowPriorityCores" if pool["properties"]["scaleSetPriority"] == "Spot" else size.family
-            for name in (family,) if family == "lowPriorityCores" else (family, "cores"):
+            family = (
+                "lowPriorityCores"
+                if pool["properties"]["scaleSetPriority"] == "Spot"
+                else size.family
+            )
+            for name in (
+                (family,) if family == "lowPriorityCores" else (family, "cores")
+            ):
                 after[name] += size.vcpus * self._unreserved(cluster, pool, more)
         self.usage.check(region, after, pool_over_quota)
 
@@ -210,13 +251,22 @@ class Pools:
         group = str(pool["properties"].get("capacityReservationGroupID") or "")
         idle = 0
         for reservation in self.state.all(RESERVATION, group) if group else ():
-            if reservation["sku"]["name"].lower() == pool["properties"]["vmSize"].lower():
-                idle += max(0, self.usage.counted(reservation["id"]) - len(self.usage.machines(reservation)))
+            if (
+                reservation["sku"]["name"].lower()
+                == pool["properties"]["vmSize"].lower()
+            ):
+                idle += max(
+                    0,
+                    self.usage.counted(reservation["id"])
+                    - len(self.usage.machines(reservation)),
+                )
         return max(0, nodes - idle)
 
     def _need(self, call: Call) -> Resource:
         cluster = self.clusters.need(call)
-        known = self.state.get(f"{self.clusters.id_of(cluster)}/agentPools/{call.part('pool')}")
+        known = self.state.get(
+            f"{self.clusters.id_of(cluster)}/agentPools/{call.part('pool')}"
+        )
         if known is None:
             message = f"Could not find Agent Pool '{call.part('pool')}' in cluster '{cluster}'."
             raise ArmError(404, "NotFound", message, is_bare=True)
@@ -231,12 +281,22 @@ class Pools:
 
 def _resource(resource_id: str, said: dict[str, Any]) -> Resource:
     etag = str(uuid.uuid4())
-    made = {"provisioningState": "Succeeded", "powerState": {"code": "Running"}, **said, "eTag": etag}
+    made = {
+        "provisioningState": "Succeeded",
+        "powerState": {"code": "Running"},
+        **said,
+        "eTag": etag,
+    }
     made |= {
         "orchestratorVersion": clusters.KUBERNETES,
         "currentOrchestratorVersion": clusters.KUBERNETES,
     }
-    return {"id": resource_id, "name": resource_id.rpartition("/")[2], "type": POOL, "properties": made}
+    return {
+        "id": resource_id,
+        "name": resource_id.rpartition("/")[2],
+        "type": POOL,
+        "properties": made,
+    }
 
 
 def _described(group: NodeGroup) -> dict[str, Any]:
@@ -250,7 +310,11 @@ def _described(group: NodeGroup) -> dict[str, Any]:
         "nodeTaints": ["{}={}:{}".format(*GPU_TAINT)] if group.gpus else [],
     }
     if group.most:
-        said |= {"enableAutoScaling": True, "minCount": group.nodes, "maxCount": group.most}
+        said |= {
+            "enableAutoScaling": True,
+            "minCount": group.nodes,
+            "maxCount": group.most,
+        }
     return said | ({"scaleSetPriority": "Spot"} if group.spot else {})
 
 
@@ -265,7 +329,9 @@ def _read(name: str, said: dict[str, Any]) -> dict[str, Any]:
         message = f"The VM size of {said.get('vmSize')} is not allowed in your subscription in location."
         raise invalid(message, "VMSizeNotSupported")
     least = 1 if said["mode"] == "System" else 0
-    count = number_of(said["count"], "agentPoolProfile.count", least=least, most=MOST_NODES)
+    count = number_of(
+        said["count"], "agentPoolProfile.count", least=least, most=MOST_NODES
+    )
     if said["enableAutoScaling"]:
         _check_limits(said, count)
     else:
@@ -274,10 +340,16 @@ def _read(name: str, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_limits(said: dict[str, Any], count: int) -> None:
-    low = number_of(said.get("minCount"), "agentPoolProfile.minCount", least=0, most=MOST_NODES)
-    high = number_of(said.get("maxCount"), "agentPoolProfile.maxCount", least=1, most=MOST_NODES)
+    low = number_of(
+        said.get("minCount"), "agentPoolProfile.minCount", least=0, most=MOST_NODES
+    )
+    high = number_of(
+        said.get("maxCount"), "agentPoolProfile.maxCount", least=1, most=MOST_NODES
+    )
     if low > high:
-        raise invalid("The value of parameter agentPoolProfile.minCount is greater than maxCount.")
+        raise invalid(
+            "The value of parameter agentPoolProfile.minCount is greater than maxCount."
+        )
     if not low <= count <= high:
         message = (
             f"The value of parameter agentPoolProfile.count was {count}. It must be greater or equal to minCount:{low} "

@@ -38,13 +38,24 @@ class Prices:
             clauses = list(_clauses(asked))
             start = int(skip)
         except ValueError as error:
-            words = {"Error": {"Code": "InvalidParameter", "Message": f"Invalid OData parameters: {error}"}}
+            words = {
+                "Error": {
+                    "Code": "InvalidParameter",
+                    "Message": f"Invalid OData parameters: {error}",
+                }
+            }
             return Answer(400, words)
-        rows = [row for row in _rows() if all(_holds(row, each, exactly=is_preview) for each in clauses)]
+        rows = [
+            row
+            for row in _rows()
+            if all(_holds(row, each, exactly=is_preview) for each in clauses)
+        ]
         page = rows[start : start + PAGE]
         following = None
         if len(rows) > start + PAGE:
-            following = f"{self.base}{PATH}?" + urlencode({**query, "$skip": str(start + PAGE)})
+            following = f"{self.base}{PATH}?" + urlencode(
+                {**query, "$skip": str(start + PAGE)}
+            )
         return Answer(
             200,
             {
@@ -52,7 +63,9 @@ class Prices:
                 "CustomerEntityId": "Default",
                 "CustomerEntityType": "Retail",
                 "Items": [
-                    row if is_preview else {k: v for k, v in row.items() if k != "savingsPlan"}
+                    row
+                    if is_preview
+                    else {k: v for k, v in row.items() if k != "savingsPlan"}
                     for row in page
                 ],
                 "NextPageLink": following,
@@ -108,7 +121,12 @@ def _rows_of(size: Size, region: str, usd: Decimal) -> Iterator[Row]:
         (short, f"{product} Windows", usd, {"type": "DevTestConsumption"}),
         (short, product, usd, {"savingsPlan": plans}),
         (short, product, usd * HOURS_OF_A_YEAR * Decimal("0.65"), _reserved("1 Year")),
-        (short, product, usd * HOURS_OF_A_YEAR * 3 * Decimal("0.45"), _reserved("3 Years")),
+        (
+            short,
+            product,
+            usd * HOURS_OF_A_YEAR * 3 * Decimal("0.45"),
+            _reserved("3 Years"),
+        ),
     )
     for number, (meter, named, price, more) in enumerate(kinds):
         meter_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{size.name}/{region}/{number}"))

@@ -16,9 +16,7 @@ from sandbox.azure.usage import Usage
 from sandbox.azure_world import AzureSpec
 
 VERSION = "2025-09-01"
-SCOPE = (
-    "/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}/providers/Microsoft.Quota"
-)
+SCOPE = "/subscriptions/{subscription}/providers/Microsoft.Compute/locations/{location}/providers/Microsoft.Quota"
 MOST = 100_000
 PAGE = 20
 # How long people at Microsoft take for what is not granted by a program.
@@ -48,7 +46,9 @@ class Quota:
             Route("GET", SCOPE + "/usages/{name}", VERSION, self.one_usage),
             Route("GET", SCOPE + "/quotaRequests", VERSION, self.requests),
             Route("GET", SCOPE + "/quotaRequests/{request}", VERSION, self.request),
-            Route("GET", SCOPE + "/operationsStatus/{request}", VERSION, self.operation),
+            Route(
+                "GET", SCOPE + "/operationsStatus/{request}", VERSION, self.operation
+            ),
         ]
 
     def limits(self, call: Call) -> Answer:
@@ -69,13 +69,30 @@ class Quota:
 
     def put(self, call: Call) -> Answer:
         """Ask for another limit."""
-        name, region, said = _name(call), _region(call), call.body().get("properties") or {}
+        name, region, said = (
+            _name(call),
+            _region(call),
+            call.body().get("properties") or {},
+        )
         limit = said.get("limit") or {}
         value = limit.get("value")
-        if limit.get("limitObjectType") != "LimitValue" or type(value) is not int or not 0 <= value <= MOST:
-            raise invalid("The quota limit of the request is invalid.", "InvalidQuotaLimit")
-        if any(row["status"] == IN_PROGRESS and row["name"] == name for row in self._rows(region)):
-            raise ArmError(409, "QuotaRequestInProgress", f"A quota request for '{name}' is in progress.")
+        if (
+            limit.get("limitObjectType") != "LimitValue"
+            or type(value) is not int
+            or not 0 <= value <= MOST
+        ):
+            raise invalid(
+                "The quota limit of the request is invalid.", "InvalidQuotaLimit"
+            )
+        if any(
+            row["status"] == IN_PROGRESS and row["name"] == name
+            for row in self._rows(region)
+        ):
+            raise ArmError(
+                409,
+                "QuotaRequestInProgress",
+                f"A quota request for '{name}' is in progress.",
+            )
         request_id, now = str(uuid.uuid4()), self.state.clock.now()
         wait, outcome = self._outcome(region, name)
         self._table[request_id] = {
@@ -101,9 +118,15 @@ class Quota:
     def requests(self, call: Call) -> Answer:
         """Answer with the requests of a region, the newest first, in pages."""
         region, skip = _region(call), int(call.query.get("$skiptoken") or 0)
-        ids = [request_id for request_id, row in self._table.items() if row["region"] == region]
+        ids = [
+            request_id
+            for request_id, row in self._table.items()
+            if row["region"] == region
+        ]
         ids.sort(key=lambda request_id: -float(self._table[request_id]["begun"]))
-        page = [self._request(call, request_id) for request_id in ids[skip : skip + PAGE]]
+        page = [
+            self._request(call, request_id) for request_id in ids[skip : skip + PAGE]
+        ]
         body: dict[str, Any] = {"value": page}
         if len(ids) > skip + PAGE:
             query = f"api-version={VERSION}&$skiptoken={skip + PAGE}"
@@ -118,7 +141,11 @@ class Quota:
         """Decide a request now, as people at Microsoft do; raise ArmError for one that is decided or unknown."""
         row = self._table.get(request_id)
         if row is None or row["status"] != IN_PROGRESS:
-            raise busy() if row else no_such_resource("Microsoft.Quota/quotaRequests", request_id, "")
+            raise (
+                busy()
+                if row
+                else no_such_resource("Microsoft.Quota/quotaRequests", request_id, "")
+            )
         row["outcome"] = "granted" if is_granted else "refused"
         row["due"] = self.state.clock.now()
         self.settle()
@@ -130,7 +157,9 @@ class Quota:
                 is_granted = row["outcome"] != "refused"
                 row["status"] = SUCCEEDED if is_granted else FAILED
                 if is_granted:
-                    self.usage.raise_limit(row["region"], row["name"], int(row["limit"]))
+                    self.usage.raise_limit(
+                        row["region"], row["name"], int(row["limit"])
+                    )
                 self.state.touch()
 
     @property
@@ -139,7 +168,9 @@ class Quota:
 
     def _need(self, call: Call) -> str:
         request_id = call.part("request").lower()
-        if request_id not in self._table or self._table[request_id]["region"] != _region(call):
+        if request_id not in self._table or self._table[request_id][
+            "region"
+        ] != _region(call):
             raise no_such_resource("Microsoft.Quota/quotaRequests", request_id, "")
         return request_id
 
@@ -149,17 +180,33 @@ class Quota:
     def _outcome(self, region: str, name: str) -> tuple[float, str]:
         key = (region, name.lower())
         said = next(
-            (one.increases for one in self.spec.limits if (one.region, one.name.lower()) == key), "granted"
+            (
+                one.increases
+                for one in self.spec.limits
+                if (one.region, one.name.lower()) == key
+            ),
+            "granted",
         )
         return (DAYS, "granted") if said == "days" else (1.0, said)
 
     def _limit(self, call: Call, name: str) -> Resource:
         value = self.usage.limit(_region(call), name)
-        said = {"limit": {"limitObjectType": "LimitValue", "value": value, "limitType": "Independent"}}
+        said = {
+            "limit": {
+                "limitObjectType": "LimitValue",
+                "value": value,
+                "limitType": "Independent",
+            }
+        }
         return _row(call, "quotas", name, said)
 
     def _usage(self, call: Call, name: str) -> Resource:
-        return _row(call, "usages", name, {"usages": {"value": self.usage.used(_region(call))[name]}})
+        return _row(
+            call,
+            "usages",
+            name,
+            {"usages": {"value": self.usage.used(_region(call))[name]}},
+        )
 
     def _request(self, call: Call, request_id: str) -> Resource:
         row = self._table[request_id]
@@ -168,7 +215,9 @@ class Quota:
             SUCCEEDED: "Request completed",
             FAILED: REFUSED["message"],
         }[row["status"]]
-        at = datetime.fromtimestamp(row["begun"], UTC).isoformat().replace("+00:00", "Z")
+        at = (
+            datetime.fromtimestamp(row["begun"], UTC).isoformat().replace("+00:00", "Z")
+        )
         part = {
             "name": {"value": row["name"], "localizedValue": TITLES[row["name"]]},
             "limit": {"limitObjectType": "LimitValue", "value": row["limit"]},
@@ -193,7 +242,9 @@ class Quota:
 
 
 def _pending(call: Call, request_id: str) -> dict[str, str]:
-    where = f"{call.base}{_scope(call)}/operationsStatus/{request_id}?api-version={VERSION}"
+    where = (
+        f"{call.base}{_scope(call)}/operationsStatus/{request_id}?api-version={VERSION}"
+    )
     return {"Location": where, "Retry-After": "30"}
 
 
@@ -205,7 +256,12 @@ def _row(call: Call, kind: str, name: str, said: dict[str, Any]) -> Resource:
         "properties": {},
     }
     at = f"{_scope(call)}/{kind}/{name}"
-    return {"id": at, "name": name, "type": f"Microsoft.Quota/{kind}", "properties": said}
+    return {
+        "id": at,
+        "name": name,
+        "type": f"Microsoft.Quota/{kind}",
+        "properties": said,
+    }
 
 
 def _scope(call: Call) -> str:
@@ -224,5 +280,7 @@ def _name(call: Call) -> str:
     asked = call.part("name").lower()
     name = next((name for name in TITLES if name.lower() == asked), None)
     if name is None:
-        raise ArmError(404, "InvalidResourceName", f"Invalid resource name '{call.part('name')}'.")
+        raise ArmError(
+            404, "InvalidResourceName", f"Invalid resource name '{call.part('name')}'."
+        )
     return name

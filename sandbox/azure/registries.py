@@ -34,17 +34,27 @@ class Registries:
     def one(self, call: Call) -> Answer:
         """Answer with one."""
         asked = call.part("name").lower()
-        found = next((one for one in self._there(call) if one.name.lower() == asked), None)
+        found = next(
+            (one for one in self._there(call) if one.name.lower() == asked), None
+        )
         if found is None:
             raise no_such_resource(KIND, call.part("name"), call.part("group"))
         return Answer(200, self._shown(found))
 
     def _there(self, call: Call) -> tuple[RegistrySpec, ...]:
         group = self.spec.resource_group
-        return self.spec.registries if call.parts.get("group", group).lower() == group.lower() else ()
+        return (
+            self.spec.registries
+            if call.parts.get("group", group).lower() == group.lower()
+            else ()
+        )
 
     def _shown(self, registry: RegistrySpec) -> Resource:
-        mode = "AbacRepositoryPermissions" if registry.is_abac else "LegacyRegistryPermissions"
+        mode = (
+            "AbacRepositoryPermissions"
+            if registry.is_abac
+            else "LegacyRegistryPermissions"
+        )
         return {
             "id": id_of(self.spec, registry),
             "name": registry.name,

@@ -61,7 +61,9 @@ class Reservations:
     def many(self, call: Call) -> Answer:
         """Answer with the reservations of a group."""
         group, expand = self.groups.need(call), call.query.get("$expand", "")
-        rows = [self._shown(row, expand) for row in self.state.all(RESERVATION, group["id"])]
+        rows = [
+            self._shown(row, expand) for row in self.state.all(RESERVATION, group["id"])
+        ]
         return Answer(200, {"value": rows})
 
     def put(self, call: Call) -> Answer:
@@ -76,7 +78,11 @@ class Reservations:
         self._check_alone(group, wanted)
         self._check_quota(wanted, int(wanted["sku"]["capacity"]))
         made = self.state.put(
-            {**wanted, "id": resource_id, "properties": _born("Creating", self.state.clock.now())}
+            {
+                **wanted,
+                "id": resource_id,
+                "properties": _born("Creating", self.state.clock.now()),
+            }
         )
         return self._begin(call, made, before=0, status=201)
 
@@ -86,7 +92,9 @@ class Reservations:
 
     def delete(self, call: Call) -> Answer:
         """Delete a reservation that no machine is associated with."""
-        resource_id = f"{groups.id_of(call)}/capacityReservations/{call.part('reservation')}"
+        resource_id = (
+            f"{groups.id_of(call)}/capacityReservations/{call.part('reservation')}"
+        )
         known = self.state.get(resource_id)
         if known is None:
             return Answer(204)
@@ -100,7 +108,9 @@ class Reservations:
             raise conflict(message)
         known = self.state.put(_in_state(known, "Deleting"))
         operation = self.operations.begin(call, "reservation/delete", known["id"])
-        return Answer(202, None, self.operations.headers(call, operation, known["location"]))
+        return Answer(
+            202, None, self.operations.headers(call, operation, known["location"])
+        )
 
     def _change(self, call: Call, known: Resource, body: dict[str, Any]) -> Answer:
         if self.operations.running(known["id"]) is not None:
@@ -110,18 +120,27 @@ class Reservations:
         before = self._current(known["id"])
         asked = (body.get("sku") or {}).get("capacity", before)
         capacity = number_of(asked, "sku.capacity", least=0, most=MOST)
-        if capacity == before and known["properties"]["provisioningState"] == "Succeeded":
+        if (
+            capacity == before
+            and known["properties"]["provisioningState"] == "Succeeded"
+        ):
             return Answer(200, self._shown(known, ""))
         self._check_quota(known, capacity)
-        changed = _in_state({**known, "sku": {**known["sku"], "capacity": capacity}}, "Updating")
+        changed = _in_state(
+            {**known, "sku": {**known["sku"], "capacity": capacity}}, "Updating"
+        )
         return self._begin(call, self.state.put(changed), before=before, status=200)
 
     def _begin(self, call: Call, made: Resource, *, before: int, status: int) -> Answer:
         # What is asked for counts from now on; what is given up counts until it is.
         self.usage.count(made["id"], max(before, int(made["sku"]["capacity"])))
-        operation = self.operations.begin(call, "reservation/write", made["id"], before=before)
+        operation = self.operations.begin(
+            call, "reservation/write", made["id"], before=before
+        )
         return Answer(
-            status, self._shown(made, ""), self.operations.headers(call, operation, made["location"])
+            status,
+            self._shown(made, ""),
+            self.operations.headers(call, operation, made["location"]),
         )
 
     def _written(self, resource_id: str, given: Mapping[str, Any]) -> None:
@@ -164,9 +183,13 @@ class Reservations:
             )
             raise invalid(message)
         if (body.get("properties") or {}).get("scheduleProfile"):
-            message = "Future capacity reservations are not enabled for this subscription."
+            message = (
+                "Future capacity reservations are not enabled for this subscription."
+            )
             raise ArmError(400, "NotSupported", message)
-        size = _size(str(sku.get("name") or ""), location, zone, call.part("subscription"))
+        size = _size(
+            str(sku.get("name") or ""), location, zone, call.part("subscription")
+        )
         return {
             "name": name_of(call.part("reservation"), LONGEST_NAME),
             "type": RESERVATION,
@@ -178,7 +201,10 @@ class Reservations:
 
     def _check_alone(self, group: Resource, wanted: Resource) -> None:
         for other in self.state.all(RESERVATION, group["id"]):
-            if (other["sku"]["name"], other["zones"]) == (wanted["sku"]["name"], wanted["zones"]):
+            if (other["sku"]["name"], other["zones"]) == (
+                wanted["sku"]["name"],
+                wanted["zones"],
+            ):
                 message = (
                     f"Capacity reservation group '{group['name']}' already has a capacity reservation "
                     f"'{other['name']}' for VM size '{wanted['sku']['name']}'"
@@ -189,7 +215,9 @@ class Reservations:
     def _check_same(self, known: Resource, body: dict[str, Any]) -> None:
         asked = {
             "location": location_of(body),
-            "sku.name": str((body.get("sku") or {}).get("name") or known["sku"]["name"]).lower(),
+            "sku.name": str(
+                (body.get("sku") or {}).get("name") or known["sku"]["name"]
+            ).lower(),
             "zones": [zone] if (zone := _zone(body)) else [],
         }
         there = {
@@ -199,7 +227,10 @@ class Reservations:
         }
         for field, value in asked.items():
             if value != there[field]:
-                raise conflict(f"Changing property '{field}' is not allowed.", "PropertyChangeNotAllowed")
+                raise conflict(
+                    f"Changing property '{field}' is not allowed.",
+                    "PropertyChangeNotAllowed",
+                )
 
     def _check_quota(self, wanted: Resource, capacity: int) -> None:
         resource_id = str(wanted.get("id") or "")
@@ -218,11 +249,15 @@ class Reservations:
         resource_id = groups.id_of(call)
         group = self.state.get(resource_id)
         if group is None:
-            raise no_such_parent("capacityReservationGroups/capacityReservations", resource_id)
+            raise no_such_parent(
+                "capacityReservationGroups/capacityReservations", resource_id
+            )
         return group
 
     def _need(self, call: Call) -> Resource:
-        known = self.state.get(f"{groups.id_of(call)}/capacityReservations/{call.part('reservation')}")
+        known = self.state.get(
+            f"{groups.id_of(call)}/capacityReservations/{call.part('reservation')}"
+        )
         if known is None:
             name = f"{call.part('name')}/{call.part('reservation')}"
             raise no_such_resource(RESERVATION, name, call.part("group"))
@@ -231,7 +266,9 @@ class Reservations:
     def _shown(self, known: Resource, expand: str) -> Resource:
         said = dict(known["properties"])
         if machines := self.usage.machines(known):
-            said["virtualMachinesAssociated"] = [{"id": resource_id} for resource_id in machines]
+            said["virtualMachinesAssociated"] = [
+                {"id": resource_id} for resource_id in machines
+            ]
         if expand.lower() == "instanceview":
             said["instanceView"] = groups.view(self.state, self.usage, known)
         elif expand and expand.lower() != "virtualmachines/$ref":
@@ -246,17 +283,25 @@ def _size(name: str, region: str, zone: str | None, subscription: str) -> Size:
         raise invalid(message)
     if "Targeted" not in size.reservable_as:
         kind = " of type Targeted" if size.reservable_as else ""
-        message = f"Capacity Reservation{kind} is not supported for VM size {size.name}."
+        message = (
+            f"Capacity Reservation{kind} is not supported for VM size {size.name}."
+        )
         raise ArmError(400, "NotSupported", message)
     closed = size.closed.get(region)
-    if (zone and zone not in size.zones[region]) or (closed is not None and (not closed or zone in closed)):
+    if (zone and zone not in size.zones[region]) or (
+        closed is not None and (not closed or zone in closed)
+    ):
         raise size_not_available(size.name, region, zone or "", subscription)
     return size
 
 
 def _zone(body: dict[str, Any]) -> str | None:
     zones = body.get("zones") or []
-    if not isinstance(zones, list) or len(zones) > 1 or any(zone not in ("1", "2", "3") for zone in zones):
+    if (
+        not isinstance(zones, list)
+        or len(zones) > 1
+        or any(zone not in ("1", "2", "3") for zone in zones)
+    ):
         message = "A capacity reservation has one availability zone at most."
         raise invalid(message, "InvalidAvailabilityZone")
     return zones[0] if zones else None

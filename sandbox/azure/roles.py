@@ -61,8 +61,16 @@ BUILT_IN: Mapping[str, tuple[str, list[str], list[str]]] = {
         ],
         [],
     ),
-    "b93aa761-3e63-49ed-ac28-beffa264f7ac": ("Container Registry Repository Reader", [], []),
-    "2a1e307c-b015-4ebd-883e-5b7698a07328": ("Container Registry Repository Writer", [], []),
+    "b93aa761-3e63-49ed-ac28-beffa264f7ac": (
+        "Container Registry Repository Reader",
+        [],
+        [],
+    ),
+    "2a1e307c-b015-4ebd-883e-5b7698a07328": (
+        "Container Registry Repository Writer",
+        [],
+        [],
+    ),
     "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd": (
         "Cognitive Services OpenAI User",
         ["Microsoft.CognitiveServices/*/read"],
@@ -100,13 +108,19 @@ class Roles:
         ]
         if "begun" not in self.state.table("roles"):
             for scope, role, principal in first:
-                self._keep(str(uuid.uuid5(uuid.NAMESPACE_URL, scope + principal)), scope, role, principal)
+                self._keep(
+                    str(uuid.uuid5(uuid.NAMESPACE_URL, scope + principal)),
+                    scope,
+                    role,
+                    principal,
+                )
             self.state.table("roles")["begun"] = True
 
     def allows(self, principal: str, action: str, path: str) -> bool:
         """Whether a principal may do something there."""
         return any(
-            _matches(action, each["actions"]) and not _matches(action, each["notActions"])
+            _matches(action, each["actions"])
+            and not _matches(action, each["notActions"])
             for each in self._permissions(principal, path)
         )
 
@@ -122,8 +136,12 @@ class Roles:
         for row in self.state.all(ASSIGNMENT):
             at = row["properties"]["scope"].lower()
             is_above, is_below = _covers(at, scope), _covers(scope, at)
-            is_asked = principal is None or row["properties"]["principalId"] == principal[1]
-            if is_asked and (is_above or (is_below and "atscope()" not in asked.lower())):
+            is_asked = (
+                principal is None or row["properties"]["principalId"] == principal[1]
+            )
+            if is_asked and (
+                is_above or (is_below and "atscope()" not in asked.lower())
+            ):
                 rows.append(row)
         return Answer(200, {"value": rows})
 
@@ -146,9 +164,7 @@ class Roles:
             )
             if row["name"] == name:
                 if not is_same:
-                    message = (
-                        "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
-                    )
+                    message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
                     raise invalid(message, "RoleAssignmentUpdateNotPermitted")
                 return Answer(200, row)
             if is_same:
@@ -161,7 +177,12 @@ class Roles:
     def delete(self, call: Call) -> Answer:
         """Withdraw an assignment; 204 where there is none."""
         found = next(
-            (row for row in self.state.all(ASSIGNMENT) if row["name"] == call.part("name").lower()), None
+            (
+                row
+                for row in self.state.all(ASSIGNMENT)
+                if row["name"] == call.part("name").lower()
+            ),
+            None,
         )
         if found is None:
             return Answer(204)
@@ -171,9 +192,20 @@ class Roles:
     def definitions(self, call: Call) -> Answer:
         """Answer with all roles, or with that of a name."""
         asked = ROLE_NAME.search(call.query.get("$filter", ""))
-        rows = [row for role in (*BUILT_IN, ROLE_ID) if (row := self._role(role)) is not None]
+        rows = [
+            row
+            for role in (*BUILT_IN, ROLE_ID)
+            if (row := self._role(role)) is not None
+        ]
         return Answer(
-            200, {"value": [row for row in rows if not asked or row["properties"]["roleName"] == asked[1]]}
+            200,
+            {
+                "value": [
+                    row
+                    for row in rows
+                    if not asked or row["properties"]["roleName"] == asked[1]
+                ]
+            },
         )
 
     def definition(self, call: Call) -> Answer:
@@ -204,7 +236,11 @@ class Roles:
 
     def _role(self, resource_id: str) -> Resource | None:
         if resource_id == ROLE_ID:
-            title, actions, without = "Quartermaster", list(self.spec.role_actions), list[str]()
+            title, actions, without = (
+                "Quartermaster",
+                list(self.spec.role_actions),
+                list[str](),
+            )
         elif resource_id in BUILT_IN:
             title, actions, without = BUILT_IN[resource_id]
         else:
@@ -215,7 +251,12 @@ class Roles:
             "description": title,
             "assignableScopes": [self._subscription if resource_id == ROLE_ID else "/"],
             "permissions": [
-                {"actions": actions, "notActions": without, "dataActions": [], "notDataActions": []}
+                {
+                    "actions": actions,
+                    "notActions": without,
+                    "dataActions": [],
+                    "notDataActions": [],
+                }
             ],
         }
         at = f"{self._subscription}/providers/{DEFINITION}/{resource_id}"
@@ -267,11 +308,15 @@ class Roles:
             "updatedOn": now,
         }
         at = f"{scope}/providers/{ASSIGNMENT}/{name}"
-        return self.state.put({"id": at, "name": name, "type": ASSIGNMENT, "properties": said})
+        return self.state.put(
+            {"id": at, "name": name, "type": ASSIGNMENT, "properties": said}
+        )
 
     def _need(self, call: Call) -> Resource:
         name = call.part("name").lower()
-        found = next((row for row in self.state.all(ASSIGNMENT) if row["name"] == name), None)
+        found = next(
+            (row for row in self.state.all(ASSIGNMENT) if row["name"] == name), None
+        )
         if found is None:
             message = f"The role assignment '{name}' is not found."
             raise ArmError(404, "RoleAssignmentNotFound", message)
@@ -285,4 +330,6 @@ def _covers(scope: str, path: str) -> bool:
 
 def _matches(action: str, patterns: list[str]) -> bool:
     expressions = (re.escape(pattern).replace(r"\*", ".*") for pattern in patterns)
-    return any(re.fullmatch(expression, action, re.IGNORECASE) for expression in expressions)
+    return any(
+        re.fullmatch(expression, action, re.IGNORECASE) for expression in expressions
+    )

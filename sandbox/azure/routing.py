@@ -45,7 +45,9 @@ class Call:
             message = "The request content was invalid and could not be deserialized."
             raise invalid(message, "InvalidRequestContent") from error
         if not isinstance(read, dict):
-            raise invalid("The request content is not a JSON object.", "InvalidRequestContent")
+            raise invalid(
+                "The request content is not a JSON object.", "InvalidRequestContent"
+            )
         return read
 
 
@@ -76,7 +78,11 @@ class Route:
     def match(self, path: str) -> dict[str, str] | None:
         """Return what the pattern's names stand for in a path as it was sent, None for another path."""
         found = re.fullmatch(_expression(self.pattern), path, re.IGNORECASE)
-        return None if found is None else {name: unquote(text) for name, text in found.groupdict().items()}
+        return (
+            None
+            if found is None
+            else {name: unquote(text) for name, text in found.groupdict().items()}
+        )
 
     @property
     def action(self) -> str:
@@ -102,7 +108,9 @@ class Router:
             others = others or parts is not None
         if others:
             raise ArmError(
-                405, "MethodNotAllowed", f"The http method '{method}' is not supported for '{path}'."
+                405,
+                "MethodNotAllowed",
+                f"The http method '{method}' is not supported for '{path}'.",
             )
         message = f"No HTTP resource was found that matches the request URI '{path}'."
         raise ArmError(404, "InvalidResourceType", message)

@@ -44,20 +44,56 @@ _ND_ZONES: dict[str, tuple[str, ...]] = {EASTUS: ("2",)}
 _D_ZONES = {EASTUS: ("1", "2", "3"), WESTEUROPE: ("1", "2", "3"), WESTUS: ()}
 
 SIZES = (
-    Size("Standard_NC24ads_A100_v4", A100, 24, 220, 1, "3.673", _A100_ZONES, TARGETED, {EASTUS: ("3",)}),
-    Size("Standard_NC48ads_A100_v4", A100, 48, 440, 2, "7.346", _A100_ZONES, TARGETED, {EASTUS: ("3",)}),
-    Size("Standard_NC96ads_A100_v4", A100, 96, 880, 4, "14.692", _A100_ZONES, TARGETED, _A100_CLOSED),
+    Size(
+        "Standard_NC24ads_A100_v4",
+        A100,
+        24,
+        220,
+        1,
+        "3.673",
+        _A100_ZONES,
+        TARGETED,
+        {EASTUS: ("3",)},
+    ),
+    Size(
+        "Standard_NC48ads_A100_v4",
+        A100,
+        48,
+        440,
+        2,
+        "7.346",
+        _A100_ZONES,
+        TARGETED,
+        {EASTUS: ("3",)},
+    ),
+    Size(
+        "Standard_NC96ads_A100_v4",
+        A100,
+        96,
+        880,
+        4,
+        "14.692",
+        _A100_ZONES,
+        TARGETED,
+        _A100_CLOSED,
+    ),
     Size("Standard_NC4as_T4_v3", T4, 4, 28, 1, "0.526", _T4_ZONES, TARGETED),
     Size("Standard_NC8as_T4_v3", T4, 8, 56, 1, "0.752", _T4_ZONES, TARGETED),
     Size("Standard_NC16as_T4_v3", T4, 16, 110, 1, "1.204", _T4_ZONES, TARGETED),
     Size("Standard_NC64as_T4_v3", T4, 64, 440, 4, "4.352", _T4_ZONES, TARGETED),
     Size("Standard_NV36ads_A10_v5", A10, 36, 440, 1, "3.2", _A10_ZONES, ("Targeted",)),
     Size("Standard_NV72ads_A10_v5", A10, 72, 880, 2, "6.52", _A10_ZONES, ("Targeted",)),
-    Size("Standard_NC40ads_H100_v5", H100_NVL, 40, 320, 1, "6.98", {EASTUS: ("2", "3")}),
-    Size("Standard_NC80adis_H100_v5", H100_NVL, 80, 640, 2, "13.96", {EASTUS: ("2", "3")}),
+    Size(
+        "Standard_NC40ads_H100_v5", H100_NVL, 40, 320, 1, "6.98", {EASTUS: ("2", "3")}
+    ),
+    Size(
+        "Standard_NC80adis_H100_v5", H100_NVL, 80, 640, 2, "13.96", {EASTUS: ("2", "3")}
+    ),
     Size("Standard_ND96asr_v4", A100_ND_40, 96, 900, 8, "27.197", _ND_ZONES),
     Size("Standard_ND96amsr_A100_v4", A100_ND, 96, 1900, 8, "32.77", _ND_ZONES),
-    Size("Standard_ND96isr_H100_v5", H100_ND, 96, 1900, 8, "98.32", _ND_ZONES, ("Block",)),
+    Size(
+        "Standard_ND96isr_H100_v5", H100_ND, 96, 1900, 8, "98.32", _ND_ZONES, ("Block",)
+    ),
     Size("Standard_D2s_v5", DSV5, 2, 8, 0, "0.096", _D_ZONES, TARGETED),
     Size("Standard_D4s_v5", DSV5, 4, 16, 0, "0.192", _D_ZONES, TARGETED),
     Size("Standard_D16s_v5", DSV5, 16, 64, 0, "0.768", _D_ZONES, TARGETED),

@@ -26,12 +26,21 @@ class Skus:
         asked = call.query.get("$filter", "")
         found = LOCATION.fullmatch(asked)
         if asked and not found:
-            raise invalid(f"The filter '{asked}' is invalid.", "InvalidFilterInQueryString")
+            raise invalid(
+                f"The filter '{asked}' is invalid.", "InvalidFilterInQueryString"
+            )
         region = found[1].lower() if found else ""
         rows = [
-            _shown(size, place) for size in SIZES for place in size.zones if not region or region == place
+            _shown(size, place)
+            for size in SIZES
+            for place in size.zones
+            if not region or region == place
         ]
-        disks = {"resourceType": "disks", "name": "Premium_LRS", "locations": [region or "eastus"]}
+        disks = {
+            "resourceType": "disks",
+            "name": "Premium_LRS",
+            "locations": [region or "eastus"],
+        }
         return Answer(200, {"value": [disks, *rows]})
 
 
@@ -45,7 +54,10 @@ def _shown(size: Size, region: str) -> dict[str, Any]:
         "family": size.family,
         "locations": [region],
         "locationInfo": [{"location": region, "zones": zones, "zoneDetails": []}],
-        "capabilities": [{"name": name, "value": value} for name, value in _capabilities(size).items()],
+        "capabilities": [
+            {"name": name, "value": value}
+            for name, value in _capabilities(size).items()
+        ],
         "restrictions": _restrictions(size, region),
     }
 
@@ -70,7 +82,9 @@ def _restrictions(size: Size, region: str) -> list[dict[str, Any]]:
     closed = size.closed.get(region)
     if closed is None:
         return []
-    info: dict[str, Any] = {"locations": [region]} | ({"zones": list(closed)} if closed else {})
+    info: dict[str, Any] = {"locations": [region]} | (
+        {"zones": list(closed)} if closed else {}
+    )
     return [
         {
             "type": "Zone" if closed else "Location",

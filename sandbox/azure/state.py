@@ -61,7 +61,11 @@ class State:
     def snapshot(self) -> dict[str, Any]:
         """Return everything for JSON, and count it as saved."""
         self.dirty = False
-        return {"ahead": self.clock.ahead, "resources": self.resources, "kept": self.kept}
+        return {
+            "ahead": self.clock.ahead,
+            "resources": self.resources,
+            "kept": self.kept,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot."""

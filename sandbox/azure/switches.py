@@ -26,7 +26,11 @@ class Switches:
     def answer(self, call: Call) -> Answer:
         """Answer one; raise ArmError 403 to all but the administrator."""
         if not call.caller.is_admin:
-            raise ArmError(403, "AuthorizationFailed", "The sandbox's switches are its administrator's.")
+            raise ArmError(
+                403,
+                "AuthorizationFailed",
+                "The sandbox's switches are its administrator's.",
+            )
         switches: dict[tuple[str, str], Callable[[Call], Any]] = {
             ("POST", "/sandbox/faults"): self._fault,
             ("DELETE", "/sandbox/faults"): lambda _: self.faults.clear(),
@@ -37,7 +41,9 @@ class Switches:
         }
         switch = switches.get((call.method, call.path))
         if switch is None:
-            raise ArmError(404, "NotFound", f"There is no switch {call.method} {call.path}.")
+            raise ArmError(
+                404, "NotFound", f"There is no switch {call.method} {call.path}."
+            )
         switch(call)
         return Answer(204)
 
@@ -59,7 +65,9 @@ class Switches:
     def _decide(self, call: Call) -> None:
         """POST /sandbox/quota {request, granted}: decide a request now."""
         body = call.body()
-        self.quota.decide(str(body.get("request")), is_granted=body.get("granted") is not False)
+        self.quota.decide(
+            str(body.get("request")), is_granted=body.get("granted") is not False
+        )
 
 
 def _seconds(call: Call, name: str) -> float:

@@ -47,7 +47,13 @@ class Usage:
         ]
         other = {"value": "availabilitySets", "localizedValue": "Availability Sets"}
         return Answer(
-            200, {"value": [{"limit": 2500, "unit": "Count", "currentValue": 0, "name": other}, *rows]}
+            200,
+            {
+                "value": [
+                    {"limit": 2500, "unit": "Count", "currentValue": 0, "name": other},
+                    *rows,
+                ]
+            },
         )
 
     def limit(self, region: str, name: str) -> int:
@@ -56,7 +62,14 @@ class Usage:
         key = f"{region}/{name}".lower()
         if key in limits:
             return int(limits[key])
-        return next((one.limit for one in self.spec.limits if f"{one.region}/{one.name}".lower() == key), 0)
+        return next(
+            (
+                one.limit
+                for one in self.spec.limits
+                if f"{one.region}/{one.name}".lower() == key
+            ),
+            0,
+        )
 
     def raise_limit(self, region: str, name: str, limit: int) -> None:
         """Set a limit, and let the autoscalers look again."""
@@ -87,7 +100,9 @@ class Usage:
                 used[SPOT_CORES] += size.vcpus * len(zones)
                 continue
             _add(used, size, len(zones))
-            group = str(pool["properties"].get("capacityReservationGroupID") or "").lower()
+            group = str(
+                pool["properties"].get("capacityReservationGroupID") or ""
+            ).lower()
             taken.update((group, size.name, zone) for zone in zones)
         for reservation in self._reservations(region):
             size = sizes.find(reservation["sku"]["name"])
@@ -95,7 +110,11 @@ class Usage:
                 group = _parent(reservation["id"])
                 in_use = taken[group, size.name, (reservation.get("zones") or [""])[0]]
                 held = self.counted(reservation["id"])
-                _add(used, size, max(0, (reserved or {}).get(reservation["id"], held) - in_use))
+                _add(
+                    used,
+                    size,
+                    max(0, (reserved or {}).get(reservation["id"], held) - in_use),
+                )
         return used
 
     def counted(self, resource_id: str) -> int:
@@ -112,11 +131,21 @@ class Usage:
         before = self.used(region)
         if (name := self._excess(region, after)) is not None:
             more = after[name] - before[name]
-            raise over(name, region, limit=self.limit(region, name), used=before[name], more=more)
+            raise over(
+                name,
+                region,
+                limit=self.limit(region, name),
+                used=before[name],
+                more=more,
+            )
 
     def _excess(self, region: str, after: Counter[str]) -> str | None:
         before = self.used(region)
-        names = (name for name in after if after[name] > max(before[name], self.limit(region, name)))
+        names = (
+            name
+            for name in after
+            if after[name] > max(before[name], self.limit(region, name))
+        )
         return next(names, None)
 
     def permits(self, cluster: str, pools: Sequence[str]) -> bool:
@@ -124,13 +153,17 @@ class Usage:
         region = self.fleet.specs[cluster].region
         more = Counter(pools)
         nodes = {
-            (cluster, pool): len(self.fleet.machines(cluster, pool)) + count for pool, count in more.items()
+            (cluster, pool): len(self.fleet.machines(cluster, pool)) + count
+            for pool, count in more.items()
         }
         return self._excess(region, self.used(region, nodes=nodes)) is None
 
     def machines(self, reservation: Resource) -> list[str]:
         """Return the ids of the machines that run under a reservation: those of its group's pools, size and zone."""
-        group, size = _parent(reservation["id"]), str(reservation["sku"]["name"]).lower()
+        group, size = (
+            _parent(reservation["id"]),
+            str(reservation["sku"]["name"]).lower(),
+        )
         zone = (reservation.get("zones") or [""])[0]
         found = []
         for (cluster, name), pool in self.pools(reservation["location"]):
@@ -149,7 +182,10 @@ class Usage:
         """Yield the pools of a region's clusters, with the names of cluster and pool."""
         for pool in self.state.all(POOL):
             cluster = pool["id"].split("/")[8]
-            if cluster in self.fleet.specs and self.fleet.specs[cluster].region == region.lower():
+            if (
+                cluster in self.fleet.specs
+                and self.fleet.specs[cluster].region == region.lower()
+            ):
                 yield (cluster, pool["name"]), pool
 
     def _zones(self, cluster: str, pool: Resource, count: int | None) -> list[str]:
@@ -162,7 +198,11 @@ class Usage:
         return (there + more)[:count]
 
     def _reservations(self, region: str) -> Iterator[Resource]:
-        return (one for one in self.state.all(RESERVATION) if one["location"].lower() == region.lower())
+        return (
+            one
+            for one in self.state.all(RESERVATION)
+            if one["location"].lower() == region.lower()
+        )
 
     def _machine_id(self, cluster: str, pool: str, node: str) -> str:
         spec, region = self.spec, self.fleet.specs[cluster].region

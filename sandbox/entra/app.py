@@ -54,7 +54,9 @@ class EntraSandbox:
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.world)
-        self.issuer = Issuer(self.base, self.directory, SigningKey.ensure(self.key_file))
+        self.issuer = Issuer(
+            self.base, self.directory, SigningKey.ensure(self.key_file)
+        )
         self.callers = Callers(self.issuer, self.admin_secret)
         azure = self.world.azure
         self.daemon = Daemon(self.issuer, azure, self.azure_secret) if azure else None
@@ -62,7 +64,12 @@ class EntraSandbox:
         self.metadata = Metadata(self.issuer, self.browser_base or self.base)
         codes = Codes()
         pages = self._pages(codes)
-        routes = [*pages, *self._entra(codes), Mount("/v1.0", routes=self._graph()), *self._switches(faults)]
+        routes = [
+            *pages,
+            *self._entra(codes),
+            Mount("/v1.0", routes=self._graph()),
+            *self._switches(faults),
+        ]
         handlers: dict[Any, Any] = {GraphRefusal: _refuse, 404: _unknown}
         faults.app = Starlette(routes=routes, exception_handlers=handlers)
         self.app = faults
@@ -103,7 +110,11 @@ class EntraSandbox:
         tenant = self.metadata.in_tenant
         authorize = AuthorizeEndpoint(self.issuer, codes)
         return [
-            Route("/{tenant}/oauth2/v2.0/authorize", tenant(authorize.answer), methods=["GET", "POST"]),
+            Route(
+                "/{tenant}/oauth2/v2.0/authorize",
+                tenant(authorize.answer),
+                methods=["GET", "POST"],
+            ),
             Route("/{tenant}/oauth2/v2.0/logout", tenant(self.metadata.sign_out)),
         ]
 
@@ -112,9 +123,14 @@ class EntraSandbox:
         token = TokenEndpoint(self.issuer, codes, self.client_secret, self.daemon)
         return [
             Route("/common/discovery/instance", metadata.instances),
-            Route("/{tenant}/v2.0/.well-known/openid-configuration", tenant(metadata.configuration)),
+            Route(
+                "/{tenant}/v2.0/.well-known/openid-configuration",
+                tenant(metadata.configuration),
+            ),
             Route("/{tenant}/discovery/v2.0/keys", tenant(metadata.keys)),
-            Route("/{tenant}/oauth2/v2.0/token", tenant(token.answer), methods=["POST"]),
+            Route(
+                "/{tenant}/oauth2/v2.0/token", tenant(token.answer), methods=["POST"]
+            ),
         ]
 
     def _graph(self) -> list[BaseRoute]:
@@ -123,25 +139,45 @@ class EntraSandbox:
         groups = Groups(self.directory, self.callers, url, self.page_size)
         absences = Absences(self.directory, self.callers, url)
         return [
-            *self._service_principal(AppRoles(self.directory, self.callers, url, self.page_size)),
+            *self._service_principal(
+                AppRoles(self.directory, self.callers, url, self.page_size)
+            ),
             Route("/organization", people.organization),
             Route("/users", people.many),
             Route("/users/{id}", people.one, methods=["GET"]),
             Route("/users/{id}", people.change, methods=["PATCH"]),
             Route("/users/{id}/manager", people.manager),
             Route("/users/{id}/presence", absences.presence),
-            Route("/users/{id}/mailboxSettings", absences.set_replies, methods=["PATCH"]),
-            Route("/users/{id}/mailboxSettings/automaticRepliesSetting", absences.replies),
-            Route("/communications/getPresencesByUserId", absences.presences, methods=["POST"]),
-            Route("/users/{id}/getMemberObjects", people.member_objects, methods=["POST"]),
-            Route("/users/{id}/checkMemberGroups", people.check_groups, methods=["POST"]),
-            Route("/users/{id}/transitiveMemberOf/microsoft.graph.group", people.groups),
+            Route(
+                "/users/{id}/mailboxSettings", absences.set_replies, methods=["PATCH"]
+            ),
+            Route(
+                "/users/{id}/mailboxSettings/automaticRepliesSetting", absences.replies
+            ),
+            Route(
+                "/communications/getPresencesByUserId",
+                absences.presences,
+                methods=["POST"],
+            ),
+            Route(
+                "/users/{id}/getMemberObjects", people.member_objects, methods=["POST"]
+            ),
+            Route(
+                "/users/{id}/checkMemberGroups", people.check_groups, methods=["POST"]
+            ),
+            Route(
+                "/users/{id}/transitiveMemberOf/microsoft.graph.group", people.groups
+            ),
             Route("/groups", groups.many),
             Route("/groups/{id}", groups.one),
-            Route("/groups/{id}/transitiveMembers/microsoft.graph.user", groups.members),
+            Route(
+                "/groups/{id}/transitiveMembers/microsoft.graph.user", groups.members
+            ),
             Route("/groups/{id}/members/microsoft.graph.user", groups.direct_members),
             Route("/groups/{id}/members/$ref", groups.add, methods=["POST"]),
-            Route("/groups/{id}/members/{member}/$ref", groups.remove, methods=["DELETE"]),
+            Route(
+                "/groups/{id}/members/{member}/$ref", groups.remove, methods=["DELETE"]
+            ),
         ]
 
     def _service_principal(self, roles: AppRoles) -> list[BaseRoute]:
@@ -179,5 +215,7 @@ async def _refuse(request: Request, refusal: Exception) -> Response:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    message = f"Resource not found for the segment '{request.url.path.rpartition('/')[2]}'."
+    message = (
+        f"Resource not found for the segment '{request.url.path.rpartition('/')[2]}'."
+    )
     return JSONResponse(graph_error("BadRequest", message), 404)

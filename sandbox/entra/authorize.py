@@ -85,35 +85,53 @@ class AuthorizeEndpoint:
             return self._decide(query, form) if form else self._ask(query)
         except Refusal as refusal:
             body = refusal.body()
-            return _back(query, {key: body[key] for key in ("error", "error_description")})
+            return _back(
+                query, {key: body[key] for key in ("error", "error_description")}
+            )
 
     def _check_application(self, query: Mapping[str, str]) -> None:
         client, redirect = query.get("client_id", ""), query.get("redirect_uri", "")
         if client != self.issuer.client:
-            raise Refusal("unauthorized_client", 700016, client=client, tenant=self.issuer.tenant)
+            raise Refusal(
+                "unauthorized_client", 700016, client=client, tenant=self.issuer.tenant
+            )
         if not is_registered(redirect):
             raise Refusal("invalid_request", 50011, client=client, redirect=redirect)
 
     def _check_parameters(self, query: Mapping[str, str]) -> None:
         if query.get("response_type") != "code":
-            raise Refusal("unsupported_response_type", 700051, type=query.get("response_type", ""))
+            raise Refusal(
+                "unsupported_response_type", 700051, type=query.get("response_type", "")
+            )
         if not query.get("scope"):
             raise Refusal("invalid_request", 900144, field="scope")
         if query.get("response_mode", "query") != "query":
             raise Refusal("invalid_request", 9002313)
-        if query.get("code_challenge_method") != "S256" or len(query.get("code_challenge", "")) != 43:
+        if (
+            query.get("code_challenge_method") != "S256"
+            or len(query.get("code_challenge", "")) != 43
+        ):
             raise Refusal("invalid_request", 9002325)
         if query.get("prompt") == "none":
             raise Refusal("login_required", 50058)
 
-    def _ask(self, query: Mapping[str, str], refusal: str = "", status: int = 200) -> Response:
+    def _ask(
+        self, query: Mapping[str, str], refusal: str = "", status: int = 200
+    ) -> Response:
         people = self.issuer.directory.people.values()
-        return pages.sign_in(people, self._hinted(query.get("login_hint", "")), refusal, status)
+        return pages.sign_in(
+            people, self._hinted(query.get("login_hint", "")), refusal, status
+        )
 
     def _hinted(self, hint: str) -> Person | None:
         people = self.issuer.directory.people.values()
         return next(
-            (person for person in people if hint.lower() == person.mail or hint == login_hint(person)), None
+            (
+                person
+                for person in people
+                if hint.lower() == person.mail or hint == login_hint(person)
+            ),
+            None,
         )
 
     def _decide(self, query: Mapping[str, str], form: Mapping[str, str]) -> Response:
@@ -121,10 +139,17 @@ class AuthorizeEndpoint:
             raise Refusal("access_denied", 65004)
         person = self.issuer.directory.people.get(form.get("person", ""))
         if person is None:
-            unknown = Refusal("invalid_grant", 50034, user=form.get("person", ""), tenant=self.issuer.tenant)
+            unknown = Refusal(
+                "invalid_grant",
+                50034,
+                user=form.get("person", ""),
+                tenant=self.issuer.tenant,
+            )
             return self._ask(query, str(unknown), 403)
         if not self.issuer.directory.enabled[person.oid]:
-            return self._ask(query, f"{Refusal('invalid_grant', 50057)} ({person.name})", 403)
+            return self._ask(
+                query, f"{Refusal('invalid_grant', 50057)} ({person.name})", 403
+            )
         grant = Grant(
             person=person,
             redirect=query["redirect_uri"],
@@ -141,4 +166,6 @@ def _back(query: Mapping[str, str], answer: dict[str, str]) -> Response:
         answer["state"] = query["state"]
     redirect = query["redirect_uri"]
     joiner = "&" if urlsplit(redirect).query else "?"
-    return RedirectResponse(f"{redirect}{joiner}{urlencode(answer)}", 302, {"Cache-Control": "no-store"})
+    return RedirectResponse(
+        f"{redirect}{joiner}{urlencode(answer)}", 302, {"Cache-Control": "no-store"}
+    )

@@ -20,7 +20,9 @@ class Callers:
 
     def is_admin(self, request: Request) -> bool:
         """Tell whether the request carries the administrator's secret."""
-        return hmac.compare_digest(_bearer(request).encode(), self.admin_secret.encode())
+        return hmac.compare_digest(
+            _bearer(request).encode(), self.admin_secret.encode()
+        )
 
     def need_admin(self, request: Request) -> None:
         """Let only the administrator pass; raise GraphRefusal 401 or 403."""
@@ -33,7 +35,9 @@ class Callers:
         if self.is_admin(request):
             return
         claims = self.claims(request)
-        if claims.get("idtyp") != "app" or not set(permissions) & set(claims.get("roles", ())):
+        if claims.get("idtyp") != "app" or not set(permissions) & set(
+            claims.get("roles", ())
+        ):
             raise forbidden()
 
     def claims(self, request: Request) -> dict[str, Any]:
@@ -53,11 +57,17 @@ class Callers:
                 )
             )
         except jwt.ExpiredSignatureError as error:
-            raise _unauthorized("Lifetime validation failed, the token is expired.") from error
+            raise _unauthorized(
+                "Lifetime validation failed, the token is expired."
+            ) from error
         except jwt.InvalidAudienceError as error:
-            raise _unauthorized("Access token validation failure. Invalid audience.") from error
+            raise _unauthorized(
+                "Access token validation failure. Invalid audience."
+            ) from error
         except jwt.InvalidTokenError as error:
-            raise _unauthorized("IDX14100: JWT is not well formed or its signature is not valid.") from error
+            raise _unauthorized(
+                "IDX14100: JWT is not well formed or its signature is not valid."
+            ) from error
 
 
 def _bearer(request: Request) -> str:

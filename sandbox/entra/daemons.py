@@ -38,8 +38,12 @@ class Daemon:
             raise Refusal("invalid_scope", 1002012, scope=scope)
         resource = scope.removesuffix("/.default").rstrip("/")
         if resource != ARM:
-            raise Refusal("invalid_resource", 500011, resource=resource, tenant=self.issuer.tenant)
-        return self.issuer.key.sign(self.issuer.arm_token(self.spec.client_id, self.spec.principal_id))
+            raise Refusal(
+                "invalid_resource", 500011, resource=resource, tenant=self.issuer.tenant
+            )
+        return self.issuer.key.sign(
+            self.issuer.arm_token(self.spec.client_id, self.spec.principal_id)
+        )
 
     def federated_token(self, **claims: Any) -> str:
         """Return what a cluster puts into a pod of the portal; `claims` bend it."""
@@ -54,7 +58,9 @@ class Daemon:
             self._check(form.get("client_assertion", ""))
         elif not form.get("client_secret"):
             raise Refusal("invalid_client", 7000218, 401)
-        elif not hmac.compare_digest(form["client_secret"].encode(), self.secret.encode()):
+        elif not hmac.compare_digest(
+            form["client_secret"].encode(), self.secret.encode()
+        ):
             raise Refusal("invalid_client", 7000215, 401, client=self.spec.client_id)
 
     def _check(self, assertion: str) -> None:

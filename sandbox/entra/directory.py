@@ -17,7 +17,9 @@ class Away:
 
     def now(self, at: datetime) -> bool:
         """Tell whether the replies are sent at this moment."""
-        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
+        return (self.start is None or self.start <= at) and (
+            self.end is None or at < self.end
+        )
 
 
 @dataclass
@@ -42,7 +44,11 @@ class Directory:
         for person in self.world.people:
             for group in person.groups:
                 self.members[group].append(person.oid)
-        self.assigned = {person.oid: list(person.roles) for person in self.world.people if person.roles}
+        self.assigned = {
+            person.oid: list(person.roles)
+            for person in self.world.people
+            if person.roles
+        }
 
     def snapshot(self) -> dict[str, Any]:
         """Return what may change, ready for JSON."""
@@ -51,7 +57,10 @@ class Directory:
             "members": {key: list(row) for key, row in self.members.items()},
             "assigned": {key: list(row) for key, row in self.assigned.items()},
             "away": {
-                oid: [moment.isoformat() if moment else None for moment in (row.start, row.end)]
+                oid: [
+                    moment.isoformat() if moment else None
+                    for moment in (row.start, row.end)
+                ]
                 for oid, row in self.away.items()
             },
         }
@@ -59,15 +68,25 @@ class Directory:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a snapshot; people and groups the world no longer has are left out."""
         known = self.people.keys() | self.groups.keys()
-        self.enabled.update({oid: bool(on) for oid, on in state["enabled"].items() if oid in self.people})
+        self.enabled.update(
+            {
+                oid: bool(on)
+                for oid, on in state["enabled"].items()
+                if oid in self.people
+            }
+        )
         for oid, members in state["members"].items():
             if oid in self.groups:
                 self.members[oid] = [member for member in members if member in known]
         self.assigned = {
-            oid: list(values) for oid, values in state.get("assigned", self.assigned).items() if oid in known
+            oid: list(values)
+            for oid, values in state.get("assigned", self.assigned).items()
+            if oid in known
         }
         self.away = {
-            oid: Away(*(datetime.fromisoformat(moment) if moment else None for moment in row))
+            oid: Away(
+                *(datetime.fromisoformat(moment) if moment else None for moment in row)
+            )
             for oid, row in state.get("away", {}).items()
             if oid in self.people
         }
@@ -76,7 +95,10 @@ class Directory:
         """Return the person with this object id or user principal name."""
         if key in self.people:
             return self.people[key]
-        return next((person for person in self.people.values() if person.mail == key.lower()), None)
+        return next(
+            (person for person in self.people.values() if person.mail == key.lower()),
+            None,
+        )
 
     def groups_of(self, oid: str) -> list[str]:
         """Return the ids of all groups of a person or group, nested ones included, in the world's order."""
@@ -84,15 +106,22 @@ class Directory:
         waiting = [oid]
         while waiting:
             member = waiting.pop()
-            parents = [group for group, members in self.members.items() if member in members]
+            parents = [
+                group for group, members in self.members.items() if member in members
+            ]
             waiting.extend(parent for parent in parents if parent not in found)
             found.update(parents)
         return [group for group in self.groups if group in found]
 
     def roles_of(self, oid: str) -> list[str]:
         """Return the app roles of a person, their own and those of groups they are in directly, in a fixed order."""
-        mine = [oid, *(group for group, members in self.members.items() if oid in members)]
-        values = {value for principal in mine for value in self.assigned.get(principal, ())}
+        mine = [
+            oid,
+            *(group for group, members in self.members.items() if oid in members),
+        ]
+        values = {
+            value for principal in mine for value in self.assigned.get(principal, ())
+        }
         return [value for value in self.world.app_roles if value in values]
 
     def people_of(self, group: str) -> list[Person]:

@@ -40,7 +40,10 @@ class Metadata:
         browser = f"{self.browser_base}/{self.issuer.tenant}"
         document: dict[str, Any] = {
             "token_endpoint": f"{tenant}/oauth2/v2.0/token",
-            "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+            "token_endpoint_auth_methods_supported": [
+                "client_secret_post",
+                "client_secret_basic",
+            ],
             "jwks_uri": f"{tenant}/discovery/v2.0/keys",
             "response_modes_supported": ["query"],
             "subject_types_supported": ["pairwise"],
@@ -65,17 +68,25 @@ class Metadata:
         endpoint = f"{self.issuer.base}/{self.issuer.tenant}/v2.0/.well-known/openid-configuration"
         cloud = {"preferred_network": host, "preferred_cache": host, "aliases": [host]}
         return JSONResponse(
-            {"tenant_discovery_endpoint": endpoint, "api-version": "1.1", "metadata": [cloud]}
+            {
+                "tenant_discovery_endpoint": endpoint,
+                "api-version": "1.1",
+                "metadata": [cloud],
+            }
         )
 
     async def keys(self, request: Request) -> Response:
         """Answer with the signing keys."""
-        return JSONResponse(self.issuer.key.jwks(), headers={"Cache-Control": "max-age=86400, private"})
+        return JSONResponse(
+            self.issuer.key.jwks(), headers={"Cache-Control": "max-age=86400, private"}
+        )
 
     async def sign_out(self, request: Request) -> Response:
         """Send the browser on, to registered addresses only."""
         target = request.query_params.get("post_logout_redirect_uri", "")
         if target and is_registered(target):
             state = request.query_params.get("state")
-            return RedirectResponse(f"{target}?{urlencode({'state': state})}" if state else target, 302)
+            return RedirectResponse(
+                f"{target}?{urlencode({'state': state})}" if state else target, 302
+            )
         return pages.signed_out()

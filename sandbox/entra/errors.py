@@ -8,13 +8,17 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-WORDS: dict[str, str] = json.loads((Path(__file__).parent / "aadsts.json").read_text(encoding="utf-8"))
+WORDS: dict[str, str] = json.loads(
+    (Path(__file__).parent / "aadsts.json").read_text(encoding="utf-8")
+)
 
 
 class Refusal(Exception):
     """Entra says no: an OAuth error word, an AADSTS number and what fills its sentence."""
 
-    def __init__(self, error: str, number: int, status: int = 400, **words: str) -> None:
+    def __init__(
+        self, error: str, number: int, status: int = 400, **words: str
+    ) -> None:
         super().__init__(f"AADSTS{number}: {WORDS[str(number)].format(**words)}")
         self.error = error
         self.number = number

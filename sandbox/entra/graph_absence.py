@@ -30,7 +30,9 @@ class Absences:
     async def presence(self, request: Request) -> Response:
         """GET /users/{id}/presence."""
         self.callers.need_permission(request, "Presence.Read.All")
-        context = {"@odata.context": f"{self.url}/$metadata#users('me')/presence/$entity"}
+        context = {
+            "@odata.context": f"{self.url}/$metadata#users('me')/presence/$entity"
+        }
         return JSONResponse({**context, **self._presence(self._person(request).oid)})
 
     async def presences(self, request: Request) -> Response:
@@ -43,15 +45,22 @@ class Absences:
             or len(asked) > MOST_PRESENCES
             or not all(map(_is_id, asked))
         ):
-            raise GraphRefusal(400, "BadRequest", "Invalid value specified for property 'ids'.")
+            raise GraphRefusal(
+                400, "BadRequest", "Invalid value specified for property 'ids'."
+            )
         rows = [self._presence(oid) for oid in asked]
         return JSONResponse(
-            {"@odata.context": f"{self.url}/$metadata#Collection(microsoft.graph.presence)", "value": rows}
+            {
+                "@odata.context": f"{self.url}/$metadata#Collection(microsoft.graph.presence)",
+                "value": rows,
+            }
         )
 
     async def replies(self, request: Request) -> Response:
         """GET /users/{id}/mailboxSettings/automaticRepliesSetting."""
-        self.callers.need_permission(request, "MailboxSettings.Read", "MailboxSettings.ReadWrite")
+        self.callers.need_permission(
+            request, "MailboxSettings.Read", "MailboxSettings.ReadWrite"
+        )
         person = self._person(request)
         away = self.directory.away.get(person.oid)
         context = f"{self.url}/$metadata#users('{person.oid}')/mailboxSettings/automaticRepliesSetting"
@@ -63,7 +72,9 @@ class Absences:
         person = self._person(request)
         given = (await body_of(request)).get("automaticRepliesSetting")
         if not isinstance(given, dict):
-            raise GraphRefusal(400, "BadRequest", "Only 'automaticRepliesSetting' can be changed here.")
+            raise GraphRefusal(
+                400, "BadRequest", "Only 'automaticRepliesSetting' can be changed here."
+            )
         self.directory.set_away(person.oid, _away(given))
         away = self.directory.away.get(person.oid)
         return JSONResponse({"automaticRepliesSetting": _setting(away)})
@@ -99,7 +110,9 @@ def _is_id(value: Any) -> bool:
 
 
 def _setting(away: Away | None) -> dict[str, Any]:
-    status = "disabled" if away is None else "scheduled" if away.end else "alwaysEnabled"
+    status = (
+        "disabled" if away is None else "scheduled" if away.end else "alwaysEnabled"
+    )
     start = (away and away.start) or datetime(2026, 1, 1, tzinfo=UTC)
     return {
         "status": status,
@@ -112,7 +125,10 @@ def _setting(away: Away | None) -> dict[str, Any]:
 
 
 def _moment(at: datetime) -> dict[str, str]:
-    return {"dateTime": f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}0", "timeZone": "UTC"}
+    return {
+        "dateTime": f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}0",
+        "timeZone": "UTC",
+    }
 
 
 def _away(given: dict[str, Any]) -> Away | None:
@@ -122,10 +138,17 @@ def _away(given: dict[str, Any]) -> Away | None:
     if status == "alwaysEnabled":
         return Away()
     if status != "scheduled":
-        raise GraphRefusal(400, "BadRequest", "Requested value for 'status' was not found.")
-    start, end = (_read(given.get(name)) for name in ("scheduledStartDateTime", "scheduledEndDateTime"))
+        raise GraphRefusal(
+            400, "BadRequest", "Requested value for 'status' was not found."
+        )
+    start, end = (
+        _read(given.get(name))
+        for name in ("scheduledStartDateTime", "scheduledEndDateTime")
+    )
     if end <= start:
-        raise GraphRefusal(400, "ErrorInvalidArgument", "The start has to be before the end.")
+        raise GraphRefusal(
+            400, "ErrorInvalidArgument", "The start has to be before the end."
+        )
     return Away(start, end)
 
 
@@ -135,4 +158,6 @@ def _read(moment: Any) -> datetime:
             raise ValueError(moment["timeZone"])
         return datetime.fromisoformat(moment["dateTime"]).replace(tzinfo=UTC)
     except (KeyError, TypeError, ValueError) as error:
-        raise GraphRefusal(400, "BadRequest", "A moment is a 'dateTime' in the 'timeZone' UTC.") from error
+        raise GraphRefusal(
+            400, "BadRequest", "A moment is a 'dateTime' in the 'timeZone' UTC."
+        ) from error

@@ -41,30 +41,46 @@ class AppRoles:
             "appId": world.client_id,
             "displayName": NAME,
             "servicePrincipalType": "Application",
-            "appRoles": [_role(number, value) for number, value in enumerate(world.app_roles, 1)],
+            "appRoles": [
+                _role(number, value) for number, value in enumerate(world.app_roles, 1)
+            ],
         }
         row = odata.select(row, request.query_params.get("$select"), FIELDS)
-        return JSONResponse({"@odata.context": f"{self.url}/$metadata#servicePrincipals/$entity", **row})
+        return JSONResponse(
+            {"@odata.context": f"{self.url}/$metadata#servicePrincipals/$entity", **row}
+        )
 
     async def assigned(self, request: Request) -> Response:
         """GET …/appRoleAssignedTo: which people and groups are assigned which of its app roles, page by page."""
         self.callers.need_permission(request, PERMISSION)
         self._known(request)
         here = f"{self.url}{request.url.path.removeprefix('/v1.0')}?{request.url.query}"
-        page = odata.page(self._rows(), dict(request.query_params), here, self.page_size)
-        return JSONResponse({"@odata.context": f"{self.url}/$metadata#appRoleAssignments", **page})
+        page = odata.page(
+            self._rows(), dict(request.query_params), here, self.page_size
+        )
+        return JSONResponse(
+            {"@odata.context": f"{self.url}/$metadata#appRoleAssignments", **page}
+        )
 
     async def assign(self, request: Request) -> Response:
         """POST …/appRoleAssignedTo {principalId, resourceId, appRoleId}, by the administrator only."""
         self.callers.need_admin(request)
         self._known(request)
         body = await body_of(request)
-        principal, value = str(body.get("principalId")), self._value(body.get("appRoleId"))
-        if principal not in self.directory.people and principal not in self.directory.groups:
+        principal, value = (
+            str(body.get("principalId")),
+            self._value(body.get("appRoleId")),
+        )
+        if (
+            principal not in self.directory.people
+            and principal not in self.directory.groups
+        ):
             raise missing(principal)
         if value is None or not self.directory.assign(principal, value):
             message = (
-                "Permission being assigned already exists on the object" if value else "Invalid appRoleId."
+                "Permission being assigned already exists on the object"
+                if value
+                else "Invalid appRoleId."
             )
             raise GraphRefusal(400, "Request_BadRequest", message)
         return JSONResponse(self._row(principal, value), 201)
@@ -76,22 +92,34 @@ class AppRoles:
         key = request.path_params["assignment"]
         for row in self._rows():
             if row["id"] == key:
-                self.directory.withdraw(row["principalId"], str(self._value(row["appRoleId"])))
+                self.directory.withdraw(
+                    row["principalId"], str(self._value(row["appRoleId"]))
+                )
                 return Response(status_code=204)
         raise missing(key)
 
     def _known(self, request: Request) -> None:
         asked = request.path_params
-        known = asked.get("app") == self.directory.world.client_id or asked.get("id") == SERVICE_PRINCIPAL
+        known = (
+            asked.get("app") == self.directory.world.client_id
+            or asked.get("id") == SERVICE_PRINCIPAL
+        )
         if not known:
             raise missing(str(asked.get("app") or asked.get("id")))
 
     def _value(self, key: Any) -> str | None:
-        values = {role_id(number): value for number, value in enumerate(self.directory.world.app_roles, 1)}
+        values = {
+            role_id(number): value
+            for number, value in enumerate(self.directory.world.app_roles, 1)
+        }
         return values.get(str(key))
 
     def _rows(self) -> list[odata.Row]:
-        return [self._row(oid, value) for oid, values in self.directory.assigned.items() for value in values]
+        return [
+            self._row(oid, value)
+            for oid, values in self.directory.assigned.items()
+            for value in values
+        ]
 
     def _row(self, oid: str, value: str) -> odata.Row:
         people, groups = self.directory.people, self.directory.groups
@@ -100,7 +128,9 @@ class AppRoles:
             "deletedDateTime": None,
             "appRoleId": role_id(self.directory.world.app_roles.index(value) + 1),
             "createdDateTime": SINCE,
-            "principalDisplayName": people[oid].name if oid in people else groups[oid].name,
+            "principalDisplayName": people[oid].name
+            if oid in people
+            else groups[oid].name,
             "principalId": oid,
             "principalType": "User" if oid in people else "Group",
             "resourceDisplayName": NAME,

@@ -9,7 +9,13 @@ from starlette.responses import JSONResponse, Response
 from sandbox.entra import odata
 from sandbox.entra.callers import Callers
 from sandbox.entra.directory import Directory
-from sandbox.entra.graph_rows import GROUP_FIELDS, PERSON_FIELDS, body_of, group_row, person_row
+from sandbox.entra.graph_rows import (
+    GROUP_FIELDS,
+    PERSON_FIELDS,
+    body_of,
+    group_row,
+    person_row,
+)
 from sandbox.entra.refusals import GraphRefusal, missing
 from sandbox.world import Person
 
@@ -32,15 +38,21 @@ class People:
         self.callers.need_permission(request, PERMISSION)
         query = dict(request.query_params)
         rows = [self._row(person) for person in self.directory.people.values()]
-        rows = odata.narrow(rows, query, request.headers.get("consistencylevel") == "eventual")
+        rows = odata.narrow(
+            rows, query, request.headers.get("consistencylevel") == "eventual"
+        )
         rows = [odata.select(row, query.get("$select"), PERSON_FIELDS) for row in rows]
-        return JSONResponse(odata.page(rows, query, self._self(request), self.page_size))
+        return JSONResponse(
+            odata.page(rows, query, self._self(request), self.page_size)
+        )
 
     async def organization(self, request: Request) -> Response:
         """GET /organization: the one tenant."""
         self.callers.need_permission(request, PERMISSION, "Organization.Read.All")
         row = {"id": self.directory.world.tenant_id, "displayName": "Contoso"}
-        return JSONResponse({"@odata.context": f"{self.url}/$metadata#organization", "value": [row]})
+        return JSONResponse(
+            {"@odata.context": f"{self.url}/$metadata#organization", "value": [row]}
+        )
 
     async def one(self, request: Request) -> Response:
         """GET /users/{id}, with $expand=manager($levels=max|n;$select=…)."""
@@ -50,7 +62,9 @@ class People:
         row = odata.select(self._row(person), query.get("$select"), PERSON_FIELDS)
         if expand := query.get("$expand"):
             row |= self._managers(person, expand, request)
-        return JSONResponse({"@odata.context": f"{self.url}/$metadata#users/$entity", **row})
+        return JSONResponse(
+            {"@odata.context": f"{self.url}/$metadata#users/$entity", **row}
+        )
 
     async def manager(self, request: Request) -> Response:
         """GET /users/{id}/manager; 404 when there is none."""
@@ -58,7 +72,9 @@ class People:
         chain = self.directory.managers_of(self._person(request))
         if not chain:
             raise missing("manager")
-        row = odata.select(self._row(chain[0]), request.query_params.get("$select"), PERSON_FIELDS)
+        row = odata.select(
+            self._row(chain[0]), request.query_params.get("$select"), PERSON_FIELDS
+        )
         return JSONResponse({"@odata.type": "#microsoft.graph.user", **row})
 
     async def groups(self, request: Request) -> Response:
@@ -67,10 +83,16 @@ class People:
         query = dict(request.query_params)
         ids = self.directory.groups_of(self._person(request).oid)
         rows = [
-            odata.select(group_row(self.directory.groups[oid]), query.get("$select"), GROUP_FIELDS)
+            odata.select(
+                group_row(self.directory.groups[oid]),
+                query.get("$select"),
+                GROUP_FIELDS,
+            )
             for oid in ids
         ]
-        return JSONResponse(odata.page(rows, query, self._self(request), self.page_size))
+        return JSONResponse(
+            odata.page(rows, query, self._self(request), self.page_size)
+        )
 
     async def member_objects(self, request: Request) -> Response:
         """POST /users/{id}/getMemberObjects."""
@@ -78,16 +100,24 @@ class People:
         body = await body_of(request)
         if not isinstance(body.get("securityEnabledOnly"), bool):
             raise GraphRefusal(
-                400, "Request_BadRequest", "Parameter 'securityEnabledOnly' is missing or invalid."
+                400,
+                "Request_BadRequest",
+                "Parameter 'securityEnabledOnly' is missing or invalid.",
             )
-        return JSONResponse({"value": self.directory.groups_of(self._person(request).oid)})
+        return JSONResponse(
+            {"value": self.directory.groups_of(self._person(request).oid)}
+        )
 
     async def check_groups(self, request: Request) -> Response:
         """POST /users/{id}/checkMemberGroups, at most 20 ids."""
         self.callers.need_permission(request, PERMISSION)
         asked = (await body_of(request)).get("groupIds")
         if not isinstance(asked, list) or len(asked) > MOST_CHECKED:
-            raise GraphRefusal(400, "Request_BadRequest", "Invalid value specified for property 'groupIds'.")
+            raise GraphRefusal(
+                400,
+                "Request_BadRequest",
+                "Invalid value specified for property 'groupIds'.",
+            )
         mine = self.directory.groups_of(self._person(request).oid)
         return JSONResponse({"value": [oid for oid in mine if oid in asked]})
 
@@ -96,8 +126,12 @@ class People:
         self.callers.need_admin(request)
         person = self._person(request)
         body = await body_of(request)
-        if set(body) != {"accountEnabled"} or not isinstance(body["accountEnabled"], bool):
-            raise GraphRefusal(400, "Request_BadRequest", "Only 'accountEnabled' can be changed here.")
+        if set(body) != {"accountEnabled"} or not isinstance(
+            body["accountEnabled"], bool
+        ):
+            raise GraphRefusal(
+                400, "Request_BadRequest", "Only 'accountEnabled' can be changed here."
+            )
         self.directory.set_enabled(person.oid, body["accountEnabled"])
         return Response(status_code=204)
 
@@ -114,18 +148,36 @@ class People:
     def _managers(self, person: Person, expand: str, request: Request) -> odata.Row:
         match = EXPAND.fullmatch(expand)
         if match is None:
-            raise GraphRefusal(400, "BadRequest", f"Could not find a property named '{expand}'.")
-        options = dict(part.split("=", 1) for part in (match["options"] or "").split(";") if "=" in part)
+            raise GraphRefusal(
+                400, "BadRequest", f"Could not find a property named '{expand}'."
+            )
+        options = dict(
+            part.split("=", 1)
+            for part in (match["options"] or "").split(";")
+            if "=" in part
+        )
         levels = options.get("$levels", "1")
         if levels != "1" and request.headers.get("consistencylevel") != "eventual":
-            raise GraphRefusal(400, "Request_UnsupportedQuery", "$levels needs 'ConsistencyLevel: eventual'.")
+            raise GraphRefusal(
+                400,
+                "Request_UnsupportedQuery",
+                "$levels needs 'ConsistencyLevel: eventual'.",
+            )
         if levels != "max" and not levels.isdigit():
-            raise GraphRefusal(400, "BadRequest", f"Invalid value '{levels}' for $levels.")
-        chain = self.directory.managers_of(person)[: None if levels == "max" else int(levels)]
+            raise GraphRefusal(
+                400, "BadRequest", f"Invalid value '{levels}' for $levels."
+            )
+        chain = self.directory.managers_of(person)[
+            : None if levels == "max" else int(levels)
+        ]
         nested: odata.Row = {}
         for manager in reversed(chain):
-            row = odata.select(self._row(manager), options.get("$select"), PERSON_FIELDS)
-            nested = {"manager": {"@odata.type": "#microsoft.graph.user", **row, **nested}}
+            row = odata.select(
+                self._row(manager), options.get("$select"), PERSON_FIELDS
+            )
+            nested = {
+                "manager": {"@odata.type": "#microsoft.graph.user", **row, **nested}
+            }
         return nested
 
     def _self(self, request: Request) -> str:

@@ -8,8 +8,23 @@ from starlette.requests import Request
 from sandbox.entra.refusals import GraphRefusal
 from sandbox.world import Group, Person
 
-PERSON_FIELDS = ("id", "displayName", "givenName", "surname", "jobTitle", "mail", "userPrincipalName")
-GROUP_FIELDS = ("id", "displayName", "description", "mailEnabled", "securityEnabled", "groupTypes")
+PERSON_FIELDS = (
+    "id",
+    "displayName",
+    "givenName",
+    "surname",
+    "jobTitle",
+    "mail",
+    "userPrincipalName",
+)
+GROUP_FIELDS = (
+    "id",
+    "displayName",
+    "description",
+    "mailEnabled",
+    "securityEnabled",
+    "groupTypes",
+)
 
 
 def person_row(person: Person, enabled: bool) -> dict[str, Any]:
@@ -44,7 +59,9 @@ async def body_of(request: Request) -> dict[str, Any]:
     try:
         body = json.loads(await request.body() or b"{}")
     except ValueError as error:
-        raise GraphRefusal(400, "BadRequest", "Unable to read JSON request payload.") from error
+        raise GraphRefusal(
+            400, "BadRequest", "Unable to read JSON request payload."
+        ) from error
     if not isinstance(body, dict):
         raise GraphRefusal(400, "BadRequest", "Unable to read JSON request payload.")
     return body

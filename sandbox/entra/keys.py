@@ -67,11 +67,15 @@ class SigningKey:
             ]
         }
 
-    def sign(self, claims: dict[str, Any], headers: dict[str, Any] | None = None) -> str:
+    def sign(
+        self, claims: dict[str, Any], headers: dict[str, Any] | None = None
+    ) -> str:
         """Return a token; `headers` may ask for `alg` HS256 (keyed with the public key) or none."""
         header = {"typ": "JWT", "alg": "RS256", "kid": self.kid, **(headers or {})}
         signed = f"{encode_json(header)}.{encode_json(claims)}"
-        return f"{signed}.{encode(self._signature(str(header['alg']), signed.encode()))}"
+        return (
+            f"{signed}.{encode(self._signature(str(header['alg']), signed.encode()))}"
+        )
 
     def _signature(self, algorithm: str, signed: bytes) -> bytes:
         if algorithm == "RS256":

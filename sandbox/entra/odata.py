@@ -16,7 +16,11 @@ LARGEST_PAGE = 999
 
 def select(row: Row, fields: str | None, default: Iterable[str]) -> Row:
     """Return the chosen properties, always with the id."""
-    wanted = ["id", *(name.strip() for name in fields.split(","))] if fields else list(default)
+    wanted = (
+        ["id", *(name.strip() for name in fields.split(","))]
+        if fields
+        else list(default)
+    )
     return {name: row[name] for name in wanted if name in row}
 
 
@@ -44,7 +48,9 @@ def page(rows: list[Row], query: Mapping[str, str], url: str, size: int) -> Row:
     except ValueError as error:
         raise GraphRefusal(400, "BadRequest", "Invalid paging parameter.") from error
     if not 1 <= size <= LARGEST_PAGE:
-        raise GraphRefusal(400, "Request_UnsupportedQuery", f"Invalid page size specified: '{size}'.")
+        raise GraphRefusal(
+            400, "Request_UnsupportedQuery", f"Invalid page size specified: '{size}'."
+        )
     answer: Row = {"value": rows[start : start + size]}
     if start + size < len(rows):
         token = base64.urlsafe_b64encode(str(start + size).encode()).decode()
@@ -66,12 +72,17 @@ def _search(text: str) -> Callable[[Row], bool]:
     match = SEARCH.fullmatch(text.strip())
     if match is None:
         raise GraphRefusal(
-            400, "BadRequest", f"Syntax error: character '{text[:1]}' is not valid in '{text}'."
+            400,
+            "BadRequest",
+            f"Syntax error: character '{text[:1]}' is not valid in '{text}'.",
         )
     name, words = match[1], _words(re.sub(r"\\(.)", r"\1", match[2]))
     return lambda row: (
         bool(words)
-        and all(any(known.startswith(word) for known in _words(str(row.get(name, "")))) for word in words)
+        and all(
+            any(known.startswith(word) for known in _words(str(row.get(name, ""))))
+            for word in words
+        )
     )
 
 
@@ -81,5 +92,9 @@ def _words(text: str) -> list[str]:
 
 def _replace(url: str, name: str, value: str) -> str:
     base, _, query = url.partition("?")
-    kept = [part for part in query.split("&") if part and not part.startswith((name, "%24" + name[1:]))]
+    kept = [
+        part
+        for part in query.split("&")
+        if part and not part.startswith((name, "%24" + name[1:]))
+    ]
     return f"{base}?{'&'.join([*kept, f'{name}={value}'])}"

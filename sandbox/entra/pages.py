@@ -52,9 +52,7 @@ def sign_in(
     if first is None:
         choices = f"<ul>{others}</ul>"
     else:
-        choices = (
-            f"<ul>{_choice(first)}</ul><details><summary>Somebody else</summary><ul>{others}</ul></details>"
-        )
+        choices = f"<ul>{_choice(first)}</ul><details><summary>Somebody else</summary><ul>{others}</ul></details>"
     body = (
         "<h1>Sign in</h1><p>Sandbox directory. Choose who you are; no password is needed.</p>"
         f'{_alert(refusal)}<form method="post">{choices}'
@@ -66,14 +64,18 @@ def sign_in(
 def refused(refusal: str) -> HTMLResponse:
     """Return the page for requests that must not be sent back to where they came from."""
     return _page(
-        "Cannot sign in", f"<h1>Sorry, but we’re having trouble signing you in.</h1>{_alert(refusal)}", 400
+        "Cannot sign in",
+        f"<h1>Sorry, but we’re having trouble signing you in.</h1>{_alert(refusal)}",
+        400,
     )
 
 
 def signed_out() -> HTMLResponse:
     """Return the page after signing out with nowhere to go."""
     return _page(
-        "Signed out", "<h1>You signed out of your account</h1><p>Close this window when done.</p>", 200
+        "Signed out",
+        "<h1>You signed out of your account</h1><p>Close this window when done.</p>",
+        200,
     )
 
 

@@ -34,14 +34,14 @@ class GraphRefusal(Exception):
 
 def missing(key: str) -> GraphRefusal:
     """Return the answer for an object that is not there."""
-    message = (
-        f"Resource '{key}' does not exist or one of its queried reference-property objects are not present."
-    )
+    message = f"Resource '{key}' does not exist or one of its queried reference-property objects are not present."
     return GraphRefusal(404, "Request_ResourceNotFound", message)
 
 
 def forbidden() -> GraphRefusal:
     """Return the answer for a caller without the permission."""
     return GraphRefusal(
-        403, "Authorization_RequestDenied", "Insufficient privileges to complete the operation."
+        403,
+        "Authorization_RequestDenied",
+        "Insufficient privileges to complete the operation.",
     )

@@ -55,7 +55,9 @@ class Faults:
         elif fault.status is None:
             await _hang(receive)
         else:
-            await _failure(scope["path"], fault.status, fault.retry_after)(scope, receive, send)
+            await _failure(scope["path"], fault.status, fault.retry_after)(
+                scope, receive, send
+            )
 
     def _match(self, scope: Scope) -> Fault | None:
         if scope["type"] != "http" or scope["path"].startswith("/sandbox/"):
@@ -77,8 +79,14 @@ async def _hang(receive: Receive) -> None:
 def _failure(path: str, status: int, retry_after: str | None) -> Response:
     headers = {"Retry-After": retry_after} if retry_after else {}
     if path.startswith("/v1.0"):
-        return JSONResponse(graph_error(GRAPH_CODES.get(status, "UnknownError"), "Fault."), status, headers)
-    return JSONResponse(Refusal("temporarily_unavailable", 90033).body(), status, headers)
+        return JSONResponse(
+            graph_error(GRAPH_CODES.get(status, "UnknownError"), "Fault."),
+            status,
+            headers,
+        )
+    return JSONResponse(
+        Refusal("temporarily_unavailable", 90033).body(), status, headers
+    )
 
 
 @dataclass
@@ -100,7 +108,13 @@ class Switches:
             raise GraphRefusal(400, "BadRequest", f"Not a fault: {error!r}") from error
         retry_after = body.get("retry_after")
         self.faults.active.append(
-            Fault(path, status, body.get("times"), None if retry_after is None else str(retry_after), query)
+            Fault(
+                path,
+                status,
+                body.get("times"),
+                None if retry_after is None else str(retry_after),
+                query,
+            )
         )
         return Response(status_code=204)
 
@@ -127,7 +141,9 @@ class Switches:
         self.callers.need_admin(request)
         version = (await body_of(request)).get("requestedAccessTokenVersion")
         if version not in (1, 2):
-            raise GraphRefusal(400, "BadRequest", "requestedAccessTokenVersion is 1 or 2.")
+            raise GraphRefusal(
+                400, "BadRequest", "requestedAccessTokenVersion is 1 or 2."
+            )
         self.issuer.api_version = version
         return Response(status_code=204)
 
@@ -139,10 +155,18 @@ class Switches:
         if person is None:
             raise missing(str(body.get("person")))
         try:
-            until = datetime.fromisoformat(body["until"]).astimezone(UTC) if body.get("until") else None
+            until = (
+                datetime.fromisoformat(body["until"]).astimezone(UTC)
+                if body.get("until")
+                else None
+            )
         except (TypeError, ValueError) as error:
-            raise GraphRefusal(400, "BadRequest", "until is a moment with its zone.") from error
-        self.issuer.directory.set_away(person.oid, None if body.get("back") else Away(end=until))
+            raise GraphRefusal(
+                400, "BadRequest", "until is a moment with its zone."
+            ) from error
+        self.issuer.directory.set_away(
+            person.oid, None if body.get("back") else Away(end=until)
+        )
         return Response(status_code=204)
 
     def _claims(self, body: dict[str, Any]) -> dict[str, Any]:

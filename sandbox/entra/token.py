@@ -35,7 +35,12 @@ class TokenEndpoint:
 
     async def answer(self, request: Request) -> Response:
         """Answer with tokens or with an error."""
-        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+        form = dict(
+            parse_qsl(
+                (await request.body()).decode("utf-8", "replace"),
+                keep_blank_values=True,
+            )
+        )
         try:
             form |= _basic(request.headers.get("authorization", ""))
             return JSONResponse(self._tokens_for(form), headers=NO_STORE)
@@ -50,7 +55,10 @@ class TokenEndpoint:
             self._authenticate(form)
             return self._code(form)
         if grant == "client_credentials":
-            if self.daemon is not None and form.get("client_id") == self.daemon.spec.client_id:
+            if (
+                self.daemon is not None
+                and form.get("client_id") == self.daemon.spec.client_id
+            ):
                 return _bearer(self.daemon.tokens(form))
             self._authenticate(form)
             return self._application(form.get("scope", ""))
@@ -59,10 +67,14 @@ class TokenEndpoint:
     def _authenticate(self, form: Mapping[str, str]) -> None:
         client = form.get("client_id", "")
         if client != self.issuer.client:
-            raise Refusal("unauthorized_client", 700016, client=client, tenant=self.issuer.tenant)
+            raise Refusal(
+                "unauthorized_client", 700016, client=client, tenant=self.issuer.tenant
+            )
         if not form.get("client_secret"):
             raise Refusal("invalid_client", 7000218, 401)
-        if not hmac.compare_digest(form["client_secret"].encode(), self.secret.encode()):
+        if not hmac.compare_digest(
+            form["client_secret"].encode(), self.secret.encode()
+        ):
             raise Refusal("invalid_client", 7000215, 401, client=client)
 
     def _code(self, form: Mapping[str, str]) -> dict[str, Any]:
@@ -71,7 +83,9 @@ class TokenEndpoint:
         grant = self.codes.redeem(form["code"])
         if form.get("redirect_uri") != grant.redirect:
             redirect = form.get("redirect_uri", "")
-            raise Refusal("invalid_grant", 500112, redirect=redirect, asked=grant.redirect)
+            raise Refusal(
+                "invalid_grant", 500112, redirect=redirect, asked=grant.redirect
+            )
         verifier = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         if not hmac.compare_digest(encode(verifier).encode(), grant.challenge.encode()):
             raise Refusal("invalid_grant", 501481)
@@ -82,16 +96,24 @@ class TokenEndpoint:
     def _tokens(self, grant: Grant) -> dict[str, Any]:
         scopes = grant.scope.split()
         api = self._api_scope(scopes)
-        claims = self.issuer.api_token(grant.person, api) if api else self.issuer.graph_token(grant.person)
+        claims = (
+            self.issuer.api_token(grant.person, api)
+            if api
+            else self.issuer.graph_token(grant.person)
+        )
         answer = _bearer(self.issuer.key.sign(claims), grant.scope)
         if "openid" in scopes:
             answer["id_token"] = self.issuer.signed_id_token(grant.person, grant.nonce)
-        answer["client_info"] = encode_json({"uid": grant.person.oid, "utid": self.issuer.tenant})
+        answer["client_info"] = encode_json(
+            {"uid": grant.person.oid, "utid": self.issuer.tenant}
+        )
         return answer
 
     def _api_scope(self, scopes: list[str]) -> str:
         prefix = f"api://{self.issuer.client}/"
-        asked = [scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix)]
+        asked = [
+            scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix)
+        ]
         for scope in asked:
             if scope not in (".default", "access_as_user", *API_SCOPES):
                 raise Refusal("invalid_scope", 70011, scope=f"{prefix}{scope}")
@@ -106,7 +128,9 @@ class TokenEndpoint:
             return _bearer(self.issuer.key.sign(self.issuer.graph_token(None)))
         if resource in (f"api://{self.issuer.client}", self.issuer.client):
             return _bearer(self.issuer.key.sign(self.issuer.api_token(None, "")))
-        raise Refusal("invalid_resource", 500011, resource=resource, tenant=self.issuer.tenant)
+        raise Refusal(
+            "invalid_resource", 500011, resource=resource, tenant=self.issuer.tenant
+        )
 
 
 def _bearer(token: str, scope: str = "") -> dict[str, Any]:

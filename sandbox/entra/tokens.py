@@ -81,7 +81,9 @@ class Issuer:
             **({"nonce": nonce} if nonce else {}),
         }
 
-    def api_token(self, person: Person | None, scope: str, version: int | None = None) -> dict[str, Any]:
+    def api_token(
+        self, person: Person | None, scope: str, version: int | None = None
+    ) -> dict[str, Any]:
         """Return the claims of an access token for the API; without a person, of the application itself."""
         version = version or self.api_version
         if version == 1:
@@ -92,7 +94,12 @@ class Issuer:
                 "appid": self.client,
             }
         else:
-            claims = {"aud": self.client, **self._lifetime(self.v2), "ver": "2.0", "azp": self.client}
+            claims = {
+                "aud": self.client,
+                **self._lifetime(self.v2),
+                "ver": "2.0",
+                "azp": self.client,
+            }
         claims["appidacr" if version == 1 else "azpacr"] = "1"
         if person is None:
             return {**claims, **self._application(), "idtyp": "app"}
@@ -102,21 +109,43 @@ class Issuer:
 
     def graph_token(self, person: Person | None) -> dict[str, Any]:
         """Return the claims of an access token for Microsoft Graph."""
-        claims = {"aud": GRAPH, **self._lifetime(self.v1), "ver": "1.0", "appid": self.client}
+        claims = {
+            "aud": GRAPH,
+            **self._lifetime(self.v1),
+            "ver": "1.0",
+            "appid": self.client,
+        }
         if person is None:
-            return {**claims, **self._application(), "idtyp": "app", "roles": list(GRAPH_ROLES)}
+            return {
+                **claims,
+                **self._application(),
+                "idtyp": "app",
+                "roles": list(GRAPH_ROLES),
+            }
         mine = {"name": person.name, "scp": "User.Read email openid profile"}
         return {**claims, **self._identity(person), **mine}
 
     def arm_token(self, client: str, oid: str) -> dict[str, Any]:
         """Return the claims of an access token for Azure Resource Manager, for an application of its own."""
         uti = encode(uuid.uuid4().bytes)
-        claims = {"aud": ARM, **self._lifetime(self.v1), "ver": "1.0", "appid": client, "appidacr": "1"}
+        claims = {
+            "aud": ARM,
+            **self._lifetime(self.v1),
+            "ver": "1.0",
+            "appid": client,
+            "appidacr": "1",
+        }
         return {**claims, "idtyp": "app", "oid": oid, "sub": oid, "uti": uti}
 
     def _lifetime(self, issuer: str) -> dict[str, Any]:
         now = int(time.time())
-        return {"iss": issuer, "iat": now, "nbf": now, "exp": now + LIFETIME, "tid": self.tenant}
+        return {
+            "iss": issuer,
+            "iat": now,
+            "nbf": now,
+            "exp": now + LIFETIME,
+            "tid": self.tenant,
+        }
 
     def _identity(self, person: Person) -> dict[str, Any]:
         roles = self.directory.roles_of(person.oid)
@@ -130,14 +159,21 @@ class Issuer:
         }
 
     def _application(self) -> dict[str, Any]:
-        return {"oid": SERVICE_PRINCIPAL, "sub": SERVICE_PRINCIPAL, "uti": encode(uuid.uuid4().bytes)}
+        return {
+            "oid": SERVICE_PRINCIPAL,
+            "sub": SERVICE_PRINCIPAL,
+            "uti": encode(uuid.uuid4().bytes),
+        }
 
     def _groups(self, person: Person) -> dict[str, Any]:
         groups = self.directory.groups_of(person.oid)
         if len(groups) <= MOST_GROUPS:
             return {"groups": groups} if groups else {}
         endpoint = f"https://graph.windows.net/{self.tenant}/users/{person.oid}/getMemberObjects"
-        return {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": endpoint}}}
+        return {
+            "_claim_names": {"groups": "src1"},
+            "_claim_sources": {"src1": {"endpoint": endpoint}},
+        }
 
 
 def login_hint(person: Person) -> str:

@@ -32,12 +32,25 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sandbox.jupyterhub", description=__doc__)
-    parser.add_argument("--sandbox", type=Path, required=True, help="the data folder of the running sandbox")
-    parser.add_argument("--cluster", required=True, help="the cluster whose notebooks it runs")
-    parser.add_argument("--data", type=Path, required=True, help="where the hub keeps its data")
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox.jupyterhub", description=__doc__
+    )
+    parser.add_argument(
+        "--sandbox",
+        type=Path,
+        required=True,
+        help="the data folder of the running sandbox",
+    )
+    parser.add_argument(
+        "--cluster", required=True, help="the cluster whose notebooks it runs"
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="where the hub keeps its data"
+    )
     parser.add_argument("--portal", required=True, help="the portal's address")
-    parser.add_argument("--port", type=int, default=0, help="port of its HTTPS; 0: free")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port of its HTTPS; 0: free"
+    )
     parser.add_argument(
         "--port-browser",
         type=int,
@@ -73,9 +86,17 @@ async def _run(options: argparse.Namespace) -> None:
     try:
         address = f"https://127.0.0.1:{port_of(listening)}"
         shown = certificates.ensure(options.sandbox)
-        serving = asyncio.create_task(front(listening, int(hub.browser.rpartition(":")[2]), shown, stop))
-        where = {"address": address, "browser": hub.browser, "token_file": str(options.data / "token")}
-        (options.data / "address.json").write_text(json.dumps(where, indent=2) + "\n", encoding="utf-8")
+        serving = asyncio.create_task(
+            front(listening, int(hub.browser.rpartition(":")[2]), shown, stop)
+        )
+        where = {
+            "address": address,
+            "browser": hub.browser,
+            "token_file": str(options.data / "token"),
+        }
+        (options.data / "address.json").write_text(
+            json.dumps(where, indent=2) + "\n", encoding="utf-8"
+        )
         sys.stdout.write("jupyterhub ready\n")
         sys.stdout.flush()
         await _watch(hub, rights, stop)
@@ -91,7 +112,9 @@ async def _watch(hub: Hub, rights: Rights, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
         except TimeoutError:
             if name := hub.ended():
-                raise HubFailed(f"{name} ended by itself, see {hub.log(name)}") from None
+                raise HubFailed(
+                    f"{name} ended by itself, see {hub.log(name)}"
+                ) from None
             await asyncio.to_thread(rights.follow)
 
 

@@ -6,7 +6,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".hub" / "bin" / "python"
 PROXY = (
-    ROOT / ".hub" / "proxy" / "node_modules" / "configurable-http-proxy" / "bin" / "configurable-http-proxy"
+    ROOT
+    / ".hub"
+    / "proxy"
+    / "node_modules"
+    / "configurable-http-proxy"
+    / "bin"
+    / "configurable-http-proxy"
 )
 
 

@@ -10,14 +10,20 @@ from sandbox.certificates import Certificates
 CHUNK = 65536
 
 
-async def front(listening: socket, port: int, shown: Certificates, stop: asyncio.Event) -> None:
+async def front(
+    listening: socket, port: int, shown: Certificates, stop: asyncio.Event
+) -> None:
     """Pass every connection on to a loopback port until `stop` is set."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(shown.chain, shown.key)
 
-    async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def passed(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
-            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+            inner_reader, inner_writer = await asyncio.open_connection(
+                "127.0.0.1", port
+            )
         except OSError:
             writer.close()
             return

@@ -23,7 +23,12 @@ c.ConfigurableHTTPProxy.auth_token = here["proxy_token"]
 c.KubeSpawner.namespace = here["namespace"]
 # What Zero to JupyterHub has on every pod of a notebook.
 c.KubeSpawner.tolerations = [
-    {"key": "hub.jupyter.org/dedicated", "operator": "Equal", "value": "user", "effect": "NoSchedule"}
+    {
+        "key": "hub.jupyter.org/dedicated",
+        "operator": "Equal",
+        "value": "user",
+        "effect": "NoSchedule",
+    }
 ]
 # Seconds between two looks at each server.
 c.KubeSpawner.poll_interval = 5

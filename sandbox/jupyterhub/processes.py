@@ -49,7 +49,9 @@ class Hub:
     def __post_init__(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.data / "hub.json"
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else _fresh()
+        kept = (
+            json.loads(path.read_text(encoding="utf-8")) if path.exists() else _fresh()
+        )
         if self.browser_port:
             kept["browser"] = f"http://127.0.0.1:{self.browser_port}"
         self.described: dict[str, Any] = kept | {
@@ -82,11 +84,31 @@ class Hub:
     def start_proxy(self) -> None:
         """Start the proxy, which knows no route before the hub tells it."""
         at, api = (_port(self.described[name]) for name in ("browser", "proxy_api"))
-        where = ["--ip", "127.0.0.1", "--port", at, "--api-ip", "127.0.0.1", "--api-port", api]
-        command = ["node", str(PROXY), *where, "--error-target", f"{self.described['hub']}/hub/error"]
-        self._start("proxy", command, {"CONFIGPROXY_AUTH_TOKEN": self.described["proxy_token"]})
+        where = [
+            "--ip",
+            "127.0.0.1",
+            "--port",
+            at,
+            "--api-ip",
+            "127.0.0.1",
+            "--api-port",
+            api,
+        ]
+        command = [
+            "node",
+            str(PROXY),
+            *where,
+            "--error-target",
+            f"{self.described['hub']}/hub/error",
+        ]
+        self._start(
+            "proxy", command, {"CONFIGPROXY_AUTH_TOKEN": self.described["proxy_token"]}
+        )
         headers = {"Authorization": f"token {self.described['proxy_token']}"}
-        self._wait("proxy", lambda: _answers(f"{self.described['proxy_api']}/api/routes", headers))
+        self._wait(
+            "proxy",
+            lambda: _answers(f"{self.described['proxy_api']}/api/routes", headers),
+        )
 
     def start_hub(self) -> None:
         """Start the hub on the data of last time; servers that run are its own again."""
@@ -98,7 +120,9 @@ class Hub:
             "QUARTERMASTER_KEY_FILE": str(self.data.resolve() / "key"),
             "QUARTERMASTER_TOKEN_FILE": str(self.data.resolve() / "token"),
         }
-        self._start("hub", [str(PYTHON), "-m", "jupyterhub", "-f", str(CONFIG)], environment)
+        self._start(
+            "hub", [str(PYTHON), "-m", "jupyterhub", "-f", str(CONFIG)], environment
+        )
         self._wait("hub", lambda: _answers(f"{self.browser}/hub/api/", {}))
 
     def kill_hub(self) -> None:
@@ -113,7 +137,14 @@ class Hub:
 
     def ended(self) -> str:
         """Which of the two ended by itself; empty while both run."""
-        return next((name for name, process in self._running.items() if process.poll() is not None), "")
+        return next(
+            (
+                name
+                for name, process in self._running.items()
+                if process.poll() is not None
+            ),
+            "",
+        )
 
     def log(self, name: str) -> Path:
         """Where a process writes."""
@@ -121,7 +152,9 @@ class Hub:
 
     def _start(self, name: str, command: list[str], extra: Mapping[str, str]) -> None:
         passed = {
-            key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR")
+            key: value
+            for key, value in os.environ.items()
+            if key in ("PATH", "HOME", "LANG", "TMPDIR")
         }
         with self.log(name).open("ab") as log:
             self._running[name] = subprocess.Popen(  # noqa: S603 - programs of this repository's environments
@@ -137,7 +170,9 @@ class Hub:
         deadline = time.monotonic() + SECONDS
         while not is_there():
             if self._running[name].poll() is not None or time.monotonic() > deadline:
-                last = self.log(name).read_text(encoding="utf-8", errors="replace")[-3000:]
+                last = self.log(name).read_text(encoding="utf-8", errors="replace")[
+                    -3000:
+                ]
                 self.stop()
                 raise HubFailed(f"{name} does not answer:\n{last}")
             time.sleep(0.1)

@@ -35,7 +35,9 @@ class Rights:
 
     def grant(self) -> None:
         """Make what is missing; what is there stays."""
-        self._make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        self._make(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        )
         account = {"name": ACCOUNT, "namespace": NAMESPACE}
         self._make({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
         self._make(yaml.safe_load(SHIPPED.read_text(encoding="utf-8")))
@@ -55,12 +57,16 @@ class Rights:
             "kind": "RoleBinding",
             "metadata": {"name": ROLE, "namespace": namespace},
             "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": ROLE},
-            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+            "subjects": [
+                {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+            ],
         }
         self._make(manifest)
 
     def _make(self, manifest: Mapping[str, Any]) -> None:
-        path = PATHS[manifest["kind"]].format(namespace=manifest["metadata"].get("namespace", ""))
+        path = PATHS[manifest["kind"]].format(
+            namespace=manifest["metadata"].get("namespace", "")
+        )
         try:
             self._call("POST", path, manifest)
         except urllib.error.HTTPError as error:

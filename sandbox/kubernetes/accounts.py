@@ -28,12 +28,20 @@ def token(cluster: "Cluster", call: Call, at: Target) -> Answer:
     seconds = int(spec.get("expirationSeconds") or SECONDS)
     text = secrets.token_urlsafe(32)
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{at.namespace}")
-    cluster.account_tokens[text] = Identity(f"system:serviceaccount:{at.namespace}:{at.name}", groups)
-    ends = (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    cluster.account_tokens[text] = Identity(
+        f"system:serviceaccount:{at.namespace}:{at.name}", groups
+    )
+    ends = (datetime.now(UTC) + timedelta(seconds=seconds)).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
     body = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": timestamp()},
+        "metadata": {
+            "name": at.name,
+            "namespace": at.namespace,
+            "creationTimestamp": timestamp(),
+        },
         "spec": {
             "audiences": spec.get("audiences") or ["https://kubernetes.default.svc"],
             "expirationSeconds": seconds,

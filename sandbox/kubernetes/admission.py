@@ -41,7 +41,9 @@ _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 class Admission:
     """The admission chain of one store, in the order of the API server."""
 
-    def __init__(self, store: Store, authorizer: Authorizer, queueing: str = KUEUE) -> None:
+    def __init__(
+        self, store: Store, authorizer: Authorizer, queueing: str = KUEUE
+    ) -> None:
         self._has_volcano = queueing == VOLCANO
         self._store = store
         self._authorizer = authorizer
@@ -60,7 +62,11 @@ class Admission:
             place = target.namespace
             text = f"unable to create new content in namespace {place} because it is being terminated"
             message = f"namespace {place} is being terminated"
-            cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": message,
+                "field": "metadata.namespace",
+            }
             raise status.forbidden(kind, target.name, text, [cause])
 
     def defaulted(self, kind: Kind, obj: dict[str, Any], uid: str) -> dict[str, Any]:
@@ -70,7 +76,9 @@ class Admission:
             raise refusal
         return apply_defaults(kind, obj, uid=uid)
 
-    def mutated(self, kind: Kind, obj: dict[str, Any], target: Target) -> dict[str, Any]:
+    def mutated(
+        self, kind: Kind, obj: dict[str, Any], target: Target
+    ) -> dict[str, Any]:
         """A new object after the mutating webhooks."""
         if self._has_volcano:
             return volcano_webhook.born(self._store, kind, obj, target.namespace)
@@ -78,9 +86,17 @@ class Admission:
             return pod_webhook.born(obj, target.namespace)
         if kind.kind not in job_webhook.QUEUED:
             return obj
-        known = jobset_webhook.born(obj) if kind.kind == "JobSet" and self.knows_jobset else obj
+        known = (
+            jobset_webhook.born(obj)
+            if kind.kind == "JobSet" and self.knows_jobset
+            else obj
+        )
         new = job_webhook.born(self._store, known, target.namespace)
-        return jobset_webhook.spelt_out(new) if kind.kind == "JobSet" and new != obj else new
+        return (
+            jobset_webhook.spelt_out(new)
+            if kind.kind == "JobSet" and new != obj
+            else new
+        )
 
     def limited(self, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
@@ -89,7 +105,9 @@ class Admission:
             account = self._account(kind, obj)
             value, preemption = self._priority(kind, obj)
             volume = f"kube-api-access-{secrets.token_hex(3)[:5]}"
-            admit_pod(obj, account, token_volume=volume, priority=value, preemption=preemption)
+            admit_pod(
+                obj, account, token_volume=volume, priority=value, preemption=preemption
+            )
             obj["status"] = {**obj["status"], "qosClass": qos_class(obj["spec"])}
         return obj
 
@@ -113,9 +131,13 @@ class Admission:
                 return self._given(kind, obj, 0, ""), "PreemptLowerPriority"
             spec["priorityClassName"] = default["metadata"]["name"]
         wanted = spec["priorityClassName"]
-        found = next((one for one in classes if one["metadata"]["name"] == wanted), None)
+        found = next(
+            (one for one in classes if one["metadata"]["name"] == wanted), None
+        )
         if found is None:
-            raise status.forbidden(kind, name, f"no PriorityClass with name {wanted} was found")
+            raise status.forbidden(
+                kind, name, f"no PriorityClass with name {wanted} was found"
+            )
         value = self._given(kind, obj, int(found.get("value") or 0), wanted)
         return value, str(found.get("preemptionPolicy") or "PreemptLowerPriority")
 
@@ -132,12 +154,21 @@ class Admission:
         return value
 
     def _ranges(self, obj: Obj) -> list[dict[str, Any]]:
-        return [dict(item) for item in self._store.objects(_LIMIT_RANGES, obj["metadata"]["namespace"])]
+        return [
+            dict(item)
+            for item in self._store.objects(_LIMIT_RANGES, obj["metadata"]["namespace"])
+        ]
 
-    def validated(self, kind: Kind, obj: dict[str, Any], live: Obj | None, subresource: str = "") -> None:
+    def validated(
+        self, kind: Kind, obj: dict[str, Any], live: Obj | None, subresource: str = ""
+    ) -> None:
         """Refuse what is invalid (422) or what a webhook denies (403, or 400 where it gives no code)."""
         check_update = validation.check_update
-        refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
+        refusal = (
+            check_update(kind, obj, dict(live))
+            if live
+            else validation.check_create(kind, obj)
+        )
         refusal = refusal or (
             self._denied_by_volcano(kind, obj, live, subresource)
             if self._has_volcano
@@ -146,10 +177,16 @@ class Admission:
         if refusal:
             raise refusal
 
-    def _denied_by_kueue(self, kind: Kind, obj: dict[str, Any], live: Obj | None) -> Refusal | None:
+    def _denied_by_kueue(
+        self, kind: Kind, obj: dict[str, Any], live: Obj | None
+    ) -> Refusal | None:
         refusal: Refusal | None = None
         if kind.kind in job_webhook.QUEUED:
-            refusal = job_webhook.change_refusal(obj, live) if live else job_webhook.birth_refusal(obj)
+            refusal = (
+                job_webhook.change_refusal(obj, live)
+                if live
+                else job_webhook.birth_refusal(obj)
+            )
         if refusal is None and kind.kind == "JobSet" and self.knows_jobset:
             change, birth = jobset_webhook.change_refusal, jobset_webhook.birth_refusal
             refusal = change(obj, dict(live)) if live else birth(obj)
@@ -166,13 +203,21 @@ class Admission:
 
     def check_end(self, kind: Kind, live: Obj) -> None:
         """Refuse the deletion of what a webhook keeps (400)."""
-        refusal = volcano_webhook.end_refusal(self._store, kind, live) if self._has_volcano else None
+        refusal = (
+            volcano_webhook.end_refusal(self._store, kind, live)
+            if self._has_volcano
+            else None
+        )
         if refusal:
             raise refusal
 
     def judged(self, attempt: Attempt) -> None:
         """Refuse what Pod Security or an admission policy of the cluster denies."""
-        pod = attempt.new if attempt.operation == "CREATE" and attempt.kind.kind == "Pod" else None
+        pod = (
+            attempt.new
+            if attempt.operation == "CREATE" and attempt.kind.kind == "Pod"
+            else None
+        )
         if pod is not None:
             namespace = self._store.get(NAMESPACES, "", pod["metadata"]["namespace"])
             words = pod_security.refusal(namespace, pod["spec"]) if namespace else ""
@@ -183,11 +228,17 @@ class Admission:
     def warnings(self, kind: Kind, obj: Obj) -> dict[str, str]:
         """The headers in which Pod Security warns of a new pod, or of what makes pods."""
         spec = pod_security.spec_of(obj)
-        namespace = self._store.get(NAMESPACES, "", obj["metadata"].get("namespace", "")) if spec else None
+        namespace = (
+            self._store.get(NAMESPACES, "", obj["metadata"].get("namespace", ""))
+            if spec
+            else None
+        )
         said = pod_security.warning(namespace, spec) if namespace else ""
         return {"warning": said} if said else {}
 
-    def charged(self, kind: Kind, obj: dict[str, Any], live: Obj | None, *, dry_run: bool) -> None:
+    def charged(
+        self, kind: Kind, obj: dict[str, Any], live: Obj | None, *, dry_run: bool
+    ) -> None:
         """Refuse what a LimitRange or a quota forbids (403); otherwise count it in the quota's status."""
         namespace = obj["metadata"].get("namespace")
         if not namespace:
@@ -220,7 +271,10 @@ class Admission:
         }
         if not after:
             return
-        total = {**before, **{key: add(before[key], value) for key, value in after.items()}}
+        total = {
+            **before,
+            **{key: add(before[key], value) for key, value in after.items()},
+        }
         changed = {**item, "status": {**state, "used": total}}
         writer = Writer("kube-apiserver", "Update", "status")
         claims = ownership.update(QUOTAS, item, changed, writer, timestamp())
@@ -233,7 +287,9 @@ class Admission:
         namespace = obj["metadata"].get("namespace", "")
         if kind.kind in _BINDINGS:
             rules = self._bound_rules(kind, obj["roleRef"], namespace, who)
-        elif self._may(who, "escalate", kind.plural, namespace, obj["metadata"]["name"]):
+        elif self._may(
+            who, "escalate", kind.plural, namespace, obj["metadata"]["name"]
+        ):
             return
         else:
             rules = obj.get("rules") or ()
@@ -241,7 +297,9 @@ class Admission:
         if missing:
             raise self._escalation(kind, obj, who, missing)
 
-    def _bound_rules(self, kind: Kind, ref: Mapping[str, str], namespace: str, who: Identity) -> Any:
+    def _bound_rules(
+        self, kind: Kind, ref: Mapping[str, str], namespace: str, who: Identity
+    ) -> Any:
         plural = "clusterroles" if ref.get("kind") == "ClusterRole" else "roles"
         if self._may(who, "bind", plural, namespace, ref.get("name", "")):
             return ()
@@ -250,7 +308,9 @@ class Admission:
             raise status.not_found(kind, ref.get("name", ""))
         return rules
 
-    def _may(self, who: Identity, verb: str, plural: str, namespace: str, name: str) -> bool:
+    def _may(
+        self, who: Identity, verb: str, plural: str, namespace: str, name: str
+    ) -> bool:
         what = Attributes(verb, RBAC_GROUP, plural, namespace=namespace, name=name)
         return self._authorizer.allowed(who, what)[0]
 

@@ -33,13 +33,27 @@ from sandbox.kubernetes.topology import Topologies
 
 Object = dict[str, Any]
 _VERSION = f"{KUEUE_GROUP}/v1beta2"
-CLUSTER_QUEUE, LOCAL_QUEUE = builtin(_VERSION, "ClusterQueue"), builtin(_VERSION, "LocalQueue")
+CLUSTER_QUEUE, LOCAL_QUEUE = (
+    builtin(_VERSION, "ClusterQueue"),
+    builtin(_VERSION, "LocalQueue"),
+)
 COHORT, FLAVOR = builtin(_VERSION, "Cohort"), builtin(_VERSION, "ResourceFlavor")
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 WRONG_NAMESPACE = "workload namespace doesn't match ClusterQueue selector"
-TOPOLOGY, NODE, POD = builtin(_VERSION, "Topology"), builtin("v1", "Node"), builtin("v1", "Pod")
+TOPOLOGY, NODE, POD = (
+    builtin(_VERSION, "Topology"),
+    builtin("v1", "Node"),
+    builtin("v1", "Pod"),
+)
 _WATCHED = frozenset(
-    {"clusterqueues", "cohorts", "localqueues", "resourceflavors", "topologies", "workloads"}
+    {
+        "clusterqueues",
+        "cohorts",
+        "localqueues",
+        "resourceflavors",
+        "topologies",
+        "workloads",
+    }
 )
 _ROOM = frozenset({("", "nodes"), ("", "pods")})
 
@@ -73,7 +87,9 @@ class Scheduler:
         if not workloads:
             return False
         before = self._store.version
-        if not self._stop(workloads) and not all(queue_of(dict(one)) for one in workloads):
+        if not self._stop(workloads) and not all(
+            queue_of(dict(one)) for one in workloads
+        ):
             _Round(self._store, [dict(one) for one in workloads]).run()
             self._requeue(workloads)
         return self._store.version != before
@@ -90,7 +106,11 @@ class Scheduler:
                 requeue(self._store, one)
                 changed = True
             else:
-                changed = evict_inactive(self._store, one) or admit_checked(self._store, one) or changed
+                changed = (
+                    evict_inactive(self._store, one)
+                    or admit_checked(self._store, one)
+                    or changed
+                )
         return changed
 
     def _requeue(self, workloads: list[Obj]) -> None:
@@ -123,10 +143,16 @@ class _Round:
 
     def __init__(self, store: Store, workloads: list[Object]) -> None:
         self._store = store
-        self._queues = {one["metadata"]["name"]: dict(one) for one in store.objects(CLUSTER_QUEUE)}
-        self._flavors = {one["metadata"]["name"]: dict(one) for one in store.objects(FLAVOR)}
+        self._queues = {
+            one["metadata"]["name"]: dict(one) for one in store.objects(CLUSTER_QUEUE)
+        }
+        self._flavors = {
+            one["metadata"]["name"]: dict(one) for one in store.objects(FLAVOR)
+        }
         self._running = [one for one in workloads if queue_of(one)]
-        self._waiting = sorted((one for one in workloads if not queue_of(one)), key=_order)
+        self._waiting = sorted(
+            (one for one in workloads if not queue_of(one)), key=_order
+        )
         cohorts = [dict(one) for one in store.objects(COHORT)]
         self._pool = Pool(self._queues.values(), cohorts, self._running)
         self._topologies = self._room()
@@ -134,11 +160,17 @@ class _Round:
         self._blocked: set[str] = set()
 
     def _room(self) -> Topologies:
-        by_name = {one["metadata"]["name"]: dict(one) for one in self._store.objects(TOPOLOGY)}
+        by_name = {
+            one["metadata"]["name"]: dict(one) for one in self._store.objects(TOPOLOGY)
+        }
         if not by_name:
             return Topologies({}, [], [], [])
         nodes, pods = (
-            [dict(one) for one in self._store.objects(kind) if "deletionTimestamp" not in one["metadata"]]
+            [
+                dict(one)
+                for one in self._store.objects(kind)
+                if "deletionTimestamp" not in one["metadata"]
+            ]
             for kind in (NODE, POD)
         )
         return Topologies(by_name, nodes, pods, self._running)
@@ -152,14 +184,21 @@ class _Round:
                 lines.setdefault(str(queue["metadata"]["name"]), []).append(one)
         while lines:
             # Of those at the heads, whoever keeps to their own share comes before who would borrow.
-            for name in sorted(lines, key=lambda each: self._rank(lines[each][0], each)):
+            for name in sorted(
+                lines, key=lambda each: self._rank(lines[each][0], each)
+            ):
                 if self._decide(lines[name].pop(0), self._queues[name]):
                     return
             lines = {name: line for name, line in lines.items() if line}
 
     def _rank(self, workload: Object, name: str) -> tuple[bool, int, str]:
-        found = assign(workload, self._queues[name], self._flavors, self._pool, self._topologies)
-        borrows = any(self._pool.borrowed(name, cell, amount) for cell, amount in found.usage.items())
+        found = assign(
+            workload, self._queues[name], self._flavors, self._pool, self._topologies
+        )
+        borrows = any(
+            self._pool.borrowed(name, cell, amount)
+            for cell, amount in found.usage.items()
+        )
         return borrows, *_order(workload)
 
     def _queue_for(self, workload: Object) -> Object | None:
@@ -202,7 +241,10 @@ class _Round:
         """Give quota, have others stopped (then True: look again), or say what is missing."""
         name = str(queue["metadata"]["name"])
         # A shape that was just refused is not looked at again, and nothing is said about it.
-        shape = name, f"{priority(workload)} {json.dumps(_shape(workload), sort_keys=True)}"
+        shape = (
+            name,
+            f"{priority(workload)} {json.dumps(_shape(workload), sort_keys=True)}",
+        )
         if shape in self._refused or name in self._blocked:
             return False
         namespace = self._store.get(NAMESPACES, "", workload["metadata"]["namespace"])
@@ -215,9 +257,17 @@ class _Round:
             self._reserve(workload, queue, found)
             return False
         wish = Wish(workload, queue, found.usage, found.short)
-        chosen = victims(wish, self._running, self._pool, self._queues) if found.mode is Mode.PREEMPT else []
+        chosen = (
+            victims(wish, self._running, self._pool, self._queues)
+            if found.mode is Mode.PREEMPT
+            else []
+        )
         if chosen:
-            self._refuse(workload, queue, f"{found.why}. Pending the preemption of {len(chosen)} workload(s)")
+            self._refuse(
+                workload,
+                queue,
+                f"{found.why}. Pending the preemption of {len(chosen)} workload(s)",
+            )
             for victim, rule in chosen:
                 self._preempt(workload, victim, rule, name)
             return True
@@ -229,20 +279,36 @@ class _Round:
 
     def _reserve(self, workload: Object, queue: Object, found: Assignment) -> None:
         name = str(queue["metadata"]["name"])
-        checks = items(part(part(queue, "spec"), "admissionChecksStrategy"), "admissionChecks")
-        borrows = any(self._pool.borrowed(name, cell, amount) for cell, amount in found.usage.items())
-        given = [f"{one['name']}: {_flavors(one)}(Fit;borrow=1)" for one in found.pod_sets]
+        checks = items(
+            part(part(queue, "spec"), "admissionChecksStrategy"), "admissionChecks"
+        )
+        borrows = any(
+            self._pool.borrowed(name, cell, amount)
+            for cell, amount in found.usage.items()
+        )
+        given = [
+            f"{one['name']}: {_flavors(one)}(Fit;borrow=1)" for one in found.pod_sets
+        ]
         said = f"; Flavors considered: {'; '.join(given)}" if borrows else ""
         admission = {"clusterQueue": name, "podSetAssignments": found.pod_sets}
-        reserve(self._store, workload, admission, [str(one["name"]) for one in checks], said)
+        reserve(
+            self._store, workload, admission, [str(one["name"]) for one in checks], said
+        )
         self._pool.take(name, found.usage)
-        for pod_set, one in zip(items(part(workload, "spec"), "podSets"), found.pod_sets, strict=True):
+        for pod_set, one in zip(
+            items(part(workload, "spec"), "podSets"), found.pod_sets, strict=True
+        ):
             self._topologies.take(pod_set, one)
 
     def _refuse(self, workload: Object, queue: Object, why: str) -> None:
         groups = items(part(queue, "spec"), "resourceGroups")
-        covered = {str(one) for group in groups for one in group.get("coveredResources") or ()}
-        asked = [{"name": name, "resources": amounts} for name, _, amounts in requests_of(workload, covered)]
+        covered = {
+            str(one) for group in groups for one in group.get("coveredResources") or ()
+        }
+        asked = [
+            {"name": name, "resources": amounts}
+            for name, _, amounts in requests_of(workload, covered)
+        ]
         refuse(self._store, workload, "Pending", why, asked)
 
     def _preempt(self, winner: Object, victim: Object, rule: str, queue: str) -> None:
@@ -254,10 +320,24 @@ class _Round:
         )
         evict(self._store, victim, "Preempted", message, rule=rule)
         weights = f"preemptor effective priority: {_weight(winner)}; preemptee effective priority: {_weight(victim)}"
-        tell(self._store, victim, "Preempted", f"{message}; {weights}", by=ADMISSION, manager=MANAGER)
+        tell(
+            self._store,
+            victim,
+            "Preempted",
+            f"{message}; {weights}",
+            by=ADMISSION,
+            manager=MANAGER,
+        )
         whom = f"{victim['metadata']['namespace']}/{victim['metadata']['name']} (UID: {victim['metadata']['uid']})"
         said = f"Preempted workload {whom} in ClusterQueue {place}; {weights}"
-        tell(self._store, winner, "PreemptedWorkload", said, by=ADMISSION, manager=MANAGER)
+        tell(
+            self._store,
+            winner,
+            "PreemptedWorkload",
+            said,
+            by=ADMISSION,
+            manager=MANAGER,
+        )
 
 
 def _flavors(assignment: Object) -> str:

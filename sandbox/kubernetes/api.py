@@ -2,7 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from sandbox.kubernetes import accounts, discovery, prometheus, reads, status, visibility
+from sandbox.kubernetes import (
+    accounts,
+    discovery,
+    prometheus,
+    reads,
+    status,
+    visibility,
+)
 from sandbox.kubernetes.calls import Answer, Call, Target
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.logs import LogStream
@@ -33,7 +40,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch | LogStream:
     """Answer a request; raises Refusal for everything that is refused."""
     _authorize(cluster, call)
     if call.target is None:
-        return discovery.answer(call, cluster.groups, has_visibility=cluster.has_visibility)
+        return discovery.answer(
+            call, cluster.groups, has_visibility=cluster.has_visibility
+        )
     if call.target.group == visibility.GROUP:
         return visibility.answer(cluster, call, call.target)
     if call.target.subresource == "proxy" and call.target.plural == "services":
@@ -62,7 +71,9 @@ def _authorize(cluster: "Cluster", call: Call) -> None:
         return
     at = call.target
     if at is None:
-        message = f'forbidden: User "{call.who.user}" cannot {what.verb} path "{call.path}"'
+        message = (
+            f'forbidden: User "{call.who.user}" cannot {what.verb} path "{call.path}"'
+        )
         raise Refusal(403, message, "Forbidden", {})
     kind = at.kind or Kind(at.group, at.version, "", at.plural, "", True)
     raise status.forbidden(kind, at.name, denial(call.who.user, what))
@@ -71,7 +82,9 @@ def _authorize(cluster: "Cluster", call: Call) -> None:
 def _check_path(call: Call, kind: Kind, at: Target) -> None:
     if bool(at.namespace) and not kind.namespaced:
         raise status.no_such_resource()
-    if at.subresource not in _SERVED_PARTS or (at.subresource and at.subresource not in kind.subresources):
+    if at.subresource not in _SERVED_PARTS or (
+        at.subresource and at.subresource not in kind.subresources
+    ):
         raise status.no_such_resource()
     if call.verb not in (("get",) if at.subresource == "log" else kind.verbs):
         raise status.method_not_allowed()

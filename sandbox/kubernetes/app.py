@@ -35,7 +35,13 @@ class _CutResponse(Response):
         self._length = length
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
         part = bytes(self.body[: self._length])
         await send({"type": "http.response.body", "body": part, "more_body": True})
 
@@ -44,16 +50,26 @@ class _CutStream(_CutResponse):
     """The same of an answer that goes on."""
 
     def __init__(self, response: StreamingResponse, length: int) -> None:
-        super().__init__(Response(None, response.status_code, dict(response.headers)), length)
+        super().__init__(
+            Response(None, response.status_code, dict(response.headers)), length
+        )
         self.raw_headers = response.raw_headers
         self._parts = response.body_iterator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
         left = self._length
         async for part in self._parts:
             whole = part.encode() if isinstance(part, str) else bytes(part)
-            await send({"type": "http.response.body", "body": whole[:left], "more_body": True})
+            await send(
+                {"type": "http.response.body", "body": whole[:left], "more_body": True}
+            )
             left -= len(whole)
             if left <= 0:
                 return
@@ -93,8 +109,13 @@ async def _respond(cluster: "Cluster", request: Request) -> Response:
 
 
 async def _read(cluster: "Cluster", request: Request) -> Call:
-    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in request.scope["headers"]}
-    who = authenticate(headers.get("authorization"), {**cluster.tokens, **cluster.account_tokens})
+    headers = {
+        key.decode("latin-1"): value.decode("latin-1")
+        for key, value in request.scope["headers"]
+    }
+    who = authenticate(
+        headers.get("authorization"), {**cluster.tokens, **cluster.account_tokens}
+    )
     who = impersonated(who, request.headers, cluster.authorizer)
     body = await request.body() if request.method not in {"GET", "HEAD"} else b""
     path = request.scope["path"]
@@ -117,9 +138,15 @@ def _faulty(fault: Fault) -> Answer:
     if fault.status == 429 and not fault.body:
         return text_answer(429, _BUSY, {"retry-after": str(fault.retry_after or 1)})
     if fault.body:
-        headers = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
+        headers = (
+            {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
+        )
         plain = Answer(fault.status, fault.body.encode(), headers=headers)
-        return plain if _is_json(fault.body) else text_answer(fault.status, fault.body, headers)
+        return (
+            plain
+            if _is_json(fault.body)
+            else text_answer(fault.status, fault.body, headers)
+        )
     return refused(refusal_of(fault))
 
 

@@ -44,12 +44,18 @@ class _Choice:
     short: set[Cell]
 
 
-def requests_of(workload: Object, covered: set[str]) -> Iterator[tuple[str, int, dict[str, str]]]:
+def requests_of(
+    workload: Object, covered: set[str]
+) -> Iterator[tuple[str, int, dict[str, str]]]:
     """Name, count and requests of each pod set; `pods` is a request only where the queue counts pods."""
     for pod_set in items(part(workload, "spec"), "podSets"):
         count = int(pod_set.get("count") or 0)
         amounts = pod_amounts(part(part(pod_set, "template"), "spec"), "requests")
-        asked = {name: multiply(amount, count) for name, amount in amounts.items() if parse(amount).nanos}
+        asked = {
+            name: multiply(amount, count)
+            for name, amount in amounts.items()
+            if parse(amount).nanos
+        }
         if "pods" in covered:
             asked["pods"] = str(count)
         yield str(pod_set["name"]), count, dict(sorted(asked.items()))
@@ -64,17 +70,34 @@ def assign(
 ) -> Assignment:
     """The best assignment there is now; usage and pod sets are complete unless nothing fits."""
     found = Assignment()
-    name, groups = str(queue["metadata"]["name"]), items(part(queue, "spec"), "resourceGroups")
-    covered = {str(resource) for group in groups for resource in group.get("coveredResources") or ()}
+    name, groups = (
+        str(queue["metadata"]["name"]),
+        items(part(queue, "spec"), "resourceGroups"),
+    )
+    covered = {
+        str(resource)
+        for group in groups
+        for resource in group.get("coveredResources") or ()
+    }
     for pod_set, (title, count, asked) in zip(
-        items(part(workload, "spec"), "podSets"), requests_of(workload, covered), strict=True
+        items(part(workload, "spec"), "podSets"),
+        requests_of(workload, covered),
+        strict=True,
     ):
         given: dict[str, str] = {}
-        problems = [f"resource {one} unavailable in ClusterQueue" for one in asked if one not in covered]
+        problems = [
+            f"resource {one} unavailable in ClusterQueue"
+            for one in asked
+            if one not in covered
+        ]
         for group in groups if not problems else ():
-            wanted = {one: asked[one] for one in asked if one in group["coveredResources"]}
+            wanted = {
+                one: asked[one] for one in asked if one in group["coveredResources"]
+            }
             if wanted:
-                choice = _choose(wanted, group, queue, pod_set, flavors, pool, found.usage, name)
+                choice = _choose(
+                    wanted, group, queue, pod_set, flavors, pool, found.usage, name
+                )
                 problems += choice.why
                 found.mode = min(found.mode, choice.mode)
                 found.short |= choice.short
@@ -82,12 +105,19 @@ def assign(
                     given[resource] = choice.flavor
                     found.usage[choice.flavor, resource] += parse(amount).nanos
         if problems:
-            found.mode = found.mode if given and found.mode is not Mode.FIT else Mode.NONE
+            found.mode = (
+                found.mode if given and found.mode is not Mode.FIT else Mode.NONE
+            )
             found.why = f"couldn't assign flavors to pod set {title}: {', '.join(sorted(set(problems)))}"
             if found.mode is Mode.NONE:
                 return found
         usage = {one: canonical(amount) for one, amount in asked.items()}
-        line: Object = {"count": count, "flavors": given, "name": title, "resourceUsage": usage}
+        line: Object = {
+            "count": count,
+            "flavors": given,
+            "name": title,
+            "resourceUsage": usage,
+        }
         if topologies is not None and found.mode is Mode.FIT:
             problem = _gather(line, pod_set, flavors, topologies)
             if problem:
@@ -98,7 +128,9 @@ def assign(
     return found
 
 
-def _gather(line: Object, pod_set: Object, flavors: Mapping[str, Object], topologies: Topologies) -> str:
+def _gather(
+    line: Object, pod_set: Object, flavors: Mapping[str, Object], topologies: Topologies
+) -> str:
     """Put the nodes of a pod set into its line where a flavor of it has a topology; returns why none have room."""
     for name in dict.fromkeys(line["flavors"].values()):
         found, problem = topologies.gather(pod_set, name, flavors.get(name))
@@ -121,7 +153,10 @@ def _choose(
 ) -> _Choice:
     """The first flavor that fits; else the first where others could be stopped; else none, with every reason."""
     best, reasons = _Choice("", Mode.NONE, False, [], set()), list[str]()
-    patient = part(part(queue, "spec"), "flavorFungibility").get("whenCanBorrow") == "TryNextFlavor"
+    patient = (
+        part(part(queue, "spec"), "flavorFungibility").get("whenCanBorrow")
+        == "TryNextFlavor"
+    )
     for quota in items(group, "flavors"):
         flavor = str(quota["name"])
         problem = _mismatch(pod_set, flavor, flavors.get(flavor))
@@ -132,7 +167,9 @@ def _choose(
         if choice.mode is Mode.FIT and not (choice.borrows and patient):
             return choice
         reasons += choice.why
-        if choice.mode > best.mode or (choice.mode is best.mode and best.borrows and not choice.borrows):
+        if choice.mode > best.mode or (
+            choice.mode is best.mode and best.borrows and not choice.borrows
+        ):
             best = choice
     if best.mode is Mode.FIT:
         return best
@@ -150,12 +187,21 @@ def _mismatch(pod_set: Object, name: str, flavor: Object | None) -> str:
             shown = f"{{{taint.get('key')} {taint.get('value', '')} {taint.get('effect')} <nil>}}"
             return f"untolerated taint {shown} in flavor {name}"
     labels = part(spec, "nodeLabels")
-    asked = {key: value for key, value in part(pod, "nodeSelector").items() if key in labels}
-    return "" if selects(asked, labels) else f"flavor {name} doesn't match node affinity"
+    asked = {
+        key: value for key, value in part(pod, "nodeSelector").items() if key in labels
+    }
+    return (
+        "" if selects(asked, labels) else f"flavor {name} doesn't match node affinity"
+    )
 
 
 def _judge(
-    wanted: Mapping[str, str], flavor: str, queue: Object, pool: Pool, taken: Mapping[Cell, int], name: str
+    wanted: Mapping[str, str],
+    flavor: str,
+    queue: Object,
+    pool: Pool,
+    taken: Mapping[Cell, int],
+    name: str,
 ) -> _Choice:
     mode, borrows, why, short = Mode.FIT, False, list[str](), set[Cell]()
     for resource, amount in wanted.items():
@@ -174,9 +220,13 @@ def _judge(
         lacking = before + asked - pool.available(name, cell)
         if lacking <= 0:
             continue
-        why.append(f"insufficient unused quota for {where}, {written(lacking, amount)} more needed")
+        why.append(
+            f"insufficient unused quota for {where}, {written(lacking, amount)} more needed"
+        )
         short.add(cell)
-        may = before + asked <= pool.share(name, cell).nominal or _may_preempt_while_borrowing(queue)
+        may = before + asked <= pool.share(
+            name, cell
+        ).nominal or _may_preempt_while_borrowing(queue)
         mode = min(mode, Mode.PREEMPT if may else Mode.NONE)
     return _Choice(flavor, mode, borrows, why, short)
 

@@ -37,7 +37,11 @@ class NodePool:
     def named(self, number: int) -> NodeSpec:
         """The node of a number."""
         zone = {ZONE: self.zones[number % len(self.zones)]} if self.zones else {}
-        return replace(self.each, name=f"{self.each.name}{number:06d}", labels={**self.each.labels, **zone})
+        return replace(
+            self.each,
+            name=f"{self.each.name}{number:06d}",
+            labels={**self.each.labels, **zone},
+        )
 
     def has(self, name: str) -> bool:
         """Whether a node is one of this pool."""
@@ -47,7 +51,9 @@ class NodePool:
 class Autoscaler:
     """Keeps the pools of one store at the size that its pods need; `next_due` says when to come again."""
 
-    def __init__(self, store: Store, now: Callable[[], float], pools: Sequence[NodePool]) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], float], pools: Sequence[NodePool]
+    ) -> None:
         self._store = store
         self._now = now
         self._pools = tuple(pools)
@@ -61,7 +67,9 @@ class Autoscaler:
     def next_due(self) -> float | None:
         """When nodes come up, or the next idle one goes."""
         idle = [since + IDLE_SECONDS for since in self._idle_since.values()]
-        return min([*idle, *([] if self._grows_at is None else [self._grows_at])], default=None)
+        return min(
+            [*idle, *([] if self._grows_at is None else [self._grows_at])], default=None
+        )
 
     def react(self, change: Change) -> None:
         """Look again when pods or nodes changed."""
@@ -70,7 +78,10 @@ class Autoscaler:
 
     def keep(self, pool: NodePool) -> None:
         """Look after a pool from now on, or by other limits than before."""
-        self._pools = (*(one for one in self._pools if one.each.name != pool.each.name), pool)
+        self._pools = (
+            *(one for one in self._pools if one.each.name != pool.each.name),
+            pool,
+        )
         self.wake()
 
     def leave(self, name: str) -> None:
@@ -112,7 +123,11 @@ class Autoscaler:
         self._grows_at = None
         permitted = list(self._permitted(wanted))
         for made in permitted:
-            metadata = {**made["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
+            metadata = {
+                **made["metadata"],
+                "uid": str(uuid.uuid4()),
+                "creationTimestamp": timestamp(),
+            }
             self._store.put(NODE, {**made, "metadata": metadata})
         return bool(permitted)
 
@@ -142,7 +157,11 @@ class Autoscaler:
                 placed.append({**pod, "spec": {**pod["spec"], "nodeName": name}})
 
     def _next_of(self, pool: NodePool, there: list[Object]) -> Object | None:
-        taken = {str(one["metadata"]["name"]) for one in there if pool.has(str(one["metadata"]["name"]))}
+        taken = {
+            str(one["metadata"]["name"])
+            for one in there
+            if pool.has(str(one["metadata"]["name"]))
+        }
         if len(taken) >= pool.most:
             return None
         free = (pool.named(number) for number in range(pool.most))
@@ -150,14 +169,22 @@ class Autoscaler:
 
     def _shrink(self, pods: list[Object]) -> bool:
         busy = {pod["spec"].get("nodeName") for pod in pods}
-        names = sorted(str(one["metadata"]["name"]) for one in self._store.objects(NODE))
+        names = sorted(
+            str(one["metadata"]["name"]) for one in self._store.objects(NODE)
+        )
         idle: dict[str, float] = {}
         for pool in self._pools:
             mine = [name for name in names if pool.has(name)]
-            spare = [name for name in mine if name not in busy][: max(0, len(mine) - pool.least)]
+            spare = [name for name in mine if name not in busy][
+                : max(0, len(mine) - pool.least)
+            ]
             idle |= {name: self._idle_since.get(name, self._now()) for name in spare}
-        gone = [name for name, since in idle.items() if since + IDLE_SECONDS <= self._now()]
-        self._idle_since = {name: since for name, since in idle.items() if name not in gone}
+        gone = [
+            name for name, since in idle.items() if since + IDLE_SECONDS <= self._now()
+        ]
+        self._idle_since = {
+            name: since for name, since in idle.items() if name not in gone
+        }
         for name in gone:
             self._store.remove(NODE, "", name)
         return bool(gone)
@@ -166,4 +193,7 @@ class Autoscaler:
 def _is_unschedulable(pod: Object) -> bool:
     """Whether the scheduler looked at a pod and found no node for it."""
     conditions = items(part(pod, "status"), "conditions")
-    return any(one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable" for one in conditions)
+    return any(
+        one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable"
+        for one in conditions
+    )

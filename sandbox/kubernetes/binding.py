@@ -18,21 +18,35 @@ TOPOLOGY = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/reg
 def bind(store: Store, pod: Obj, node: str, *, by: str, manager: str) -> None:
     """Give a pod its node, in the name of a scheduler."""
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
-    status = {**pod["status"], "conditions": [{**condition, "lastTransitionTime": timestamp()}]}
+    status = {
+        **pod["status"],
+        "conditions": [{**condition, "lastTransitionTime": timestamp()}],
+    }
     metadata = pod["metadata"]
     labels = part(part(dict(store.get(NODE, "", node) or {}), "metadata"), "labels")
     where = {key: value for key, value in labels.items() if key in TOPOLOGY}
     if where:
         metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **where}}
     # A binding is no change of the pod's own making: its generation stays.
-    bound = {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    bound = {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "nodeName": node},
+        "status": status,
+    }
     store.put(POD, bound)
     said = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {node}"
     tell(store, bound, "Scheduled", said, by=by, manager=manager)
 
 
 def turn_away(
-    store: Store, pod: Obj, why: str, *, by: str, manager: str, reason: str = "Unschedulable"
+    store: Store,
+    pod: Obj,
+    why: str,
+    *,
+    by: str,
+    manager: str,
+    reason: str = "Unschedulable",
 ) -> None:
     """Say why a pod has no node; what is said already is not said again."""
     if _said(pod) == why:
@@ -52,4 +66,11 @@ def turn_away(
 
 def _said(pod: Obj) -> str:
     conditions = items(part(dict(pod), "status"), "conditions")
-    return next((str(one.get("message") or "") for one in conditions if one["type"] == "PodScheduled"), "")
+    return next(
+        (
+            str(one.get("message") or "")
+            for one in conditions
+            if one["type"] == "PodScheduled"
+        ),
+        "",
+    )

@@ -32,7 +32,9 @@ class _DuplicateKey(Exception):
     """A key given twice."""
 
 
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+_StrictLoader.add_constructor(
+    yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping
+)
 
 
 def applied(call: Call) -> dict[str, Any]:
@@ -48,7 +50,9 @@ def applied(call: Call) -> dict[str, Any]:
         text = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  "
         raise bad_request(f"{text}{error}") from error
     except yaml.YAMLError as error:
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {_go_yaml(error)}") from error
+        raise bad_request(
+            f"error decoding YAML: error converting YAML to JSON: {_go_yaml(error)}"
+        ) from error
 
 
 def _go_yaml(error: yaml.YAMLError) -> str:
@@ -74,10 +78,17 @@ def posted(call: Call, kind: Kind) -> dict[str, Any]:
         obj = _json(call, kind)
     else:
         text = "the body of the request was in an unknown format - accepted media types include: "
-        raise Refusal(415, text + "application/json, application/yaml", "UnsupportedMediaType")
-    if (obj.get("apiVersion", kind.api_version), obj.get("kind", kind.kind)) != (kind.api_version, kind.kind):
+        raise Refusal(
+            415, text + "application/json, application/yaml", "UnsupportedMediaType"
+        )
+    if (obj.get("apiVersion", kind.api_version), obj.get("kind", kind.kind)) != (
+        kind.api_version,
+        kind.kind,
+    ):
         said = f"{obj.get('kind')} in version {json.dumps(obj.get('apiVersion', ''))}"
-        raise bad_request(f"{said} cannot be handled as a {kind.kind}: converting is not possible")
+        raise bad_request(
+            f"{said} cannot be handled as a {kind.kind}: converting is not possible"
+        )
     return obj
 
 
@@ -86,10 +97,10 @@ def _json(call: Call, kind: Kind) -> dict[str, Any]:
         return _object(json.loads(call.body))
     except ValueError as error:
         text = call.body.decode(errors="replace")
-        whole = (
-            f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; "
-        )
-        raise bad_request(f"{whole}json parse error: {_go_json(error, text)} ({text})") from error
+        whole = f"the object provided is unrecognized (must be of type {kind.kind}): couldn't get version/kind; "
+        raise bad_request(
+            f"{whole}json parse error: {_go_json(error, text)} ({text})"
+        ) from error
 
 
 def _go_json(error: ValueError, text: str) -> str:

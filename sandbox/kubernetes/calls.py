@@ -56,7 +56,9 @@ class Call:
     def watching(self) -> bool:
         """Whether this is a watch."""
         # Every value but these two is true (apimachinery's conversion of a parameter to a boolean).
-        return self.method == "GET" and self.query.get("watch", "false").lower() not in {"false", "0"}
+        return self.method == "GET" and self.query.get(
+            "watch", "false"
+        ).lower() not in {"false", "0"}
 
     @property
     def verb(self) -> str:
@@ -77,15 +79,23 @@ class Call:
             return Attributes(self.verb, path=self.path)
         at = self.target
         name = at.name or self._selected_name()
-        namespace = at.name if (at.group, at.plural) == ("", "namespaces") else at.namespace
-        return Attributes(self.verb, at.group, at.plural, at.subresource, namespace, name)
+        namespace = (
+            at.name if (at.group, at.plural) == ("", "namespaces") else at.namespace
+        )
+        return Attributes(
+            self.verb, at.group, at.plural, at.subresource, namespace, name
+        )
 
     def _selected_name(self) -> str:
         """The one name that a list, watch or deletion of a collection selects: a rule that names it covers it."""
         if self.verb not in {"list", "watch", "deletecollection"}:
             return ""
-        terms = (one.partition("=") for one in self.query.get("fieldSelector", "").split(","))
-        names = [value.removeprefix("=") for key, _, value in terms if key == "metadata.name"]
+        terms = (
+            one.partition("=") for one in self.query.get("fieldSelector", "").split(",")
+        )
+        names = [
+            value.removeprefix("=") for key, _, value in terms if key == "metadata.name"
+        ]
         return names[0] if len(names) == 1 else ""
 
     @property
@@ -111,7 +121,9 @@ class Call:
         strictness = self.query.get("fieldValidation", "")
         if strictness not in {"", "Ignore", "Strict", "Warn"}:
             message = f'Unsupported value: "{strictness}": supported values: "", "Ignore", "Strict", "Warn"'
-            raise options_invalid(options, "fieldValidation", "FieldValueNotSupported", message)
+            raise options_invalid(
+                options, "fieldValidation", "FieldValueNotSupported", message
+            )
 
 
 def target_of(path: str) -> Target | None:
@@ -142,12 +154,18 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+def json_answer(
+    status: int, body: Any, headers: Mapping[str, str] | None = None
+) -> Answer:
     """An answer with a JSON body."""
-    return Answer(status, json.dumps(body, separators=(",", ":")).encode(), headers=headers or {})
+    return Answer(
+        status, json.dumps(body, separators=(",", ":")).encode(), headers=headers or {}
+    )
 
 
-def text_answer(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
+def text_answer(
+    status: int, text: str, headers: Mapping[str, str] | None = None
+) -> Answer:
     """An answer in plain text."""
     return Answer(status, text.encode(), "text/plain; charset=utf-8", headers or {})
 
@@ -173,7 +191,10 @@ def whole(kind: Kind, entry: Entry) -> bytes:
 
 
 def object_answer(
-    kind: Kind, entry: Entry, status: int = 200, headers: Mapping[str, str] | None = None
+    kind: Kind,
+    entry: Entry,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Answer:
     """An answer that is one stored object."""
     return Answer(status, whole(kind, entry), headers=headers or {})
@@ -181,7 +202,11 @@ def object_answer(
 
 def partial(obj: Obj) -> dict[str, Any]:
     """An object reduced to its metadata."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": obj["metadata"],
+    }
 
 
 def wants(call: Call, what: str) -> bool:

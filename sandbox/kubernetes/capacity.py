@@ -37,18 +37,25 @@ class Pool:
     """Quotas and what is taken of them; `take` and `give` play through what would be."""
 
     def __init__(
-        self, queues: Iterable[Object], cohorts: Iterable[Object], workloads: Iterable[Object]
+        self,
+        queues: Iterable[Object],
+        cohorts: Iterable[Object],
+        workloads: Iterable[Object],
     ) -> None:
         self._shares: dict[str, dict[Cell, Share]] = {}
         self._cohort: dict[str, str] = {}
         self._members: dict[str, list[str]] = defaultdict(list)
         for queue in queues:
-            name, cohort = _name(queue), str(part(queue, "spec").get("cohortName") or "")
+            name, cohort = (
+                _name(queue),
+                str(part(queue, "spec").get("cohortName") or ""),
+            )
             self._shares[name], self._cohort[name] = dict(_shares(queue)), cohort
             if cohort:
                 self._members[cohort].append(name)
         self._extra = {
-            _name(cohort): {cell: one.nominal for cell, one in _shares(cohort)} for cohort in cohorts
+            _name(cohort): {cell: one.nominal for cell, one in _shares(cohort)}
+            for cohort in cohorts
         }
         self._used: dict[str, dict[Cell, int]] = defaultdict(lambda: defaultdict(int))
         for workload in workloads:
@@ -88,7 +95,9 @@ class Pool:
         common = self._lent(queue, cell) - self._taken(queue, cell)
         if share.borrowing is not None:
             of_common = max(0, used - share.kept)
-            common = min(common, share.nominal - share.kept - of_common + share.borrowing)
+            common = min(
+                common, share.nominal - share.kept - of_common + share.borrowing
+            )
         return max(0, share.kept - used) + common
 
     def most(self, queue: str, cell: Cell) -> int:
@@ -104,11 +113,16 @@ class Pool:
     def _lent(self, queue: str, cell: Cell) -> int:
         cohort = self.cohort(queue)
         shares = [self.share(member, cell) for member in self._members[cohort]]
-        return sum(one.nominal - one.kept for one in shares) + self._extra.get(cohort, {}).get(cell, 0)
+        return sum(one.nominal - one.kept for one in shares) + self._extra.get(
+            cohort, {}
+        ).get(cell, 0)
 
     def _taken(self, queue: str, cell: Cell) -> int:
         members = self._members[self.cohort(queue)]
-        return sum(max(0, self._used[one][cell] - self.share(one, cell).kept) for one in members)
+        return sum(
+            max(0, self._used[one][cell] - self.share(one, cell).kept)
+            for one in members
+        )
 
 
 def queue_of(workload: Object) -> str:
@@ -119,7 +133,9 @@ def queue_of(workload: Object) -> str:
 def used_by(workload: Object) -> dict[Cell, int]:
     """What a Workload holds."""
     found: dict[Cell, int] = defaultdict(int)
-    for assignment in items(part(part(workload, "status"), "admission"), "podSetAssignments"):
+    for assignment in items(
+        part(part(workload, "status"), "admission"), "podSetAssignments"
+    ):
         usage = part(assignment, "resourceUsage")
         for resource, flavor in part(assignment, "flavors").items():
             found[str(flavor), resource] += parse(usage.get(resource)).nanos

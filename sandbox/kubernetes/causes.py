@@ -19,7 +19,9 @@ def go_literal(value: Any) -> str:
 
 def invalid_value(field: str, value: Any, why: str) -> Cause:
     """The value is wrong for the reason given."""
-    return _cause("FieldValueInvalid", f"Invalid value: {go_literal(value)}: {why}", field)
+    return _cause(
+        "FieldValueInvalid", f"Invalid value: {go_literal(value)}: {why}", field
+    )
 
 
 def rule_broken(field: str, why: str) -> Cause:
@@ -29,7 +31,11 @@ def rule_broken(field: str, why: str) -> Cause:
 
 def required(field: str, why: str = "") -> Cause:
     """The value is missing."""
-    return _cause("FieldValueRequired", f"Required value: {why}" if why else "Required value", field)
+    return _cause(
+        "FieldValueRequired",
+        f"Required value: {why}" if why else "Required value",
+        field,
+    )
 
 
 def forbidden_field(field: str, why: str) -> Cause:
@@ -51,7 +57,9 @@ def unsupported(field: str, value: Any, supported: Iterable[str]) -> Cause:
 
 def too_long(field: str, limit: int) -> Cause:
     """The value has more bytes than allowed."""
-    return _cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
+    return _cause(
+        "FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field
+    )
 
 
 def part(body: Any, name: str) -> dict[str, Any]:
@@ -63,4 +71,8 @@ def part(body: Any, name: str) -> dict[str, Any]:
 def items(body: Any, name: str) -> list[dict[str, Any]]:
     """The objects in a list field; an empty list when it is absent or null."""
     value = body.get(name) if isinstance(body, Mapping) else None
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return (
+        [item for item in value if isinstance(item, dict)]
+        if isinstance(value, list)
+        else []
+    )

@@ -62,7 +62,9 @@ class Cluster:
         queueing: str = KUEUE,
     ) -> None:
         if queueing not in {KUEUE, VOLCANO}:
-            raise ValueError(f"{queueing}: a cluster's queues are {KUEUE}'s or {VOLCANO}'s")
+            raise ValueError(
+                f"{queueing}: a cluster's queues are {KUEUE}'s or {VOLCANO}'s"
+            )
         self.name = name
         self.queueing = queueing
         self.has_cilium = cilium
@@ -101,7 +103,11 @@ class Cluster:
         for obj in seeds(nodes, now, self.queueing):
             kind = by_kind(obj["apiVersion"], obj["kind"])
             if kind:
-                metadata = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now}
+                metadata = {
+                    **obj["metadata"],
+                    "uid": str(uuid.uuid4()),
+                    "creationTimestamp": now,
+                }
                 self.store.put(kind, {**obj, "metadata": metadata})
 
     def restart(self) -> None:
@@ -125,7 +131,10 @@ class Cluster:
         """The groups that it serves because somebody installed them."""
         installed = {CILIUM_GROUP: self.has_cilium, JOBSET_GROUP: self.has_jobset}
         queues = VOLCANO_GROUPS if self.queueing == VOLCANO else {KUEUE_GROUP}
-        return frozenset(group for group, is_there in installed.items() if is_there) | queues
+        return (
+            frozenset(group for group, is_there in installed.items() if is_there)
+            | queues
+        )
 
     def serves(self, kind: Kind | None) -> bool:
         """Whether it knows this kind: those of other projects are there once they are installed."""
@@ -140,12 +149,18 @@ class Cluster:
 
         A page without a selector is read from etcd meanwhile (apiserver/pkg/storage/cacher, Kubernetes 1.36).
         """
-        if kind not in self.initializing or (call.verb == "list" and _is_plain_page(call)):
+        if kind not in self.initializing or (
+            call.verb == "list" and _is_plain_page(call)
+        ):
             return
         self.initializing.discard(kind)
         details = {"retryAfterSeconds": 1}
         raise Refusal(
-            429, "storage is (re)initializing", "TooManyRequests", details, headers={"retry-after": "1"}
+            429,
+            "storage is (re)initializing",
+            "TooManyRequests",
+            details,
+            headers={"retry-after": "1"},
         )
 
     def count(self, call: Call) -> None:
@@ -176,7 +191,10 @@ class Cluster:
 
 
 def _is_plain_page(call: Call) -> bool:
-    return bool(call.query.get("limit")) and not {"labelSelector", "fieldSelector"} & call.query.keys()
+    return (
+        bool(call.query.get("limit"))
+        and not {"labelSelector", "fieldSelector"} & call.query.keys()
+    )
 
 
 def _kind_of(obj: Obj) -> Any:

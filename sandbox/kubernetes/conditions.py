@@ -21,14 +21,23 @@ def holds(workload: Obj, name: str) -> bool:
 
 
 def told(
-    status: Status, workload: Obj, name: str, said: bool, reason: str, message: str, *, observed: bool = True
+    status: Status,
+    workload: Obj,
+    name: str,
+    said: bool,
+    reason: str,
+    message: str,
+    *,
+    observed: bool = True,
 ) -> None:
     """Set a condition in place; its time changes with its status only."""
     listed = items(status, "conditions")
     before = next((one for one in listed if one["type"] == name), {})
     word = "True" if said else "False"
     new: dict[str, Any] = {
-        "lastTransitionTime": before["lastTransitionTime"] if before.get("status") == word else timestamp(),
+        "lastTransitionTime": before["lastTransitionTime"]
+        if before.get("status") == word
+        else timestamp(),
         "message": message,
         "reason": reason,
         "status": word,

@@ -15,7 +15,15 @@ from sandbox.kubernetes.executing import Executions
 from sandbox.kubernetes.interrupting import Interruptions
 from sandbox.kubernetes.jobs import Jobs
 from sandbox.kubernetes.jobsets import JobSets
-from sandbox.kubernetes.kinds import KINDS, KUEUE, KUEUE_GROUP, VOLCANO, Kind, builtin, by_kind
+from sandbox.kubernetes.kinds import (
+    KINDS,
+    KUEUE,
+    KUEUE_GROUP,
+    VOLCANO,
+    Kind,
+    builtin,
+    by_kind,
+)
 from sandbox.kubernetes.kueue_jobs import QueuedJobs
 from sandbox.kubernetes.kueue_plain_pods import QueuedPods
 from sandbox.kubernetes.nodes import Nodes
@@ -35,7 +43,10 @@ TERMINATION_DELAY = 0.05
 _OWNERS = frozenset(
     {
         *(("Job", "batch/v1"), ("Pod", "v1"), ("ConfigMap", "v1")),
-        *(("JobSet", "jobset.x-k8s.io/v1alpha2"), ("Workload", "kueue.x-k8s.io/v1beta2")),
+        *(
+            ("JobSet", "jobset.x-k8s.io/v1alpha2"),
+            ("Workload", "kueue.x-k8s.io/v1beta2"),
+        ),
         ("Job", "batch.volcano.sh/v1alpha1"),
     }
 )
@@ -81,13 +92,21 @@ class Controllers:
         self.autoscaler: Autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
         self._ungater = Ungater(store)
-        self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
-        self.jobsets: JobSets = JobSets(store, admission, self._time, self._remove_with_all)
+        self._jobs = Jobs(
+            store, admission, self._time, release=self._untrack, remove=self._remove_pod
+        )
+        self.jobsets: JobSets = JobSets(
+            store, admission, self._time, self._remove_with_all
+        )
         self._queued = QueuedJobs(store, self._free)
         self._queued_pods = QueuedPods(store, self._unqueue, self._remove_pod)
-        self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
+        self.interruptions: Interruptions = Interruptions(
+            store, self._time, self._remove_pod
+        )
         self._executions = Executions(store, self._time)
-        self._volcano = Volcano(store, admission, self._time, self._remove, self._remove_with_all)
+        self._volcano = Volcano(
+            store, admission, self._time, self._remove, self._remove_with_all
+        )
         self._has_volcano = queueing == VOLCANO
         queues = (
             (self._volcano,)
@@ -98,7 +117,9 @@ class Controllers:
             *(self.jobsets, self._jobs, *queues),
             *(self._nodes, self.autoscaler, self.interruptions, self._executions),
         )
-        self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
+        self._timer: (
+            tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None
+        ) = None
         store.listen(self._changes.append)
 
     def _time(self) -> float:
@@ -123,8 +144,18 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        owners = (self._jobs, self.jobsets, self.interruptions, self._executions, self._volcano)
-        dues = [self._nodes.next_due, self.next_node_due, *(one.next_due for one in owners)]
+        owners = (
+            self._jobs,
+            self.jobsets,
+            self.interruptions,
+            self._executions,
+            self._volcano,
+        )
+        dues = [
+            self._nodes.next_due,
+            self.next_node_due,
+            *(one.next_due for one in owners),
+        ]
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
             return
@@ -162,7 +193,9 @@ class Controllers:
                 self._namespace(change, obj)
             case ("", "persistentvolumeclaims") if not change.removed:
                 self._release_claim(obj)
-            case ("", "serviceaccounts" | "configmaps") if change.removed and change.key[1] in _FURNITURE:
+            case ("", "serviceaccounts" | "configmaps") if (
+                change.removed and change.key[1] in _FURNITURE
+            ):
                 self._furnish_again(change.key[0])
         self._quotas.react(change)
         if change.resource[0] == KUEUE_GROUP:
@@ -201,7 +234,10 @@ class Controllers:
         self.born(SERVICE_ACCOUNT, namespace, "default", {})
         metadata = {"annotations": {"kubernetes.io/description": _CA_NOTE}}
         self.born(
-            CONFIG_MAP, namespace, "kube-root-ca.crt", {"metadata": metadata, "data": {"ca.crt": self._ca}}
+            CONFIG_MAP,
+            namespace,
+            "kube-root-ca.crt",
+            {"metadata": metadata, "data": {"ca.crt": self._ca}},
         )
 
     def _furnish_again(self, namespace: str) -> None:
@@ -210,16 +246,25 @@ class Controllers:
         if found is not None and "deletionTimestamp" not in found["metadata"]:
             self._furnish(namespace)
 
-    def born(self, kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> None:
+    def born(
+        self, kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]
+    ) -> None:
         """Create an object as the controller manager would."""
         if self._store.get(kind, namespace, name) is None:
-            metadata = {**(obj.get("metadata") or {}), "name": name, "namespace": namespace}
+            metadata = {
+                **(obj.get("metadata") or {}),
+                "name": name,
+                "namespace": namespace,
+            }
             write_new(self._store, kind, {**obj, "metadata": metadata}, MANAGER)
 
     def _release_claim(self, obj: Obj) -> None:
         metadata = obj["metadata"]
         finalizers = metadata.get("finalizers") or []
-        if "deletionTimestamp" not in metadata or "kubernetes.io/pvc-protection" not in finalizers:
+        if (
+            "deletionTimestamp" not in metadata
+            or "kubernetes.io/pvc-protection" not in finalizers
+        ):
             return
         if not self._in_use(metadata["namespace"], metadata["name"]):
             self._drop_finalizers(CLAIM, obj, {"kubernetes.io/pvc-protection"})
@@ -227,7 +272,9 @@ class Controllers:
     def _in_use(self, namespace: str, claim: str) -> bool:
         for pod in self._store.objects(POD, namespace):
             for volume in pod["spec"].get("volumes") or ():
-                if (volume.get("persistentVolumeClaim") or {}).get("claimName") == claim:
+                if (volume.get("persistentVolumeClaim") or {}).get(
+                    "claimName"
+                ) == claim:
                     return True
         return False
 
@@ -236,7 +283,9 @@ class Controllers:
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         if self._store.get(kind, namespace, name) is None:
             return
-        rest = [name for name in metadata.get("finalizers") or [] if name not in dropped]
+        rest = [
+            name for name in metadata.get("finalizers") or [] if name not in dropped
+        ]
         changed = {key: value for key, value in metadata.items() if key != "finalizers"}
         if rest:
             changed["finalizers"] = rest
@@ -259,13 +308,17 @@ class Controllers:
             return
         for kind, obj in self._dependents(owner):
             metadata = obj["metadata"]
-            entry = self._store.entry(kind, metadata.get("namespace", ""), metadata["name"])
+            entry = self._store.entry(
+                kind, metadata.get("namespace", ""), metadata["name"]
+            )
             if entry:
                 self._deletes.remove(kind, entry, "Background")
 
     def _finalize(self, change: Change, obj: Obj) -> None:
         finalizers = set(obj["metadata"].get("finalizers") or ())
-        kind = next(kind for kind in KINDS if (kind.group, kind.plural) == change.resource)
+        kind = next(
+            kind for kind in KINDS if (kind.group, kind.plural) == change.resource
+        )
         if "orphan" in finalizers:
             for dependent, child in self._dependents(obj):
                 self._disown(dependent, child, obj["metadata"]["uid"])
@@ -280,7 +333,11 @@ class Controllers:
         for owner in gone["metadata"].get("ownerReferences") or ():
             kind = by_kind(owner["apiVersion"], owner["kind"])
             obj = (
-                self._store.get(kind, gone["metadata"].get("namespace", ""), owner["name"]) if kind else None
+                self._store.get(
+                    kind, gone["metadata"].get("namespace", ""), owner["name"]
+                )
+                if kind
+                else None
             )
             if (
                 kind is None
@@ -310,13 +367,23 @@ class Controllers:
             return
         live = self._store.get(kind, metadata["namespace"], metadata["name"])
         if live is not None:
-            rest = {key: value for key, value in live["metadata"].items() if key != "finalizers"}
-            if kept := [one for one in live["metadata"].get("finalizers") or () if one != finalizer]:
+            rest = {
+                key: value
+                for key, value in live["metadata"].items()
+                if key != "finalizers"
+            }
+            if kept := [
+                one
+                for one in live["metadata"].get("finalizers") or ()
+                if one != finalizer
+            ]:
                 rest["finalizers"] = kept
             self._store.put(kind, {**live, "metadata": rest})
 
     def _remove_pod(self, pod: Obj) -> None:
-        entry = self._store.entry(POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
+        entry = self._store.entry(
+            POD, pod["metadata"]["namespace"], pod["metadata"]["name"]
+        )
         if entry is not None:
             self._deletes.remove(POD, entry)
 
@@ -329,13 +396,17 @@ class Controllers:
 
     def _remove_with_all(self, kind: Kind, obj: Obj) -> None:
         """Delete an object, which goes once all that it owns has gone."""
-        entry = self._store.entry(kind, obj["metadata"]["namespace"], obj["metadata"]["name"])
+        entry = self._store.entry(
+            kind, obj["metadata"]["namespace"], obj["metadata"]["name"]
+        )
         if entry is not None:
             self._deletes.remove(kind, entry, "Foreground")
 
     def _disown(self, kind: Kind, obj: Obj, uid: str) -> None:
         metadata = dict(obj["metadata"])
-        rest = [owner for owner in metadata.pop("ownerReferences") if owner["uid"] != uid]
+        rest = [
+            owner for owner in metadata.pop("ownerReferences") if owner["uid"] != uid
+        ]
         if rest:
             metadata["ownerReferences"] = rest
         self._store.put(kind, {**obj, "metadata": metadata})

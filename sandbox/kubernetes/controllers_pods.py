@@ -12,13 +12,17 @@ ENDED = frozenset({"Succeeded", "Failed"})
 def owner_of(pod: Obj) -> str:
     """The name of the Job that a pod belongs to; empty for any other pod."""
     owners = pod["metadata"].get("ownerReferences") or ()
-    found = (one["name"] for one in owners if one.get("controller") and is_batch_job(one))
+    found = (
+        one["name"] for one in owners if one.get("controller") and is_batch_job(one)
+    )
     return str(next(found, ""))
 
 
 def is_batch_job(reference: Obj) -> bool:
     """Whether an owner is a Job of Kubernetes, and not Volcano's."""
-    return reference.get("kind") == "Job" and str(reference.get("apiVersion")).startswith("batch/")
+    return reference.get("kind") == "Job" and str(
+        reference.get("apiVersion")
+    ).startswith("batch/")
 
 
 def pods_of(store: Store, job: Obj) -> list[Obj]:
@@ -28,7 +32,10 @@ def pods_of(store: Store, job: Obj) -> list[Obj]:
         pod
         for pod in store.objects(POD, metadata["namespace"])
         if "deletionTimestamp" not in pod["metadata"]
-        and any(one["uid"] == metadata["uid"] for one in pod["metadata"].get("ownerReferences") or ())
+        and any(
+            one["uid"] == metadata["uid"]
+            for one in pod["metadata"].get("ownerReferences") or ()
+        )
     ]
 
 

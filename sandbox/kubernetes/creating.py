@@ -27,8 +27,15 @@ def create(
     target = Target(kind.group, kind.version, kind.plural, namespace, name)
     admission.check_namespace(kind, target)
     metadata = {**metadata, "uid": str(uuid.uuid4())}
-    whole = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **body}
-    obj = admission.mutated(kind, admission.defaulted(kind, whole, metadata["uid"]), target)
+    whole = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+        **body,
+    }
+    obj = admission.mutated(
+        kind, admission.defaulted(kind, whole, metadata["uid"]), target
+    )
     obj = admission.limited(kind, obj)
     admission.validated(kind, obj, None)
     admission.judged(Attempt(kind, "CREATE", who, obj, None))

@@ -25,7 +25,9 @@ def apply_defaults(kind: Kind, obj: dict[str, Any], *, uid: str = "") -> dict[st
     if not kind.builtin and isinstance(result.get("metadata"), dict):
         # Metadata is the server's own, also in custom kinds.
         result["metadata"] = {
-            name: value for name, value in result["metadata"].items() if value not in ({}, [])
+            name: value
+            for name, value in result["metadata"].items()
+            if value not in ({}, [])
         }
     if kind.own_name == "Job":
         default_job(result, uid)
@@ -51,10 +53,17 @@ def _clean_fields(schema: Schema, value: dict[str, Any], kind: Kind) -> dict[str
     kept: dict[str, Any] = {}
     for name, inner in value.items():
         below = child(schema, name)
-        quantity = below is not None and below.type == "quantity" and schema.type == "map"
+        quantity = (
+            below is not None and below.type == "quantity" and schema.type == "map"
+        )
         if inner is None and not quantity:
             continue
-        empty = kind.builtin and inner in ([], {}) and below is not None and below.type in {"list", "map"}
+        empty = (
+            kind.builtin
+            and inner in ([], {})
+            and below is not None
+            and below.type in {"list", "map"}
+        )
         if not empty:
             kept[name] = inner if below is None else _clean(below, inner, kind)
     return kept
@@ -70,12 +79,17 @@ def _finalizer(obj: dict[str, Any], name: str) -> None:
     meta = obj.setdefault("metadata", {})
     # An object that is being deleted loses its finalizers; it does not get them back.
     if not meta.get("deletionTimestamp"):
-        meta["finalizers"] = list(dict.fromkeys([*(meta.get("finalizers") or []), name]))
+        meta["finalizers"] = list(
+            dict.fromkeys([*(meta.get("finalizers") or []), name])
+        )
 
 
 def _namespace(obj: dict[str, Any]) -> None:
     meta = obj.setdefault("metadata", {})
-    meta["labels"] = {**part(meta, "labels"), "kubernetes.io/metadata.name": meta.get("name", "")}
+    meta["labels"] = {
+        **part(meta, "labels"),
+        "kubernetes.io/metadata.name": meta.get("name", ""),
+    }
     _fill(obj.setdefault("spec", {}), {"finalizers": ["kubernetes"]})
     _fill(obj.setdefault("status", {}), {"phase": "Active"})
 
@@ -95,7 +109,10 @@ def _limit_range(obj: dict[str, Any]) -> None:
     for item in items(part(obj, "spec"), "limits"):
         if item.get("type") != "Container":
             continue
-        limits, requests = dict(part(item, "default")), dict(part(item, "defaultRequest"))
+        limits, requests = (
+            dict(part(item, "default")),
+            dict(part(item, "defaultRequest")),
+        )
         _fill(limits, part(item, "max"))
         _fill(requests, limits)
         _fill(requests, part(item, "min"))
@@ -121,7 +138,9 @@ def _network_policy(obj: dict[str, Any]) -> None:
     spec = obj.setdefault("spec", {})
     _fill(spec, {"podSelector": {}})
     if not spec.get("policyTypes"):
-        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+        spec["policyTypes"] = (
+            ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+        )
     for rule in [*items(spec, "ingress"), *items(spec, "egress")]:
         for port in items(rule, "ports"):
             _fill(port, {"protocol": "TCP"})
@@ -137,7 +156,10 @@ def _secret(obj: dict[str, Any]) -> None:
     _fill(obj, {"type": "Opaque"})
     written = obj.pop("stringData", None)
     if isinstance(written, dict):
-        encoded = {key: base64.b64encode(str(value).encode()).decode() for key, value in written.items()}
+        encoded = {
+            key: base64.b64encode(str(value).encode()).decode()
+            for key, value in written.items()
+        }
         obj["data"] = {**part(obj, "data"), **encoded}
 
 
@@ -168,7 +190,12 @@ def _cluster_queue(obj: dict[str, Any]) -> None:
     _fill(spec["flavorFungibility"], {"whenCanPreempt": "TryNextFlavor"})
     preemption = spec.setdefault("preemption", {})
     _fill(
-        preemption, {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never", "borrowWithinCohort": {}}
+        preemption,
+        {
+            "withinClusterQueue": "Never",
+            "reclaimWithinCohort": "Never",
+            "borrowWithinCohort": {},
+        },
     )
     _fill(preemption["borrowWithinCohort"], {"policy": "Never"})
     _fair_sharing(spec)
@@ -243,7 +270,10 @@ def _admission_binding(obj: dict[str, Any]) -> None:
 
 
 def _match_resources(found: dict[str, Any]) -> None:
-    _fill(found, {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}})
+    _fill(
+        found,
+        {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},
+    )
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in items(found, name):
             _fill(rule, {"scope": "*"})

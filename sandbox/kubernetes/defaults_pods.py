@@ -13,7 +13,12 @@ TOLERATION_SECONDS = 300
 TOKEN_SECONDS = 3607
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+PROBE = {
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+}
 VOLUME_SOURCES = ("configMap", "secret", "projected", "downwardAPI")
 
 
@@ -136,14 +141,23 @@ def admit_pod(
     spec = obj["spec"]
     spec["serviceAccountName"] = spec["serviceAccount"] = account["metadata"]["name"]
     # The pod has the last word on the token, then its account; without either it is mounted.
-    asked = spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken"))
+    asked = spec.get(
+        "automountServiceAccountToken", account.get("automountServiceAccountToken")
+    )
     if asked is not False:
         _mount_token(spec, token_volume)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-        spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
+        spec["imagePullSecrets"] = [
+            dict(secret) for secret in account["imagePullSecrets"]
+        ]
     tolerated = {one.get("key") for one in items(spec, "tolerations")}
     added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS}
+        {
+            "key": key,
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": TOLERATION_SECONDS,
+        }
         for key in NODE_TROUBLE
         if key not in tolerated and None not in tolerated
     ]
@@ -167,11 +181,19 @@ def _mount_token(spec: dict[str, Any], volume: str) -> None:
     reference = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
     sources: list[dict[str, Any]] = [
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
-        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "configMap": {
+                "name": "kube-root-ca.crt",
+                "items": [{"key": "ca.crt", "path": "ca.crt"}],
+            }
+        },
         {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": reference}]}},
     ]
     projected = {"sources": sources, "defaultMode": FILE_MODE}
-    spec["volumes"] = [*items(spec, "volumes"), {"name": volume, "projected": projected}]
+    spec["volumes"] = [
+        *items(spec, "volumes"),
+        {"name": volume, "projected": projected},
+    ]
 
 
 def default_job(obj: dict[str, Any], uid: str) -> None:
@@ -207,4 +229,6 @@ def _select(obj: dict[str, Any], template: dict[str, Any], uid: str) -> None:
     # A Job without labels of its own shares those of its template.
     if not meta.get("labels"):
         meta["labels"] = dict(below["labels"])
-    obj["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    obj["spec"]["selector"] = {
+        "matchLabels": {"batch.kubernetes.io/controller-uid": uid}
+    }

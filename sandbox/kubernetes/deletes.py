@@ -38,14 +38,22 @@ class Options:
     def of(call: Call) -> "Options":
         """Read them; 422 for a policy nobody knows."""
         body = _body(call)
-        policy = str(body.get("propagationPolicy") or call.query.get("propagationPolicy") or "")
+        policy = str(
+            body.get("propagationPolicy") or call.query.get("propagationPolicy") or ""
+        )
         if policy not in {"", "Background", "Foreground", "Orphan"}:
             message = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
-            raise options_invalid("DeleteOptions", "propagationPolicy", "FieldValueNotSupported", message)
+            raise options_invalid(
+                "DeleteOptions", "propagationPolicy", "FieldValueNotSupported", message
+            )
         if body.get("orphanDependents") or call.query.get("orphanDependents") == "true":
             policy = policy or "Orphan"
         preconditions = body.get("preconditions") or {}
-        return Options(policy, preconditions.get("uid") or "", preconditions.get("resourceVersion") or "")
+        return Options(
+            policy,
+            preconditions.get("uid") or "",
+            preconditions.get("resourceVersion") or "",
+        )
 
 
 def _body(call: Call) -> Mapping[str, Any]:
@@ -79,16 +87,25 @@ class Deletes:
             raise
 
     def _delete(
-        self, call: Call, kind: Kind, target: Target, options: Options, headers: Mapping[str, str]
+        self,
+        call: Call,
+        kind: Kind,
+        target: Target,
+        options: Options,
+        headers: Mapping[str, str],
     ) -> Answer:
         if kind.kind == "Namespace" and target.name in _PROTECTED:
-            raise status.forbidden(kind, target.name, "this namespace may not be deleted")
+            raise status.forbidden(
+                kind, target.name, "this namespace may not be deleted"
+            )
         live = self.store.entry(kind, target.namespace, target.name)
         if live is None:
             raise status.not_found(kind, target.name)
         _check_preconditions(kind, live.obj, options)
         self.admission.check_end(kind, live.obj)
-        self.admission.judged(Attempt(kind, "DELETE", call.who, None, live.obj, dry_run=call.dry_run))
+        self.admission.judged(
+            Attempt(kind, "DELETE", call.who, None, live.obj, dry_run=call.dry_run)
+        )
         entry, gone = self.remove(kind, live, options.propagation, dry_run=call.dry_run)
         if gone and kind.kind not in _ANSWERED_WITH_OBJECT:
             return json_answer(200, _success(kind, live.obj), headers)
@@ -119,12 +136,16 @@ class Deletes:
         selector = selector_of(call, kind)
         namespace = (target.namespace or None) if kind.namespaced else None
         rows = [
-            row for row in self.store.table(kind).sorted(namespace) if not selector or selector(row[1].obj)
+            row
+            for row in self.store.table(kind).sorted(namespace)
+            if not selector or selector(row[1].obj)
         ]
         version = {"resourceVersion": str(self.store.version)}
         for _, entry in rows:
             self.admission.check_end(kind, entry.obj)
-            self.admission.judged(Attempt(kind, "DELETE", call.who, None, entry.obj, dry_run=call.dry_run))
+            self.admission.judged(
+                Attempt(kind, "DELETE", call.who, None, entry.obj, dry_run=call.dry_run)
+            )
         for _, entry in rows:
             self.remove(kind, entry, options.propagation, dry_run=call.dry_run)
         return list_answer(kind, rows, version, call)
@@ -147,7 +168,11 @@ def _terminating(kind: Kind, obj: Obj, finalizers: list[str]) -> dict[str, Any]:
     if "generation" in metadata:
         metadata["generation"] += 1
     if kind.kind == "Namespace":
-        return {**obj, "metadata": metadata, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
+        return {
+            **obj,
+            "metadata": metadata,
+            "status": {**(obj.get("status") or {}), "phase": "Terminating"},
+        }
     metadata["deletionGracePeriodSeconds"] = 0
     return {**obj, "metadata": metadata}
 
@@ -159,20 +184,39 @@ def _check_preconditions(kind: Kind, obj: Obj, options: Options) -> None:
         if kind.kind == "Namespace":
             text = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {uid}"
             raise status.conflict(kind, name, text)
-        raise _precondition(kind, name, "UID", options.uid, uid, "deleted and then recreated")
+        raise _precondition(
+            kind, name, "UID", options.uid, uid, "deleted and then recreated"
+        )
     if options.version and options.version != version:
-        raise _precondition(kind, name, "ResourceVersion", options.version, version, "modified")
+        raise _precondition(
+            kind, name, "ResourceVersion", options.version, version, "modified"
+        )
 
 
-def _precondition(kind: Kind, name: str, what: str, wanted: str, found: str, guess: str) -> Refusal:
+def _precondition(
+    kind: Kind, name: str, what: str, wanted: str, found: str, guess: str
+) -> Refusal:
     message = (
         f'Operation cannot be fulfilled on {kind.qualified_kind} "{name}": the {what} in the precondition ({wanted}) '
         f"does not match the {what} in record ({found}). The object might have been {guess}"
     )
-    details = {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.kind}
+    details = {
+        "name": name,
+        **({"group": kind.group} if kind.group else {}),
+        "kind": kind.kind,
+    }
     return Refusal(409, message, "Conflict", details)
 
 
 def _success(kind: Kind, obj: Obj) -> dict[str, Any]:
-    details = {**status.details_of(kind, obj["metadata"]["name"]), "uid": obj["metadata"]["uid"]}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    details = {
+        **status.details_of(kind, obj["metadata"]["name"]),
+        "uid": obj["metadata"]["uid"],
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

@@ -6,7 +6,13 @@ from functools import cache
 from typing import Any
 
 from sandbox.kubernetes import openapi, visibility
-from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
+from sandbox.kubernetes.calls import (
+    Answer,
+    Call,
+    json_answer,
+    page_not_found,
+    text_answer,
+)
 from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, OPTIONAL_GROUPS, Kind
 from sandbox.kubernetes.seeds import DATA
 from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
@@ -40,7 +46,9 @@ def _without(data: Mapping[str, Any], group: str) -> Mapping[str, Any]:
         "apis": {**data["apis"], "groups": groups},
         "aggregated": {**data["aggregated"], "/apis": {**listed, "items": items}},
         "resources": {
-            path: one for path, one in data["resources"].items() if not path.startswith(f"/apis/{group}/")
+            path: one
+            for path, one in data["resources"].items()
+            if not path.startswith(f"/apis/{group}/")
         },
     }
 
@@ -52,12 +60,18 @@ def _with_kinds(data: Mapping[str, Any], kinds: Sequence[Kind]) -> Mapping[str, 
     group = {"name": first.group, "versions": [version], "preferredVersion": version}
     resources = [_listed(kind) for kind in kinds]
     served = {"version": first.version, "resources": resources, "freshness": "Current"}
-    item = {"metadata": {"name": first.group, "creationTimestamp": None}, "versions": [served]}
+    item = {
+        "metadata": {"name": first.group, "creationTimestamp": None},
+        "versions": [served],
+    }
     listed = data["aggregated"]["/apis"]
     return {
         **data,
         "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
-        "aggregated": {**data["aggregated"], "/apis": {**listed, "items": [*listed["items"], item]}},
+        "aggregated": {
+            **data["aggregated"],
+            "/apis": {**listed, "items": [*listed["items"], item]},
+        },
     }
 
 
@@ -72,7 +86,11 @@ def _listed(kind: Kind) -> Mapping[str, Any]:
         "shortNames": list(kind.short_names),
         "categories": list(kind.categories),
         "subresources": [
-            {"subresource": part, "responseKind": whole, "verbs": ["get", "patch", "update"]}
+            {
+                "subresource": part,
+                "responseKind": whole,
+                "verbs": ["get", "patch", "update"],
+            }
             for part in kind.subresources
         ],
     }
@@ -82,17 +100,36 @@ def _listed(kind: Kind) -> Mapping[str, Any]:
 def _with_visibility(groups: frozenset[str]) -> Mapping[str, Any]:
     """The same where Kueue's visibility API is registered: a group with two versions."""
     data = _with_groups(groups)
-    versions = [{"groupVersion": f"{visibility.GROUP}/{one}", "version": one} for one in visibility.VERSIONS]
-    group = {"name": visibility.GROUP, "versions": versions, "preferredVersion": versions[0]}
-    listed = {f"/apis/{visibility.GROUP}/{one}": visibility.resources(one) for one in visibility.VERSIONS}
-    served = [{"version": one, "resources": [], "freshness": "Current"} for one in visibility.VERSIONS]
-    item = {"metadata": {"name": visibility.GROUP, "creationTimestamp": None}, "versions": served}
+    versions = [
+        {"groupVersion": f"{visibility.GROUP}/{one}", "version": one}
+        for one in visibility.VERSIONS
+    ]
+    group = {
+        "name": visibility.GROUP,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+    listed = {
+        f"/apis/{visibility.GROUP}/{one}": visibility.resources(one)
+        for one in visibility.VERSIONS
+    }
+    served = [
+        {"version": one, "resources": [], "freshness": "Current"}
+        for one in visibility.VERSIONS
+    ]
+    item = {
+        "metadata": {"name": visibility.GROUP, "creationTimestamp": None},
+        "versions": served,
+    }
     known = data["aggregated"]["/apis"]
     return {
         **data,
         "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
         "resources": {**data["resources"], **listed},
-        "aggregated": {**data["aggregated"], "/apis": {**known, "items": [*known["items"], item]}},
+        "aggregated": {
+            **data["aggregated"],
+            "/apis": {**known, "items": [*known["items"], item]},
+        },
     }
 
 
@@ -108,7 +145,9 @@ def answer(call: Call, groups: frozenset[str], *, has_visibility: bool) -> Answe
     return body
 
 
-def _document(call: Call, path: str, data: Mapping[str, Any], installed: frozenset[str]) -> Answer | None:
+def _document(
+    call: Call, path: str, data: Mapping[str, Any], installed: frozenset[str]
+) -> Answer | None:
     if path in _HEALTH:
         return text_answer(200, "ok")
     if path.startswith("/openapi/"):
@@ -122,7 +161,9 @@ def _document(call: Call, path: str, data: Mapping[str, Any], installed: frozens
         return json_answer(200, _with_address(call, data[path[1:]]))
     groups = {f"/apis/{group['name']}": group for group in data["apis"]["groups"]}
     if path in groups:
-        return json_answer(200, {"kind": "APIGroup", "apiVersion": "v1", **groups[path]})
+        return json_answer(
+            200, {"kind": "APIGroup", "apiVersion": "v1", **groups[path]}
+        )
     resources = data["resources"].get(path) or _from_aggregated(path, data)
     return json_answer(200, resources) if resources else None
 
@@ -139,8 +180,16 @@ def _from_aggregated(path: str, data: Mapping[str, Any]) -> dict[str, Any] | Non
     for item in data["aggregated"]["/apis"]["items"]:
         for served in item["versions"]:
             if (item["metadata"]["name"], served["version"]) == (group, version):
-                listed = [entry for resource in served["resources"] for entry in _resource(resource)]
-                head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+                listed = [
+                    entry
+                    for resource in served["resources"]
+                    for entry in _resource(resource)
+                ]
+                head = {
+                    "kind": "APIResourceList",
+                    "apiVersion": "v1",
+                    "groupVersion": f"{group}/{version}",
+                }
                 return {**head, "resources": listed}
     return None
 

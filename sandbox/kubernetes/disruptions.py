@@ -31,7 +31,9 @@ def fatal(job: Obj, pod: Obj) -> str:
 
 def _match(job: Obj, pod: Obj) -> _Match | None:
     conditions = items(part(dict(pod), "status"), "conditions")
-    for place, rule in enumerate(items(part(dict(job["spec"]), "podFailurePolicy"), "rules")):
+    for place, rule in enumerate(
+        items(part(dict(job["spec"]), "podFailurePolicy"), "rules")
+    ):
         for pattern in items(rule, "onPodConditions"):
             if _holds(pattern, conditions):
                 return _Match(str(rule.get("action")), place, str(pattern.get("type")))

@@ -49,9 +49,14 @@ def tell(
         write_new(store, EVENT, body, manager)
         return
     source = {"component": by} | ({"host": host} if host else {})
-    same = next((one for one in store.objects(EVENT, namespace) if _is_same(one, body, source)), None)
+    same = next(
+        (one for one in store.objects(EVENT, namespace) if _is_same(one, body, source)),
+        None,
+    )
     if same is not None:
-        store.put(EVENT, {**same, "count": same["count"] + 1, "lastTimestamp": timestamp()})
+        store.put(
+            EVENT, {**same, "count": same["count"] + 1, "lastTimestamp": timestamp()}
+        )
         return
     now = timestamp()
     body |= {

@@ -22,7 +22,15 @@ STOPPED = {
 }
 
 
-def evict(store: Store, workload: Obj, reason: str, message: str, *, rule: str = "", cause: str = "") -> None:
+def evict(
+    store: Store,
+    workload: Obj,
+    reason: str,
+    message: str,
+    *,
+    rule: str = "",
+    cause: str = "",
+) -> None:
     """Take the quota from a Workload; its job is suspended by whoever keeps jobs and Workloads in step.
 
     `rule` is that of a preemption; only a preempted Workload stands in line again at once. `cause` is why Kueue itself
@@ -35,11 +43,20 @@ def evict(store: Store, workload: Obj, reason: str, message: str, *, rule: str =
     status.pop("admissionChecks", None)
     told(status, workload, "QuotaReserved", False, "Pending", message)
     told(status, workload, "Evicted", True, reason, message)
-    told(status, workload, "Admitted", False, "NoReservation", "The workload has no reservation")
+    told(
+        status,
+        workload,
+        "Admitted",
+        False,
+        "NoReservation",
+        "The workload has no reservation",
+    )
     if rule:
         told(status, workload, "Preempted", True, rule, message, observed=False)
     told(status, workload, "Requeued", bool(rule), reason, message)
-    status["schedulingStats"] = _counted(status, "Deactivated" if cause else reason, cause)
+    status["schedulingStats"] = _counted(
+        status, "Deactivated" if cause else reason, cause
+    )
     write_status(store, WORKLOAD, workload, status, MANAGER)
     by = ADMISSION if rule else WORKLOADS
     tell(store, workload, f"EvictedDueTo{reason}", message, by=by, manager=MANAGER)
@@ -53,7 +70,14 @@ def evict_inactive(store: Store, workload: Obj) -> bool:
         return True
     if active and found(workload, "Requeued").get("reason") == "Deactivated":
         status = status_of(workload)
-        told(status, workload, "Requeued", True, "Reactivated", "The workload was reactivated")
+        told(
+            status,
+            workload,
+            "Requeued",
+            True,
+            "Reactivated",
+            "The workload was reactivated",
+        )
         write_status(store, WORKLOAD, workload, status, MANAGER)
         return True
     return False
@@ -69,7 +93,9 @@ def is_drained(workload: Obj, kind: str = "") -> bool:
 def is_given_up(workload: Obj) -> bool:
     """Whether Kueue made a Workload inactive itself: it does not stand in line again, active or not."""
     requeued = found(workload, "Requeued")
-    return requeued.get("status") == "False" and str(requeued.get("reason")).startswith(GIVEN_UP)
+    return requeued.get("status") == "False" and str(requeued.get("reason")).startswith(
+        GIVEN_UP
+    )
 
 
 def requeue(store: Store, workload: Obj) -> None:
@@ -82,18 +108,36 @@ def requeue(store: Store, workload: Obj) -> None:
 
 
 def reserve(
-    store: Store, workload: Obj, admission: dict[str, Any], checks: list[str], considered: str = ""
+    store: Store,
+    workload: Obj,
+    admission: dict[str, Any],
+    checks: list[str],
+    considered: str = "",
 ) -> None:
     """Give a Workload quota; it is admitted too, unless checks have to agree first."""
     status = status_of(workload)
     queue = admission["clusterQueue"]
     status.pop("resourceRequests", None)
     status["admission"] = admission
-    told(status, workload, "QuotaReserved", True, "QuotaReserved", f"Quota reserved in ClusterQueue {queue}")
+    told(
+        status,
+        workload,
+        "QuotaReserved",
+        True,
+        "QuotaReserved",
+        f"Quota reserved in ClusterQueue {queue}",
+    )
     for name in ("Evicted", "Preempted"):
         before = found(workload, name)
         if before.get("status") == "True":
-            told(status, workload, name, False, "QuotaReserved", f"Previously: {before['message']}")
+            told(
+                status,
+                workload,
+                name,
+                False,
+                "QuotaReserved",
+                f"Previously: {before['message']}",
+            )
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if checks:
         blank = {"lastTransitionTime": now, "message": "", "state": "Pending"}
@@ -101,9 +145,7 @@ def reserve(
     else:
         _admit(status, workload)
     write_status(store, WORKLOAD, workload, status, ADMISSION)
-    said = (
-        f"Quota reserved in ClusterQueue {queue}, wait time since queued was {_waited(workload)}s{considered}"
-    )
+    said = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {_waited(workload)}s{considered}"
     tell(store, workload, "QuotaReserved", said, by=ADMISSION, manager=MANAGER)
     if not checks:
         _tell_admitted(store, workload, queue)
@@ -112,7 +154,11 @@ def reserve(
 def admit_checked(store: Store, workload: Obj) -> bool:
     """Admit a Workload that has quota and whose checks are all ready."""
     checks = items(part(dict(workload), "status"), "admissionChecks")
-    if not holds(workload, "QuotaReserved") or holds(workload, "Admitted") or not checks:
+    if (
+        not holds(workload, "QuotaReserved")
+        or holds(workload, "Admitted")
+        or not checks
+    ):
         return False
     if any(one.get("state") != "Ready" for one in checks):
         return False
@@ -123,7 +169,13 @@ def admit_checked(store: Store, workload: Obj) -> bool:
     return True
 
 
-def refuse(store: Store, workload: Obj, reason: str, message: str, requests: list[dict[str, Any]]) -> None:
+def refuse(
+    store: Store,
+    workload: Obj,
+    reason: str,
+    message: str,
+    requests: list[dict[str, Any]],
+) -> None:
     """Say why a Workload gets no quota now; what is said already is not said again."""
     status = status_of(workload)
     told(status, workload, "QuotaReserved", False, reason, message)
@@ -133,9 +185,24 @@ def refuse(store: Store, workload: Obj, reason: str, message: str, requests: lis
         return
     write_status(store, WORKLOAD, workload, status, ADMISSION)
     if reason == "Pending":
-        tell(store, workload, "Pending", message, by=ADMISSION, manager=MANAGER, warning=True)
+        tell(
+            store,
+            workload,
+            "Pending",
+            message,
+            by=ADMISSION,
+            manager=MANAGER,
+            warning=True,
+        )
     elif reason == "AdmissionGated":
-        tell(store, workload, reason, f"Workload a{message[1:]}", by=WORKLOADS, manager=MANAGER)
+        tell(
+            store,
+            workload,
+            reason,
+            f"Workload a{message[1:]}",
+            by=WORKLOADS,
+            manager=MANAGER,
+        )
 
 
 def _admit(status: Status, workload: Obj) -> None:
@@ -154,16 +221,32 @@ def _ran(workload: Obj, status: Status) -> int:
 
 def _waited(workload: Obj) -> int:
     evicted = found(workload, "Evicted")
-    return _age(str(evicted.get("lastTransitionTime") or workload["metadata"]["creationTimestamp"]))
+    return _age(
+        str(
+            evicted.get("lastTransitionTime")
+            or workload["metadata"]["creationTimestamp"]
+        )
+    )
 
 
 def _age(since: str) -> int:
-    return max(0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()))
+    return max(
+        0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
+    )
 
 
 def _counted(status: Status, reason: str, cause: str) -> dict[str, Any]:
     evictions = list(items(part(status, "schedulingStats"), "evictions"))
-    same = [one for one in evictions if (one.get("reason"), one.get("underlyingCause")) == (reason, cause)]
+    same = [
+        one
+        for one in evictions
+        if (one.get("reason"), one.get("underlyingCause")) == (reason, cause)
+    ]
     count = 1 + sum(int(one.get("count", 0)) for one in same)
     rest = [one for one in evictions if one not in same]
-    return {"evictions": [*rest, {"count": count, "reason": reason, "underlyingCause": cause}]}
+    return {
+        "evictions": [
+            *rest,
+            {"count": count, "reason": reason, "underlyingCause": cause},
+        ]
+    }

@@ -49,11 +49,15 @@ class Executions:
 
     def _follow(self, workload: Obj, *, gone: bool) -> None:
         metadata, uid = workload["metadata"], workload["metadata"]["uid"]
-        runs = holds(workload, "Admitted") and not holds(workload, "Finished") and not gone
+        runs = (
+            holds(workload, "Admitted") and not holds(workload, "Finished") and not gone
+        )
         if not runs:
             self._due.pop(uid, None)
             if uid in self._since:
-                self._past[uid] = self._past.get(uid, 0.0) + self._now() - self._since.pop(uid)
+                self._past[uid] = (
+                    self._past.get(uid, 0.0) + self._now() - self._since.pop(uid)
+                )
             if gone:
                 self._past.pop(uid, None)
             return
@@ -66,9 +70,20 @@ class Executions:
     def _stop(self, workload: Obj) -> None:
         self._due.pop(workload["metadata"]["uid"], None)
         said = f"The maximum execution time ({workload['spec']['maximumExecutionTimeSeconds']}s) exceeded"
-        tell(self._store, workload, CAUSE, said, by=WORKLOADS, manager=MANAGER, warning=True)
+        tell(
+            self._store,
+            workload,
+            CAUSE,
+            said,
+            by=WORKLOADS,
+            manager=MANAGER,
+            warning=True,
+        )
         inactive = {**workload, "spec": {**workload["spec"], "active": False}}
         write_object(self._store, WORKLOAD, workload, inactive, MANAGER)
         metadata = workload["metadata"]
-        now = self._store.get(WORKLOAD, metadata["namespace"], metadata["name"]) or workload
+        now = (
+            self._store.get(WORKLOAD, metadata["namespace"], metadata["name"])
+            or workload
+        )
         evict(self._store, now, f"{GIVEN_UP}{CAUSE}", EXCEEDED, cause=CAUSE)

@@ -7,7 +7,9 @@ from typing import Any
 
 from sandbox.kubernetes.status import Refusal, bad_request
 
-KNOWN = frozenset({"match", "status", "body", "retry_after", "hang", "drop_after", "times"})
+KNOWN = frozenset(
+    {"match", "status", "body", "retry_after", "hang", "drop_after", "times"}
+)
 
 
 @dataclass
@@ -30,7 +32,11 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Whether this fault applies to a request now."""
-        return self.times > 0 and self.method in {"", method} and bool(self.path.search(path))
+        return (
+            self.times > 0
+            and self.method in {"", method}
+            and bool(self.path.search(path))
+        )
 
 
 class Faults:
@@ -88,5 +94,13 @@ def refusal_of(fault: Fault) -> Refusal:
         503: "ServiceUnavailable",
         504: "Timeout",
     }
-    headers = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
-    return Refusal(fault.status, "injected fault", reasons.get(fault.status, ""), {}, headers=headers)
+    headers = (
+        {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
+    )
+    return Refusal(
+        fault.status,
+        "injected fault",
+        reasons.get(fault.status, ""),
+        {},
+        headers=headers,
+    )

@@ -36,7 +36,10 @@ def _union_node(left: FieldSet, right: FieldSet) -> FieldSet:
     if left == right:
         return left
     merged = dict(
-        union({k: v for k, v in left.items() if k != "."}, {k: v for k, v in right.items() if k != "."})
+        union(
+            {k: v for k, v in left.items() if k != "."},
+            {k: v for k, v in right.items() if k != "."},
+        )
     )
     if merged and (is_member(left) or is_member(right)):
         merged["."] = _MARK
@@ -53,7 +56,9 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if other is None:
             kept[key] = node
             continue
-        remains = _node(_children(node, difference, other), is_member(node) and not is_member(other))
+        remains = _node(
+            _children(node, difference, other), is_member(node) and not is_member(other)
+        )
         if remains is not None:
             kept[key] = remains
     return kept
@@ -66,7 +71,9 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
         other = right.get(key)
         if other is None:
             continue
-        both = _node(_children(node, intersection, other), is_member(node) and is_member(other))
+        both = _node(
+            _children(node, intersection, other), is_member(node) and is_member(other)
+        )
         if both is not None:
             shared[key] = both
     return shared
@@ -108,4 +115,8 @@ def _element(key: str) -> str:
     if marker == "v":
         return f"[={rest}]"
     pairs = rest.strip("{}").split(",")
-    return "[" + ",".join(pair.replace('":', '"=', 1).replace('"', "", 2) for pair in pairs) + "]"
+    return (
+        "["
+        + ",".join(pair.replace('":', '"=', 1).replace('"', "", 2) for pair in pairs)
+        + "]"
+    )

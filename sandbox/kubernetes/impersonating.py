@@ -14,11 +14,17 @@ def impersonated(who: Identity, headers: Headers, authorizer: Authorizer) -> Ide
     user, groups = headers.get(USER, ""), headers.getlist(GROUP)
     if not user:
         if groups or headers.get(UID):
-            text = "requested [{Group  " + (groups or [""])[0] + "}] without impersonating a user"
+            text = (
+                "requested [{Group  "
+                + (groups or [""])[0]
+                + "}] without impersonating a user"
+            )
             raise Refusal(500, f"Internal Server Error: {text}", "InternalError")
         return who
     for resource, name in (("users", user), *(("groups", group) for group in groups)):
-        if not authorizer.allowed(who, Attributes("impersonate", "", resource, name=name))[0]:
+        if not authorizer.allowed(
+            who, Attributes("impersonate", "", resource, name=name)
+        )[0]:
             text = f'User "{who.user}" cannot impersonate resource "{resource}" in API group "" at the cluster scope'
             raise Refusal(
                 403,

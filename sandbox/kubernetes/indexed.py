@@ -14,7 +14,10 @@ _VARIABLE = {"name": "JOB_COMPLETION_INDEX", "valueFrom": _FIELD}
 
 def is_indexed(job: Obj) -> bool:
     """Whether the pods of a Job have numbers."""
-    return job["spec"].get("completionMode") == "Indexed" and job["spec"].get("completions") is not None
+    return (
+        job["spec"].get("completionMode") == "Indexed"
+        and job["spec"].get("completions") is not None
+    )
 
 
 def index_of(pod: Obj) -> int | None:
@@ -55,6 +58,9 @@ def template_of(job: Obj, number: int) -> dict[str, Any]:
     for word in ("annotations", "labels"):
         metadata[word] = {**part(metadata, word), INDEX: str(number)}
     template["spec"]["hostname"] = f"{job['metadata']['name']}-{number}"
-    for container in [*items(template["spec"], "containers"), *items(template["spec"], "initContainers")]:
+    for container in [
+        *items(template["spec"], "containers"),
+        *items(template["spec"], "initContainers"),
+    ]:
         container["env"] = [*items(container, "env"), _VARIABLE]
     return template

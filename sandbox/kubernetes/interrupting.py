@@ -30,7 +30,9 @@ _KNOWN = frozenset({"node", "notice", "back_after"})
 class Interruptions:
     """The nodes of one store that are to be taken, and those that come back; `next_due` says when to come again."""
 
-    def __init__(self, store: Store, now: Callable[[], float], remove: Callable[[Obj], None]) -> None:
+    def __init__(
+        self, store: Store, now: Callable[[], float], remove: Callable[[Obj], None]
+    ) -> None:
         self._store = store
         self._now = now
         self._remove = remove
@@ -52,7 +54,9 @@ class Interruptions:
         said = f"Preempt Scheduled: {name} is taken back in {notice:g} seconds"
         tell(self._store, node, "PreemptScheduled", said, by=by, warning=True)
         self._plan(notice, lambda: self._take(name, back_after))
-        return json_answer(201, {"node": name, "notice": notice, "back_after": back_after})
+        return json_answer(
+            201, {"node": name, "notice": notice, "back_after": back_after}
+        )
 
     def take(self, name: str) -> None:
         """Take a node away for good, as its cloud does; nothing happens where there is none."""
@@ -67,14 +71,22 @@ class Interruptions:
         return done
 
     def _plan(self, seconds: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._agenda, (self._now() + seconds, next(self._numbers), action))
+        heapq.heappush(
+            self._agenda, (self._now() + seconds, next(self._numbers), action)
+        )
 
     def _take(self, name: str, back_after: float | None) -> None:
         node = self._store.get(NODE, "", name)
         if node is None:
             return
         said = f"Deleting node {name} because it does not exist in the cloud provider"
-        tell(self._store, node, "DeletingNode", said, by="cloud-node-lifecycle-controller")
+        tell(
+            self._store,
+            node,
+            "DeletingNode",
+            said,
+            by="cloud-node-lifecycle-controller",
+        )
         self._store.remove(NODE, "", name)
         for pod in list(self._store.objects(POD)):
             if pod["spec"].get("nodeName") == name and not is_over(pod):
@@ -86,13 +98,20 @@ class Interruptions:
     def _sweep(self, name: str) -> None:
         """The garbage collector of pods: what was on a node that is no more goes, once its Job has counted it."""
         for pod in list(self._store.objects(POD)):
-            if pod["spec"].get("nodeName") == name and self._store.get(NODE, "", name) is None:
+            if (
+                pod["spec"].get("nodeName") == name
+                and self._store.get(NODE, "", name) is None
+            ):
                 self._remove(pod)
 
     def _return(self, node: Obj) -> None:
         name = node["metadata"]["name"]
         if self._store.get(NODE, "", name) is None:
-            metadata = {**node["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
+            metadata = {
+                **node["metadata"],
+                "uid": str(uuid.uuid4()),
+                "creationTimestamp": timestamp(),
+            }
             self._store.put(NODE, {**node, "metadata": metadata})
 
 
@@ -106,19 +125,42 @@ def _fail(store: Store, pod: Obj) -> None:
         "message": "PodGC: node no longer exists",
     }
     status = dict(pod["status"])
-    rest = [one for one in items(status, "conditions") if one["type"] not in {"Ready", "DisruptionTarget"}]
-    gone = {**said, "type": "Ready", "status": "False", "reason": "PodFailed", "message": ""}
-    write_status(store, POD, pod, {**status, "phase": "Failed", "conditions": [*rest, gone, said]}, MANAGER)
+    rest = [
+        one
+        for one in items(status, "conditions")
+        if one["type"] not in {"Ready", "DisruptionTarget"}
+    ]
+    gone = {
+        **said,
+        "type": "Ready",
+        "status": "False",
+        "reason": "PodFailed",
+        "message": "",
+    }
+    write_status(
+        store,
+        POD,
+        pod,
+        {**status, "phase": "Failed", "conditions": [*rest, gone, said]},
+        MANAGER,
+    )
 
 
 def _read(call: Call) -> tuple[str, float, float | None]:
     try:
         said: dict[str, Any] = json.loads(call.body)
-        name, notice, back_after = said["node"], said.get("notice", NOTICE_SECONDS), said.get("back_after")
+        name, notice, back_after = (
+            said["node"],
+            said.get("notice", NOTICE_SECONDS),
+            said.get("back_after"),
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise bad_request(SHAPE) from error
     numbers = [one for one in (notice, back_after) if one is not None]
-    good = all(type(one) in (int, float) and one >= 0 for one in numbers) and notice is not None
+    good = (
+        all(type(one) in (int, float) and one >= 0 for one in numbers)
+        and notice is not None
+    )
     if not (good and isinstance(name, str) and set(said) <= _KNOWN):
         raise bad_request(SHAPE)
     return name, float(notice), None if back_after is None else float(back_after)

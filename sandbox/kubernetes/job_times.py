@@ -29,7 +29,10 @@ class JobTimes:
         ready = [key for key, moment in self._retries.items() if moment <= now]
         for key in ready:
             del self._retries[key]
-        return [*ready, *(key for key, moment in self._deadlines.items() if moment <= now)]
+        return [
+            *ready,
+            *(key for key, moment in self._deadlines.items() if moment <= now),
+        ]
 
     def start(self, key: Key, job: Obj) -> None:
         """The Job is active."""
@@ -48,7 +51,9 @@ class JobTimes:
 
     def failed(self, key: Key, count: int) -> None:
         """A pod failed, the so manyth of its Job: the next one waits."""
-        self._retries[key] = self._now() + min(MOST_SECONDS, BACK_OFF_SECONDS * 2 ** (count - 1))
+        self._retries[key] = self._now() + min(
+            MOST_SECONDS, BACK_OFF_SECONDS * 2 ** (count - 1)
+        )
 
     def waits(self, key: Key) -> bool:
         """Whether a Job makes no pods yet because one failed."""

@@ -40,7 +40,12 @@ def owning_set(job: Obj) -> str:
     """The name of the JobSet that made a Job; empty for any other."""
     owners = part(dict(job), "metadata").get("ownerReferences") or ()
     return next(
-        (str(one["name"]) for one in owners if one.get("controller") and one.get("kind") == JOBSET.kind), ""
+        (
+            str(one["name"])
+            for one in owners
+            if one.get("controller") and one.get("kind") == JOBSET.kind
+        ),
+        "",
     )
 
 
@@ -51,16 +56,18 @@ def is_part(store: Store, job: Obj, namespace: str) -> bool:
         return False
     owner = store.get(JOBSET, namespace, name)
     if owner is None:
-        said = (
-            f'admission webhook "mjob.kb.io" denied the request: {JOBSET.qualified_kind} "{name}" not found'
+        said = f'admission webhook "mjob.kb.io" denied the request: {JOBSET.qualified_kind} "{name}" not found'
+        raise Refusal(
+            404, said, "NotFound", {**details_of(JOBSET, name), "kind": JOBSET.kind}
         )
-        raise Refusal(404, said, "NotFound", {**details_of(JOBSET, name), "kind": JOBSET.kind})
     return bool(queue_of(owner))
 
 
 def birth_refusal(job: Obj) -> Refusal | None:
     """The refusal of a new queued Job whose longest time is none, or that asks two things of a topology, or None."""
-    asked = part(part(part(part(dict(job), "spec"), "template"), "metadata"), "annotations")
+    asked = part(
+        part(part(part(dict(job), "spec"), "template"), "metadata"), "annotations"
+    )
     if queue_of(job) and len([one for one in ANNOTATIONS if one in asked]) > 1:
         names = ", ".join(f'"{one}"' for one in ANNOTATIONS)
         field = "spec.template.metadata.annotations"
@@ -69,10 +76,15 @@ def birth_refusal(job: Obj) -> Refusal | None:
     text = str((job["metadata"].get("labels") or {}).get(MOST_SECONDS, ""))
     if not text or not queue_of(job) or (text.isdigit() and int(text) > 0):
         return None
-    why = "should be greater than 0" if text.isdigit() else f'strconv.Atoi: parsing "{text}": invalid syntax'
+    why = (
+        "should be greater than 0"
+        if text.isdigit()
+        else f'strconv.Atoi: parsing "{text}": invalid syntax'
+    )
     said = text if text.isdigit() else f'"{text}"'
     return denied(
-        f"v{job['kind'].lower()}.kb.io", f"metadata.labels[{MOST_SECONDS}]: Invalid value: {said}: {why}"
+        f"v{job['kind'].lower()}.kb.io",
+        f"metadata.labels[{MOST_SECONDS}]: Invalid value: {said}: {why}",
     )
 
 
@@ -83,7 +95,11 @@ def _own_labels(labels: dict[str, Any], template: dict[str, Any]) -> dict[str, A
     """
     if labels != part(template, "labels"):
         return labels
-    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in TRACKING}
+    return {
+        name: value
+        for name, value in labels.items()
+        if name.rpartition("/")[2] not in TRACKING
+    }
 
 
 def queue_of(job: Obj) -> str:

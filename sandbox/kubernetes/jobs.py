@@ -7,12 +7,25 @@ from typing import Any
 from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
-from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
+from sandbox.kubernetes.controllers_pods import (
+    POD,
+    TRACKING,
+    is_over,
+    is_ready,
+    owner_of,
+    pods_of,
+)
 from sandbox.kubernetes.creating import create, owned_by
 from sandbox.kubernetes.disruptions import fatal, is_ignored
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.indexed import compressed, indexes_of, is_indexed, parsed, template_of
+from sandbox.kubernetes.indexed import (
+    compressed,
+    indexes_of,
+    is_indexed,
+    parsed,
+    template_of,
+)
 from sandbox.kubernetes.job_times import JobTimes
 from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.status import Refusal
@@ -69,14 +82,20 @@ class Jobs:
             case ("", "pods"):
                 self._pod(change)
             case ("", "resourcequotas" | "limitranges"):
-                self._due |= dict.fromkeys(key for key in self._blocked if key[0] == change.key[0])
+                self._due |= dict.fromkeys(
+                    key for key in self._blocked if key[0] == change.key[0]
+                )
 
     def _pod(self, change: Change) -> None:
         pod, owner = change.after.obj, owner_of(change.after.obj)
         if owner:
             self._due[change.key[0], owner] = None
         tracked = TRACKING in (pod["metadata"].get("finalizers") or ())
-        if tracked and not change.removed and (not owner or "deletionTimestamp" in pod["metadata"]):
+        if (
+            tracked
+            and not change.removed
+            and (not owner or "deletionTimestamp" in pod["metadata"])
+        ):
             self._release(pod)
 
     def run(self) -> bool:
@@ -131,7 +150,9 @@ class Jobs:
                     self._times.failed(key, status[word])
                     why = why or fatal(job, pod)
                 elif is_indexed(job):
-                    done = parsed(str(status.get("completedIndexes") or "")) | indexes_of([pod])
+                    done = parsed(
+                        str(status.get("completedIndexes") or "")
+                    ) | indexes_of([pod])
                     status["completedIndexes"] = compressed(done)
         return why
 
@@ -149,7 +170,9 @@ class Jobs:
             tell(self._store, job, "Resumed", "Job resumed", by=NAME)
         status.setdefault("startTime", timestamp())
 
-    def _go_on(self, key: Key, job: Obj, status: Status, active: list[Obj]) -> list[Obj]:
+    def _go_on(
+        self, key: Key, job: Obj, status: Status, active: list[Obj]
+    ) -> list[Obj]:
         """Finish the Job, or give it the pods that it lacks; returns those that are at work then."""
         spec, succeeded = job["spec"], int(status.get("succeeded") or 0)
         if int(status.get("failed") or 0) > int(spec.get("backoffLimit", 6)):
@@ -158,7 +181,11 @@ class Jobs:
             status["failed"] = int(status.get("failed") or 0) + len(active)
             return self._fail(job, status, active, "DeadlineExceeded", _TOO_LONG)
         completions = spec.get("completions")
-        if succeeded >= int(completions) if completions is not None else succeeded > 0 and not active:
+        if (
+            succeeded >= int(completions)
+            if completions is not None
+            else succeeded > 0 and not active
+        ):
             message = "Reached expected number of succeeded pods"
             for word in ("SuccessCriteriaMet", "Complete"):
                 say(status, word, "CompletionsReached", message)
@@ -171,9 +198,14 @@ class Jobs:
         kept = active[:wanted]
         if self._times.waits(key):
             return kept
-        return [*kept, *self._create(key, job, _numbers(job, status, kept, wanted - len(kept)))]
+        return [
+            *kept,
+            *self._create(key, job, _numbers(job, status, kept, wanted - len(kept))),
+        ]
 
-    def _fail(self, job: Obj, status: Status, active: list[Obj], reason: str, message: str) -> list[Obj]:
+    def _fail(
+        self, job: Obj, status: Status, active: list[Obj], reason: str, message: str
+    ) -> list[Obj]:
         for pod in active:
             self._delete(job, pod)
         for word in ("FailureTarget", "Failed"):
@@ -200,7 +232,9 @@ class Jobs:
 
     def _born(self, job: Obj, namespace: str, name: str, number: int | None) -> Obj:
         """A pod of the Job, admitted as any other; raises Refusal as the API server would."""
-        template = job["spec"]["template"] if number is None else template_of(job, number)
+        template = (
+            job["spec"]["template"] if number is None else template_of(job, number)
+        )
         below = {
             **(template.get("metadata") or {}),
             "name": name,
@@ -211,11 +245,19 @@ class Jobs:
             "finalizers": [TRACKING],
         }
         body = {"spec": template["spec"]}
-        return create(self._store, self._admission, POD, below, body, CONTROLLER, MANAGER)
+        return create(
+            self._store, self._admission, POD, below, body, CONTROLLER, MANAGER
+        )
 
     def _delete(self, job: Obj, pod: Obj) -> None:
         self._remove(pod)
-        tell(self._store, job, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", by=NAME)
+        tell(
+            self._store,
+            job,
+            "SuccessfulDelete",
+            f"Deleted pod: {pod['metadata']['name']}",
+            by=NAME,
+        )
 
 
 def _wanted(spec: dict[str, Any], succeeded: int, active: list[Obj]) -> int:
@@ -226,20 +268,29 @@ def _wanted(spec: dict[str, Any], succeeded: int, active: list[Obj]) -> int:
     return len(active) if succeeded else wanted
 
 
-def _numbers(job: Obj, status: Status, active: list[Obj], count: int) -> Sequence[int | None]:
+def _numbers(
+    job: Obj, status: Status, active: list[Obj], count: int
+) -> Sequence[int | None]:
     """The numbers of as many new pods; None for each where a Job numbers none."""
     if not is_indexed(job):
         return [None] * count
     taken = parsed(str(status.get("completedIndexes") or "")) | indexes_of(active)
-    return [one for one in range(int(job["spec"]["completions"])) if one not in taken][: max(0, count)]
+    return [one for one in range(int(job["spec"]["completions"])) if one not in taken][
+        : max(0, count)
+    ]
 
 
 def has(status: Status, word: str) -> bool:
     """Whether a condition of a Job is True."""
-    return any(one["type"] == word and one["status"] == "True" for one in items(status, "conditions"))
+    return any(
+        one["type"] == word and one["status"] == "True"
+        for one in items(status, "conditions")
+    )
 
 
-def say(status: Status, word: str, reason: str, message: str, *, true: bool = True) -> bool:
+def say(
+    status: Status, word: str, reason: str, message: str, *, true: bool = True
+) -> bool:
     """Set a condition of a Job in place; True when that is news."""
     if true and has(status, word):
         return False
@@ -254,7 +305,9 @@ def say(status: Status, word: str, reason: str, message: str, *, true: bool = Tr
     }
     listed = items(status, "conditions")
     known = any(one["type"] == word for one in listed)
-    status["conditions"] = [new if one["type"] == word else one for one in listed] + ([] if known else [new])
+    status["conditions"] = [new if one["type"] == word else one for one in listed] + (
+        [] if known else [new]
+    )
     return True
 
 
@@ -262,7 +315,11 @@ def _sum_up(status: Status, active: list[Obj]) -> None:
     status.pop("active", None)
     if active:
         status["active"] = len(active)
-    status |= {"terminating": 0, "uncountedTerminatedPods": {}, "ready": sum(map(is_ready, active))}
+    status |= {
+        "terminating": 0,
+        "uncountedTerminatedPods": {},
+        "ready": sum(map(is_ready, active)),
+    }
 
 
 def spec_of(job: Obj) -> dict[str, Any]:

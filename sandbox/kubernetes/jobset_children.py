@@ -13,7 +13,11 @@ from sandbox.kubernetes.kueue_pods import count_of
 from sandbox.kubernetes.store import Obj
 
 PREFIX = "jobset.sigs.k8s.io/"
-NAME, REPLICATED, JOB_INDEX = f"{PREFIX}jobset-name", f"{PREFIX}replicatedjob-name", f"{PREFIX}job-index"
+NAME, REPLICATED, JOB_INDEX = (
+    f"{PREFIX}jobset-name",
+    f"{PREFIX}replicatedjob-name",
+    f"{PREFIX}job-index",
+)
 ATTEMPT = f"{PREFIX}restart-attempt"
 Object = dict[str, Any]
 
@@ -102,7 +106,9 @@ def subdomain_of(jobset: Obj) -> str:
 
 def service_of(jobset: Obj) -> Object:
     """The Service without an address of its own that gives pods their names."""
-    published = part(dict(jobset["spec"]), "network").get("publishNotReadyAddresses", True)
+    published = part(dict(jobset["spec"]), "network").get(
+        "publishNotReadyAddresses", True
+    )
     return {
         "clusterIP": "None",
         "clusterIPs": ["None"],
@@ -115,12 +121,18 @@ def resumed(job: Obj, template: Object) -> Object:
     """A suspended Job that goes on, with what its entry's template says by now."""
     mine, pod = copy.deepcopy(dict(job["spec"]["template"])), part(template, "spec")
     for name in ("labels", "annotations"):
-        if found := {**part(part(mine, "metadata"), name), **part(part(template, "metadata"), name)}:
+        if found := {
+            **part(part(mine, "metadata"), name),
+            **part(part(template, "metadata"), name),
+        }:
             mine.setdefault("metadata", {})[name] = found
     if selector := {**part(mine["spec"], "nodeSelector"), **part(pod, "nodeSelector")}:
         mine["spec"]["nodeSelector"] = selector
     known = items(mine["spec"], "tolerations")
-    if tolerations := [*known, *(one for one in items(pod, "tolerations") if one not in known)]:
+    if tolerations := [
+        *known,
+        *(one for one in items(pod, "tolerations") if one not in known),
+    ]:
         mine["spec"]["tolerations"] = tolerations
     if gates := items(pod, "schedulingGates"):
         mine["spec"]["schedulingGates"] = gates
@@ -146,7 +158,9 @@ def _status(name: str, family: Family) -> Object:
 
 def _is_ready(job: Obj) -> bool:
     status = job.get("status") or {}
-    return int(status.get("succeeded") or 0) + int(status.get("ready") or 0) >= count_of(job["spec"])
+    return int(status.get("succeeded") or 0) + int(
+        status.get("ready") or 0
+    ) >= count_of(job["spec"])
 
 
 def _attempt(jobset: Obj) -> int:
@@ -159,7 +173,13 @@ def _job_name(jobset: Obj, replicated: Object, index: int) -> str:
 
 def _marked(metadata: Object, marks: dict[str, str]) -> Object:
     """Metadata with labels, and annotations of the same words."""
-    return {**metadata, **{name: {**part(metadata, name), **marks} for name in ("labels", "annotations")}}
+    return {
+        **metadata,
+        **{
+            name: {**part(metadata, name), **marks}
+            for name in ("labels", "annotations")
+        },
+    }
 
 
 def _marks(jobset: Obj, replicated: Object, index: int) -> dict[str, str]:
@@ -174,7 +194,9 @@ def _marks(jobset: Obj, replicated: Object, index: int) -> dict[str, str]:
         f"{PREFIX}replicatedjob-replicas": str(replicas_of(replicated)),
         f"{PREFIX}global-replicas": _total(every),
         JOB_INDEX: str(index),
-        f"{PREFIX}job-key": hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest(),
+        f"{PREFIX}job-key": hashlib.sha1(
+            name.encode(), usedforsecurity=False
+        ).hexdigest(),
         f"{PREFIX}job-global-index": _total(before, index),
         f"{PREFIX}group-name": group,
         f"{PREFIX}group-replicas": _total(_in_group(every, group)),

@@ -20,7 +20,10 @@ REASONS = frozenset(
     }
 )
 # What Kueue may change in the pods of a JobSet that does not run.
-TUNABLE_METADATA, TUNABLE_SPEC = ("annotations", "labels"), ("nodeSelector", "tolerations", "schedulingGates")
+TUNABLE_METADATA, TUNABLE_SPEC = (
+    ("annotations", "labels"),
+    ("nodeSelector", "tolerations", "schedulingGates"),
+)
 _ALONE = "the sandbox restarts a whole JobSet only, by making its Jobs anew"
 _SUFFIX = "-abcde"
 Object = dict[str, Any]

@@ -62,7 +62,13 @@ Remove = Callable[[Kind, Obj], None]
 class JobSets:
     """Keeps the JobSets of one store going; `run` works through those that changed."""
 
-    def __init__(self, store: Store, admission: Admission, now: Callable[[], float], remove: Remove) -> None:
+    def __init__(
+        self,
+        store: Store,
+        admission: Admission,
+        now: Callable[[], float],
+        remove: Remove,
+    ) -> None:
         self.is_running = True
         self._store = store
         self._admission = admission
@@ -84,16 +90,22 @@ class JobSets:
                 self._due[change.key] = None
                 if change.removed:
                     self._ends.pop(change.key, None)
-            case ("batch", "jobs") | ("", "services") if name := owning_set(change.after.obj):
+            case ("batch", "jobs") | ("", "services") if name := owning_set(
+                change.after.obj
+            ):
                 self._due[change.key[0], name] = None
             case ("", "resourcequotas"):
-                self._due |= dict.fromkeys(key for key in self._blocked if key[0] == change.key[0])
+                self._due |= dict.fromkeys(
+                    key for key in self._blocked if key[0] == change.key[0]
+                )
 
     def resume(self) -> None:
         """Look at every JobSet again after the store was filled from a snapshot."""
         self._ends.clear()
         for jobset in self._store.objects(JOBSET):
-            self._due[jobset["metadata"]["namespace"], jobset["metadata"]["name"]] = None
+            self._due[jobset["metadata"]["namespace"], jobset["metadata"]["name"]] = (
+                None
+            )
 
     def run(self) -> bool:
         """Work through what changed; True when there was anything."""
@@ -108,7 +120,9 @@ class JobSets:
 
     def _is_ours(self, jobset: Obj) -> bool:
         mine = jobset["spec"].get("managedBy", OURS) == OURS
-        return self.is_running and mine and "deletionTimestamp" not in jobset["metadata"]
+        return (
+            self.is_running and mine and "deletionTimestamp" not in jobset["metadata"]
+        )
 
     def _reconcile(self, key: Key, jobset: Obj) -> None:
         status = status_of(jobset)
@@ -144,28 +158,53 @@ class JobSets:
         seconds = jobset["spec"].get("ttlSecondsAfterFinished")
         if seconds is None:
             return
-        ended = found(jobset, COMPLETED if holds(jobset, COMPLETED) else FAILED)["lastTransitionTime"]
-        passed = (datetime.now(UTC) - datetime.fromisoformat(str(ended))).total_seconds()
-        due = self._ends.setdefault(key, self._now() + max(0.0, float(seconds) - passed))
+        ended = found(jobset, COMPLETED if holds(jobset, COMPLETED) else FAILED)[
+            "lastTransitionTime"
+        ]
+        passed = (
+            datetime.now(UTC) - datetime.fromisoformat(str(ended))
+        ).total_seconds()
+        due = self._ends.setdefault(
+            key, self._now() + max(0.0, float(seconds) - passed)
+        )
         if due <= self._now():
             del self._ends[key]
             self._remove(JOBSET, jobset)
 
     def _conclude(self, jobset: Obj, status: Status, decision: Decision) -> None:
         if decision.outcome != RESTART:
-            self._say(jobset, status, decision.outcome, True, decision.reason, decision.message)
+            self._say(
+                jobset,
+                status,
+                decision.outcome,
+                True,
+                decision.reason,
+                decision.message,
+            )
             status["terminalState"] = decision.outcome
             return
         status["restarts"] = int(status.get("restarts") or 0) + 1
         if decision.counts:
-            status["restartsCountTowardsMax"] = int(status.get("restartsCountTowardsMax") or 0) + 1
-        tell(self._store, jobset, decision.reason, decision.message, by=NAME, warning=True)
+            status["restartsCountTowardsMax"] = (
+                int(status.get("restartsCountTowardsMax") or 0) + 1
+            )
+        tell(
+            self._store,
+            jobset,
+            decision.reason,
+            decision.message,
+            by=NAME,
+            warning=True,
+        )
 
     def _go_on(self, key: Key, jobset: Obj, status: Status, family: Family) -> None:
         """Make the Jobs that are missing and may start, and have them run or wait as the JobSet does."""
         if not self._serve(key, jobset):
             return
-        suspended, statuses = bool(jobset["spec"].get("suspend")), status["replicatedJobsStatus"]
+        suspended, statuses = (
+            bool(jobset["spec"].get("suspend")),
+            status["replicatedJobsStatus"],
+        )
         one_by_one = is_in_order(jobset) and not suspended
         for replicated in replicated_jobs(jobset):
             if not may_start(jobset, replicated, statuses):
@@ -175,7 +214,11 @@ class JobSets:
             if not self._make(key, jobset, replicated, family):
                 return
             for job in family.active_of(str(replicated["name"])):
-                self._steer(job, part(part(replicated["template"], "spec"), "template"), suspended)
+                self._steer(
+                    job,
+                    part(part(replicated["template"], "spec"), "template"),
+                    suspended,
+                )
             if one_by_one:
                 self._say(jobset, status, *IN_PROGRESS)
                 return
@@ -190,29 +233,62 @@ class JobSets:
         name = subdomain_of(jobset)
         if not name or self._store.get(SERVICE, key[0], name) is not None:
             return True
-        metadata = {"name": name, "namespace": key[0], "ownerReferences": [owned_by(jobset)]}
+        metadata = {
+            "name": name,
+            "namespace": key[0],
+            "ownerReferences": [owned_by(jobset)],
+        }
         body = {"spec": service_of(jobset)}
         return self._create(
-            key, jobset, SERVICE, {"metadata": metadata, **body}, "HeadlessServiceCreationFailed"
+            key,
+            jobset,
+            SERVICE,
+            {"metadata": metadata, **body},
+            "HeadlessServiceCreationFailed",
         )
 
-    def _make(self, key: Key, jobset: Obj, replicated: dict[str, Any], family: Family) -> bool:
+    def _make(
+        self, key: Key, jobset: Obj, replicated: dict[str, Any], family: Family
+    ) -> bool:
         """Make the Jobs of an entry whose names are free; False where one is refused."""
         strategy = part(jobset["spec"], "failurePolicy").get("restartStrategy")
         if family.previous and strategy == "BlockingRecreate":
             return True
-        missing = (job for job in children(jobset, replicated) if job["metadata"]["name"] not in family.names)
-        return all(self._create(key, jobset, JOB, job, "JobCreationFailed") for job in missing)
+        missing = (
+            job
+            for job in children(jobset, replicated)
+            if job["metadata"]["name"] not in family.names
+        )
+        return all(
+            self._create(key, jobset, JOB, job, "JobCreationFailed") for job in missing
+        )
 
-    def _create(self, key: Key, jobset: Obj, kind: Kind, made: dict[str, Any], failure: str) -> bool:
+    def _create(
+        self, key: Key, jobset: Obj, kind: Kind, made: dict[str, Any], failure: str
+    ) -> bool:
         try:
             body = {"spec": made["spec"]}
-            create(self._store, self._admission, kind, made["metadata"], body, CONTROLLER, MANAGER)
+            create(
+                self._store,
+                self._admission,
+                kind,
+                made["metadata"],
+                body,
+                CONTROLLER,
+                MANAGER,
+            )
         except Refusal as refusal:
             self._blocked.add(key)
             name = made["metadata"]["name"]
             said = f'job "{name}" creation failed with error: ' if kind is JOB else ""
-            tell(self._store, jobset, failure, f"{said}{refusal.message}", by=NAME, warning=True)
+            tell(
+                self._store,
+                jobset,
+                failure,
+                f"{said}{refusal.message}",
+                by=NAME,
+                warning=True,
+            )
             return False
         return True
 
@@ -220,9 +296,23 @@ class JobSets:
         if bool(job["spec"].get("suspend")) == suspended:
             return
         stopped = {**job, "spec": {**job["spec"], "suspend": True}}
-        write_object(self._store, JOB, job, stopped if suspended else resumed(job, template), MANAGER)
+        write_object(
+            self._store,
+            JOB,
+            job,
+            stopped if suspended else resumed(job, template),
+            MANAGER,
+        )
 
-    def _say(self, jobset: Obj, status: Status, word: str, true: bool, reason: str, message: str) -> None:
+    def _say(
+        self,
+        jobset: Obj,
+        status: Status,
+        word: str,
+        true: bool,
+        reason: str,
+        message: str,
+    ) -> None:
         """Set a condition, and tell of it where it is news."""
         known = found({"status": status}, word)
         if known.get("status") == ("True" if true else "False"):
@@ -234,5 +324,6 @@ class JobSets:
 def _unsay(status: Status, word: str) -> None:
     """What was said is not so any more; its words stay."""
     status["conditions"] = [
-        {**one, "status": "False"} if one["type"] == word else one for one in status.get("conditions") or ()
+        {**one, "status": "False"} if one["type"] == word else one
+        for one in status.get("conditions") or ()
     ]

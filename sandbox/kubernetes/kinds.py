@@ -4,8 +4,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-STANDARD_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+STANDARD_VERBS = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
+CUSTOM_VERBS = (
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+)
 NAMESPACE_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 KUEUE_GROUP = "kueue.x-k8s.io"
@@ -85,7 +103,9 @@ def _core(
     categories: tuple[str, ...] = (),
 ) -> Kind:
     names = (short,) if short else ()
-    return Kind("", "v1", kind, plural, kind.lower(), namespaced, names, verbs, sub, categories)
+    return Kind(
+        "", "v1", kind, plural, kind.lower(), namespaced, names, verbs, sub, categories
+    )
 
 
 def _rbac(kind: str, *, namespaced: bool) -> Kind:
@@ -94,15 +114,41 @@ def _rbac(kind: str, *, namespaced: bool) -> Kind:
 
 def _policy(kind: str, plural: str, sub: tuple[str, ...] = ()) -> Kind:
     group = "admissionregistration.k8s.io"
-    return Kind(group, "v1", kind, plural, kind.lower(), False, (), STANDARD_VERBS, sub, ("api-extensions",))
+    return Kind(
+        group,
+        "v1",
+        kind,
+        plural,
+        kind.lower(),
+        False,
+        (),
+        STANDARD_VERBS,
+        sub,
+        ("api-extensions",),
+    )
 
 
 def _kueue(
-    kind: str, plural: str, short: tuple[str, ...], *, namespaced: bool = False, status: bool = True
+    kind: str,
+    plural: str,
+    short: tuple[str, ...],
+    *,
+    namespaced: bool = False,
+    status: bool = True,
 ) -> Kind:
     sub = ("status",) if status else ()
     return Kind(
-        KUEUE_GROUP, "v1beta2", kind, plural, kind.lower(), namespaced, short, CUSTOM_VERBS, sub, (), False
+        KUEUE_GROUP,
+        "v1beta2",
+        kind,
+        plural,
+        kind.lower(),
+        namespaced,
+        short,
+        CUSTOM_VERBS,
+        sub,
+        (),
+        False,
     )
 
 
@@ -118,7 +164,18 @@ def _volcano(
 ) -> Kind:
     plural, sub = f"{kind.lower()}s", ("status",) if status else ()
     return Kind(
-        group, version, kind, plural, kind.lower(), namespaced, short, CUSTOM_VERBS, sub, (), False, alias
+        group,
+        version,
+        kind,
+        plural,
+        kind.lower(),
+        namespaced,
+        short,
+        CUSTOM_VERBS,
+        sub,
+        (),
+        False,
+        alias,
     )
 
 
@@ -128,7 +185,12 @@ KINDS: tuple[Kind, ...] = (
     _core("Event", "events", "ev"),
     _core("LimitRange", "limitranges", "limits"),
     _core(
-        "Namespace", "namespaces", "ns", namespaced=False, verbs=NAMESPACE_VERBS, sub=("finalize", "status")
+        "Namespace",
+        "namespaces",
+        "ns",
+        namespaced=False,
+        verbs=NAMESPACE_VERBS,
+        sub=("finalize", "status"),
     ),
     _core("Node", "nodes", "no", namespaced=False, sub=("proxy", "status")),
     _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", sub=("status",)),
@@ -141,9 +203,36 @@ KINDS: tuple[Kind, ...] = (
     _rbac("ClusterRoleBinding", namespaced=False),
     _rbac("Role", namespaced=True),
     _rbac("RoleBinding", namespaced=True),
-    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "networkpolicy", True, ("netpol",)),
-    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", False, ("pc",)),
-    Kind("batch", "v1", "Job", "jobs", "job", True, (), STANDARD_VERBS, ("status",), ("all",)),
+    Kind(
+        "networking.k8s.io",
+        "v1",
+        "NetworkPolicy",
+        "networkpolicies",
+        "networkpolicy",
+        True,
+        ("netpol",),
+    ),
+    Kind(
+        "scheduling.k8s.io",
+        "v1",
+        "PriorityClass",
+        "priorityclasses",
+        "priorityclass",
+        False,
+        ("pc",),
+    ),
+    Kind(
+        "batch",
+        "v1",
+        "Job",
+        "jobs",
+        "job",
+        True,
+        (),
+        STANDARD_VERBS,
+        ("status",),
+        ("all",),
+    ),
     # Read only: what runs Kueue, so that its release can be seen.
     Kind(
         "apps",
@@ -159,7 +248,15 @@ KINDS: tuple[Kind, ...] = (
     ),
     _policy("ValidatingAdmissionPolicy", "validatingadmissionpolicies", ("status",)),
     _policy("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
-    Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", "storageclass", False, ("sc",)),
+    Kind(
+        "storage.k8s.io",
+        "v1",
+        "StorageClass",
+        "storageclasses",
+        "storageclass",
+        False,
+        ("sc",),
+    ),
     Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", True),
     Kind(
         "authorization.k8s.io",
@@ -201,17 +298,32 @@ KINDS: tuple[Kind, ...] = (
     ),
     # Served by clusters whose queues are Volcano's.
     _volcano(VOLCANO_BATCH, "v1alpha1", "Job", ("vcjob", "vj"), alias="VolcanoJob"),
-    _volcano(VOLCANO_SCHEDULING, "v1beta1", "Queue", ("q", "queue-v1beta1"), namespaced=False),
-    _volcano(VOLCANO_SCHEDULING, "v1beta1", "PodGroup", ("pg", "podgroup-v1beta1"), status=False),
+    _volcano(
+        VOLCANO_SCHEDULING, "v1beta1", "Queue", ("q", "queue-v1beta1"), namespaced=False
+    ),
+    _volcano(
+        VOLCANO_SCHEDULING,
+        "v1beta1",
+        "PodGroup",
+        ("pg", "podgroup-v1beta1"),
+        status=False,
+    ),
     _volcano(VOLCANO_BUS, "v1alpha1", "Command", status=False),
     _kueue("AdmissionCheck", "admissionchecks", ("ac",)),
     _kueue("ClusterQueue", "clusterqueues", ("cq",)),
     _kueue("Cohort", "cohorts", ("co",)),
     _kueue("LocalQueue", "localqueues", ("queue", "queues", "lq"), namespaced=True),
-    _kueue("ResourceFlavor", "resourceflavors", ("flavor", "flavors", "rf"), status=False),
+    _kueue(
+        "ResourceFlavor", "resourceflavors", ("flavor", "flavors", "rf"), status=False
+    ),
     _kueue("Topology", "topologies", ("topo",), status=False),
     _kueue("WorkloadPriorityClass", "workloadpriorityclasses", ("wpc",), status=False),
-    _kueue("Workload", "workloads", ("kwl", "kueueworkload", "kueueworkloads"), namespaced=True),
+    _kueue(
+        "Workload",
+        "workloads",
+        ("kwl", "kueueworkload", "kueueworkloads"),
+        namespaced=True,
+    ),
 )
 
 BY_RESOURCE: Mapping[tuple[str, str, str], Kind] = MappingProxyType(

@@ -43,7 +43,9 @@ class Kubelet:
 
     def start(self, status: Status, pod: Obj) -> bool:
         """Start the containers, in place; False where an image cannot be pulled, or what prepares the pod fails."""
-        unfetched = next((one for one in items(pod["spec"], "initContainers") if _missing(one)), None)
+        unfetched = next(
+            (one for one in items(pod["spec"], "initContainers") if _missing(one)), None
+        )
         if unfetched is not None:
             _fail_before(status, pod, unfetched)
             return False
@@ -54,7 +56,9 @@ class Kubelet:
             return False
         _run(status, pod)
         for image in images:
-            self._tell(pod, "Pulled", f'Container image "{image}" already present on machine')
+            self._tell(
+                pod, "Pulled", f'Container image "{image}" already present on machine'
+            )
             self._tell(pod, "Created", "Container created")
             self._tell(pod, "Started", "Container started")
         return True
@@ -85,9 +89,16 @@ class Kubelet:
         again = self.backs_off(status)
         reason = BACKING_OFF if again else PULL_FAILED
         cause = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {_ACCESS}'
-        message = f'Back-off pulling image "{image}": ErrImagePull: {cause}' if again else cause
+        message = (
+            f'Back-off pulling image "{image}": ErrImagePull: {cause}'
+            if again
+            else cause
+        )
         status["containerStatuses"] = [
-            {**_waiting(one), "state": {"waiting": {"reason": reason, "message": message}}}
+            {
+                **_waiting(one),
+                "state": {"waiting": {"reason": reason, "message": message}},
+            }
             for one in pod["spec"]["containers"]
         ]
         status["startTime"] = status.get("startTime") or timestamp()
@@ -95,12 +106,25 @@ class Kubelet:
             self._tell(pod, "BackOff", f'Back-off pulling image "{image}"')
         else:
             self._tell(pod, "Pulling", f'Pulling image "{image}"')
-            self._tell(pod, "Failed", f'Failed to pull image "{image}": {cause}', warning=True)
+            self._tell(
+                pod, "Failed", f'Failed to pull image "{image}": {cause}', warning=True
+            )
         self._tell(pod, "Failed", f"Error: {reason}", warning=True)
 
-    def _tell(self, pod: Obj, reason: str, message: str, *, warning: bool = False) -> None:
+    def _tell(
+        self, pod: Obj, reason: str, message: str, *, warning: bool = False
+    ) -> None:
         node = str(pod["spec"]["nodeName"])
-        tell(self._store, pod, reason, message, by=KUBELET, manager=KUBELET, warning=warning, host=node)
+        tell(
+            self._store,
+            pod,
+            reason,
+            message,
+            by=KUBELET,
+            manager=KUBELET,
+            warning=warning,
+            host=node,
+        )
 
 
 def _waiting(container: Obj) -> dict[str, Any]:
@@ -127,7 +151,9 @@ def _fail_before(status: Status, pod: Obj, container: Obj) -> None:
     url, ref = [str(one) for one in container["command"]][-2:]
     ended = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
     if container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-        ended["message"] = f"fatal: couldn't find remote ref {ref}\nNot fetched: {ref} of {url}\n"
+        ended["message"] = (
+            f"fatal: couldn't find remote ref {ref}\nNot fetched: {ref} of {url}\n"
+        )
     first = _waiting(container) | {
         "state": {"terminated": {**ended, "containerID": f"containerd://{uid}{uid}"}}
     }
@@ -196,14 +222,24 @@ def _end(status: Status, code: int) -> None:
         }
         for one in status["containerStatuses"]
     ]
-    status["conditions"] = _conditions(status, "False", "PodFailed" if code else "PodCompleted")
+    status["conditions"] = _conditions(
+        status, "False", "PodFailed" if code else "PodCompleted"
+    )
 
 
 def _conditions(status: Status, ready: str, reason: str) -> list[dict[str, Any]]:
     said: dict[str, Any] = {"lastProbeTime": None, "lastTransitionTime": timestamp()}
     steady = [
-        {"type": word, "status": "True", **said} for word in ("PodReadyToStartContainers", "Initialized")
+        {"type": word, "status": "True", **said}
+        for word in ("PodReadyToStartContainers", "Initialized")
     ]
     why = {"reason": reason} if reason else {}
-    moving = [{"type": word, "status": ready, **said, **why} for word in ("Ready", "ContainersReady")]
-    return [*steady, *moving, *(one for one in items(status, "conditions") if one["type"] == "PodScheduled")]
+    moving = [
+        {"type": word, "status": ready, **said, **why}
+        for word in ("Ready", "ContainersReady")
+    ]
+    return [
+        *steady,
+        *moving,
+        *(one for one in items(status, "conditions") if one["type"] == "PodScheduled"),
+    ]

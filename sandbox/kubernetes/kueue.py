@@ -10,7 +10,11 @@ Object = dict[str, Any]
 Totals = dict[tuple[str, str], str]
 
 READY = ("True", "Ready", "Can admit new workloads")
-TERMINATING = ("False", "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+TERMINATING = (
+    "False",
+    "Terminating",
+    "Can't admit new workloads; clusterQueue is terminating",
+)
 QUEUE_READY = ("True", "Ready", "Can submit new workloads to localQueue")
 QUEUE_STOPPED = ("False", "Stopped", "LocalQueue is stopped")
 NO_SUBMIT = "Can't submit new workloads to clusterQueue"
@@ -19,18 +23,26 @@ NO_SUBMIT = "Can't submit new workloads to clusterQueue"
 def has_condition(obj: Object, name: str) -> bool:
     """Whether a condition of the object is True."""
     conditions = items(part(obj, "status"), "conditions")
-    return any(one.get("type") == name and one.get("status") == "True" for one in conditions)
+    return any(
+        one.get("type") == name and one.get("status") == "True" for one in conditions
+    )
 
 
 def is_waiting(workload: Object) -> bool:
     """Whether a Workload is in line: active, without quota and not finished."""
     active = part(workload, "spec").get("active") is not False
-    return active and not has_condition(workload, "QuotaReserved") and not has_condition(workload, "Finished")
+    return (
+        active
+        and not has_condition(workload, "QuotaReserved")
+        and not has_condition(workload, "Finished")
+    )
 
 
 def _holding(workloads: Iterable[Object]) -> list[Object]:
     return [
-        one for one in workloads if has_condition(one, "QuotaReserved") and not has_condition(one, "Finished")
+        one
+        for one in workloads
+        if has_condition(one, "QuotaReserved") and not has_condition(one, "Finished")
     ]
 
 
@@ -39,11 +51,16 @@ def _name(obj: Object) -> str:
 
 
 def _queue_of(obj: Object) -> tuple[str, str]:
-    return str(part(obj, "metadata").get("namespace") or ""), str(part(obj, "spec").get("queueName") or "")
+    return str(part(obj, "metadata").get("namespace") or ""), str(
+        part(obj, "spec").get("queueName") or ""
+    )
 
 
 def _inactive(
-    cluster_queue: Object, flavors: Sequence[Object], checks: Sequence[Object], topologies: Collection[str]
+    cluster_queue: Object,
+    flavors: Sequence[Object],
+    checks: Sequence[Object],
+    topologies: Collection[str],
 ) -> Iterator[tuple[str, str]]:
     spec = part(cluster_queue, "spec")
     if spec.get("stopPolicy", "None") != "None":
@@ -51,21 +68,42 @@ def _inactive(
     known = {_name(flavor) for flavor in flavors}
     missing = [name for name in _flavor_names(cluster_queue) if name not in known]
     if missing:
-        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
+        yield (
+            "FlavorNotFound",
+            f"references missing ResourceFlavor(s): {','.join(missing)}",
+        )
     for flavor in flavors:
         topology = part(flavor, "spec").get("topologyName")
-        if topology and topology not in topologies and _name(flavor) in _flavor_names(cluster_queue):
-            yield "TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{_name(flavor)}"'
+        if (
+            topology
+            and topology not in topologies
+            and _name(flavor) in _flavor_names(cluster_queue)
+        ):
+            yield (
+                "TopologyNotFound",
+                f'there is no Topology "{topology}" for TAS flavor "{_name(flavor)}"',
+            )
     by_name = {_name(check): check for check in checks}
     wanted = [
-        str(rule.get("name")) for rule in items(part(spec, "admissionChecksStrategy"), "admissionChecks")
+        str(rule.get("name"))
+        for rule in items(part(spec, "admissionChecksStrategy"), "admissionChecks")
     ]
     absent = [name for name in wanted if name not in by_name]
     if absent:
-        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(absent)}"
-    asleep = [name for name in wanted if name in by_name and not has_condition(by_name[name], "Active")]
+        yield (
+            "AdmissionCheckNotFound",
+            f"references missing AdmissionCheck(s): {','.join(absent)}",
+        )
+    asleep = [
+        name
+        for name in wanted
+        if name in by_name and not has_condition(by_name[name], "Active")
+    ]
     if asleep:
-        yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(asleep)}"
+        yield (
+            "AdmissionCheckInactive",
+            f"references inactive AdmissionCheck(s): {','.join(asleep)}",
+        )
 
 
 def active_state(
@@ -113,7 +151,9 @@ def totals(workloads: Iterable[Object]) -> Totals:
     """What the admissions of Workloads hold, by flavor and resource."""
     found: Totals = {}
     for workload in workloads:
-        for assignment in items(part(part(workload, "status"), "admission"), "podSetAssignments"):
+        for assignment in items(
+            part(part(workload, "status"), "admission"), "podSetAssignments"
+        ):
             amounts = part(assignment, "resourceUsage")
             for resource, flavor in part(assignment, "flavors").items():
                 key = (str(flavor), resource)
@@ -154,7 +194,9 @@ def cluster_queue_status(
     """
     name = _name(cluster_queue)
     holding = [
-        one for one in _holding(workloads) if part(one["status"], "admission").get("clusterQueue") == name
+        one
+        for one in _holding(workloads)
+        if part(one["status"], "admission").get("clusterQueue") == name
     ]
     admitted = [one for one in holding if has_condition(one, "Admitted")]
     mine = {
@@ -165,11 +207,17 @@ def cluster_queue_status(
     return {
         "admittedWorkloads": len(admitted),
         "conditions": [
-            _condition(cluster_queue, active_state(cluster_queue, flavors, checks, topologies), now)
+            _condition(
+                cluster_queue,
+                active_state(cluster_queue, flavors, checks, topologies),
+                now,
+            )
         ],
         "flavorsReservation": _usage(cluster_queue, totals(holding), borrowed=True),
         "flavorsUsage": _usage(cluster_queue, totals(admitted), borrowed=True),
-        "pendingWorkloads": sum(is_waiting(one) for one in workloads if _queue_of(one) in mine),
+        "pendingWorkloads": sum(
+            is_waiting(one) for one in workloads if _queue_of(one) in mine
+        ),
         "reservingWorkloads": len(holding),
     }
 
@@ -178,7 +226,9 @@ def _is_stopped(local_queue: Object) -> bool:
     return bool(part(local_queue, "spec").get("stopPolicy", "None") != "None")
 
 
-def _queue_state(local_queue: Object, cluster_queue: Object | None) -> tuple[str, str, str]:
+def _queue_state(
+    local_queue: Object, cluster_queue: Object | None
+) -> tuple[str, str, str]:
     if _is_stopped(local_queue):
         return QUEUE_STOPPED
     if cluster_queue is None:
@@ -189,21 +239,34 @@ def _queue_state(local_queue: Object, cluster_queue: Object | None) -> tuple[str
 
 
 def local_queue_status(
-    local_queue: Object, cluster_queue: Object | None, workloads: Sequence[Object] = (), *, now: str = ""
+    local_queue: Object,
+    cluster_queue: Object | None,
+    workloads: Sequence[Object] = (),
+    *,
+    now: str = "",
 ) -> Object:
     """The whole status of a LocalQueue; its ClusterQueue (None when missing) must carry its own status already."""
-    key = (str(part(local_queue, "metadata").get("namespace") or ""), _name(local_queue))
+    key = (
+        str(part(local_queue, "metadata").get("namespace") or ""),
+        _name(local_queue),
+    )
     mine = [one for one in workloads if _queue_of(one) == key]
     holding = _holding(mine)
     admitted = [one for one in holding if has_condition(one, "Admitted")]
     status: Object = {
         "admittedWorkloads": len(admitted),
-        "conditions": [_condition(local_queue, _queue_state(local_queue, cluster_queue), now)],
+        "conditions": [
+            _condition(local_queue, _queue_state(local_queue, cluster_queue), now)
+        ],
         # Whoever came through a queue that is stopped does not stand in line.
-        "pendingWorkloads": 0 if _is_stopped(local_queue) else sum(is_waiting(one) for one in mine),
+        "pendingWorkloads": 0
+        if _is_stopped(local_queue)
+        else sum(is_waiting(one) for one in mine),
         "reservingWorkloads": len(holding),
     }
     if cluster_queue is not None:
-        status["flavorsReservation"] = _usage(cluster_queue, totals(holding), borrowed=False)
+        status["flavorsReservation"] = _usage(
+            cluster_queue, totals(holding), borrowed=False
+        )
         status["flavorsUsage"] = _usage(cluster_queue, totals(admitted), borrowed=False)
     return status

@@ -71,7 +71,10 @@ class QueuedJobs:
         ):
             workload = {
                 **workload,
-                "metadata": {**metadata, "deletionTimestamp": metadata["creationTimestamp"]},
+                "metadata": {
+                    **metadata,
+                    "deletionTimestamp": metadata["creationTimestamp"],
+                },
             }
         if "deletionTimestamp" in workload["metadata"] and kueue_workloads.IN_USE in (
             metadata.get("finalizers") or ()
@@ -109,7 +112,11 @@ class QueuedJobs:
     def _follow(self, job: Obj) -> bool:
         """Stop a Job with the JobSet that it belongs to; True where it belongs to one that is queued."""
         name = owning_set(job)
-        owner = self._store.get(JOBSETS.kind, job["metadata"]["namespace"], name) if name else None
+        owner = (
+            self._store.get(JOBSETS.kind, job["metadata"]["namespace"], name)
+            if name
+            else None
+        )
         if owner is None or not queue_of(owner):
             return False
         workload = self._workload_of(owner)
@@ -136,7 +143,11 @@ class QueuedJobs:
             return
         kind, pods = _kind_of(job), BY_KIND[job["kind"]].pods(job)
         name = kueue_workloads.make_workload(self._store, kind, job, pods, ranked)
-        self._tell(job, "CreatedWorkload", f"Created Workload: {job['metadata']['namespace']}/{name}")
+        self._tell(
+            job,
+            "CreatedWorkload",
+            f"Created Workload: {job['metadata']['namespace']}/{name}",
+        )
 
     def _priority(self, job: Obj) -> Object | None:
         """Priority and where it comes from; None for a class that does not exist."""
@@ -149,17 +160,30 @@ class QueuedJobs:
             spec["queueName"] = queue_of(job)
         gates = (job["metadata"].get("annotations") or {}).get(GATED_BY)
         if GATED_BY in part(metadata, "annotations") and gates is None:
-            kept = {k: v for k, v in metadata.pop("annotations").items() if k != GATED_BY}
+            kept = {
+                k: v for k, v in metadata.pop("annotations").items() if k != GATED_BY
+            }
             metadata |= {"annotations": kept} if kept else {}
         ranked = self._priority(job)
-        if ranked is not None and "priorityClassRef" in ranked and ranked != _rank_of(spec):
+        if (
+            ranked is not None
+            and "priorityClassRef" in ranked
+            and ranked != _rank_of(spec)
+        ):
             spec |= ranked
             said = f"Updated workload priority class: {metadata['namespace']}/{metadata['name']}"
             self._tell(job, "UpdatedWorkload", said)
         write_object(
-            self._store, WORKLOAD, workload, {**workload, "metadata": metadata, "spec": spec}, MANAGER
+            self._store,
+            WORKLOAD,
+            workload,
+            {**workload, "metadata": metadata, "spec": spec},
+            MANAGER,
         )
-        return self._store.get(WORKLOAD, metadata["namespace"], metadata["name"]) or workload
+        return (
+            self._store.get(WORKLOAD, metadata["namespace"], metadata["name"])
+            or workload
+        )
 
     def _start(self, job: Obj, workload: Obj) -> None:
         """Resume the job, its pods sent to the nodes of the flavors they got."""
@@ -167,7 +191,9 @@ class QueuedJobs:
         templates = kueue_workloads.started(self._store, each.pods(job), workload)
         changed = each.with_templates(job, templates)
         self._write(job, {**changed, "spec": {**changed["spec"], "suspend": False}})
-        self._tell(job, "Started", f"Admitted by clusterQueue {admission['clusterQueue']}")
+        self._tell(
+            job, "Started", f"Admitted by clusterQueue {admission['clusterQueue']}"
+        )
 
     def _stop(self, job: Obj, workload: Obj) -> None:
         """Suspend the job, and give it back the pods it was handed in with."""
@@ -178,17 +204,23 @@ class QueuedJobs:
             live = halted = self._store.get(each.kind, *_key(job)) or halted
         templates = [
             kueue_pods.restored(pods.template, asked["template"])
-            for pods, asked in zip(each.pods(halted), workload["spec"]["podSets"], strict=True)
+            for pods, asked in zip(
+                each.pods(halted), workload["spec"]["podSets"], strict=True
+            )
         ]
         self._write(live, each.with_templates(halted, templates))
-        message = str(found(workload, "Evicted").get("message") or "Not admitted by cluster queue")
+        message = str(
+            found(workload, "Evicted").get("message") or "Not admitted by cluster queue"
+        )
         self._tell(job, "Stopped", message)
 
     def _say_ready(self, job: Obj, workload: Obj) -> None:
         each = BY_KIND[job["kind"]]
         fine, failed = each.readiness(job, self._store)
         reclaimable = each.reclaimable(job)
-        kueue_workloads.say_ready(self._store, workload, fine=fine, failed=failed, reclaimable=reclaimable)
+        kueue_workloads.say_ready(
+            self._store, workload, fine=fine, failed=failed, reclaimable=reclaimable
+        )
 
     def _finish(self, job: Obj, workload: Obj, reason: str, message: str) -> None:
         if holds(workload, "Finished"):
@@ -203,7 +235,9 @@ def _kind_of(job: Obj) -> Kind:
 
 
 def _rank_of(spec: Object) -> Object:
-    return {word: spec[word] for word in ("priority", "priorityClassRef") if word in spec}
+    return {
+        word: spec[word] for word in ("priority", "priorityClassRef") if word in spec
+    }
 
 
 def _key(job: Obj) -> Key:

@@ -53,7 +53,12 @@ class Integration(ABC):
 
 
 class _Jobs(Integration):
-    kind, controller, ends, halts_first = JOB, "batch/job-kueue-controller", ("Complete", "Failed"), True
+    kind, controller, ends, halts_first = (
+        JOB,
+        "batch/job-kueue-controller",
+        ("Complete", "Failed"),
+        True,
+    )
 
     def pods(self, job: Obj) -> list[Pods]:
         return [Pods("main", count_of(job["spec"]), job["spec"]["template"], {})]
@@ -64,10 +69,15 @@ class _Jobs(Integration):
     def readiness(self, job: Obj, store: Store) -> tuple[bool, bool]:
         pods = pods_of(store, job)
         fine = sum(is_ready(pod) or phase_of(pod) == "Succeeded" for pod in pods)
-        return fine >= count_of(job["spec"]), any(phase_of(pod) == "Failed" for pod in pods)
+        return fine >= count_of(job["spec"]), any(
+            phase_of(pod) == "Failed" for pod in pods
+        )
 
     def reclaimable(self, job: Obj) -> list[Object]:
-        spec, succeeded = job["spec"], int((job.get("status") or {}).get("succeeded") or 0)
+        spec, succeeded = (
+            job["spec"],
+            int((job.get("status") or {}).get("succeeded") or 0),
+        )
         parallelism = int(spec.get("parallelism", 1))
         if parallelism == 1 or not succeeded or spec.get("completions") is None:
             return []
@@ -87,7 +97,9 @@ class _JobSets(Integration):
         for one, template in zip(_replicated(job), templates, strict=True):
             whole = part(one, "template")
             spec = {**part(whole, "spec"), "template": template}
-            replicated.append({**one, "template": {"metadata": {}, **whole, "spec": spec}})
+            replicated.append(
+                {**one, "template": {"metadata": {}, **whole, "spec": spec}}
+            )
         return {**job, "spec": {**job["spec"], "replicatedJobs": replicated}}
 
     def readiness(self, job: Obj, store: Store) -> tuple[bool, bool]:
@@ -98,7 +110,10 @@ class _JobSets(Integration):
     def reclaimable(self, job: Obj) -> list[Object]:
         succeeded = {one["name"]: int(one["succeeded"]) for one in _statuses(job)}
         found_ = [
-            {"count": succeeded.get(one["name"], 0) * _per_job(one), "name": one["name"]}
+            {
+                "count": succeeded.get(one["name"], 0) * _per_job(one),
+                "name": one["name"],
+            }
             for one in _replicated(job)
         ]
         return [one for one in found_ if one["count"]]
@@ -120,7 +135,9 @@ def _pods(replicated: Object) -> Pods:
     replicas = int(replicated.get("replicas", 1))
     template = part(part(part(replicated, "template"), "spec"), "template")
     levels = {"subGroupCount": replicas, "subGroupIndexLabel": JOB_INDEX}
-    return Pods(str(replicated["name"]), replicas * _per_job(replicated), template, levels)
+    return Pods(
+        str(replicated["name"]), replicas * _per_job(replicated), template, levels
+    )
 
 
 JOBS, JOBSETS = _Jobs(), _JobSets()

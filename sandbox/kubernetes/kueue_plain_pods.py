@@ -36,7 +36,9 @@ class QueuedPods:
             case "workloads":
                 owners = change.after.obj["metadata"].get("ownerReferences") or ()
                 self._due |= {
-                    (change.key[0], str(one["name"])): None for one in owners if one["kind"] == POD.kind
+                    (change.key[0], str(one["name"])): None
+                    for one in owners
+                    if one["kind"] == POD.kind
                 }
             case "workloadpriorityclasses":
                 self._due |= {
@@ -68,11 +70,16 @@ class QueuedPods:
 
     def _follow(self, pod: Obj, workload: Obj) -> None:
         """Let a pod that is admitted go on, and stop one that is not any more."""
-        kueue_workloads.say_ready(self._store, workload, fine=is_ready(pod), failed=False)
+        kueue_workloads.say_ready(
+            self._store, workload, fine=is_ready(pod), failed=False
+        )
         if is_held(pod) and holds(workload, "Admitted"):
             self._start(pod, workload)
         elif not is_held(pod) and not holds(workload, "Admitted"):
-            message = str(found(workload, "Evicted").get("message") or "Not admitted by cluster queue")
+            message = str(
+                found(workload, "Evicted").get("message")
+                or "Not admitted by cluster queue"
+            )
             self._stop(pod, "WorkloadEvicted", message)
 
     def _enqueue(self, pod: Obj) -> None:
@@ -82,8 +89,14 @@ class QueuedPods:
         elif not is_held(pod):
             self._stop(pod, "WorkloadDeleted", "Workload is deleted")
         elif rank := kueue_workloads.rank_of(self._store, pod, [_pods(pod)]):
-            name = kueue_workloads.make_workload(self._store, POD, pod, [_pods(pod)], rank)
-            self._tell(pod, "CreatedWorkload", f"Created Workload: {pod['metadata']['namespace']}/{name}")
+            name = kueue_workloads.make_workload(
+                self._store, POD, pod, [_pods(pod)], rank
+            )
+            self._tell(
+                pod,
+                "CreatedWorkload",
+                f"Created Workload: {pod['metadata']['namespace']}/{name}",
+            )
 
     def _start(self, pod: Obj, workload: Obj) -> None:
         [changed] = kueue_workloads.started(self._store, [_pods(pod)], workload)
@@ -92,9 +105,13 @@ class QueuedPods:
         spec = {key: value for key, value in spec.items() if key != "schedulingGates"}
         spec |= {"schedulingGates": gates} if gates else {}
         metadata = {**pod["metadata"], **changed["metadata"]}
-        write_object(self._store, POD, pod, {**pod, "metadata": metadata, "spec": spec}, MANAGER)
+        write_object(
+            self._store, POD, pod, {**pod, "metadata": metadata, "spec": spec}, MANAGER
+        )
         self._tell(
-            pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}"
+            pod,
+            "Started",
+            f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}",
         )
 
     def _stop(self, pod: Obj, reason: str, message: str) -> None:
@@ -108,8 +125,12 @@ class QueuedPods:
             "message": message,
         }
         status = dict(pod["status"])
-        rest = [one for one in items(status, "conditions") if one["type"] != said["type"]]
-        write_status(self._store, POD, pod, {**status, "conditions": [*rest, said]}, MANAGER)
+        rest = [
+            one for one in items(status, "conditions") if one["type"] != said["type"]
+        ]
+        write_status(
+            self._store, POD, pod, {**status, "conditions": [*rest, said]}, MANAGER
+        )
         self._tell(pod, "Stopped", message)
         self._remove(pod)
 
@@ -127,5 +148,9 @@ class QueuedPods:
 
 def _pods(pod: Obj) -> Pods:
     """The pod as what it would be made from."""
-    metadata = {key: pod["metadata"][key] for key in ("labels", "annotations") if key in pod["metadata"]}
+    metadata = {
+        key: pod["metadata"][key]
+        for key in ("labels", "annotations")
+        if key in pod["metadata"]
+    }
     return Pods("main", 1, {"metadata": metadata, "spec": dict(pod["spec"])}, {})

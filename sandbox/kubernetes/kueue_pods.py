@@ -27,7 +27,11 @@ class Pods(NamedTuple):
 def count_of(spec: Object) -> int:
     """How many pods of a Job run beside each other."""
     count = int(spec.get("parallelism", 1))
-    return count if spec.get("completions") is None else min(count, int(spec["completions"]))
+    return (
+        count
+        if spec.get("completions") is None
+        else min(count, int(spec["completions"]))
+    )
 
 
 def pod_set(pods: Pods, ranges: Sequence[Object]) -> Object:
@@ -35,24 +39,42 @@ def pod_set(pods: Pods, ranges: Sequence[Object]) -> Object:
     template = copy.deepcopy(dict(pods.template))
     metadata = part(template, "metadata")
     if "labels" in metadata:
-        metadata["labels"] = {k: v for k, v in metadata["labels"].items() if k not in JOB_LABELS}
+        metadata["labels"] = {
+            k: v for k, v in metadata["labels"].items() if k not in JOB_LABELS
+        }
     pod: Object = {"spec": template["spec"]}
     limitrange.fill_in(pod, ranges)
-    for container in [*items(pod["spec"], "containers"), *items(pod["spec"], "initContainers")]:
+    for container in [
+        *items(pod["spec"], "containers"),
+        *items(pod["spec"], "initContainers"),
+    ]:
         resources = container.setdefault("resources", {})
         if part(resources, "limits"):
-            resources["requests"] = {**part(resources, "limits"), **part(resources, "requests")}
+            resources["requests"] = {
+                **part(resources, "limits"),
+                **part(resources, "requests"),
+            }
     request = {
         "podIndexLabel": "batch.kubernetes.io/job-completion-index",
         **request_of(template),
         **pods.levels,
     }
     whole = {"metadata": metadata, "spec": pod["spec"]}
-    return {"count": pods.number, "name": pods.name, "template": whole, "topologyRequest": request}
+    return {
+        "count": pods.number,
+        "name": pods.name,
+        "template": whole,
+        "topologyRequest": request,
+    }
 
 
 def injected(
-    name: str, template: Obj, workload: Obj, flavors: Iterable[Object], *, is_placed: bool = False
+    name: str,
+    template: Obj,
+    workload: Obj,
+    flavors: Iterable[Object],
+    *,
+    is_placed: bool = False,
 ) -> Object:
     """The template of a pod set with the node labels and tolerations of its flavors, and where it comes from.
 
@@ -69,7 +91,9 @@ def injected(
     asked = part(metadata, "annotations")
     if is_placed:
         pod["schedulingGates"] = [*items(pod, "schedulingGates"), {"name": GATE}]
-        asked = asked if request_of(dict(template)) else {**asked, ANNOTATIONS[-1]: "true"}
+        asked = (
+            asked if request_of(dict(template)) else {**asked, ANNOTATIONS[-1]: "true"}
+        )
     metadata["annotations"] = {
         **asked,
         f"{OURS}workload": workload["metadata"]["name"],
@@ -86,7 +110,11 @@ def injected(
 def restored(template: Obj, asked: Obj) -> Object:
     """A template as it was handed in, which the Workload remembers."""
     changed = copy.deepcopy(dict(template))
-    labels = {k: v for k, v in part(changed["metadata"], "labels").items() if not k.startswith(OURS)}
+    labels = {
+        k: v
+        for k, v in part(changed["metadata"], "labels").items()
+        if not k.startswith(OURS)
+    }
     changed["metadata"] = {"labels": labels} if labels else {}
     if annotations := part(part(dict(asked), "metadata"), "annotations"):
         changed["metadata"]["annotations"] = annotations

@@ -30,13 +30,23 @@ _STOP = ("None", "Hold", "HoldAndDrain")
 _TRY = ("MayStopSearch", "TryNextFlavor")
 ENUMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "ClusterQueue": {
-        "spec.admissionScope.admissionMode": ("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"),
-        "spec.flavorFungibility.preference": ("BorrowingOverPreemption", "PreemptionOverBorrowing"),
+        "spec.admissionScope.admissionMode": (
+            "UsageBasedAdmissionFairSharing",
+            "NoAdmissionFairSharing",
+        ),
+        "spec.flavorFungibility.preference": (
+            "BorrowingOverPreemption",
+            "PreemptionOverBorrowing",
+        ),
         "spec.flavorFungibility.whenCanBorrow": _TRY,
         "spec.flavorFungibility.whenCanPreempt": _TRY,
         "spec.preemption.borrowWithinCohort.policy": ("Never", "LowerPriority"),
         "spec.preemption.reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
-        "spec.preemption.withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
+        "spec.preemption.withinClusterQueue": (
+            "Never",
+            "LowerPriority",
+            "LowerOrNewerEqualPriority",
+        ),
         "spec.queueingStrategy": ("StrictFIFO", "BestEffortFIFO"),
         "spec.stopPolicy": _STOP,
     },
@@ -52,7 +62,14 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "WorkloadPriorityClass": ("value",),
 }
 WITH_RULES = frozenset(
-    {"AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology"}
+    {
+        "AdmissionCheck",
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "ResourceFlavor",
+        "Topology",
+    }
 )
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -85,27 +102,46 @@ def _group_shape(obj: dict[str, Any]) -> list[Cause]:
     found: list[Cause] = []
     for index, group in enumerate(items(part(obj, "spec"), "resourceGroups")):
         path = f"spec.resourceGroups[{index}]"
-        found += [required(f"{path}.{name}") for name in ("coveredResources", "flavors") if name not in group]
+        found += [
+            required(f"{path}.{name}")
+            for name in ("coveredResources", "flavors")
+            if name not in group
+        ]
         for number, flavor in enumerate(items(group, "flavors")):
             where = f"{path}.flavors[{number}]"
-            found += [required(f"{where}.{name}") for name in ("name", "resources") if name not in flavor]
+            found += [
+                required(f"{where}.{name}")
+                for name in ("name", "resources")
+                if name not in flavor
+            ]
             for place, quota in enumerate(items(flavor, "resources")):
-                missing = [name for name in ("name", "nominalQuota") if quota.get(name) is None]
-                found += [required(f"{where}.resources[{place}].{name}") for name in missing]
+                missing = [
+                    name for name in ("name", "nominalQuota") if quota.get(name) is None
+                ]
+                found += [
+                    required(f"{where}.resources[{place}].{name}") for name in missing
+                ]
     return found
 
 
 def _group_rules(obj: dict[str, Any]) -> Iterator[Cause]:
     for index, group in enumerate(items(part(obj, "spec"), "resourceGroups")):
         covered = len(group.get("coveredResources") or [])
-        if any(len(items(flavor, "resources")) != covered for flavor in items(group, "flavors")):
-            text = "flavors must have the same number of resources as the coveredResources"
+        if any(
+            len(items(flavor, "resources")) != covered
+            for flavor in items(group, "flavors")
+        ):
+            text = (
+                "flavors must have the same number of resources as the coveredResources"
+            )
             yield rule_broken(f"spec.resourceGroups[{index}]", text)
 
 
 def _cluster_queue_rules(obj: dict[str, Any]) -> Iterator[Cause]:
     spec = part(obj, "spec")
-    if spec.get("cohortName") is None and any("borrowingLimit" in quota for _, quota in _quotas(obj)):
+    if spec.get("cohortName") is None and any(
+        "borrowingLimit" in quota for _, quota in _quotas(obj)
+    ):
         yield rule_broken("spec", "borrowingLimit must be nil when cohort is empty")
     fungibility, preemption = part(spec, "flavorFungibility"), part(spec, "preemption")
     both = {fungibility.get("whenCanBorrow"), fungibility.get("whenCanPreempt")}
@@ -114,7 +150,10 @@ def _cluster_queue_rules(obj: dict[str, Any]) -> Iterator[Cause]:
         yield rule_broken("spec.flavorFungibility", text)
     policy = part(preemption, "borrowWithinCohort").get("policy", "Never")
     if preemption.get("reclaimWithinCohort") == "Never" and policy != "Never":
-        yield rule_broken("spec.preemption", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never")
+        yield rule_broken(
+            "spec.preemption",
+            "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
+        )
     yield from _group_rules(obj)
 
 
@@ -126,7 +165,9 @@ def _flavor_rules(obj: dict[str, Any]) -> Iterator[Cause]:
         absent = f'"object": no such key: nodeLabels evaluating rule: {rule}'
         yield rule_broken("spec", rule if "nodeLabels" in spec else absent)
     if any(taint.get("effect") not in EFFECTS for taint in items(spec, "nodeTaints")):
-        yield rule_broken("spec.nodeTaints", f"supported taint effect values: {_quoted(EFFECTS)}")
+        yield rule_broken(
+            "spec.nodeTaints", f"supported taint effect values: {_quoted(EFFECTS)}"
+        )
     yield from _toleration_rules(items(spec, "tolerations"))
 
 
@@ -139,10 +180,19 @@ def _toleration_rules(tolerations: list[dict[str, Any]]) -> Iterator[Cause]:
     if any("key" not in one and one.get("operator") != "Exists" for one in tolerations):
         text = "operator must be Exists when 'key' is empty, which means 'match all values and all keys'"
         yield rule_broken(field, text)
-    if any("tolerationSeconds" in one and one.get("effect") != "NoExecute" for one in tolerations):
-        yield rule_broken(field, "effect must be 'NoExecute' when 'tolerationSeconds' is set")
-    if any(one.get("operator", "Equal") not in {"Equal", "Exists"} for one in tolerations):
-        yield rule_broken(field, "supported toleration values: 'Equal'(default), 'Exists'")
+    if any(
+        "tolerationSeconds" in one and one.get("effect") != "NoExecute"
+        for one in tolerations
+    ):
+        yield rule_broken(
+            field, "effect must be 'NoExecute' when 'tolerationSeconds' is set"
+        )
+    if any(
+        one.get("operator", "Equal") not in {"Equal", "Exists"} for one in tolerations
+    ):
+        yield rule_broken(
+            field, "supported toleration values: 'Equal'(default), 'Exists'"
+        )
     if any(one.get("operator") == "Exists" and "value" in one for one in tolerations):
         yield rule_broken(field, "a value must be empty when 'operator' is 'Exists'")
     if any(one.get("effect", EFFECTS[0]) not in EFFECTS for one in tolerations):
@@ -179,11 +229,23 @@ def update_causes(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> list[
         if now is not None and before is not None and now != before:
             # A rule of the definition names no value; the validating webhooks do.
             is_rule = kind.kind == "Topology"
-            found.append(rule_broken(path, IMMUTABLE) if is_rule else invalid_value(path, now, IMMUTABLE))
+            found.append(
+                rule_broken(path, IMMUTABLE)
+                if is_rule
+                else invalid_value(path, now, IMMUTABLE)
+            )
     if kind.kind == "ResourceFlavor" and _at(old, "spec.topologyName") is not None:
-        for name, verb in (("nodeLabels", "are"), ("tolerations", "are"), ("topologyName", "is")):
+        for name, verb in (
+            ("nodeLabels", "are"),
+            ("tolerations", "are"),
+            ("topologyName", "is"),
+        ):
             if _at(new, f"spec.{name}") != _at(old, f"spec.{name}"):
-                found.append(rule_broken("spec", f"{name} {verb} immutable when topologyName is set"))
+                found.append(
+                    rule_broken(
+                        "spec", f"{name} {verb} immutable when topologyName is set"
+                    )
+                )
     return found
 
 
@@ -191,7 +253,10 @@ def _quotas(obj: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for index, group in enumerate(items(part(obj, "spec"), "resourceGroups")):
         for number, flavor in enumerate(items(group, "flavors")):
             for place, quota in enumerate(items(flavor, "resources")):
-                yield f"spec.resourceGroups[{index}].flavors[{number}].resources[{place}]", quota
+                yield (
+                    f"spec.resourceGroups[{index}].flavors[{number}].resources[{place}]",
+                    quota,
+                )
 
 
 def webhook_refusal(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
@@ -199,13 +264,19 @@ def webhook_refusal(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
     if kind.group != KUEUE_GROUP or kind.kind not in {"ClusterQueue", "Cohort"}:
         return None
     parent = "cohortName" if kind.kind == "ClusterQueue" else "parentName"
-    found = _repeated(obj) + _amounts(obj, in_cohort=bool(part(obj, "spec").get(parent)))
+    found = _repeated(obj) + _amounts(
+        obj, in_cohort=bool(part(obj, "spec").get(parent))
+    )
     weight = _at(obj, "spec.fairSharing.weight")
     if weight is not None and compare(weight, 0) < 0:
-        found.append(invalid_value("spec.fairSharing.weight", stored(weight), NOT_NEGATIVE))
+        found.append(
+            invalid_value("spec.fairSharing.weight", stored(weight), NOT_NEGATIVE)
+        )
     if not found:
         return None
-    said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in found))
+    said = list(
+        dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in found)
+    )
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     return denied(f"v{kind.kind.lower()}.kb.io", text)
 
@@ -215,7 +286,10 @@ def _repeated(obj: dict[str, Any]) -> list[Cause]:
     resources: set[str] = set()
     flavors: set[str] = set()
     for index, group in enumerate(items(part(obj, "spec"), "resourceGroups")):
-        path, covered = f"spec.resourceGroups[{index}]", group.get("coveredResources") or []
+        path, covered = (
+            f"spec.resourceGroups[{index}]",
+            group.get("coveredResources") or [],
+        )
         for number, resource in enumerate(covered):
             if resource in resources:
                 found.append(duplicate(f"{path}.coveredResources[{number}]", resource))
@@ -228,7 +302,11 @@ def _repeated(obj: dict[str, Any]) -> list[Cause]:
             for place, quota in enumerate(items(flavor, "resources")):
                 if quota.get("name") != covered[place]:
                     text = "must match the name in coveredResources"
-                    found.append(invalid_value(f"{where}.resources[{place}].name", quota.get("name"), text))
+                    found.append(
+                        invalid_value(
+                            f"{where}.resources[{place}].name", quota.get("name"), text
+                        )
+                    )
     return found
 
 
@@ -238,11 +316,17 @@ def _amounts(obj: dict[str, Any], *, in_cohort: bool) -> list[Cause]:
         for name in ("nominalQuota", "borrowingLimit", "lendingLimit"):
             amount = quota.get(name)
             if amount is not None and compare(amount, 0) < 0:
-                found.append(invalid_value(f"{path}.{name}", stored(amount), NOT_NEGATIVE))
+                found.append(
+                    invalid_value(f"{path}.{name}", stored(amount), NOT_NEGATIVE)
+                )
         lent = quota.get("lendingLimit")
         if lent is not None and not in_cohort:
             found.append(
-                invalid_value(f"{path}.lendingLimit", stored(lent), "must be nil when cohort is empty")
+                invalid_value(
+                    f"{path}.lendingLimit",
+                    stored(lent),
+                    "must be nil when cohort is empty",
+                )
             )
         if lent is not None and compare(lent, quota.get("nominalQuota")) > 0:
             text = "must be less than or equal to the nominalQuota"
@@ -265,4 +349,7 @@ def bad_quantity(kind: Kind, text: str) -> status.Refusal:
 def queue_change_refusal(kind: str, queue: str) -> status.Refusal:
     """The refusal of a job of a kind whose queue label is changed while the job is not suspended."""
     field = "metadata.labels[kueue.x-k8s.io/queue-name]"
-    return denied(f"v{kind.lower()}.kb.io", f"{field}: Invalid value: {go_literal(queue)}: {IMMUTABLE}")
+    return denied(
+        f"v{kind.lower()}.kb.io",
+        f"{field}: Invalid value: {go_literal(queue)}: {IMMUTABLE}",
+    )

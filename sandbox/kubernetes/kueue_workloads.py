@@ -29,14 +29,19 @@ def workload_of(store: Store, owner: Obj) -> Obj | None:
     """The Workload that stands in line for an object; None where there is none."""
     metadata = owner["metadata"]
     for one in store.objects(WORKLOAD, metadata["namespace"]):
-        if any(each["uid"] == metadata["uid"] for each in one["metadata"].get("ownerReferences") or ()):
+        if any(
+            each["uid"] == metadata["uid"]
+            for each in one["metadata"].get("ownerReferences") or ()
+        ):
             return one
     return None
 
 
 def workload_name(kind: Kind, job: str, uid: str) -> str:
     """The name of a job's Workload: readable, and another one for another job of the same name."""
-    mark = hashlib.sha1(f"{kind.kind}\n{kind.group}\n{job}\n{uid}".encode(), usedforsecurity=False)
+    mark = hashlib.sha1(
+        f"{kind.kind}\n{kind.group}\n{job}\n{uid}".encode(), usedforsecurity=False
+    )
     return f"{kind.singular}-{job[:50]}-{mark.hexdigest()[:5]}"
 
 
@@ -50,11 +55,19 @@ def rank_of(store: Store, owner: Obj, pods: Iterable[kueue_pods.Pods]) -> Object
         ref = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": name}
     else:
         return {"priority": 0}
-    return None if found_ is None else {"priority": found_["value"], "priorityClassRef": ref}
+    return (
+        None
+        if found_ is None
+        else {"priority": found_["value"], "priorityClassRef": ref}
+    )
 
 
 def make_workload(
-    store: Store, kind: Kind, owner: Obj, pods: Iterable[kueue_pods.Pods], rank: Mapping[str, Any]
+    store: Store,
+    kind: Kind,
+    owner: Obj,
+    pods: Iterable[kueue_pods.Pods],
+    rank: Mapping[str, Any],
 ) -> str:
     """Store a Workload for something that is queued, and return its name."""
     metadata, labels = owner["metadata"], owner["metadata"].get("labels") or {}
@@ -91,21 +104,34 @@ def make_workload(
     return name
 
 
-def started(store: Store, pods: Iterable[kueue_pods.Pods], workload: Obj) -> list[Object]:
+def started(
+    store: Store, pods: Iterable[kueue_pods.Pods], workload: Obj
+) -> list[Object]:
     """The templates of pods as they are started: sent to the nodes of the flavors that their Workload got."""
     templates = []
-    for each, given in zip(pods, workload["status"]["admission"]["podSetAssignments"], strict=True):
+    for each, given in zip(
+        pods, workload["status"]["admission"]["podSetAssignments"], strict=True
+    ):
         names = dict.fromkeys(given["flavors"].values())
-        flavors = [part(dict(store.get(FLAVORS, "", name) or {}), "spec") for name in names]
+        flavors = [
+            part(dict(store.get(FLAVORS, "", name) or {}), "spec") for name in names
+        ]
         is_placed = "topologyAssignment" in given
         templates.append(
-            kueue_pods.injected(each.name, each.template, workload, flavors, is_placed=is_placed)
+            kueue_pods.injected(
+                each.name, each.template, workload, flavors, is_placed=is_placed
+            )
         )
     return templates
 
 
 def say_ready(
-    store: Store, workload: Obj, *, fine: bool, failed: bool, reclaimable: list[Object] | None = None
+    store: Store,
+    workload: Obj,
+    *,
+    fine: bool,
+    failed: bool,
+    reclaimable: list[Object] | None = None,
 ) -> None:
     """Write into a Workload whether its pods are ready, and how many of them are not needed any more."""
     status = status_of(workload)
@@ -124,7 +150,9 @@ def finish(store: Store, owner: Obj, reason: str, message: str) -> str:
     told(status, workload, "Finished", True, reason, message)
     write_status(store, WORKLOAD, workload, status, MANAGER)
     workload = workload_of(store, owner) or workload
-    metadata = {key: value for key, value in workload["metadata"].items() if key != "finalizers"}
+    metadata = {
+        key: value for key, value in workload["metadata"].items() if key != "finalizers"
+    }
     write_object(store, WORKLOAD, workload, {**workload, "metadata": metadata}, MANAGER)
     return f"Workload '{metadata['namespace']}/{metadata['name']}' is declared finished"
 
@@ -140,7 +168,11 @@ def _readiness(workload: Obj, fine: bool, failed: bool) -> tuple[bool, str, str]
         return True, "Started", "All pods reached readiness and the workload is running"
     if admitted and before.get("status") == "True":
         return (
-            (False, "WaitForRecovery", "At least one pod has failed, waiting for recovery")
+            (
+                False,
+                "WaitForRecovery",
+                "At least one pod has failed, waiting for recovery",
+            )
             if failed
             else None
         )

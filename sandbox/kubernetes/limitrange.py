@@ -18,7 +18,10 @@ def fill_in(pod: dict[str, Any], ranges: Sequence[dict[str, Any]]) -> None:
     for limit_range in ranges:
         limits, requests = _defaults(limit_range)
         said: list[str] = []
-        for group, word in (("containers", "container"), ("initContainers", "init container")):
+        for group, word in (
+            ("containers", "container"),
+            ("initContainers", "init container"),
+        ):
             for container in items(part(pod, "spec"), group):
                 said += _merge(container, limits, requests, word)
         if said:
@@ -37,43 +40,69 @@ def _defaults(limit_range: dict[str, Any]) -> tuple[Amounts, Amounts]:
     return limits, requests
 
 
-def _merge(container: dict[str, Any], limits: Amounts, requests: Amounts, word: str) -> list[str]:
+def _merge(
+    container: dict[str, Any], limits: Amounts, requests: Amounts, word: str
+) -> list[str]:
     resources = container.setdefault("resources", {})
     said: list[str] = []
-    for side, name, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
+    for side, name, defaults in (
+        ("requests", "request", requests),
+        ("limits", "limit", limits),
+    ):
         given = part(resources, side)
-        added = {resource: amount for resource, amount in defaults.items() if resource not in given}
+        added = {
+            resource: amount
+            for resource, amount in defaults.items()
+            if resource not in given
+        }
         if added:
             resources[side] = {**given, **added}
-            said.append(f"{', '.join(sorted(added))} {name} for {word} {container.get('name', '')}")
+            said.append(
+                f"{', '.join(sorted(added))} {name} for {word} {container.get('name', '')}"
+            )
     return said
 
 
-def refusal(kind: Kind, obj: dict[str, Any], ranges: Sequence[dict[str, Any]]) -> status.Refusal | None:
+def refusal(
+    kind: Kind, obj: dict[str, Any], ranges: Sequence[dict[str, Any]]
+) -> status.Refusal | None:
     """The HTTP 403 for a Pod or claim that breaks a LimitRange of its namespace, or None."""
     for limit_range in ranges:
         said = list(_broken(kind, obj, limit_range))
         if said:
             name = str(part(obj, "metadata").get("name") or "")
-            return status.forbidden(kind, name, said[0] if len(said) == 1 else f"[{', '.join(said)}]")
+            return status.forbidden(
+                kind, name, said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+            )
     return None
 
 
-def _broken(kind: Kind, obj: dict[str, Any], limit_range: dict[str, Any]) -> Iterator[str]:
+def _broken(
+    kind: Kind, obj: dict[str, Any], limit_range: dict[str, Any]
+) -> Iterator[str]:
     spec = part(obj, "spec")
     for item in items(part(limit_range, "spec"), "limits"):
         limit_type = item.get("type")
         if kind.kind == "Pod" and limit_type == "Container":
-            for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
+            for container in [
+                *items(spec, "containers"),
+                *items(spec, "initContainers"),
+            ]:
                 resources = part(container, "resources")
-                yield from _constraints(item, part(resources, "requests"), part(resources, "limits"))
+                yield from _constraints(
+                    item, part(resources, "requests"), part(resources, "limits")
+                )
         elif kind.kind == "Pod" and limit_type == "Pod":
-            yield from _constraints(item, pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
+            yield from _constraints(
+                item, pod_amounts(spec, "requests"), pod_amounts(spec, "limits")
+            )
         elif kind.kind == limit_type == "PersistentVolumeClaim":
             yield from _claim(item, part(part(spec, "resources"), "requests"))
 
 
-def _constraints(item: dict[str, Any], requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _constraints(
+    item: dict[str, Any], requests: Amounts, limits: Amounts
+) -> Iterator[str]:
     kind = item["type"]
     for resource, enforced in sorted(part(item, "min").items()):
         head = f"minimum {resource} usage per {kind} is {enforced}"
@@ -119,5 +148,7 @@ def _claim(item: dict[str, Any], requests: Amounts) -> Iterator[str]:
         for resource, enforced in sorted(part(item, group).items()):
             asked = requests.get(resource)
             if asked is not None and compare(asked, enforced) == sign:
-                usage = f"{word} {resource} usage per PersistentVolumeClaim is {enforced}"
+                usage = (
+                    f"{word} {resource} usage per PersistentVolumeClaim is {enforced}"
+                )
                 yield f"{usage}, but request is {asked}"

@@ -63,9 +63,12 @@ def _rank(pod: Obj) -> str:
 
 
 def _opening(pod: Obj) -> str:
-    gpus = parse(pod_amounts(part(dict(pod), "spec"), "requests").get(GPU)).nanos // 10**9
-    return f"rank {_rank(pod)} on {part(dict(pod), 'spec').get('nodeName', '')}: {gpus} GPU(s), image " + str(
-        pod["spec"]["containers"][0]["image"]
+    gpus = (
+        parse(pod_amounts(part(dict(pod), "spec"), "requests").get(GPU)).nanos // 10**9
+    )
+    return (
+        f"rank {_rank(pod)} on {part(dict(pod), 'spec').get('nodeName', '')}: {gpus} GPU(s), image "
+        + str(pod["spec"]["containers"][0]["image"])
     )
 
 
@@ -74,7 +77,11 @@ def _training(pod: Obj, number: int) -> str:
     step = number * 10
     if step % CHECKPOINT_STEPS == 0:
         return f"checkpoint of step {step} saved to /checkpoints/step-{step}"
-    noise = int(sha256(f"{pod['metadata']['uid']} {number}".encode()).hexdigest()[:4], 16) / 0xFFFF - 0.5
+    noise = (
+        int(sha256(f"{pod['metadata']['uid']} {number}".encode()).hexdigest()[:4], 16)
+        / 0xFFFF
+        - 0.5
+    )
     loss = 1.6 + 2.4 * math.exp(-step / 900) + 0.08 * noise
     speed = 41.0 + 2.0 * noise
     return f"step {step}  loss {loss:.4f}  lr {3e-4 * 0.99995**step:.2e}  {speed:.1f}k tokens/s"

@@ -9,7 +9,9 @@ from sandbox.kubernetes.causes import Cause, forbidden_field, invalid_value
 from sandbox.kubernetes.status import Refusal, bad_request
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
@@ -42,20 +44,36 @@ def read(query: Mapping[str, str], pod: str) -> LogOptions:
     if causes := _wrong(options):
         text = "; ".join(f"{one['field']}: {one['message']}" for one in causes)
         details = {"name": pod, "kind": "PodLogOptions", "causes": causes}
-        raise Refusal(422, f'PodLogOptions "{pod}" is invalid: {text}', "Invalid", details)
+        raise Refusal(
+            422, f'PodLogOptions "{pod}" is invalid: {text}', "Invalid", details
+        )
     return options
 
 
 def _wrong(options: LogOptions) -> list[Cause]:
     causes = []
     if options.tail is not None and options.tail < 0:
-        causes.append(invalid_value("tailLines", options.tail, "must be greater than or equal to 0"))
+        causes.append(
+            invalid_value(
+                "tailLines", options.tail, "must be greater than or equal to 0"
+            )
+        )
     if options.limit is not None and options.limit < 1:
-        causes.append(invalid_value("limitBytes", options.limit, "must be greater than 0"))
+        causes.append(
+            invalid_value("limitBytes", options.limit, "must be greater than 0")
+        )
     if options.since_seconds is not None and options.since_time is not None:
-        causes.append(forbidden_field("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+        causes.append(
+            forbidden_field(
+                "[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"
+            )
+        )
     elif options.since_seconds is not None and options.since_seconds < 1:
-        causes.append(invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0"))
+        causes.append(
+            invalid_value(
+                "sinceSeconds", options.since_seconds, "must be greater than 0"
+            )
+        )
     return causes
 
 
@@ -76,7 +94,9 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     if not _RFC3339.fullmatch(text):
-        raise bad_request(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{text}" as "2006"')
+        raise bad_request(
+            f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{text}" as "2006"'
+        )
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:

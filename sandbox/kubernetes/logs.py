@@ -22,7 +22,10 @@ KEPT_LINES = 50_000
 # What is written faster than this comes in bundles, so that many may follow one log.
 LEAST_WAIT = 0.1
 # What the kubelet says of a container that waits; any other reason is given as it is.
-_WAITING = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
+_WAITING = {
+    "ErrImagePull": "image can't be pulled",
+    "ImagePullBackOff": "trying and failing to pull image",
+}
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
 
 
@@ -54,7 +57,11 @@ class Logs:
         _check_started(pod, container, previous=options.previous)
         lines = lines_of(pod, container)
         stream = LogStream(self, self._store, pod, lines, options)
-        return stream if options.follow else Answer(200, b"".join(stream.now()), TEXT_PLAIN)
+        return (
+            stream
+            if options.follow
+            else Answer(200, b"".join(stream.now()), TEXT_PLAIN)
+        )
 
     def seconds(self, pod: Obj) -> float:
         """How long the containers of a pod have run."""
@@ -139,7 +146,11 @@ class LogStream:
         return self._began() + timedelta(seconds=number * self.lines.every)
 
     def _encoded(self, number: int) -> bytes:
-        stamp = f"{self._time_of(number):%Y-%m-%dT%H:%M:%S.%f}000Z " if self.options.timestamps else ""
+        stamp = (
+            f"{self._time_of(number):%Y-%m-%dT%H:%M:%S.%f}000Z "
+            if self.options.timestamps
+            else ""
+        )
         return f"{stamp}{self.lines.line(number)}\n".encode()
 
     def _cut(self, line: bytes) -> bytes:
@@ -156,14 +167,18 @@ def _container(pod: Obj, name: str) -> str:
     first = [str(one["name"]) for one in items(pod["spec"], "initContainers")]
     if name:
         if name not in names + first:
-            raise bad_request(f"container {name} is not valid for pod {pod['metadata']['name']}")
+            raise bad_request(
+                f"container {name} is not valid for pod {pod['metadata']['name']}"
+            )
         return name
     if len(names) == 1:
         return names[0]
     more = f" or one of the init containers: [{' '.join(first)}]" if first else ""
     choice = f"[{' '.join(names)}]{more}"
     whose = pod["metadata"]["name"]
-    raise bad_request(f"a container name must be specified for pod {whose}, choose one of: {choice}")
+    raise bad_request(
+        f"a container name must be specified for pod {whose}, choose one of: {choice}"
+    )
 
 
 def _state(pod: Obj, container: str) -> dict[str, Any]:
@@ -180,4 +195,6 @@ def _check_started(pod: Obj, container: str, *, previous: bool) -> None:
     if "running" in state or "terminated" in state:
         return
     reason = str(part(state, "waiting").get("reason") or "ContainerCreating")
-    raise bad_request(f"container {where} is waiting to start: {_WAITING.get(reason, reason)}")
+    raise bad_request(
+        f"container {where} is waiting to start: {_WAITING.get(reason, reason)}"
+    )

@@ -29,7 +29,9 @@ _NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{KEY_NAME}')"
 )
-_PREFIX_RULE = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_PREFIX_RULE = (
+    "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 _VALUE_TEXT = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
     "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
@@ -47,21 +49,35 @@ def _matches(pattern: str, value: str) -> bool:
 
 def dns_label(value: str) -> list[str]:
     """What is wrong with the name of a namespace."""
-    wrong = [f"must be no more than {LABEL_MAX} characters"] if len(value) > LABEL_MAX else []
+    wrong = (
+        [f"must be no more than {LABEL_MAX} characters"]
+        if len(value) > LABEL_MAX
+        else []
+    )
     if not _matches(LABEL, value):
-        wrong.append("must not contain dots" if _matches(SUBDOMAIN, value) else _LABEL_TEXT)
+        wrong.append(
+            "must not contain dots" if _matches(SUBDOMAIN, value) else _LABEL_TEXT
+        )
     return wrong
 
 
 def dns_subdomain(value: str) -> list[str]:
     """What is wrong with the name of most objects."""
-    wrong = [f"must be no more than {SUBDOMAIN_MAX} characters"] if len(value) > SUBDOMAIN_MAX else []
+    wrong = (
+        [f"must be no more than {SUBDOMAIN_MAX} characters"]
+        if len(value) > SUBDOMAIN_MAX
+        else []
+    )
     return wrong if _matches(SUBDOMAIN, value) else [*wrong, _SUBDOMAIN_TEXT]
 
 
 def service_name(value: str) -> list[str]:
     """What is wrong with the name of a Service."""
-    wrong = [f"must be no more than {LABEL_MAX} characters"] if len(value) > LABEL_MAX else []
+    wrong = (
+        [f"must be no more than {LABEL_MAX} characters"]
+        if len(value) > LABEL_MAX
+        else []
+    )
     return wrong if _matches(SERVICE, value) else [*wrong, _SERVICE_TEXT]
 
 
@@ -100,7 +116,11 @@ def qualified_name(value: str) -> list[str]:
 
 def label_value(value: str) -> list[str]:
     """What is wrong with the value of a label."""
-    wrong = [f"must be no more than {LABEL_MAX} bytes"] if len(value.encode()) > LABEL_MAX else []
+    wrong = (
+        [f"must be no more than {LABEL_MAX} bytes"]
+        if len(value.encode()) > LABEL_MAX
+        else []
+    )
     return wrong if _matches(LABEL_VALUE, value) else [*wrong, _VALUE_TEXT]
 
 

@@ -60,7 +60,11 @@ class Nodes:
                 self._waiting.pop(change.key, None)
                 self._retry()
             else:
-                self._look(change.key, change.before.obj if change.before else None, change.after.obj)
+                self._look(
+                    change.key,
+                    change.before.obj if change.before else None,
+                    change.after.obj,
+                )
 
     def _gone(self, pod: Obj) -> None:
         if phase_of(pod) == "Running":
@@ -72,7 +76,9 @@ class Nodes:
         self._agenda.clear()
         for pod in self._store.objects(POD):
             if _is_run(pod) and not is_over(pod):
-                self._look((pod["metadata"]["namespace"], pod["metadata"]["name"]), None, pod)
+                self._look(
+                    (pod["metadata"]["namespace"], pod["metadata"]["name"]), None, pod
+                )
 
     def run(self) -> bool:
         """Do what is due; True when anything was."""
@@ -91,15 +97,32 @@ class Nodes:
 
     def _retry(self) -> None:
         for pod in self._store.objects(POD):
-            if _is_run(pod) and _is_ours(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
-                self._waiting[pod["metadata"]["namespace"], pod["metadata"]["name"]] = None
+            if (
+                _is_run(pod)
+                and _is_ours(pod)
+                and not pod["spec"].get("nodeName")
+                and not is_over(pod)
+            ):
+                self._waiting[pod["metadata"]["namespace"], pod["metadata"]["name"]] = (
+                    None
+                )
 
     def _look(self, key: Key, before: Obj | None, pod: Obj) -> None:
         if not pod["spec"].get("nodeName"):
-            if _is_ours(pod) and not is_gated(pod) and (before is None or is_gated(before)):
+            if (
+                _is_ours(pod)
+                and not is_gated(pod)
+                and (before is None or is_gated(before))
+            ):
                 self._waiting[key] = None
-        elif before is None or before["spec"].get("nodeName") is None or phase_of(before) != phase_of(pod):
-            seconds = _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
+        elif (
+            before is None
+            or before["spec"].get("nodeName") is None
+            or phase_of(before) != phase_of(pod)
+        ):
+            seconds = (
+                _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
+            )
             if seconds is not None:
                 self._plan(pod, self._now() + seconds)
 
@@ -113,13 +136,19 @@ class Nodes:
         before = self._store.version
         for key in waiting:
             pod = self._store.get(POD, *key)
-            if pod is not None and not pod["spec"].get("nodeName") and not is_gated(pod):
+            if (
+                pod is not None
+                and not pod["spec"].get("nodeName")
+                and not is_gated(pod)
+            ):
                 self._bind(pod)
         return self._store.version != before
 
     def _bind(self, pod: Obj) -> None:
         nodes = [dict(one) for one in self._store.objects(NODE)]
-        name, why = place(dict(pod), nodes, (dict(one) for one in self._store.objects(POD)))
+        name, why = place(
+            dict(pod), nodes, (dict(one) for one in self._store.objects(POD))
+        )
         if name:
             bind(self._store, pod, name, by="default-scheduler", manager=SCHEDULER)
         else:
@@ -174,7 +203,13 @@ def _before_start(pod: Obj) -> float:
 def _run_for(pod: Obj) -> float | None:
     """Seconds that a pod runs; None is until it is deleted."""
     wanted, most = _wants_to_run(pod), pod["spec"].get("activeDeadlineSeconds")
-    return wanted if most is None else float(most) if wanted is None else min(wanted, float(most))
+    return (
+        wanted
+        if most is None
+        else float(most)
+        if wanted is None
+        else min(wanted, float(most))
+    )
 
 
 def _is_too_long(pod: Obj) -> bool:
@@ -189,7 +224,11 @@ def _wants_to_run(pod: Obj) -> float | None:
         return said
     for container in pod["spec"]["containers"]:
         words = " ".join(
-            str(word) for word in [*(container.get("command") or ()), *(container.get("args") or ())]
+            str(word)
+            for word in [
+                *(container.get("command") or ()),
+                *(container.get("args") or ()),
+            ]
         )
         if found := SLEEP.search(words):
             return float(found[1]) * UNITS[found[2]]

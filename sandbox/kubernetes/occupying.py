@@ -29,12 +29,16 @@ def occupy(store: Store, call: Call, queueing: str = KUEUE) -> Answer:
     if queueing == VOLCANO:
         if not occupy_queue(store, namespace, name, gpus):
             raise bad_request(f"{namespace} has no Queue")
-        return json_answer(200, {"namespace": namespace, "flavor": flavor, "gpus": gpus})
+        return json_answer(
+            200, {"namespace": namespace, "flavor": flavor, "gpus": gpus}
+        )
     queue = next(store.objects(LOCAL_QUEUE, namespace), None)
     if queue is None:
         raise bad_request(f"{namespace} has no LocalQueue")
     if gpus:
-        store.put(WORKLOAD, _workload(name, namespace, dict(queue), flavor, gpus, priority))
+        store.put(
+            WORKLOAD, _workload(name, namespace, dict(queue), flavor, gpus, priority)
+        )
     elif store.get(WORKLOAD, namespace, name) is not None:
         store.remove(WORKLOAD, namespace, name)
     return json_answer(200, {"namespace": namespace, "flavor": flavor, "gpus": gpus})
@@ -47,27 +51,61 @@ def _read(call: Call) -> tuple[str, str, int, str, int]:
     except (ValueError, KeyError, TypeError) as error:
         raise bad_request(SHAPE) from error
     name, priority = said.get("name", f"sandbox-{flavor}"), said.get("priority", 0)
-    fits = isinstance(namespace, str) and isinstance(flavor, str) and type(gpus) is int and gpus >= 0
-    if not (fits and isinstance(name, str) and NAME.fullmatch(name) and type(priority) is int):
+    fits = (
+        isinstance(namespace, str)
+        and isinstance(flavor, str)
+        and type(gpus) is int
+        and gpus >= 0
+    )
+    if not (
+        fits
+        and isinstance(name, str)
+        and NAME.fullmatch(name)
+        and type(priority) is int
+    ):
         raise bad_request(SHAPE)
     return namespace, flavor, gpus, name, priority
 
 
 def _workload(
-    name: str, namespace: str, queue: dict[str, Any], flavor: str, gpus: int, priority: int
+    name: str,
+    namespace: str,
+    queue: dict[str, Any],
+    flavor: str,
+    gpus: int,
+    priority: int,
 ) -> dict[str, Any]:
     now = timestamp()
     asks = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
-    container = {"name": "main", "image": "sandbox", "resources": {"requests": asks, "limits": asks}}
+    container = {
+        "name": "main",
+        "image": "sandbox",
+        "resources": {"requests": asks, "limits": asks},
+    }
     pod_set = {
         "name": "main",
         "count": 1,
         "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
     }
-    said = {"status": "True", "message": "", "lastTransitionTime": now, "observedGeneration": 1}
-    conditions = [said | {"type": word, "reason": word} for word in ("QuotaReserved", "Admitted")]
-    assignment = {"name": "main", "count": 1, "flavors": dict.fromkeys(asks, flavor), "resourceUsage": asks}
-    admission = {"clusterQueue": queue["spec"]["clusterQueue"], "podSetAssignments": [assignment]}
+    said = {
+        "status": "True",
+        "message": "",
+        "lastTransitionTime": now,
+        "observedGeneration": 1,
+    }
+    conditions = [
+        said | {"type": word, "reason": word} for word in ("QuotaReserved", "Admitted")
+    ]
+    assignment = {
+        "name": "main",
+        "count": 1,
+        "flavors": dict.fromkeys(asks, flavor),
+        "resourceUsage": asks,
+    }
+    admission = {
+        "clusterQueue": queue["spec"]["clusterQueue"],
+        "podSetAssignments": [assignment],
+    }
     return {
         "apiVersion": f"{WORKLOAD.group}/v1beta2",
         "kind": "Workload",

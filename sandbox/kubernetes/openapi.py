@@ -20,7 +20,11 @@ ROOT = "/openapi/v3"
 VERSION_2 = "/openapi/v2"
 INFO = {"title": "Kubernetes", "version": "v1.36.2"}
 QUERIES = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
-PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+PATCHES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
 # Only builtin kinds know how their lists are merged by it.
 STRATEGIC = "application/strategic-merge-patch+json"
 PROTOBUF = "proto-openapi.spec.v2"
@@ -45,15 +49,29 @@ def document(path: str, accept: str, installed: frozenset[str]) -> Answer | None
     groups = _groups(installed)
     if path == ROOT:
         return json_answer(
-            200, {"paths": {where: {"serverRelativeURL": _address(where)} for where in groups}}
+            200,
+            {
+                "paths": {
+                    where: {"serverRelativeURL": _address(where)} for where in groups
+                }
+            },
         )
     if path == VERSION_2:
         if PROTOBUF in accept and "json" not in accept and "*/*" not in accept:
             raise Refusal(
-                406, "only the following media types are accepted: application/json", "NotAcceptable", {}
+                406,
+                "only the following media types are accepted: application/json",
+                "NotAcceptable",
+                {},
             )
-        paths = {where: item for group in groups for where, item in _paths(group, version=2).items()}
-        return json_answer(200, {"swagger": "2.0", "info": INFO, "paths": paths, "definitions": {}})
+        paths = {
+            where: item
+            for group in groups
+            for where, item in _paths(group, version=2).items()
+        }
+        return json_answer(
+            200, {"swagger": "2.0", "info": INFO, "paths": paths, "definitions": {}}
+        )
     where = path.removeprefix(f"{ROOT}/")
     if path.startswith(f"{ROOT}/") and where in groups:
         body = {
@@ -84,14 +102,20 @@ def _schemas(where: str) -> dict[str, Any]:
         if _place(kind) == where and not kind.builtin:
             named = [{"group": kind.group, "kind": kind.kind, "version": kind.version}]
             name = ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
-            found[name] = {**_shown(schema_for(kind)), "x-kubernetes-group-version-kind": named}
+            found[name] = {
+                **_shown(schema_for(kind)),
+                "x-kubernetes-group-version-kind": named,
+            }
     return found
 
 
 def _shown(schema: Schema) -> dict[str, Any]:
     """A schema as OpenAPI has it, without what it says of merging."""
     if schema.type == "object":
-        return {"type": "object", "properties": {name: _shown(one) for name, one in schema.fields.items()}}
+        return {
+            "type": "object",
+            "properties": {name: _shown(one) for name, one in schema.fields.items()},
+        }
     if schema.type == "list" and schema.items is not None:
         return {"type": "array", "items": _shown(schema.items)}
     if schema.type == "map" and schema.items is not None:
@@ -101,7 +125,11 @@ def _shown(schema: Schema) -> dict[str, Any]:
 
 @cache
 def _address(where: str) -> str:
-    mark = hashlib.sha256(json.dumps(_paths(where, version=3), sort_keys=True).encode()).hexdigest().upper()
+    mark = (
+        hashlib.sha256(json.dumps(_paths(where, version=3), sort_keys=True).encode())
+        .hexdigest()
+        .upper()
+    )
     return f"{ROOT}/{where}?hash={mark}"
 
 
@@ -112,7 +140,10 @@ def _paths(where: str, *, version: int) -> dict[str, Any]:
         if where != _place(kind):
             continue
         place = "namespaces/{namespace}/" if kind.namespaced else ""
-        operations = {verb: _operation(kind, verb, version) for verb in ("get", "put", "patch", "delete")}
+        operations = {
+            verb: _operation(kind, verb, version)
+            for verb in ("get", "put", "patch", "delete")
+        }
         found[f"/{where}/{place}{kind.plural}/{{name}}"] = operations
         found[f"/{where}/{place}{kind.plural}"] = {
             "get": _operation(kind, "list", version),
@@ -129,11 +160,17 @@ def _operation(kind: Kind, verb: str, version: int) -> dict[str, Any]:
         "parameters": [{"name": name, "in": "query", **typed} for name in queries],
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": verb,
-        "x-kubernetes-group-version-kind": {"group": kind.group, "kind": kind.kind, "version": kind.version},
+        "x-kubernetes-group-version-kind": {
+            "group": kind.group,
+            "kind": kind.kind,
+            "version": kind.version,
+        },
     }
     patches = (*PATCHES, STRATEGIC) if kind.builtin else PATCHES
     if verb == "patch" and version == 3:
-        found["requestBody"] = {"content": {media: {"schema": {"type": "object"}} for media in patches}}
+        found["requestBody"] = {
+            "content": {media: {"schema": {"type": "object"}} for media in patches}
+        }
     elif verb == "patch":
         found["consumes"] = list(patches)
     return found

@@ -55,7 +55,9 @@ def claims_of(obj: Obj) -> Claims:
     """Read an object's managedFields."""
     entries: Sequence[Mapping[str, Any]] = obj["metadata"].get("managedFields") or ()
     return {
-        Writer(entry["manager"], entry["operation"], entry.get("subresource", "")): Claim(
+        Writer(
+            entry["manager"], entry["operation"], entry.get("subresource", "")
+        ): Claim(
             entry.get("fieldsV1", EMPTY), entry["apiVersion"], entry.get("time", "")
         )
         for entry in entries
@@ -64,8 +66,13 @@ def claims_of(obj: Obj) -> Claims:
 
 def with_claims(obj: Obj, claims: Claims) -> dict[str, Any]:
     """The object with these managedFields; none at all leaves the field out."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    order = sorted(claims.items(), key=lambda item: (item[0].operation, item[1].time, item[0].manager))
+    metadata = {
+        key: value for key, value in obj["metadata"].items() if key != "managedFields"
+    }
+    order = sorted(
+        claims.items(),
+        key=lambda item: (item[0].operation, item[1].time, item[0].manager),
+    )
     entries = [_entry(writer, claim) for writer, claim in order]
     if entries:
         metadata["managedFields"] = entries
@@ -88,7 +95,9 @@ def _entry(writer: Writer, claim: Claim) -> dict[str, Any]:
 
 def without_claims(obj: Obj) -> dict[str, Any]:
     """The object without managedFields."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    metadata = {
+        key: value for key, value in obj["metadata"].items() if key != "managedFields"
+    }
     return {**obj, "metadata": metadata}
 
 
@@ -125,7 +134,9 @@ def apply(
     return merged, _set(claims, writer, mine, kind.api_version, time)
 
 
-def _set(claims: Claims, writer: Writer, fields: FieldSet, api_version: str, now: str) -> Claims:
+def _set(
+    claims: Claims, writer: Writer, fields: FieldSet, api_version: str, now: str
+) -> Claims:
     if fields:
         return {**claims, writer: Claim(fields, api_version, now)}
     return {key: claim for key, claim in claims.items() if key != writer}
@@ -134,13 +145,18 @@ def _set(claims: Claims, writer: Writer, fields: FieldSet, api_version: str, now
 def _yield(others: Claims, change: typed.Comparison, *, force: bool) -> Claims:
     """The claims of the others after a change, or 409 when the change takes something from them unforced."""
     written = fieldsets.union(change.modified, change.added)
-    taken = {writer: fieldsets.intersection(claim.fields, written) for writer, claim in others.items()}
+    taken = {
+        writer: fieldsets.intersection(claim.fields, written)
+        for writer, claim in others.items()
+    }
     conflicts = {writer: fields for writer, fields in taken.items() if fields}
     if conflicts and not force:
         raise _conflict(conflicts, others)
     kept: Claims = {}
     for writer, claim in others.items():
-        fields = fieldsets.difference(fieldsets.difference(claim.fields, taken[writer]), change.removed)
+        fields = fieldsets.difference(
+            fieldsets.difference(claim.fields, taken[writer]), change.removed
+        )
         if fields:
             kept[writer] = Claim(fields, claim.api_version, claim.time)
     return kept
@@ -149,12 +165,22 @@ def _yield(others: Claims, change: typed.Comparison, *, force: bool) -> Claims:
 def _conflict(conflicts: Mapping[Writer, FieldSet], claims: Claims) -> Refusal:
     causes, parts = [], []
     for writer, fields in sorted(conflicts.items(), key=lambda item: item[0].manager):
-        using = f" using {claims[writer].api_version}" if writer.operation == "Update" else ""
-        where = f' with subresource "{writer.subresource}"' if writer.subresource else ""
+        using = (
+            f" using {claims[writer].api_version}"
+            if writer.operation == "Update"
+            else ""
+        )
+        where = (
+            f' with subresource "{writer.subresource}"' if writer.subresource else ""
+        )
         who = f'"{writer.manager}"{where}{using}'
         said = [fieldsets.dotted(path) for path in fieldsets.paths(fields)]
         causes += [
-            {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": field}
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {who}",
+                "field": field,
+            }
             for field in said
         ]
         parts.append((who, said))
@@ -163,10 +189,16 @@ def _conflict(conflicts: Mapping[Writer, FieldSet], claims: Claims) -> Refusal:
         text = f"conflict with {parts[0][0]}: {parts[0][1][0]}"
     else:
         text = "\n".join(
-            f"conflicts with {who}:\n" + "\n".join(f"- {f}" for f in said) for who, said in parts
+            f"conflicts with {who}:\n" + "\n".join(f"- {f}" for f in said)
+            for who, said in parts
         )
     plural = "conflict" if total == 1 else "conflicts"
-    return Refusal(409, f"Apply failed with {total} {plural}: {text}", "Conflict", {"causes": causes})
+    return Refusal(
+        409,
+        f"Apply failed with {total} {plural}: {text}",
+        "Conflict",
+        {"causes": causes},
+    )
 
 
 def update(kind: Kind, live: Obj, new: Obj, writer: Writer, now: str) -> Claims:
@@ -190,7 +222,9 @@ _STRUCTS: Mapping[str, Mapping[str, Any]] = {
     "Job": {"spec": {"template": {"metadata": {}, "spec": {"containers": None}}}},
     "NetworkPolicy": {"spec": {"podSelector": {}}},
     "LimitRange": {"spec": {"limits": None}},
-    "Node": {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": {}}},
+    "Node": {
+        "status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 0}}, "nodeInfo": {}}
+    },
     "RoleBinding": {"roleRef": {"apiGroup": "", "kind": "", "name": ""}},
     "ClusterRoleBinding": {"roleRef": {"apiGroup": "", "kind": "", "name": ""}},
     "Role": {"rules": None},
@@ -202,5 +236,7 @@ def unborn(kind: Kind) -> dict[str, Any]:
     """What a creation is compared with: the struct of a builtin kind has its parts before anyone sets them."""
     if not kind.builtin:
         return {"metadata": {}}
-    parts: dict[str, Any] = {name: {} for name in ("spec", "status") if name in schema_for(kind).fields}
+    parts: dict[str, Any] = {
+        name: {} for name in ("spec", "status") if name in schema_for(kind).fields
+    }
     return {"metadata": {}, **parts, **_STRUCTS.get(kind.kind, {})}

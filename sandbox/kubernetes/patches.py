@@ -14,7 +14,9 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-def patched(schema: Schema, obj: Mapping[str, Any], body: bytes, content_type: str) -> dict[str, Any]:
+def patched(
+    schema: Schema, obj: Mapping[str, Any], body: bytes, content_type: str
+) -> dict[str, Any]:
     """The object with a patch laid over it; raises 400 or 422 for a patch that cannot be."""
     try:
         patch = json.loads(body)
@@ -24,7 +26,9 @@ def patched(schema: Schema, obj: Mapping[str, Any], body: bytes, content_type: s
         return _json_patch(obj, patch)
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: cannot unmarshal into an object")
-    merged: dict[str, Any] = _merge(schema if content_type == STRATEGIC else ANY, obj, patch)
+    merged: dict[str, Any] = _merge(
+        schema if content_type == STRATEGIC else ANY, obj, patch
+    )
     return merged
 
 
@@ -78,7 +82,9 @@ def _unprocessable(operation: Any) -> Refusal:
 
 
 def _steps(pointer: str) -> list[str]:
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    return [
+        step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]
+    ]
 
 
 def _find(document: Any, steps: list[str]) -> Any:

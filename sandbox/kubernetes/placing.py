@@ -23,7 +23,8 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
 def untolerated(taints: Iterable[Object], tolerations: Sequence[Object]) -> bool:
     """Whether a taint keeps a pod with these tolerations away."""
     return any(
-        taint.get("effect") in HARD and not any(_tolerates(one, taint) for one in tolerations)
+        taint.get("effect") in HARD
+        and not any(_tolerates(one, taint) for one in tolerations)
         for taint in taints
     )
 
@@ -37,7 +38,9 @@ def _tolerates(toleration: Object, taint: Object) -> bool:
     return exists or toleration.get("value", "") == taint.get("value", "")
 
 
-def place(pod: Object, nodes: Sequence[Object], pods: Iterable[Object]) -> tuple[str, str]:
+def place(
+    pod: Object, nodes: Sequence[Object], pods: Iterable[Object]
+) -> tuple[str, str]:
     """The node with the most room that fits, or an empty name and why there is none, as the scheduler words it."""
     if not nodes:
         return "", NO_NODES
@@ -51,19 +54,30 @@ def place(pod: Object, nodes: Sequence[Object], pods: Iterable[Object]) -> tuple
         reasons.update(found)
         crowded += lacking
         if not found:
-            spare = sum(_free(node, used.get(name, {}), one) for one in _asked(pod) if "/" in one)
+            spare = sum(
+                _free(node, used.get(name, {}), one)
+                for one in _asked(pod)
+                if "/" in one
+            )
             fitting.append((-spare, name))
     if fitting:
         return min(fitting)[1], ""
     total = len(nodes)
     said = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
-    help_ = [f"{crowded} No preemption victims found for incoming pod"] if crowded else []
+    help_ = (
+        [f"{crowded} No preemption victims found for incoming pod"] if crowded else []
+    )
     help_ += [f"{total - crowded} {HOPELESS}"] if total > crowded else []
     none = f"0/{total} nodes are available: "
-    return "", f"{none}{said}. no new claims to deallocate, preemption: {none}{', '.join(help_)}."
+    return (
+        "",
+        f"{none}{said}. no new claims to deallocate, preemption: {none}{', '.join(help_)}.",
+    )
 
 
-def _obstacles(pod: Object, node: Object, used: Mapping[str, int]) -> tuple[list[str], bool]:
+def _obstacles(
+    pod: Object, node: Object, used: Mapping[str, int]
+) -> tuple[list[str], bool]:
     """What keeps a pod from a node, and whether it is only room."""
     spec = part(pod, "spec")
     if part(node, "spec").get("unschedulable"):
@@ -72,17 +86,26 @@ def _obstacles(pod: Object, node: Object, used: Mapping[str, int]) -> tuple[list
         return ["node(s) didn't match Pod's node affinity/selector"], False
     if untolerated(items(part(node, "spec"), "taints"), items(spec, "tolerations")):
         return ["node(s) had untolerated taint(s)"], False
-    short = [f"Insufficient {one}" for one, asked in _asked(pod).items() if asked > _free(node, used, one)]
+    short = [
+        f"Insufficient {one}"
+        for one, asked in _asked(pod).items()
+        if asked > _free(node, used, one)
+    ]
     return short, bool(short)
 
 
 def _asked(pod: Object) -> dict[str, int]:
     amounts = pod_amounts(part(pod, "spec"), "requests")
-    return {"pods": parse(1).nanos, **{name: parse(amount).nanos for name, amount in amounts.items()}}
+    return {
+        "pods": parse(1).nanos,
+        **{name: parse(amount).nanos for name, amount in amounts.items()},
+    }
 
 
 def _free(node: Object, used: Mapping[str, int], resource: str) -> int:
-    return parse(part(part(node, "status"), "allocatable").get(resource)).nanos - used.get(resource, 0)
+    return parse(
+        part(part(node, "status"), "allocatable").get(resource)
+    ).nanos - used.get(resource, 0)
 
 
 def _used(pods: Iterable[Object]) -> dict[str, dict[str, int]]:

@@ -19,8 +19,13 @@ def pod_amounts(spec: dict[str, Any], side: Side) -> dict[str, str]:
         target = together if container.get("restartPolicy") == "Always" else first
         for resource, amount in part(part(container, "resources"), side).items():
             before = target.get(resource)
-            target[resource] = add(before, amount) if target is together else largest(before, amount)
-    total = {name: largest(together.get(name), first.get(name)) for name in {**together, **first}}
+            target[resource] = (
+                add(before, amount) if target is together else largest(before, amount)
+            )
+    total = {
+        name: largest(together.get(name), first.get(name))
+        for name in {**together, **first}
+    }
     for resource, amount in part(spec, "overhead").items():
         if side == "requests" or resource in total:
             total[resource] = add(total.get(resource), amount)

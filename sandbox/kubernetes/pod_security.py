@@ -73,7 +73,11 @@ def _violations(namespace: Obj, mode: str, spec: Spec) -> str:
 
 
 def _containers(spec: Spec) -> list[dict[str, Any]]:
-    return [*items(spec, "initContainers"), *items(spec, "containers"), *items(spec, "ephemeralContainers")]
+    return [
+        *items(spec, "initContainers"),
+        *items(spec, "containers"),
+        *items(spec, "ephemeralContainers"),
+    ]
 
 
 def _security(one: Spec) -> dict[str, Any]:
@@ -91,7 +95,9 @@ def _capabilities(spec: Spec) -> str:
     added: list[str] = []
     for one in _containers(spec):
         more = [
-            n for n in part(_security(one), "capabilities").get("add") or () if n not in BASIC_CAPABILITIES
+            n
+            for n in part(_security(one), "capabilities").get("add") or ()
+            if n not in BASIC_CAPABILITIES
         ]
         if more:
             bad.append(one["name"])
@@ -104,19 +110,29 @@ def _capabilities(spec: Spec) -> str:
 
 
 def _host_namespaces(spec: Spec) -> str:
-    found = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if spec.get(name)]
+    found = [
+        f"{name}=true"
+        for name in ("hostNetwork", "hostPID", "hostIPC")
+        if spec.get(name)
+    ]
     return f"host namespaces ({', '.join(found)})" if found else ""
 
 
 def _host_paths(spec: Spec) -> str:
-    found = [volume["name"] for volume in items(spec, "volumes") if "hostPath" in volume]
+    found = [
+        volume["name"] for volume in items(spec, "volumes") if "hostPath" in volume
+    ]
     return f"hostPath volumes ({_of(found, 'volume', '').rstrip()})" if found else ""
 
 
 def _host_ports(spec: Spec) -> str:
     found: dict[str, list[str]] = {}
     for one in _containers(spec):
-        ports = [str(port["hostPort"]) for port in items(one, "ports") if port.get("hostPort")]
+        ports = [
+            str(port["hostPort"])
+            for port in items(one, "ports")
+            if port.get("hostPort")
+        ]
         if ports:
             found[one["name"]] = ports
     if not found:
@@ -128,7 +144,9 @@ def _host_ports(spec: Spec) -> str:
 
 
 def _privileged(spec: Spec) -> str:
-    found = [one["name"] for one in _containers(spec) if _security(one).get("privileged")]
+    found = [
+        one["name"] for one in _containers(spec) if _security(one).get("privileged")
+    ]
     must = "must not set securityContext.privileged=true"
     return f"privileged ({_of(found, 'container', must)})" if found else ""
 
@@ -140,7 +158,11 @@ def _escalation(spec: Spec) -> str:
         if _security(one).get("allowPrivilegeEscalation") is not False
     ]
     must = "must set securityContext.allowPrivilegeEscalation=false"
-    return f"allowPrivilegeEscalation != false ({_of(found, 'container', must)})" if found else ""
+    return (
+        f"allowPrivilegeEscalation != false ({_of(found, 'container', must)})"
+        if found
+        else ""
+    )
 
 
 def _unrestricted_capabilities(spec: Spec) -> str:
@@ -157,10 +179,18 @@ def _unrestricted_capabilities(spec: Spec) -> str:
             added += [name for name in more if name not in added]
     said = []
     if kept:
-        said.append(_of(kept, "container", 'must set securityContext.capabilities.drop=["ALL"]'))
+        said.append(
+            _of(kept, "container", 'must set securityContext.capabilities.drop=["ALL"]')
+        )
     if adding:
         names = ", ".join(f'"{name}"' for name in sorted(added))
-        said.append(_of(adding, "container", f"must not include {names} in securityContext.capabilities.add"))
+        said.append(
+            _of(
+                adding,
+                "container",
+                f"must not include {names} in securityContext.capabilities.add",
+            )
+        )
     return f"unrestricted capabilities ({'; '.join(said)})" if said else ""
 
 
@@ -203,7 +233,9 @@ def _user_zero(spec: Spec) -> str:
     said = []
     if _security(spec).get("runAsUser") == 0:
         said.append("pod must not set securityContext.runAsUser=0")
-    found = [one["name"] for one in _containers(spec) if _security(one).get("runAsUser") == 0]
+    found = [
+        one["name"] for one in _containers(spec) if _security(one).get("runAsUser") == 0
+    ]
     if found:
         said.append(_of(found, "container", "must not set securityContext.runAsUser=0"))
     return f"runAsUser=0 ({', '.join(said)})" if said else ""

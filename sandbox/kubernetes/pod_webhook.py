@@ -17,14 +17,19 @@ def born(pod: Object, namespace: str) -> Object:
     """A new pod as the webhook lets it in: gated, marked, and held by a finalizer where it stands in a queue."""
     metadata = part(pod, "metadata")
     placed = {"metadata": {**metadata, "namespace": namespace}}
-    if any(one.get("controller") for one in items(metadata, "ownerReferences")) or not queue_of(placed):
+    if any(
+        one.get("controller") for one in items(metadata, "ownerReferences")
+    ) or not queue_of(placed):
         return pod
     marked = {
         **metadata,
         "labels": {**part(metadata, "labels"), MANAGED: "true"},
         "finalizers": [*dict.fromkeys([*(metadata.get("finalizers") or ()), MANAGED])],
     }
-    gates = [*(one for one in items(pod["spec"], "schedulingGates") if one["name"] != GATE), {"name": GATE}]
+    gates = [
+        *(one for one in items(pod["spec"], "schedulingGates") if one["name"] != GATE),
+        {"name": GATE},
+    ]
     held = {
         "type": "PodScheduled",
         "status": "False",
@@ -34,7 +39,12 @@ def born(pod: Object, namespace: str) -> Object:
         "lastTransitionTime": None,
     }
     status = {**part(pod, "status"), "conditions": [held]}
-    return {**pod, "metadata": marked, "spec": {**pod["spec"], "schedulingGates": gates}, "status": status}
+    return {
+        **pod,
+        "metadata": marked,
+        "spec": {**pod["spec"], "schedulingGates": gates},
+        "status": status,
+    }
 
 
 def is_managed(pod: Obj) -> bool:
@@ -44,4 +54,6 @@ def is_managed(pod: Obj) -> bool:
 
 def is_held(pod: Obj) -> bool:
     """Whether a pod waits for its quota."""
-    return any(one.get("name") == GATE for one in pod["spec"].get("schedulingGates") or ())
+    return any(
+        one.get("name") == GATE for one in pod["spec"].get("schedulingGates") or ()
+    )

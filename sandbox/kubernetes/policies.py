@@ -20,7 +20,12 @@ POLICY = builtin(f"{GROUP}/v1", "ValidatingAdmissionPolicy")
 BINDING = builtin(f"{GROUP}/v1", "ValidatingAdmissionPolicyBinding")
 NAMESPACES = builtin("v1", "Namespace")
 # What a policy may give as its reason, and the code that goes with it.
-CODES = {"Invalid": 422, "Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
+CODES = {
+    "Invalid": 422,
+    "Forbidden": 403,
+    "Unauthorized": 401,
+    "RequestEntityTooLarge": 413,
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,9 @@ class Attempt:
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Name, namespace and labels of what is written."""
-        found: Mapping[str, Any] = (self.new if self.new is not None else self.old or {})["metadata"]
+        found: Mapping[str, Any] = (
+            self.new if self.new is not None else self.old or {}
+        )["metadata"]
         return found
 
 
@@ -57,21 +64,30 @@ class Policies:
                 continue
             constraints = part(part(dict(policy), "spec"), "matchConstraints")
             rest = part(spec, "matchResources")
-            if self._is_matched(constraints, attempt) and (not rest or self._is_matched(rest, attempt)):
+            if self._is_matched(constraints, attempt) and (
+                not rest or self._is_matched(rest, attempt)
+            ):
                 self._judge(dict(policy), str(binding["metadata"]["name"]), attempt)
 
     def _is_matched(self, constraints: Mapping[str, Any], attempt: Attempt) -> bool:
         rules = items(dict(constraints), "resourceRules")
         if rules and not any(_rule_matches(rule, attempt) for rule in rules):
             return False
-        if any(_rule_matches(rule, attempt) for rule in items(dict(constraints), "excludeResourceRules")):
+        if any(
+            _rule_matches(rule, attempt)
+            for rule in items(dict(constraints), "excludeResourceRules")
+        ):
             return False
         place = self._place(attempt)
-        if place is not None and not matches_selector(constraints.get("namespaceSelector"), _labels(place)):
+        if place is not None and not matches_selector(
+            constraints.get("namespaceSelector"), _labels(place)
+        ):
             return False
         selector = constraints.get("objectSelector")
         return any(
-            matches_selector(selector, _labels(one)) for one in (attempt.new, attempt.old) if one is not None
+            matches_selector(selector, _labels(one))
+            for one in (attempt.new, attempt.old)
+            if one is not None
         )
 
     def _place(self, attempt: Attempt) -> Obj | None:
@@ -90,7 +106,8 @@ class Policies:
         known = _variables(attempt, self._namespace(attempt))
         try:
             if not all(
-                _evaluated(one["expression"], known) is True for one in items(spec, "matchConditions")
+                _evaluated(one["expression"], known) is True
+                for one in items(spec, "matchConditions")
             ):
                 return
         except _Broken as broken:
@@ -99,7 +116,12 @@ class Policies:
             raise _denied(attempt, name, binding, str(broken), "Invalid") from broken
         known["variables"] = dict(_composed(items(spec, "variables"), known))
         for validation in items(spec, "validations"):
-            self._validate(validation, known, attempt, (name, binding, str(spec.get("failurePolicy"))))
+            self._validate(
+                validation,
+                known,
+                attempt,
+                (name, binding, str(spec.get("failurePolicy"))),
+            )
 
     def _validate(
         self,
@@ -117,7 +139,9 @@ class Policies:
             if on_failure == "Ignore":
                 return
             raise _denied(attempt, name, binding, str(broken), "Invalid") from broken
-        raise _denied(attempt, name, binding, said, str(validation.get("reason") or "Invalid"))
+        raise _denied(
+            attempt, name, binding, said, str(validation.get("reason") or "Invalid")
+        )
 
 
 class _Broken(Exception):
@@ -130,15 +154,21 @@ def _labels(obj: Obj) -> Mapping[str, str]:
 
 def _rule_matches(rule: Mapping[str, Any], attempt: Attempt) -> bool:
     kind = attempt.kind
-    resource = f"{kind.plural}/{attempt.subresource}" if attempt.subresource else kind.plural
+    resource = (
+        f"{kind.plural}/{attempt.subresource}" if attempt.subresource else kind.plural
+    )
     names = rule.get("resourceNames")
     return (
         _named(rule.get("apiGroups"), kind.group)
         and _named(rule.get("apiVersions"), kind.version)
         and _named(rule.get("operations"), attempt.operation)
-        and (_named(rule.get("resources"), resource) or "*/*" in (rule.get("resources") or ()))
+        and (
+            _named(rule.get("resources"), resource)
+            or "*/*" in (rule.get("resources") or ())
+        )
         and (not names or attempt.metadata.get("name") in names)
-        and rule.get("scope", "*") in ("*", "Namespaced" if kind.namespaced else "Cluster")
+        and rule.get("scope", "*")
+        in ("*", "Namespaced" if kind.namespaced else "Cluster")
     )
 
 
@@ -150,7 +180,11 @@ def _named(words: Sequence[str] | None, word: str) -> bool:
 def _variables(attempt: Attempt, namespace: Obj | None) -> dict[str, Any]:
     kind = attempt.kind
     of = {"group": kind.group, "version": kind.version}
-    who = {"username": attempt.who.user, "groups": list(attempt.who.all_groups), "uid": attempt.who.uid}
+    who = {
+        "username": attempt.who.user,
+        "groups": list(attempt.who.all_groups),
+        "uid": attempt.who.uid,
+    }
     request = {
         "kind": {**of, "kind": kind.kind},
         "resource": {**of, "resource": kind.plural},
@@ -174,12 +208,16 @@ def _plain(obj: Obj | None) -> dict[str, Any] | None:
     return None if obj is None else dict(obj)
 
 
-def _composed(wanted: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _composed(
+    wanted: Sequence[Mapping[str, Any]], known: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
     """Each variable with its value; one that has none is missing, and breaks whatever asks for it."""
     found: dict[str, Any] = {}
     for one in wanted:
         with contextlib.suppress(_Broken):
-            found[one["name"]] = _evaluated(one["expression"], {**known, "variables": dict(found)})
+            found[one["name"]] = _evaluated(
+                one["expression"], {**known, "variables": dict(found)}
+            )
     yield from found.items()
 
 
@@ -193,7 +231,9 @@ def _evaluated(expression: str, known: Mapping[str, Any]) -> Any:
         return _compiled(expression).execute(dict(known))
     except (ArithmeticError, KeyError, RuntimeError, TypeError, ValueError) as error:
         said = (
-            f"no such key: {error.args[0]}" if isinstance(error, KeyError) else str(error).partition(".")[0]
+            f"no such key: {error.args[0]}"
+            if isinstance(error, KeyError)
+            else str(error).partition(".")[0]
         )
         raise _Broken(f"expression '{expression}' resulted in error: {said}") from error
 
@@ -202,10 +242,15 @@ def _message(validation: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if validation.get("messageExpression"):
         with contextlib.suppress(_Broken):
             return str(_evaluated(validation["messageExpression"], known))
-    return str(validation.get("message") or f"failed expression: {validation['expression'].strip()}")
+    return str(
+        validation.get("message")
+        or f"failed expression: {validation['expression'].strip()}"
+    )
 
 
-def _denied(attempt: Attempt, policy: str, binding: str, said: str, reason: str) -> Refusal:
+def _denied(
+    attempt: Attempt, policy: str, binding: str, said: str, reason: str
+) -> Refusal:
     text = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {said}"
     name = str(attempt.metadata.get("name", ""))
     details = {**details_of(attempt.kind, name), "causes": [{"message": text}]}
@@ -222,7 +267,11 @@ def validate_policy(obj: dict[str, Any]) -> list[Cause]:
         else [required("spec.matchConstraints.resourceRules")]
     )
     if not items(spec, "validations") and not items(spec, "auditAnnotations"):
-        found.append(required("spec.validations", "validations or auditAnnotations must be specified"))
+        found.append(
+            required(
+                "spec.validations", "validations or auditAnnotations must be specified"
+            )
+        )
     for group in ("matchConditions", "variables", "validations"):
         for index, one in enumerate(items(spec, group)):
             found += _expression(one, f"spec.{group}[{index}]")
@@ -236,7 +285,11 @@ def _expression(one: Mapping[str, Any], path: str) -> list[Cause]:
     try:
         _compiled(expression)
     except (TypeError, ValueError) as error:
-        return [invalid_value(f"{path}.expression", expression, f"compilation failed: {error}")]
+        return [
+            invalid_value(
+                f"{path}.expression", expression, f"compilation failed: {error}"
+            )
+        ]
     return []
 
 
@@ -244,4 +297,8 @@ def validate_binding(obj: dict[str, Any]) -> list[Cause]:
     """Causes for the spec of a ValidatingAdmissionPolicyBinding."""
     spec = part(obj, "spec")
     found = [] if spec.get("policyName") else [required("spec.policyName")]
-    return found if spec.get("validationActions") else [*found, required("spec.validationActions")]
+    return (
+        found
+        if spec.get("validationActions")
+        else [*found, required("spec.validationActions")]
+    )

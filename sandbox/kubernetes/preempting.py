@@ -45,14 +45,20 @@ def victims(
     if len(own) == len(candidates):
         return _fewest(wish, own, pool, borrowing=True)
     policy = part(part(part(wish.queue, "spec"), "preemption"), "borrowWithinCohort")
-    under = not any(pool.borrowed(wish.name, cell, wish.usage[cell]) for cell in wish.short)
+    under = not any(
+        pool.borrowed(wish.name, cell, wish.usage[cell]) for cell in wish.short
+    )
     if policy.get("policy") == "LowerPriority":
         mine, most = priority(wish.workload), policy.get("maxPriorityThreshold")
         limit = mine - 1 if most is None else min(mine - 1, int(most))
-        some = [one for one in candidates if under or one in own or priority(one) <= limit]
+        some = [
+            one for one in candidates if under or one in own or priority(one) <= limit
+        ]
         chosen = _fewest(wish, some, pool, borrowing=True)
         if chosen:
-            return chosen if under else [(one, _borrowing(rule)) for one, rule in chosen]
+            return (
+                chosen if under else [(one, _borrowing(rule)) for one, rule in chosen]
+            )
     if under and (chosen := _fewest(wish, candidates, pool, borrowing=False)):
         return chosen
     return _fewest(wish, own, pool, borrowing=True)
@@ -71,7 +77,10 @@ def _candidates(
     wish: Wish, running: Iterable[Object], pool: Pool, queues: Mapping[str, Object]
 ) -> Iterator[Object]:
     policy = part(part(wish.queue, "spec"), "preemption")
-    within, reclaim = policy.get("withinClusterQueue", "Never"), policy.get("reclaimWithinCohort", "Never")
+    within, reclaim = (
+        policy.get("withinClusterQueue", "Never"),
+        policy.get("reclaimWithinCohort", "Never"),
+    )
     mine, since = priority(wish.workload), _since(wish.workload)
     cohort = pool.cohort(wish.name)
     for one in running:
@@ -79,12 +88,18 @@ def _candidates(
         if not wish.short & set(used_by(one)):
             continue
         if place == wish.name:
-            newer = within == "LowerOrNewerEqualPriority" and theirs == mine and _since(one) > since
+            newer = (
+                within == "LowerOrNewerEqualPriority"
+                and theirs == mine
+                and _since(one) > since
+            )
             stops = within != "Never" and (theirs < mine or newer)
         else:
             lent = cohort and place in queues and pool.cohort(place) == cohort
             borrows = lent and any(pool.borrowed(place, cell) for cell in wish.short)
-            stops = bool(borrows) and (reclaim == "Any" or (reclaim != "Never" and theirs < mine))
+            stops = bool(borrows) and (
+                reclaim == "Any" or (reclaim != "Never" and theirs < mine)
+            )
         if stops:
             yield one
 
@@ -109,7 +124,9 @@ def _fewest(
     fits = False
     for one in candidates:
         place = queue_of(one)
-        if place != wish.name and not any(pool.borrowed(place, cell) for cell in wish.short):
+        if place != wish.name and not any(
+            pool.borrowed(place, cell) for cell in wish.short
+        ):
             continue
         pool.give(place, used_by(one))
         stopped.append(one)
@@ -125,7 +142,11 @@ def _fewest(
                 pool.give(queue_of(one), used_by(one))
     for one in kept:
         pool.take(queue_of(one), used_by(one))
-    return [(one, IN_QUEUE if queue_of(one) == wish.name else IN_COHORT) for one in kept] if fits else []
+    return (
+        [(one, IN_QUEUE if queue_of(one) == wish.name else IN_COHORT) for one in kept]
+        if fits
+        else []
+    )
 
 
 def _fits(wish: Wish, pool: Pool, *, borrowing: bool) -> bool:

@@ -28,16 +28,25 @@ PART = re.compile(r'label_replace\((avg|max) .*?, "(\w+)", "(\w+)", "", ""\)')
 def answer(cluster: "Cluster", call: Call) -> Answer:
     """The answer to an instant query; raises Refusal (503) where there is no such service."""
     at = call.target
-    if at is None or (at.namespace, at.name) != (NAMESPACE, SERVICE) or not cluster.has_prometheus:
+    if (
+        at is None
+        or (at.namespace, at.name) != (NAMESPACE, SERVICE)
+        or not cluster.has_prometheus
+    ):
         raise Refusal(503, "no endpoints available for service", "ServiceUnavailable")
     if not call.path.endswith("/proxy/api/v1/query"):
-        return json_answer(404, {"status": "error", "errorType": "not_found", "error": "page not found"})
+        return json_answer(
+            404,
+            {"status": "error", "errorType": "not_found", "error": "page not found"},
+        )
     query = call.query.get("query", "")
     pods = cluster.store.objects(POD) if any(one in query for one in METRICS) else ()
     parts = PART.findall(query) or [("avg", "", "")]
     held = [pod for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
     result = [one for pod in held for one in _samples(pod, parts)]
-    return json_answer(200, {"status": "success", "data": {"resultType": "vector", "result": result}})
+    return json_answer(
+        200, {"status": "success", "data": {"resultType": "vector", "result": result}}
+    )
 
 
 def _samples(pod: Obj, parts: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
@@ -47,7 +56,10 @@ def _samples(pod: Obj, parts: list[tuple[str, str, str]]) -> Iterator[dict[str, 
     for how, label, value in parts:
         labels = {"namespace": metadata["namespace"], "pod": metadata["name"]}
         use = max(of_gpus) if how == "max" else fmean(of_gpus)
-        yield {"metric": labels | ({label: value} if label else {}), "value": [time.time(), str(use)]}
+        yield {
+            "metric": labels | ({label: value} if label else {}),
+            "value": [time.time(), str(use)],
+        }
 
 
 def _has_gpus(pod: Obj) -> bool:

@@ -48,7 +48,11 @@ def _message(fields: Fields) -> Callable[[Sequence[bytes | int]], dict[str, Any]
         found: dict[int, list[bytes | int]] = {}
         for number, value in _values(b"".join(_bytes(value) for value in values)):
             found.setdefault(number, []).append(value)
-        told = {fields[number][0]: fields[number][1](found[number]) for number in found if number in fields}
+        told = {
+            fields[number][0]: fields[number][1](found[number])
+            for number in found
+            if number in fields
+        }
         # What is empty is written all the same, and means that it was left out.
         return {name: value for name, value in told.items() if value}
 
@@ -86,7 +90,12 @@ _RULE: Fields = {
     4: ("resourceNames", _texts),
     5: ("nonResourceURLs", _texts),
 }
-_SUBJECT: Fields = {1: ("kind", _text), 2: ("apiGroup", _text), 3: ("name", _text), 4: ("namespace", _text)}
+_SUBJECT: Fields = {
+    1: ("kind", _text),
+    2: ("apiGroup", _text),
+    3: ("name", _text),
+    4: ("namespace", _text),
+}
 _ROLE_REF: Fields = {1: ("apiGroup", _text), 2: ("kind", _text), 3: ("name", _text)}
 _RESOURCE: Fields = {
     1: ("namespace", _text),
@@ -101,13 +110,21 @@ _ACCESS: Fields = {
     1: ("resourceAttributes", _message(_RESOURCE)),
     2: ("nonResourceAttributes", _message({1: ("path", _text), 2: ("verb", _text)})),
 }
-_OBJECT_REF: Fields = {1: ("kind", _text), 2: ("apiVersion", _text), 3: ("name", _text), 4: ("uid", _text)}
+_OBJECT_REF: Fields = {
+    1: ("kind", _text),
+    2: ("apiVersion", _text),
+    3: ("name", _text),
+    4: ("uid", _text),
+}
 _TOKEN: Fields = {
     1: ("audiences", _texts),
     3: ("boundObjectRef", _message(_OBJECT_REF)),
     4: ("expirationSeconds", _number),
 }
-_BINDING: Fields = {2: ("subjects", _messages(_SUBJECT)), 3: ("roleRef", _message(_ROLE_REF))}
+_BINDING: Fields = {
+    2: ("subjects", _messages(_SUBJECT)),
+    3: ("roleRef", _message(_ROLE_REF)),
+}
 _KINDS: Mapping[tuple[str, str], Fields] = {
     ("v1", "Namespace"): {},
     ("v1", "Secret"): {
@@ -119,7 +136,9 @@ _KINDS: Mapping[tuple[str, str], Fields] = {
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _BINDING,
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _BINDING,
     ("authentication.k8s.io/v1", "TokenRequest"): {2: ("spec", _message(_TOKEN))},
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {2: ("spec", _message(_ACCESS))},
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
+        2: ("spec", _message(_ACCESS))
+    },
 }
 _UNKNOWN = _message(
     {
@@ -140,12 +159,16 @@ def read(body: bytes) -> dict[str, Any]:
     fields = _KINDS.get((named["apiVersion"], named["kind"]))
     if fields is None:
         raise _unsupported()
-    return named | _message({1: ("metadata", _METADATA), **fields})([envelope.get("raw", b"")])
+    return named | _message({1: ("metadata", _METADATA), **fields})(
+        [envelope.get("raw", b"")]
+    )
 
 
 def _unsupported() -> Refusal:
     text = "the body of the request was in an unknown format - accepted media types include: "
-    return Refusal(415, text + "application/json, application/yaml", "UnsupportedMediaType")
+    return Refusal(
+        415, text + "application/json, application/yaml", "UnsupportedMediaType"
+    )
 
 
 def _values(message: bytes) -> Iterator[tuple[int, bytes | int]]:

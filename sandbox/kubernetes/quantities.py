@@ -9,10 +9,24 @@ WRONG_FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([e
 WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
-DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+DECIMAL_SUFFIXES = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
 BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 SUFFIX_OF_EXPONENT = {exponent: suffix for suffix, exponent in DECIMAL_SUFFIXES.items()}
-SUFFIX_OF_SHIFT = {0: "", **{shift: suffix for suffix, shift in BINARY_SUFFIXES.items()}}
+SUFFIX_OF_SHIFT = {
+    0: "",
+    **{shift: suffix for suffix, shift in BINARY_SUFFIXES.items()},
+}
 NANO = 10**9
 MILLI = 10**6
 LARGEST_BINARY = (2**63 - 1) * NANO
@@ -85,7 +99,9 @@ def _amount(digits: int, scale: int, shift: int, form: str) -> tuple[int, str]:
     return nanos, form
 
 
-def _kept_as_written(whole: str, fraction: str, scale: int, shift: int, form: str) -> bool:
+def _kept_as_written(
+    whole: str, fraction: str, scale: int, shift: int, form: str
+) -> bool:
     shifted = whole + fraction
     if form == BINARY:
         fast = not fraction and len(whole) + shift * 3 // 10 + 1 <= FAST_BINARY_DIGITS
@@ -160,7 +176,13 @@ def subtract(left: Any, right: Any) -> str:
 
 def largest(*values: Any) -> str:
     """The largest amount, in canonical form; 0 when none is given."""
-    return add(max((parse(value) for value in values), key=lambda quantity: quantity.nanos, default=ZERO))
+    return add(
+        max(
+            (parse(value) for value in values),
+            key=lambda quantity: quantity.nanos,
+            default=ZERO,
+        )
+    )
 
 
 def multiply(value: Any, times: int) -> str:

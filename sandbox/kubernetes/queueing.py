@@ -70,12 +70,17 @@ class Queues:
         if "deletionTimestamp" not in metadata and IN_USE not in held:
             found = {**obj, "metadata": {**metadata, "finalizers": [*held, IN_USE]}}
             write_object(self._store, TOPOLOGY, obj, found, MANAGER)
-        elif "deletionTimestamp" in metadata and IN_USE in held and not self._has_flavor(metadata["name"]):
+        elif (
+            "deletionTimestamp" in metadata
+            and IN_USE in held
+            and not self._has_flavor(metadata["name"])
+        ):
             self._release(TOPOLOGY, obj, {IN_USE})
 
     def _has_flavor(self, topology: str) -> bool:
         return any(
-            (one.get("spec") or {}).get("topologyName") == topology for one in self._store.objects(FLAVOR)
+            (one.get("spec") or {}).get("topologyName") == topology
+            for one in self._store.objects(FLAVOR)
         )
 
     def _workload(self, change: Change) -> None:
@@ -101,7 +106,9 @@ class Queues:
     def _cluster_queue(self, name: str) -> None:
         obj = self._store.get(CLUSTER_QUEUE, "", name)
         queues = [
-            q for q in self._store.objects(LOCAL_QUEUE) if (q.get("spec") or {}).get("clusterQueue") == name
+            q
+            for q in self._store.objects(LOCAL_QUEUE)
+            if (q.get("spec") or {}).get("clusterQueue") == name
         ]
         if obj is not None:
             before = _is_active(obj)
@@ -111,7 +118,9 @@ class Queues:
                 self._all(CHECK),
                 self._all(WORKLOAD),
                 local_queues=[dict(queue) for queue in queues],
-                topologies={one["metadata"]["name"] for one in self._store.objects(TOPOLOGY)},
+                topologies={
+                    one["metadata"]["name"] for one in self._store.objects(TOPOLOGY)
+                },
                 now=timestamp(),
             )
             write_status(self._store, CLUSTER_QUEUE, obj, status, MANAGER)
@@ -128,9 +137,13 @@ class Queues:
         obj = self._store.get(LOCAL_QUEUE, namespace, name)
         if obj is None:
             return
-        over = self._store.get(CLUSTER_QUEUE, "", (obj.get("spec") or {}).get("clusterQueue", ""))
+        over = self._store.get(
+            CLUSTER_QUEUE, "", (obj.get("spec") or {}).get("clusterQueue", "")
+        )
         workloads = self._all(WORKLOAD)
-        status = kueue.local_queue_status(dict(obj), dict(over) if over else None, workloads, now=timestamp())
+        status = kueue.local_queue_status(
+            dict(obj), dict(over) if over else None, workloads, now=timestamp()
+        )
         write_status(self._store, LOCAL_QUEUE, obj, status, MANAGER)
 
     def _all(self, kind: Kind) -> list[dict[str, Any]]:
@@ -149,14 +162,22 @@ class Queues:
         obj = self._store.get(FLAVOR, "", name)
         if obj is None or "deletionTimestamp" not in obj["metadata"]:
             return
-        if IN_USE in (obj["metadata"].get("finalizers") or ()) and not self._is_used(name):
+        if IN_USE in (obj["metadata"].get("finalizers") or ()) and not self._is_used(
+            name
+        ):
             self._release(FLAVOR, obj, {IN_USE})
 
     def _is_used(self, flavor: str) -> bool:
         groups = (
-            g for q in self._store.objects(CLUSTER_QUEUE) for g in q["spec"].get("resourceGroups") or ()
+            g
+            for q in self._store.objects(CLUSTER_QUEUE)
+            for g in q["spec"].get("resourceGroups") or ()
         )
-        return any(one.get("name") == flavor for group in groups for one in group.get("flavors") or ())
+        return any(
+            one.get("name") == flavor
+            for group in groups
+            for one in group.get("flavors") or ()
+        )
 
 
 def _topology_of(flavor: Obj) -> str:
@@ -169,6 +190,11 @@ def _is_active(cluster_queue: Obj) -> bool:
 
 def _stale(local_queue: Obj, cluster_queue: Obj) -> bool:
     """Whether a LocalQueue was not looked at yet, or lists other flavors than its ClusterQueue now has."""
-    listed = [one["name"] for one in (local_queue.get("status") or {}).get("flavorsUsage") or ()]
+    listed = [
+        one["name"]
+        for one in (local_queue.get("status") or {}).get("flavorsUsage") or ()
+    ]
     groups = (cluster_queue.get("spec") or {}).get("resourceGroups") or ()
-    return listed != [one["name"] for group in groups for one in group.get("flavors") or ()]
+    return listed != [
+        one["name"] for group in groups for one in group.get("flavors") or ()
+    ]

@@ -71,13 +71,21 @@ def is_tracked(key: str) -> bool:
     if key.startswith(COUNT):
         return key.removeprefix(COUNT) in {kind.qualified_plural for kind in KINDS}
     side, _, resource = key.partition(".")
-    if side == "requests" and (is_extended(resource) or resource.startswith("hugepages-")):
+    if side == "requests" and (
+        is_extended(resource) or resource.startswith("hugepages-")
+    ):
         return True
     compute = resource in COMPUTE_RESOURCES and side in {"requests", "limits"}
-    return compute or key in {*COMPUTE_RESOURCES, *COUNTED, "requests.storage"} or OF_CLASS in key
+    return (
+        compute
+        or key in {*COMPUTE_RESOURCES, *COUNTED, "requests.storage"}
+        or OF_CLASS in key
+    )
 
 
-def used(hard: dict[str, Any], objects: Iterable[tuple[Kind, dict[str, Any]]]) -> Amounts:
+def used(
+    hard: dict[str, Any], objects: Iterable[tuple[Kind, dict[str, Any]]]
+) -> Amounts:
     """The status.used of a quota over the objects of its namespace, keys sorted."""
     totals = {key: "0" for key in sorted(hard) if is_tracked(key)}
     for kind, obj in objects:
@@ -88,7 +96,10 @@ def used(hard: dict[str, Any], objects: Iterable[tuple[Kind, dict[str, Any]]]) -
 
 
 def refusal(
-    kind: Kind, obj: dict[str, Any], quotas: Sequence[dict[str, Any]], old: dict[str, Any] | None = None
+    kind: Kind,
+    obj: dict[str, Any],
+    quotas: Sequence[dict[str, Any]],
+    old: dict[str, Any] | None = None,
 ) -> status.Refusal | None:
     """The HTTP 403 for a write that a quota of the namespace does not allow, or None.
 
@@ -97,12 +108,16 @@ def refusal(
     """
     name = str(part(obj, "metadata").get("name") or "")
     covering = [one for one in quotas if scopes.covers(one, kind, obj)]
-    ordered = sorted(covering, key=lambda quota: str(part(quota, "metadata").get("name")))
+    ordered = sorted(
+        covering, key=lambda quota: str(part(quota, "metadata").get("name"))
+    )
     if kind.kind == "Pod" and old is None:
         for quota in ordered:
             missing = _unspecified(obj, _hard(quota))
             if missing:
-                text = f"failed quota: {quota['metadata']['name']}: must specify {missing}"
+                text = (
+                    f"failed quota: {quota['metadata']['name']}: must specify {missing}"
+                )
                 return status.forbidden(kind, name, text)
     growth = _growth(kind, obj, old)
     for quota in ordered:
@@ -134,7 +149,9 @@ def _unspecified(pod: dict[str, Any], hard: dict[str, Any]) -> str:
         for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
             if resource not in part(part(container, "resources"), side):
                 found.setdefault(key, []).append(str(container.get("name")))
-    return "; ".join(f"{key} for: {','.join(sorted(set(names)))}" for key, names in found.items())
+    return "; ".join(
+        f"{key} for: {','.join(sorted(set(names)))}" for key, names in found.items()
+    )
 
 
 def _exceeded(quota: dict[str, Any], growth: Amounts) -> str:

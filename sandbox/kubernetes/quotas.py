@@ -26,7 +26,10 @@ class Quotas:
         if change.resource == ("", "resourcequotas"):
             if not change.removed:
                 self._recount(namespace, change.key[1])
-        elif namespace and (change.removed or (change.before is not None and change.resource in _VARIABLE)):
+        elif namespace and (
+            change.removed
+            or (change.before is not None and change.resource in _VARIABLE)
+        ):
             for item in self._store.objects(QUOTAS, namespace):
                 self._recount(namespace, item["metadata"]["name"])
 
@@ -35,11 +38,16 @@ class Quotas:
         if item is None:
             return
         hard = (item.get("spec") or {}).get("hard") or {}
-        state: dict[str, Any] = {"hard": hard, "used": quota.used(hard, self._objects(item, namespace))}
+        state: dict[str, Any] = {
+            "hard": hard,
+            "used": quota.used(hard, self._objects(item, namespace)),
+        }
         if hard or (item.get("status") or {}):
             write_status(self._store, QUOTAS, item, state, MANAGER)
 
-    def _objects(self, item: Obj, namespace: str) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    def _objects(
+        self, item: Obj, namespace: str
+    ) -> Iterator[tuple[Kind, dict[str, Any]]]:
         for kind in _NAMESPACED:
             for obj in self._store.objects(kind, namespace):
                 if scopes.covers(item, kind, obj):

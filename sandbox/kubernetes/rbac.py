@@ -28,7 +28,9 @@ class Attributes:
     @property
     def qualified(self) -> str:
         """The resource as rules name it: ``pods`` or ``pods/log``."""
-        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return (
+            f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        )
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ class Authorizer:
         if namespace:
             yield from self._from_bindings(who, "rolebindings", namespace)
 
-    def _from_bindings(self, who: Identity, plural: str, namespace: str) -> Iterator[Grant]:
+    def _from_bindings(
+        self, who: Identity, plural: str, namespace: str
+    ) -> Iterator[Grant]:
         kind = self._kinds[plural]
         for (place, name), entry in self._store.table(kind).entries.items():
             if place != namespace:
@@ -97,15 +101,24 @@ class Authorizer:
 
     def rules_of(self, ref: Mapping[str, str], namespace: str) -> Sequence[Rule] | None:
         """The rules of the role a binding refers to, or None when there is no such role."""
-        plural, place = ("clusterroles", "") if ref["kind"] == "ClusterRole" else ("roles", namespace)
+        plural, place = (
+            ("clusterroles", "")
+            if ref["kind"] == "ClusterRole"
+            else ("roles", namespace)
+        )
         role = self._store.get(self._kinds[plural], place, ref["name"])
         return None if role is None else role.get("rules") or ()
 
-    def missing_rights(self, who: Identity, rules: Iterable[Rule], namespace: str) -> str:
+    def missing_rights(
+        self, who: Identity, rules: Iterable[Rule], namespace: str
+    ) -> str:
         """What the caller would hand out without holding it, as the refusal lists it; empty if nothing."""
         held = [grant.rule for grant in self.grants(who, namespace)]
         missing = [
-            part for rule in rules for part in _parts(rule) if not any(_covers(mine, part) for mine in held)
+            part
+            for rule in rules
+            for part in _parts(rule)
+            if not any(_covers(mine, part) for mine in held)
         ]
         return "\n".join(sorted(_compact(missing)))
 
@@ -130,12 +143,17 @@ def rule_allows(rule: Rule, what: Attributes) -> bool:
     if what.verb not in verbs and "*" not in verbs:
         return False
     if what.path:
-        return any(_path_matches(pattern, what.path) for pattern in rule.get("nonResourceURLs") or ())
+        return any(
+            _path_matches(pattern, what.path)
+            for pattern in rule.get("nonResourceURLs") or ()
+        )
     groups = rule.get("apiGroups") or ()
     if what.group not in groups and "*" not in groups:
         return False
     names = rule.get("resourceNames")
-    return _resource_matches(rule.get("resources") or (), what) and (not names or what.name in names)
+    return _resource_matches(rule.get("resources") or (), what) and (
+        not names or what.name in names
+    )
 
 
 def _resource_matches(resources: Sequence[str], what: Attributes) -> bool:
@@ -145,7 +163,9 @@ def _resource_matches(resources: Sequence[str], what: Attributes) -> bool:
 
 
 def _path_matches(pattern: str, path: str) -> bool:
-    return pattern in {"*", path} or (pattern.endswith("*") and path.startswith(pattern[:-1]))
+    return pattern in {"*", path} or (
+        pattern.endswith("*") and path.startswith(pattern[:-1])
+    )
 
 
 @dataclass(frozen=True)
@@ -161,14 +181,18 @@ def _parts(rule: Rule) -> Iterator[_Part]:
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
             for name in rule.get("resourceNames") or ("",):
-                yield from (_Part(verb, group, resource, name) for verb in rule["verbs"])
+                yield from (
+                    _Part(verb, group, resource, name) for verb in rule["verbs"]
+                )
     for url in rule.get("nonResourceURLs") or ():
         yield from (_Part(verb, url=url) for verb in rule["verbs"])
 
 
 def _covers(rule: Rule, part: _Part) -> bool:
     resource, _, subresource = part.resource.partition("/")
-    what = Attributes(part.verb, part.group, resource, subresource, name=part.name, path=part.url)
+    what = Attributes(
+        part.verb, part.group, resource, subresource, name=part.name, path=part.url
+    )
     if part.resource == "*" and "*" not in (rule.get("resources") or ()):
         return False
     if rule.get("resourceNames") and not part.name:
@@ -189,7 +213,9 @@ def _rule_text(where: _Part, verbs: Sequence[str]) -> str:
     if where.url:
         fields.append(f"NonResourceURLs:[{json.dumps(where.url)}]")
     else:
-        fields.append(f"APIGroups:[{json.dumps(where.group)}], Resources:[{json.dumps(where.resource)}]")
+        fields.append(
+            f"APIGroups:[{json.dumps(where.group)}], Resources:[{json.dumps(where.resource)}]"
+        )
     if where.name:
         fields.append(f"ResourceNames:[{json.dumps(where.name)}]")
     fields.append(f"Verbs:[{' '.join(json.dumps(verb) for verb in verbs)}]")

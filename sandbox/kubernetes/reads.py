@@ -42,12 +42,17 @@ def get(store: Store, kind: Kind, call: Call, target: Target) -> Answer:
 
 def selector_of(call: Call, kind: Kind) -> Callable[[Obj], bool] | None:
     """The selection a request asks for, or None when it asks for everything."""
-    labels, fields = call.query.get("labelSelector", ""), call.query.get("fieldSelector", "")
+    labels, fields = (
+        call.query.get("labelSelector", ""),
+        call.query.get("fieldSelector", ""),
+    )
     if not labels and not fields:
         return None
     match_labels = selectors.parse_labels(labels)
     match_fields = selectors.parse_fields(fields, kind.qualified_plural)
-    return lambda obj: match_labels(obj["metadata"].get("labels") or {}) and match_fields(obj)
+    return lambda obj: (
+        match_labels(obj["metadata"].get("labels") or {}) and match_fields(obj)
+    )
 
 
 def list_objects(store: Store, kind: Kind, call: Call, target: Target) -> Answer:
@@ -76,19 +81,29 @@ def list_objects(store: Store, kind: Kind, call: Call, target: Target) -> Answer
     return list_answer(kind, rows, metadata, call)
 
 
-def list_answer(kind: Kind, rows: list[Row], metadata: dict[str, Any], call: Call) -> Answer:
+def list_answer(
+    kind: Kind, rows: list[Row], metadata: dict[str, Any], call: Call
+) -> Answer:
     """A list as JSON; items of builtin kinds carry no kind and apiVersion."""
     if wants(call, "PartialObjectMetadataList"):
         items = [partial(entry.obj) for _, entry in rows]
-        body = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+        body = {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+        }
         return json_answer(200, {**body, "items": items})
     if kind.builtin:
         parts = b",".join(b"{" + entry.body for _, entry in rows)
     else:
         parts = b",".join(whole(kind, entry) for _, entry in rows)
-    head = head_of(kind).replace(f'"{kind.kind}"'.encode(), f'"{kind.kind}List"'.encode(), 1)
+    head = head_of(kind).replace(
+        f'"{kind.kind}"'.encode(), f'"{kind.kind}List"'.encode(), 1
+    )
     meta = json.dumps(metadata, separators=(",", ":")).encode()
-    return Answer(200, b"".join((head, b'"metadata":', meta, b',"items":[', parts, b"]}")))
+    return Answer(
+        200, b"".join((head, b'"metadata":', meta, b',"items":[', parts, b"]}"))
+    )
 
 
 def _place(row: Row, namespace: str | None) -> str:
@@ -97,7 +112,9 @@ def _place(row: Row, namespace: str | None) -> str:
 
 
 def _token(version: int, start: str) -> str:
-    text = json.dumps({"v": "meta.k8s.io/v1", "rv": version, "start": start}, separators=(",", ":"))
+    text = json.dumps(
+        {"v": "meta.k8s.io/v1", "rv": version, "start": start}, separators=(",", ":")
+    )
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -110,13 +127,17 @@ def _where(store: Store, call: Call) -> tuple[int | None, str]:
         raise _too_large(asked, store.version)
     if call.query.get("resourceVersionMatch") == "Exact":
         if asked < store.oldest:
-            raise Refusal(410, "The resourceVersion for the provided list is too old.", "Expired")
+            raise Refusal(
+                410, "The resourceVersion for the provided list is too old.", "Expired"
+            )
         return asked, ""
     return None, ""
 
 
 def _resume(store: Store, token: str) -> tuple[int | None, str]:
-    text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode(errors="replace")
+    text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode(
+        errors="replace"
+    )
     try:
         page = json.loads(text)
         version, start = int(page["rv"]), str(page["start"]).lstrip("/")
@@ -127,7 +148,9 @@ def _resume(store: Store, token: str) -> tuple[int | None, str]:
     if version == -1:
         return None, start
     if version < store.oldest:
-        raise Refusal(410, _EXPIRED_PAGE, "Expired", metadata={"continue": _token(-1, start)})
+        raise Refusal(
+            410, _EXPIRED_PAGE, "Expired", metadata={"continue": _token(-1, start)}
+        )
     return version, start
 
 
@@ -145,16 +168,19 @@ def _version(call: Call) -> int:
 def parse_version(text: str) -> int:
     """A resourceVersion from a query; 500 without a reason for what is no number, as the API server has it."""
     if not text.isdigit():
-        message = (
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
+        message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         raise Refusal(500, message)
     return int(text)
 
 
 def _too_large(asked: int, current: int) -> Refusal:
     details = {
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "causes": [
+            {
+                "reason": "ResourceVersionTooLarge",
+                "message": "Too large resource version",
+            }
+        ],
         "retryAfterSeconds": 1,
     }
     message = f"Timeout: Too large resource version: {asked}, current: {current}"

@@ -6,12 +6,23 @@ from sandbox.kubernetes.names import qualified_name
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 COMPUTE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 COUNTED = frozenset(
-    {"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "persistentvolumeclaims"}
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "persistentvolumeclaims",
+    }
     | {"configmaps", "services.nodeports", "services.loadbalancers"}
 )
 QUOTA_RESOURCES = frozenset(
     {*CONTAINER_RESOURCES, *COUNTED, "requests.storage"}
-    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in COMPUTE_RESOURCES}
+    | {
+        f"{kind}.{name}"
+        for kind in ("requests", "limits")
+        for name in COMPUTE_RESOURCES
+    }
 )
 STANDARD_RESOURCES = QUOTA_RESOURCES | {"storage"}
 HUGEPAGES = ("hugepages-", "requests.hugepages-")
@@ -35,9 +46,18 @@ def may_be_overcommitted(resource: str) -> bool:
 def resource_name(resource: str, field: str) -> list[Cause]:
     """What is wrong with a resource name anywhere."""
     wrong = [invalid_value(field, resource, text) for text in qualified_name(resource)]
-    if wrong or "/" in resource or resource in STANDARD_RESOURCES or resource.startswith(HUGEPAGES):
+    if (
+        wrong
+        or "/" in resource
+        or resource in STANDARD_RESOURCES
+        or resource.startswith(HUGEPAGES)
+    ):
         return wrong
-    return [invalid_value(field, resource, "must be a standard resource type or fully qualified")]
+    return [
+        invalid_value(
+            field, resource, "must be a standard resource type or fully qualified"
+        )
+    ]
 
 
 def quota_resource(resource: str, field: str) -> list[Cause]:
@@ -45,12 +65,22 @@ def quota_resource(resource: str, field: str) -> list[Cause]:
     wrong = resource_name(resource, field)
     if "/" in resource or resource in QUOTA_RESOURCES or resource.startswith(HUGEPAGES):
         return wrong
-    return [*wrong, invalid_value(field, resource, "must be a standard resource for quota")]
+    return [
+        *wrong,
+        invalid_value(field, resource, "must be a standard resource for quota"),
+    ]
 
 
 def container_resource(resource: str, field: str) -> list[Cause]:
     """What is wrong with a resource name of a container."""
     wrong = resource_name(resource, field)
-    if "/" in resource or resource in CONTAINER_RESOURCES or resource.startswith("hugepages-"):
+    if (
+        "/" in resource
+        or resource in CONTAINER_RESOURCES
+        or resource.startswith("hugepages-")
+    ):
         return wrong
-    return [*wrong, invalid_value(field, resource, "must be a standard resource for containers")]
+    return [
+        *wrong,
+        invalid_value(field, resource, "must be a standard resource for containers"),
+    ]

@@ -29,7 +29,11 @@ def review(call: Call, authorizer: Authorizer) -> Answer | None:
     if at.plural in {"subjectaccessreviews", "localsubjectaccessreviews"}:
         spec = _spec(call)
         who = Identity(str(spec.get("user", "")), tuple(spec.get("groups") or ()))
-        kind = "SubjectAccessReview" if at.plural == "subjectaccessreviews" else "LocalSubjectAccessReview"
+        kind = (
+            "SubjectAccessReview"
+            if at.plural == "subjectaccessreviews"
+            else "LocalSubjectAccessReview"
+        )
         return _access(call, authorizer, kind, who)
     if at.plural == "selfsubjectrulesreviews":
         return _rules(call, authorizer)
@@ -51,7 +55,10 @@ def _spec(call: Call) -> Mapping[str, Any]:
 def _access(call: Call, authorizer: Authorizer, kind: str, who: Identity) -> Answer:
     spec = _filled(_spec(call))
     allowed, reason = authorizer.allowed(who, _attributes(spec))
-    said: dict[str, Any] = {"allowed": allowed, **({"reason": reason} if reason else {})}
+    said: dict[str, Any] = {
+        "allowed": allowed,
+        **({"reason": reason} if reason else {}),
+    }
     body = {
         "kind": kind,
         "apiVersion": "authorization.k8s.io/v1",
@@ -67,7 +74,11 @@ def _filled(spec: Mapping[str, Any]) -> dict[str, Any]:
     cleaned = {key: value for key, value in spec.items() if value not in ("", None)}
     for name in ("resourceAttributes", "nonResourceAttributes"):
         if name in cleaned:
-            cleaned[name] = {key: value for key, value in cleaned[name].items() if value not in ("", None)}
+            cleaned[name] = {
+                key: value
+                for key, value in cleaned[name].items()
+                if value not in ("", None)
+            }
     return cleaned
 
 
@@ -89,7 +100,9 @@ def _attributes(spec: Mapping[str, Any]) -> Attributes:
 def _entry(call: Call, spec: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in spec.items():
-        inner: dict[str, Any] = {f"f:{key}": {} for key in value} if isinstance(value, Mapping) else {}
+        inner: dict[str, Any] = (
+            {f"f:{key}": {} for key in value} if isinstance(value, Mapping) else {}
+        )
         fields[f"f:{name}"] = {".": {}, **inner} if inner else {}
     return {
         "manager": call.writer("Update").manager,

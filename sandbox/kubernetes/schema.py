@@ -79,13 +79,19 @@ def type_errors(kind: Kind, obj: dict[str, Any]) -> list[FieldError]:
     return [error for error in errors(kind, obj) if error.message != NOT_DECLARED]
 
 
-def apply_error(kind: Kind, namespace: str, name: str, obj: dict[str, Any]) -> str | None:
+def apply_error(
+    kind: Kind, namespace: str, name: str, obj: dict[str, Any]
+) -> str | None:
     """The message of the HTTP 500 that answers an apply which does not fit the schema, or None."""
     found = errors(kind, obj)
     if not found:
         return None
-    text = str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
-    return f"failed to create typed patch object ({namespace}/{name}; {kind.gvk}): {text}"
+    text = (
+        str(found[0]) if len(found) == 1 else "\n  ".join(["errors:", *map(str, found)])
+    )
+    return (
+        f"failed to create typed patch object ({namespace}/{name}; {kind.gvk}): {text}"
+    )
 
 
 def strict_unknown_fields(kind: Kind, obj: dict[str, Any]) -> list[str]:
@@ -95,16 +101,23 @@ def strict_unknown_fields(kind: Kind, obj: dict[str, Any]) -> list[str]:
 
 def strict_error(kind: Kind, obj: dict[str, Any]) -> str | None:
     """The message of the HTTP 400 that answers a strict POST with unknown fields, or None."""
-    unknown = ", ".join(f'unknown field "{path}"' for path in strict_unknown_fields(kind, obj))
+    unknown = ", ".join(
+        f'unknown field "{path}"' for path in strict_unknown_fields(kind, obj)
+    )
     if not unknown:
         return None
-    refused = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+    refused = (
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+    )
     return f"{refused}: strict decoding error: {unknown}"
 
 
 def warnings(kind: Kind, obj: dict[str, Any]) -> list[str]:
     """Values of the Warning headers of a POST with the default fieldValidation=Warn."""
-    return [f'299 - "unknown field \\"{path}\\""' for path in strict_unknown_fields(kind, obj)]
+    return [
+        f'299 - "unknown field \\"{path}\\""'
+        for path in strict_unknown_fields(kind, obj)
+    ]
 
 
 def prune(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +129,11 @@ def prune(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
 def _prune(schema: Schema, value: Any) -> Any:
     if isinstance(value, dict) and schema.type in {"object", "map"}:
         known = ((name, child(schema, name), inner) for name, inner in value.items())
-        return {name: _prune(below, inner) for name, below, inner in known if below is not None}
+        return {
+            name: _prune(below, inner)
+            for name, below, inner in known
+            if below is not None
+        }
     if isinstance(value, list) and schema.type == "list" and schema.items is not None:
         return [_prune(schema.items, item) for item in value]
     return value
@@ -178,7 +195,13 @@ def item_path(schema: Schema, index: int, item: Any) -> str:
     if schema.list_type == "set":
         return f"[={json.dumps(item)}]"
     if schema.list_type == "map" and isinstance(item, dict):
-        return "[" + ",".join(f"{key}={json.dumps(key_value(key, item))}" for key in schema.keys) + "]"
+        return (
+            "["
+            + ",".join(
+                f"{key}={json.dumps(key_value(key, item))}" for key in schema.keys
+            )
+            + "]"
+        )
     return f"[{index}]"
 
 
@@ -190,18 +213,33 @@ def key_value(key: str, item: dict[str, Any]) -> Any:
 def _scalar_error(kind: str, value: Any) -> str | None:
     if kind in {"int", "number"}:
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return None if good else f"expected numeric (int or float), got {_go_type(value)}"
+        return (
+            None if good else f"expected numeric (int or float), got {_go_type(value)}"
+        )
     if kind == "bool":
-        return None if isinstance(value, bool) else f"expected boolean, got {go_value(value)}"
+        return (
+            None
+            if isinstance(value, bool)
+            else f"expected boolean, got {go_value(value)}"
+        )
     if kind in UNTYPED_SCALARS:
-        return f"expected any scalar, got {go_value(value)}" if isinstance(value, (dict, list)) else None
+        return (
+            f"expected any scalar, got {go_value(value)}"
+            if isinstance(value, (dict, list))
+            else None
+        )
     if isinstance(value, str):
         return None
     return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
 
 
 def _go_type(value: Any) -> str:
-    names = {dict: "map[string]interface {}", list: "[]interface {}", bool: "bool", str: "string"}
+    names = {
+        dict: "map[string]interface {}",
+        list: "[]interface {}",
+        bool: "bool",
+        str: "string",
+    }
     return names.get(type(value), type(value).__name__)
 
 
@@ -212,7 +250,11 @@ def go_value(value: Any) -> str:
 
 def _go_plain(value: Any) -> str:
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_go_plain(value[name])}" for name in sorted(value)) + "]"
+        return (
+            "map["
+            + " ".join(f"{name}:{_go_plain(value[name])}" for name in sorted(value))
+            + "]"
+        )
     if isinstance(value, list):
         return "[" + " ".join(_go_plain(item) for item in value) + "]"
     if isinstance(value, bool):
@@ -222,7 +264,9 @@ def _go_plain(value: Any) -> str:
 
 def _go_syntax(value: Any) -> str:
     if isinstance(value, dict):
-        inner = ", ".join(f"{json.dumps(name)}:{_go_syntax(value[name])}" for name in sorted(value))
+        inner = ", ".join(
+            f"{json.dumps(name)}:{_go_syntax(value[name])}" for name in sorted(value)
+        )
         return f"map[string]interface {{}}{{{inner}}}"
     if isinstance(value, list):
         return "[]interface {}{" + ", ".join(_go_syntax(item) for item in value) + "}"

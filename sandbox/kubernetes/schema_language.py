@@ -17,7 +17,9 @@ the indented lines below it give a type and the names of the fields that have it
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-SCALARS = frozenset({"string", "int", "bool", "number", "quantity", "time", "int-or-string"})
+SCALARS = frozenset(
+    {"string", "int", "bool", "number", "quantity", "time", "int-or-string"}
+)
 
 
 @dataclass(frozen=True)

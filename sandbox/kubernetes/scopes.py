@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.kubernetes.causes import Cause, invalid_value, items, part, required, unsupported
+from sandbox.kubernetes.causes import (
+    Cause,
+    invalid_value,
+    items,
+    part,
+    required,
+    unsupported,
+)
 from sandbox.kubernetes.kinds import Kind
 
 PRIORITY_CLASS = "PriorityClass"
@@ -26,13 +33,17 @@ def covers(quota: Mapping[str, Any], kind: Kind, obj: Mapping[str, Any]) -> bool
     wanted = requirements(quota)
     if not wanted:
         return True
-    return kind.kind == "Pod" and all(_matches(one, part(dict(obj), "spec")) for one in wanted)
+    return kind.kind == "Pod" and all(
+        _matches(one, part(dict(obj), "spec")) for one in wanted
+    )
 
 
 def requirements(quota: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scopes of a quota, the short form written out."""
     spec = part(dict(quota), "spec")
-    short = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    short = [
+        {"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()
+    ]
     return [*short, *items(part(spec, "scopeSelector"), "matchExpressions")]
 
 
@@ -64,20 +75,30 @@ def _of_class(requirement: Mapping[str, Any], name: str) -> bool:
 def validate(quota: Mapping[str, Any]) -> list[Cause]:
     """Causes for the scopes of a ResourceQuota."""
     found: list[Cause] = []
-    for index, one in enumerate(items(part(part(dict(quota), "spec"), "scopeSelector"), "matchExpressions")):
+    for index, one in enumerate(
+        items(part(part(dict(quota), "spec"), "scopeSelector"), "matchExpressions")
+    ):
         found += _requirement(one, f"spec.scopeSelector.matchExpressions[{index}]")
-    if found or all(one.get("scopeName") != PRIORITY_CLASS for one in requirements(quota)):
+    if found or all(
+        one.get("scopeName") != PRIORITY_CLASS for one in requirements(quota)
+    ):
         return found
     for resource in part(part(dict(quota), "spec"), "hard"):
         if not resource.startswith(OF_PODS):
             found.append(
-                invalid_value("spec.scopeSelector", resource, "unsupported scope applied to resource")
+                invalid_value(
+                    "spec.scopeSelector",
+                    resource,
+                    "unsupported scope applied to resource",
+                )
             )
     return found
 
 
 def _requirement(one: Mapping[str, Any], path: str) -> list[Cause]:
-    scope, operator, values = (one.get(name) for name in ("scopeName", "operator", "values"))
+    scope, operator, values = (
+        one.get(name) for name in ("scopeName", "operator", "values")
+    )
     if scope not in SCOPES:
         return [invalid_value(f"{path}.scopeName", scope, "unsupported scope")]
     if operator not in OPERATORS:
@@ -86,7 +107,12 @@ def _requirement(one: Mapping[str, Any], path: str) -> list[Cause]:
         text = f'must be "Exist" when scope is any of {", ".join(SCOPES)}'
         return [invalid_value(f"{path}.operator", operator, text)]
     if operator in ("In", "NotIn") and not values:
-        return [required(f"{path}.values", "must be at least one value when `operator` is 'In' or 'NotIn'")]
+        return [
+            required(
+                f"{path}.values",
+                "must be at least one value when `operator` is 'In' or 'NotIn'",
+            )
+        ]
     if operator in ("Exists", "DoesNotExist") and values:
         text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
         return [invalid_value(f"{path}.values", values, text)]

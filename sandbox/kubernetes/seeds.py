@@ -45,7 +45,9 @@ class NodeSpec:
     taints: tuple[tuple[str, str, str], ...] = ()
 
 
-def seeds(nodes: tuple[NodeSpec, ...], now: str, queueing: str) -> Iterator[dict[str, Any]]:
+def seeds(
+    nodes: tuple[NodeSpec, ...], now: str, queueing: str
+) -> Iterator[dict[str, Any]]:
     """Every object of a new cluster, without uid; namespaces come before what is in them."""
     for name in (*SYSTEM_NAMESPACES, f"{queueing}-system"):
         yield _namespace(name)
@@ -65,7 +67,10 @@ def seeds(nodes: tuple[NodeSpec, ...], now: str, queueing: str) -> Iterator[dict
 
 
 def _system_priorities() -> Iterator[dict[str, Any]]:
-    for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)):
+    for name, value in (
+        ("system-cluster-critical", 2_000_000_000),
+        ("system-node-critical", 2_000_001_000),
+    ):
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
@@ -79,11 +84,19 @@ def _system_priorities() -> Iterator[dict[str, Any]]:
 def _kueue() -> dict[str, Any]:
     """The controller's deployment, as the release's manifests make it, as far as anybody reads it."""
     labels = {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"}
-    pod = {"containers": [{"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{KUEUE_RELEASE}"}]}
+    pod = {
+        "containers": [
+            {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{KUEUE_RELEASE}"}
+        ]
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system", "labels": labels},
+        "metadata": {
+            "name": "kueue-controller-manager",
+            "namespace": "kueue-system",
+            "labels": labels,
+        },
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": labels},
@@ -115,7 +128,11 @@ def _namespace(name: str) -> dict[str, Any]:
 
 def _rbac(kind: str, name: str) -> dict[str, Any]:
     labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
+    return {
+        "apiVersion": f"{RBAC_GROUP}/v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": labels},
+    }
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -135,8 +152,16 @@ def node(spec: NodeSpec, now: str) -> dict[str, Any]:
         "node.kubernetes.io/instance-type": spec.instance_type,
         **spec.labels,
     }
-    taints = [{"key": key, "value": value, "effect": effect} for key, value, effect in spec.taints]
-    room = {"cpu": spec.cpu, "ephemeral-storage": "2Ti", "memory": spec.memory, "pods": "110"}
+    taints = [
+        {"key": key, "value": value, "effect": effect}
+        for key, value, effect in spec.taints
+    ]
+    room = {
+        "cpu": spec.cpu,
+        "ephemeral-storage": "2Ti",
+        "memory": spec.memory,
+        "pods": "110",
+    }
     if spec.gpus:
         room["nvidia.com/gpu"] = str(spec.gpus)
     return {
@@ -149,20 +174,41 @@ def node(spec: NodeSpec, now: str) -> dict[str, Any]:
             "allocatable": room,
             "conditions": [_condition(*row, now=now) for row in _CONDITIONS],
             "addresses": [{"type": "Hostname", "address": spec.name}],
-            "nodeInfo": {"architecture": "amd64", "kubeletVersion": "v1.36.2", "operatingSystem": "linux"},
+            "nodeInfo": {
+                "architecture": "amd64",
+                "kubeletVersion": "v1.36.2",
+                "operatingSystem": "linux",
+            },
         },
     }
 
 
 _CONDITIONS = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    (
+        "MemoryPressure",
+        "False",
+        "KubeletHasSufficientMemory",
+        "kubelet has sufficient memory available",
+    ),
+    (
+        "DiskPressure",
+        "False",
+        "KubeletHasNoDiskPressure",
+        "kubelet has no disk pressure",
+    ),
+    (
+        "PIDPressure",
+        "False",
+        "KubeletHasSufficientPID",
+        "kubelet has sufficient PID available",
+    ),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
 
-def _condition(kind: str, status: str, reason: str, message: str, *, now: str) -> dict[str, str]:
+def _condition(
+    kind: str, status: str, reason: str, message: str, *, now: str
+) -> dict[str, str]:
     return {
         "type": kind,
         "status": status,

@@ -10,7 +10,9 @@ def matches(selector: Any, labels: Mapping[str, Any]) -> bool:
     """Whether labels fulfil a selector; none at all selects nothing, an empty one everything."""
     if not isinstance(selector, dict):
         return False
-    if any(labels.get(key) != value for key, value in part(selector, "matchLabels").items()):
+    if any(
+        labels.get(key) != value for key, value in part(selector, "matchLabels").items()
+    ):
         return False
     return all(_holds(one, labels) for one in items(selector, "matchExpressions"))
 

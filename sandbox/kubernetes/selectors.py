@@ -70,7 +70,9 @@ def matches_selector(selector: Mapping[str, Any] | None, labels: Labels) -> bool
     wanted: Mapping[str, str] = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
-    return all(_expression(item, labels) for item in selector.get("matchExpressions") or [])
+    return all(
+        _expression(item, labels) for item in selector.get("matchExpressions") or []
+    )
 
 
 def _expression(item: Mapping[str, Any], labels: Labels) -> bool:
@@ -85,7 +87,13 @@ def _expression(item: Mapping[str, Any], labels: Labels) -> bool:
 
 
 _EXTRA_FIELDS = {
-    "pods": ("spec.nodeName", "status.phase", "spec.restartPolicy", "spec.schedulerName", "status.podIP"),
+    "pods": (
+        "spec.nodeName",
+        "status.phase",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "status.podIP",
+    ),
     "events": (
         "involvedObject.kind",
         "involvedObject.name",
@@ -107,10 +115,16 @@ def parse_fields(text: str, plural: str) -> Callable[[Mapping[str, Any]], bool]:
     wanted: list[tuple[str, str, bool]] = []
     for term in filter(None, text.split(",")):
         field, operator, value = _field_term(term)
-        if field not in {"metadata.name", "metadata.namespace", *_EXTRA_FIELDS.get(plural, ())}:
+        if field not in {
+            "metadata.name",
+            "metadata.namespace",
+            *_EXTRA_FIELDS.get(plural, ()),
+        }:
             raise _unknown_field(field)
         wanted.append((field, value, operator != "!="))
-    return lambda obj: all((_field(obj, field) == value) is equal for field, value, equal in wanted)
+    return lambda obj: all(
+        (_field(obj, field) == value) is equal for field, value, equal in wanted
+    )
 
 
 def _field_term(term: str) -> tuple[str, str, str]:

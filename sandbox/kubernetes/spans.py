@@ -33,11 +33,16 @@ class Spans:
         uid = pod["metadata"]["uid"]
         began, ended = started_at(pod), finished_at(pod)
         if uid in self._began:
-            last = self._ended.get(uid, self._now() if ended is None else self._began[uid])
+            last = self._ended.get(
+                uid, self._now() if ended is None else self._began[uid]
+            )
             return max(0.0, last - self._began[uid])
         if began is None:
             return 0.0
-        return max(0.0, (self._now() if ended is None else ended.timestamp()) - began.timestamp())
+        return max(
+            0.0,
+            (self._now() if ended is None else ended.timestamp()) - began.timestamp(),
+        )
 
 
 def started_at(pod: Obj) -> datetime | None:

@@ -48,7 +48,12 @@ def details_of(kind: Kind, name: str = "") -> dict[str, Any]:
 
 def not_found(kind: Kind, name: str) -> Refusal:
     """404 for one named object."""
-    return Refusal(404, f'{kind.qualified_plural} "{name}" not found', "NotFound", details_of(kind, name))
+    return Refusal(
+        404,
+        f'{kind.qualified_plural} "{name}" not found',
+        "NotFound",
+        details_of(kind, name),
+    )
 
 
 def already_exists(kind: Kind, name: str, *, deleting: bool = False) -> Refusal:
@@ -60,7 +65,9 @@ def already_exists(kind: Kind, name: str, *, deleting: bool = False) -> Refusal:
 
 def conflict(kind: Kind, name: str, text: str) -> Refusal:
     """409 for a write that lost a race."""
-    message = f'Operation cannot be fulfilled on {kind.qualified_plural} "{name}": {text}'
+    message = (
+        f'Operation cannot be fulfilled on {kind.qualified_plural} "{name}": {text}'
+    )
     return Refusal(409, message, "Conflict", details_of(kind, name))
 
 
@@ -70,7 +77,9 @@ def modified(kind: Kind, name: str) -> Refusal:
     return conflict(kind, name, text)
 
 
-def forbidden(kind: Kind, name: str, text: str, causes: Sequence[Mapping[str, str]] = ()) -> Refusal:
+def forbidden(
+    kind: Kind, name: str, text: str, causes: Sequence[Mapping[str, str]] = ()
+) -> Refusal:
     """403 on one object (or on the kind, when name is empty)."""
     subject = f'{kind.qualified_plural} "{name}"' if name else kind.qualified_plural
     details = details_of(kind, name)
@@ -81,13 +90,17 @@ def forbidden(kind: Kind, name: str, text: str, causes: Sequence[Mapping[str, st
 
 def invalid(kind: Kind, name: str, causes: Sequence[Mapping[str, str]]) -> Refusal:
     """422 with one cause per field; causes are {reason, message, field} and repeated ones are said once."""
-    said = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes))
+    said = list(
+        dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes)
+    )
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     details: dict[str, Any] = {"name": name}
     if kind.group:
         details["group"] = kind.group
     details |= {"kind": kind.kind, "causes": [dict(cause) for cause in causes]}
-    return Refusal(422, f'{kind.qualified_kind} "{name}" is invalid: {text}', "Invalid", details)
+    return Refusal(
+        422, f'{kind.qualified_kind} "{name}" is invalid: {text}', "Invalid", details
+    )
 
 
 def bad_request(message: str) -> Refusal:
@@ -102,12 +115,19 @@ def options_invalid(options: str, field: str, reason: str, message: str) -> Refu
         "kind": options,
         "causes": [{"reason": reason, "message": message, "field": field}],
     }
-    return Refusal(422, f'{options}.meta.k8s.io "" is invalid: {field}: {message}', "Invalid", details)
+    return Refusal(
+        422,
+        f'{options}.meta.k8s.io "" is invalid: {field}: {message}',
+        "Invalid",
+        details,
+    )
 
 
 def no_such_resource() -> Refusal:
     """404 for a path that names no resource of a builtin group."""
-    return Refusal(404, "the server could not find the requested resource", "NotFound", {})
+    return Refusal(
+        404, "the server could not find the requested resource", "NotFound", {}
+    )
 
 
 def method_not_allowed() -> Refusal:

@@ -30,7 +30,11 @@ class Entry:
     def body(self) -> bytes:
         """The JSON of the object without kind and apiVersion and without the opening brace."""
         if self._encoded is None:
-            bare = {key: value for key, value in self.obj.items() if key not in {"kind", "apiVersion"}}
+            bare = {
+                key: value
+                for key, value in self.obj.items()
+                if key not in {"kind", "apiVersion"}
+            }
             self._encoded = json.dumps(bare, separators=(",", ":")).encode()[1:]
         return self._encoded
 
@@ -111,7 +115,9 @@ class Store:
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         before = self.table(kind).entries.get(key)
-        entry = Entry({**obj, "metadata": {**metadata, "resourceVersion": self._next()}})
+        entry = Entry(
+            {**obj, "metadata": {**metadata, "resourceVersion": self._next()}}
+        )
         self.table(kind).put(key, entry)
         self._record(kind, key, before, entry, removed=False)
         return entry
@@ -130,12 +136,16 @@ class Store:
         self.version += 1
         return str(self.version)
 
-    def _record(self, kind: Kind, key: Key, before: Entry | None, after: Entry, *, removed: bool) -> None:
+    def _record(
+        self, kind: Kind, key: Key, before: Entry | None, after: Entry, *, removed: bool
+    ) -> None:
         self.dirty = True
         if len(self._log) == LOG_LENGTH:
             self.oldest = max(self.oldest, self._log[0].version)
             self.cached_since = max(self.cached_since, self.oldest)
-        change = Change(self.version, (kind.group, kind.plural), key, before, after, removed)
+        change = Change(
+            self.version, (kind.group, kind.plural), key, before, after, removed
+        )
         self._log.append(change)
         for listener in tuple(self._listeners):
             listener(change)
@@ -143,9 +153,15 @@ class Store:
     def changes(self, kind: Kind, since: int) -> list[Change]:
         """The log of one kind after a version that must not be older than ``oldest``."""
         resource = (kind.group, kind.plural)
-        return [change for change in self._log if change.version > since and change.resource == resource]
+        return [
+            change
+            for change in self._log
+            if change.version > since and change.resource == resource
+        ]
 
-    def as_of(self, kind: Kind, version: int, namespace: str | None) -> list[tuple[Key, Entry]]:
+    def as_of(
+        self, kind: Kind, version: int, namespace: str | None
+    ) -> list[tuple[Key, Entry]]:
         """The list of a kind as it was at a version that the log still reaches."""
         past: dict[Key, Entry] = dict(self.table(kind).sorted(namespace))
         for change in reversed(self.changes(kind, version)):
@@ -186,14 +202,18 @@ class Store:
         ]
         return {"version": self.version, "objects": objects}
 
-    def restore(self, data: Mapping[str, Any], kind_of: Callable[[Obj], Kind | None]) -> None:
+    def restore(
+        self, data: Mapping[str, Any], kind_of: Callable[[Obj], Kind | None]
+    ) -> None:
         """Replace everything by a snapshot; objects of kinds no longer served are left out."""
         self._tables.clear()
         for obj in data["objects"]:
             kind = kind_of(obj)
             if kind:
                 metadata = obj["metadata"]
-                self.table(kind).put((metadata.get("namespace", ""), metadata["name"]), Entry(obj))
+                self.table(kind).put(
+                    (metadata.get("namespace", ""), metadata["name"]), Entry(obj)
+                )
         self.version = int(data["version"])
         self._log.clear()
         self.oldest = self.cached_since = self._compacted = self.version

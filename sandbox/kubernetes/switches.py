@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 def handle(cluster: "Cluster", call: Call) -> Answer:
     """Answer a ``/sandbox/…`` request; 403 without an administrator's token."""
     if MASTERS not in call.who.groups:
-        raise Refusal(403, f'forbidden: User "{call.who.user}" cannot use the sandbox', "Forbidden", {})
+        raise Refusal(
+            403,
+            f'forbidden: User "{call.who.user}" cannot use the sandbox',
+            "Forbidden",
+            {},
+        )
     switch = _SWITCHES.get((call.method, call.path))
     if switch is None:
         return page_not_found()
@@ -93,8 +98,8 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("POST", "/sandbox/faults"): _add_fault,
     ("DELETE", "/sandbox/faults"): _clear_faults,
     ("POST", "/sandbox/workloads"): _occupy,
-    ("POST", "/sandbox/interruptions"): lambda cluster, call: cluster.controllers.interruptions.announce(
-        call
+    ("POST", "/sandbox/interruptions"): lambda cluster, call: (
+        cluster.controllers.interruptions.announce(call)
     ),
     ("POST", "/sandbox/compact"): _compact,
     ("POST", "/sandbox/cilium"): _install_cilium,

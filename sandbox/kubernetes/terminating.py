@@ -11,7 +11,11 @@ from sandbox.kubernetes.ownership import Writer
 from sandbox.kubernetes.store import Obj, Store
 
 _FIXED = (
-    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    (
+        "NamespaceDeletionDiscoveryFailure",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
     (
         "NamespaceDeletionGroupVersionParsingFailure",
         "ParsedGroupVersions",
@@ -67,7 +71,11 @@ class Terminator:
                 left[_plural(kind)] += 1
                 holding.update(item["metadata"].get("finalizers") or ())
         if not left:
-            spec = {key: value for key, value in (obj.get("spec") or {}).items() if key != "finalizers"}
+            spec = {
+                key: value
+                for key, value in (obj.get("spec") or {}).items()
+                if key != "finalizers"
+            }
             self._store.put(_NAMESPACE, {**obj, "spec": spec})
             if not obj["metadata"].get("finalizers"):
                 self._store.remove(_NAMESPACE, "", name)
@@ -77,13 +85,22 @@ class Terminator:
     def _report(self, obj: Obj, left: Counter[str], holding: Counter[str]) -> None:
         conditions = [_condition(*row, status="False") for row in _FIXED]
         remaining = ", ".join(
-            f"{plural} has {count} resource instances" for plural, count in sorted(left.items())
+            f"{plural} has {count} resource instances"
+            for plural, count in sorted(left.items())
         )
         message = f"Some resources are remaining: {remaining}"
         conditions.append(
-            _condition("NamespaceContentRemaining", "SomeResourcesRemain", message, status="True")
+            _condition(
+                "NamespaceContentRemaining",
+                "SomeResourcesRemain",
+                message,
+                status="True",
+            )
         )
-        kept = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(holding.items()))
+        kept = ", ".join(
+            f"{name} in {count} resource instances"
+            for name, count in sorted(holding.items())
+        )
         if kept:
             message = f"Some content in the namespace has finalizers remaining: {kept}"
             held = ("NamespaceFinalizersRemaining", "SomeFinalizersRemain", message)
@@ -102,7 +119,13 @@ def _plural(kind: Kind) -> str:
 
 def _condition(kind: str, reason: str, message: str, *, status: str) -> dict[str, str]:
     now = timestamp()
-    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
 
 
 def _said(condition: dict[str, Any]) -> tuple[Any, Any, Any]:

@@ -21,7 +21,10 @@ GATE = "kueue.x-k8s.io/topology"
 WORKLOAD_OF = "kueue.x-k8s.io/workload"
 WAYS = ("required", "preferred", "unconstrained")
 ANNOTATIONS = tuple(f"kueue.x-k8s.io/podset-{way}-topology" for way in WAYS)
-SLICE_LEVEL, SLICE_SIZE = "kueue.x-k8s.io/podset-slice-required-topology", "kueue.x-k8s.io/podset-slice-size"
+SLICE_LEVEL, SLICE_SIZE = (
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "kueue.x-k8s.io/podset-slice-size",
+)
 
 
 def request_of(template: Object) -> Object:
@@ -30,7 +33,9 @@ def request_of(template: Object) -> Object:
     found: Object = {}
     for way, name in zip(WAYS, ANNOTATIONS, strict=True):
         if name in asked:
-            found[way] = asked[name] if way != "unconstrained" else asked[name] == "true"
+            found[way] = (
+                asked[name] if way != "unconstrained" else asked[name] == "true"
+            )
     if SLICE_LEVEL in asked:
         found["podSetSliceRequiredTopology"] = asked[SLICE_LEVEL]
     if SLICE_SIZE in asked:
@@ -57,10 +62,14 @@ class Topologies:
         admitted: Iterable[Object],
     ) -> None:
         self._levels = {
-            name: tuple(str(one["nodeLabel"]) for one in items(part(each, "spec"), "levels"))
+            name: tuple(
+                str(one["nodeLabel"]) for one in items(part(each, "spec"), "levels")
+            )
             for name, each in topologies.items()
         }
-        self._nodes = [one for one in nodes if not part(one, "spec").get("unschedulable")]
+        self._nodes = [
+            one for one in nodes if not part(one, "spec").get("unschedulable")
+        ]
         self._used: dict[str, Counter[str]] = {}
         if not self._levels:
             return
@@ -71,8 +80,12 @@ class Topologies:
             if node and not ours and part(pod, "status").get("phase") not in ENDED:
                 self._use(str(node), _requests(pod), 1)
         for workload in admitted:
-            given = items(part(part(workload, "status"), "admission"), "podSetAssignments")
-            for pod_set, one in zip(items(part(workload, "spec"), "podSets"), given, strict=False):
+            given = items(
+                part(part(workload, "status"), "admission"), "podSetAssignments"
+            )
+            for pod_set, one in zip(
+                items(part(workload, "spec"), "podSets"), given, strict=False
+            ):
                 self.take(pod_set, one)
 
     def take(self, pod_set: Object, given: Object) -> None:
@@ -80,7 +93,9 @@ class Topologies:
         for domain, count in domains_of(part(given, "topologyAssignment")):
             self._use(domain[-1], _requests(part(pod_set, "template")), count)
 
-    def gather(self, pod_set: Object, name: str, flavor: Object | None) -> tuple[Object | None, str]:
+    def gather(
+        self, pod_set: Object, name: str, flavor: Object | None
+    ) -> tuple[Object | None, str]:
         """The assignment of a pod set in a flavor, or why there is none; nothing for a flavor without a topology."""
         spec = part(flavor or {}, "spec")
         topology = str(spec.get("topologyName") or "")
@@ -96,9 +111,17 @@ class Topologies:
         needs = _requests(part(pod_set, "template"))
         room = {one.domain: _fits(one.amounts, needs) for one in free}
         is_required, depth = "required" in asked, levels.index(level)
-        chosen = _chosen(room, wanted, depth, is_required=is_required, is_spread=not {*asked} & {*WAYS[:2]})
+        chosen = _chosen(
+            room,
+            wanted,
+            depth,
+            is_required=is_required,
+            is_spread=not {*asked} & {*WAYS[:2]},
+        )
         if chosen is None:
-            return None, _refusal(topology, free, room, needs, wanted, depth if is_required else None)
+            return None, _refusal(
+                topology, free, room, needs, wanted, depth if is_required else None
+            )
         return assignment(levels, chosen), ""
 
     def _use(self, node: str, amounts: Mapping[str, int], count: int) -> None:
@@ -106,20 +129,26 @@ class Topologies:
         for resource, amount in amounts.items():
             used[resource] += amount * count
 
-    def _free(self, pod_set: Object, flavor: Object, levels: Sequence[str]) -> Iterator[_Free]:
+    def _free(
+        self, pod_set: Object, flavor: Object, levels: Sequence[str]
+    ) -> Iterator[_Free]:
         pod = part(part(pod_set, "template"), "spec")
         tolerations = [*items(pod, "tolerations"), *items(flavor, "tolerations")]
         selector = {**part(pod, "nodeSelector"), **part(flavor, "nodeLabels")}
         for node in self._nodes:
             labels = part(part(node, "metadata"), "labels")
-            if not selects(selector, labels) or not all(level in labels for level in levels):
+            if not selects(selector, labels) or not all(
+                level in labels for level in levels
+            ):
                 continue
             if untolerated(items(part(node, "spec"), "taints"), tolerations):
                 continue
             used = self._used.get(str(node["metadata"]["name"]), Counter())
             amounts = {
                 resource: parse(amount).nanos - used[resource]
-                for resource, amount in part(part(node, "status"), "allocatable").items()
+                for resource, amount in part(
+                    part(node, "status"), "allocatable"
+                ).items()
             }
             yield _Free(tuple(str(labels[level]) for level in levels), amounts)
 
@@ -127,16 +156,21 @@ class Topologies:
 def assignment(levels: Sequence[str], chosen: Mapping[Domain, int]) -> Object:
     """Domains with their pods as Kueue writes them down, what is the same once; of nodes, their names alone."""
     shown = levels[-1:] if levels[-1] == HOSTNAME else levels
-    domains = [(domain[-len(shown) :], count) for domain, count in sorted(chosen.items())]
+    domains = [
+        (domain[-len(shown) :], count) for domain, count in sorted(chosen.items())
+    ]
     counts = [count for _, count in domains]
     return {
         "levels": [*shown],
         "slices": [
             {
                 "domainCount": len(domains),
-                "podCounts": {"universal": counts[0]} if len({*counts}) == 1 else {"individual": counts},
+                "podCounts": {"universal": counts[0]}
+                if len({*counts}) == 1
+                else {"individual": counts},
                 "valuesPerLevel": [
-                    _values([domain[at] for domain, _ in domains]) for at in range(len(shown))
+                    _values([domain[at] for domain, _ in domains])
+                    for at in range(len(shown))
                 ],
             }
         ],
@@ -166,11 +200,18 @@ def _column(values: Object, number: int) -> list[str]:
     if "universal" in values:
         return [str(values["universal"])] * number
     one = part(values, "individual")
-    return [f"{one.get('prefix', '')}{root}{one.get('suffix', '')}" for root in one["roots"]]
+    return [
+        f"{one.get('prefix', '')}{root}{one.get('suffix', '')}" for root in one["roots"]
+    ]
 
 
 def _chosen(
-    room: Mapping[Domain, int], wanted: int, depth: int, *, is_required: bool, is_spread: bool
+    room: Mapping[Domain, int],
+    wanted: int,
+    depth: int,
+    *,
+    is_required: bool,
+    is_spread: bool,
 ) -> dict[Domain, int] | None:
     """Nodes with their pods, in the narrowest domain that has room; None where there is none.
 
@@ -181,9 +222,14 @@ def _chosen(
         sums = Counter[Domain]()
         for domain, count in room.items():
             sums[domain[: at + 1]] += count
-        fit = min(((total, domain) for domain, total in sums.items() if total >= wanted), default=None)
+        fit = min(
+            ((total, domain) for domain, total in sums.items() if total >= wanted),
+            default=None,
+        )
         if fit is not None:
-            inside = {one: count for one, count in room.items() if one[: at + 1] == fit[1]}
+            inside = {
+                one: count for one, count in room.items() if one[: at + 1] == fit[1]
+            }
             return _filled(inside, wanted)
     if (is_spread or not is_required) and sum(room.values()) >= wanted:
         return _filled(room, wanted)
@@ -196,7 +242,11 @@ def _filled(room: Mapping[Domain, int], wanted: int) -> dict[Domain, int]:
     left = dict(room)
     while wanted:
         enough = [(count, domain) for domain, count in left.items() if count >= wanted]
-        count, domain = min(enough) if enough else min((-count, domain) for domain, count in left.items())
+        count, domain = (
+            min(enough)
+            if enough
+            else min((-count, domain) for domain, count in left.items())
+        )
         found[domain] = min(abs(count), wanted)
         wanted -= found[domain]
         del left[domain]
@@ -223,19 +273,32 @@ def _refusal(
     full = Counter(_lacking(one.amounts, needs) for one in free if not room[one.domain])
     if not full:
         return said
-    excluded = ", ".join(f'resource "{name}": {count}' for name, count in sorted(full.items()))
+    excluded = ", ".join(
+        f'resource "{name}": {count}' for name, count in sorted(full.items())
+    )
     return f"{said}. Total nodes: {len(free)}; excluded: {excluded}"
 
 
 def _requests(pod: Object) -> dict[str, int]:
     amounts = pod_amounts(part(pod, "spec"), "requests")
-    return {"pods": parse(1).nanos, **{name: parse(amount).nanos for name, amount in amounts.items()}}
+    return {
+        "pods": parse(1).nanos,
+        **{name: parse(amount).nanos for name, amount in amounts.items()},
+    }
 
 
 def _fits(amounts: Mapping[str, int], needs: Mapping[str, int]) -> int:
-    return min(max(0, amounts.get(name, 0)) // need for name, need in needs.items() if need)
+    return min(
+        max(0, amounts.get(name, 0)) // need for name, need in needs.items() if need
+    )
 
 
 def _lacking(amounts: Mapping[str, int], needs: Mapping[str, int]) -> str:
     """The resource of which a node has the least for a pod."""
-    return min(needs, key=lambda name: (amounts.get(name, 0) // needs[name] if needs[name] else 1, name))
+    return min(
+        needs,
+        key=lambda name: (
+            amounts.get(name, 0) // needs[name] if needs[name] else 1,
+            name,
+        ),
+    )

@@ -29,9 +29,15 @@ def fields_of(schema: Schema, value: Any) -> FieldSet:
 def _claims(schema: Schema, value: Any) -> FieldSet | None:
     """The node of a value: None claims nothing below, an empty mapping is the value itself."""
     if _is_map(schema, value):
-        return {f"f:{name}": _named_claim(schema, name, inner) for name, inner in value.items()}
+        return {
+            f"f:{name}": _named_claim(schema, name, inner)
+            for name, inner in value.items()
+        }
     if _is_keyed_list(schema, value):
-        return {key: _item_claim(schema.items or ANY, item) for key, item in _keyed(schema, value)}
+        return {
+            key: _item_claim(schema.items or ANY, item)
+            for key, item in _keyed(schema, value)
+        }
     return None
 
 
@@ -52,7 +58,11 @@ def _is_map(schema: Schema, value: Any) -> bool:
 
 
 def _is_keyed_list(schema: Schema, value: Any) -> bool:
-    return isinstance(value, list) and schema.type == "list" and schema.list_type != "atomic"
+    return (
+        isinstance(value, list)
+        and schema.type == "list"
+        and schema.list_type != "atomic"
+    )
 
 
 def _keyed(schema: Schema, items: Sequence[Any]) -> Iterator[tuple[str, Any]]:
@@ -64,8 +74,14 @@ def path_element(schema: Schema, item: Any) -> str:
     """How managedFields names one item of a keyed list or set."""
     if schema.list_type == "set":
         return "v:" + json.dumps(item, separators=(",", ":"))
-    given = {key: item.get(key, _default_of(key)) for key in sorted(schema.keys) if isinstance(item, Mapping)}
-    return "k:" + json.dumps({k: v for k, v in given.items() if v is not None}, separators=(",", ":"))
+    given = {
+        key: item.get(key, _default_of(key))
+        for key in sorted(schema.keys)
+        if isinstance(item, Mapping)
+    }
+    return "k:" + json.dumps(
+        {k: v for k, v in given.items() if v is not None}, separators=(",", ":")
+    )
 
 
 def _default_of(key: str) -> Any:
@@ -109,21 +125,37 @@ def _leaf(old: Any, new: Any) -> _Nodes:
     return (None, None, _MEMBER)
 
 
-def _pairs(schema: Schema, old: Any, new: Any) -> list[tuple[str, Schema, Any, Any]] | None:
+def _pairs(
+    schema: Schema, old: Any, new: Any
+) -> list[tuple[str, Schema, Any, Any]] | None:
     """The parts to compare one by one, or None when the value changes as a whole."""
-    present = [value for value in (old, new) if value is not _ABSENT and value is not None]
+    present = [
+        value for value in (old, new) if value is not _ABSENT and value is not None
+    ]
     if not any(present):
         return None
     if all(_is_map(schema, value) for value in present):
         left, right = _mapping(old), _mapping(new)
         names = dict.fromkeys([*left, *right])
         return [
-            (f"f:{n}", child(schema, n) or ANY, left.get(n, _ABSENT), right.get(n, _ABSENT)) for n in names
+            (
+                f"f:{n}",
+                child(schema, n) or ANY,
+                left.get(n, _ABSENT),
+                right.get(n, _ABSENT),
+            )
+            for n in names
         ]
     if all(_is_keyed_list(schema, value) for value in present):
-        before, after = dict(_keyed(schema, _items(old))), dict(_keyed(schema, _items(new)))
+        before, after = (
+            dict(_keyed(schema, _items(old))),
+            dict(_keyed(schema, _items(new))),
+        )
         keys = dict.fromkeys([*before, *after])
-        return [(k, schema.items or ANY, before.get(k, _ABSENT), after.get(k, _ABSENT)) for k in keys]
+        return [
+            (k, schema.items or ANY, before.get(k, _ABSENT), after.get(k, _ABSENT))
+            for k in keys
+        ]
     return None
 
 
@@ -148,15 +180,20 @@ def merge(schema: Schema, live: Any, applied: Any) -> Any:
     return applied
 
 
-def _merge_items(schema: Schema, live: Sequence[Any], applied: Sequence[Any]) -> list[Any]:
+def _merge_items(
+    schema: Schema, live: Sequence[Any], applied: Sequence[Any]
+) -> list[Any]:
     wanted = dict(_keyed(schema, applied))
     present = dict(_keyed(schema, live))
     below = schema.items or ANY
     merged = {
-        key: merge(below, item, wanted[key]) if key in wanted else item for key, item in present.items()
+        key: merge(below, item, wanted[key]) if key in wanted else item
+        for key, item in present.items()
     }
     merged |= {key: item for key, item in wanted.items() if key not in present}
-    if [key for key in present if key in wanted] == [key for key in wanted if key in present]:
+    if [key for key in present if key in wanted] == [
+        key for key in wanted if key in present
+    ]:
         return list(merged.values())
     ordered = [merged[key] for key in wanted]
     return ordered + [item for key, item in merged.items() if key not in wanted]
@@ -167,13 +204,16 @@ def remove(schema: Schema, value: Any, fields: FieldSet) -> Any:
     if _is_map(schema, value):
         kept = {}
         for name, inner in value.items():
-            rest = _remaining(child(schema, name) or ANY, inner, fields.get(f"f:{name}"))
+            rest = _remaining(
+                child(schema, name) or ANY, inner, fields.get(f"f:{name}")
+            )
             if rest is not _ABSENT:
                 kept[name] = rest
         return kept
     if _is_keyed_list(schema, value):
         rests = [
-            _remaining(schema.items or ANY, item, fields.get(key)) for key, item in _keyed(schema, value)
+            _remaining(schema.items or ANY, item, fields.get(key))
+            for key, item in _keyed(schema, value)
         ]
         return [rest for rest in rests if rest is not _ABSENT]
     return value

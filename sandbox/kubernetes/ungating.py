@@ -20,7 +20,9 @@ def is_gated(pod: Obj) -> bool:
 
 
 def _is_unplaced(pod: Obj) -> bool:
-    return any(one["name"] == GATE for one in items(dict(pod["spec"]), "schedulingGates"))
+    return any(
+        one["name"] == GATE for one in items(dict(pod["spec"]), "schedulingGates")
+    )
 
 
 class Ungater:
@@ -32,7 +34,11 @@ class Ungater:
 
     def react(self, change: Change) -> None:
         """Remember a pod that is held back."""
-        if change.resource == ("", "pods") and not change.removed and _is_unplaced(change.after.obj):
+        if (
+            change.resource == ("", "pods")
+            and not change.removed
+            and _is_unplaced(change.after.obj)
+        ):
             self._due[change.key] = None
 
     def run(self) -> bool:
@@ -49,13 +55,23 @@ class Ungater:
         name = part(dict(metadata), "annotations").get(WORKLOAD_OF, "")
         workload = self._store.get(WORKLOAD, metadata["namespace"], name)
         given = self._given(workload, part(dict(metadata), "labels").get(POD_SET, ""))
-        taken = Counter(self._places(metadata["namespace"], name, str(given.get("name") or "")))
+        taken = Counter(
+            self._places(metadata["namespace"], name, str(given.get("name") or ""))
+        )
         assigned = part(given, "topologyAssignment")
         for domain, count in domains_of(assigned):
             if taken[domain[-1]] < count:
                 where = dict(zip(assigned["levels"], domain, strict=True))
-                gates = [one for one in items(dict(pod["spec"]), "schedulingGates") if one["name"] != GATE]
-                spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
+                gates = [
+                    one
+                    for one in items(dict(pod["spec"]), "schedulingGates")
+                    if one["name"] != GATE
+                ]
+                spec = {
+                    key: value
+                    for key, value in pod["spec"].items()
+                    if key != "schedulingGates"
+                }
                 spec |= {"nodeSelector": {**part(spec, "nodeSelector"), **where}}
                 spec |= {"schedulingGates": gates} if gates else {}
                 self._store.put(POD, {**pod, "spec": spec})
@@ -78,5 +94,11 @@ class Ungater:
                 and not is_over(pod)
                 and not is_gated(pod)
             ):
-                found.append(str(part(dict(pod["spec"]), "nodeSelector").get("kubernetes.io/hostname", "")))
+                found.append(
+                    str(
+                        part(dict(pod["spec"]), "nodeSelector").get(
+                            "kubernetes.io/hostname", ""
+                        )
+                    )
+                )
         return found

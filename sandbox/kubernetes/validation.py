@@ -14,7 +14,14 @@ from sandbox.kubernetes import (
     validation_rbac,
     validation_volcano,
 )
-from sandbox.kubernetes.causes import Cause, forbidden_field, invalid_value, part, required, too_long
+from sandbox.kubernetes.causes import (
+    Cause,
+    forbidden_field,
+    invalid_value,
+    part,
+    required,
+    too_long,
+)
 from sandbox.kubernetes.kinds import KUEUE_GROUP, RBAC_GROUP, VOLCANO_GROUPS, Kind
 from sandbox.kubernetes.names import (
     dns_label,
@@ -49,7 +56,9 @@ CHECKS: Mapping[str, Check] = {
     "Role": lambda obj: validation_rbac.validate_role(obj, namespaced=True),
     "ClusterRole": lambda obj: validation_rbac.validate_role(obj, namespaced=False),
     "RoleBinding": lambda obj: validation_rbac.validate_binding(obj, namespaced=True),
-    "ClusterRoleBinding": lambda obj: validation_rbac.validate_binding(obj, namespaced=False),
+    "ClusterRoleBinding": lambda obj: validation_rbac.validate_binding(
+        obj, namespaced=False
+    ),
     "Pod": validation_pods.validate_pod,
     "Job": validation_pods.validate_job,
     "JobSet": validation_jobset.validate,
@@ -68,7 +77,10 @@ UPDATE_CHECKS: Mapping[str, UpdateCheck] = {
     "Job": validation_pods.validate_job_update,
     "JobSet": validation_jobset.validate_update,
 }
-NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {"Namespace": dns_label, "Service": service_name}
+NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
+    "Namespace": dns_label,
+    "Service": service_name,
+}
 
 
 def check_quantities(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
@@ -77,13 +89,17 @@ def check_quantities(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
         _read_quantities(schema_for(kind), obj)
     except QuantityError as error:
         if kind.group in VOLCANO_GROUPS:
-            return kueue_rules.denied(f"mutate{kind.singular}.volcano.sh", str(error), 400)
+            return kueue_rules.denied(
+                f"mutate{kind.singular}.volcano.sh", str(error), 400
+            )
         if not kind.builtin:
             return kueue_rules.bad_quantity(kind, str(error))
         meta = part(obj, "metadata")
         where = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {kind.gvk}"
         reason = f"unable to convert unstructured object to {kind.gvk}: {error}"
-        return status.Refusal(500, f"failed to convert new object ({where}) to proper version: {reason}")
+        return status.Refusal(
+            500, f"failed to convert new object ({where}) to proper version: {reason}"
+        )
     return None
 
 
@@ -117,7 +133,11 @@ def update_causes(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> list[
     found = metadata_update_causes(part(new, "metadata"), part(old, "metadata"))
     check = UPDATE_CHECKS.get(kind.own_name)
     if kind.group == KUEUE_GROUP:
-        return [*found, *create_causes(kind, new), *kueue_rules.update_causes(kind, new, old)]
+        return [
+            *found,
+            *create_causes(kind, new),
+            *kueue_rules.update_causes(kind, new, old),
+        ]
     fixed = check(new, old) if check else []
     return [*found, *(create_causes(kind, new) if kind.kind != "Pod" else []), *fixed]
 
@@ -126,15 +146,21 @@ def check_create(kind: Kind, obj: dict[str, Any]) -> status.Refusal | None:
     """The refusal of a new object that is invalid, or None; webhooks of Kueue speak last."""
     causes = create_causes(kind, obj)
     if causes:
-        return status.invalid(kind, str(part(obj, "metadata").get("name") or ""), causes)
+        return status.invalid(
+            kind, str(part(obj, "metadata").get("name") or ""), causes
+        )
     return kueue_rules.webhook_refusal(kind, obj)
 
 
-def check_update(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> status.Refusal | None:
+def check_update(
+    kind: Kind, new: dict[str, Any], old: dict[str, Any]
+) -> status.Refusal | None:
     """The refusal of a changed object that is invalid, or None; webhooks of Kueue speak last."""
     causes = update_causes(kind, new, old)
     if causes:
-        return status.invalid(kind, str(part(new, "metadata").get("name") or ""), causes)
+        return status.invalid(
+            kind, str(part(new, "metadata").get("name") or ""), causes
+        )
     return kueue_rules.webhook_refusal(kind, new)
 
 
@@ -145,21 +171,38 @@ def metadata_causes(kind: Kind, meta: dict[str, Any]) -> list[Cause]:
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
     else:
-        rule = path_segment if kind.group == RBAC_GROUP else NAME_RULES.get(kind.own_name, dns_subdomain)
+        rule = (
+            path_segment
+            if kind.group == RBAC_GROUP
+            else NAME_RULES.get(kind.own_name, dns_subdomain)
+        )
         found += [invalid_value("metadata.name", name, text) for text in rule(name)]
     for key, value in part(meta, "labels").items():
-        found += [invalid_value("metadata.labels", key, text) for text in label_key(key)]
-        found += [invalid_value("metadata.labels", value, text) for text in label_value(value)]
+        found += [
+            invalid_value("metadata.labels", key, text) for text in label_key(key)
+        ]
+        found += [
+            invalid_value("metadata.labels", value, text) for text in label_value(value)
+        ]
     annotations = part(meta, "annotations")
     for key in annotations:
-        found += [invalid_value("metadata.annotations", key, text) for text in label_key(key.lower())]
+        found += [
+            invalid_value("metadata.annotations", key, text)
+            for text in label_key(key.lower())
+        ]
     if (
-        sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
+        sum(
+            len(key.encode()) + len(str(value).encode())
+            for key, value in annotations.items()
+        )
         > ANNOTATIONS_MAX
     ):
         found.append(too_long("metadata.annotations", ANNOTATIONS_MAX))
     for finalizer in meta.get("finalizers") or []:
-        found += [invalid_value("metadata.finalizers", finalizer, text) for text in label_key(finalizer)]
+        found += [
+            invalid_value("metadata.finalizers", finalizer, text)
+            for text in label_key(finalizer)
+        ]
     return found
 
 
@@ -172,9 +215,15 @@ def metadata_update_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cau
     ]
     if old.get("deletionTimestamp"):
         before = set(old.get("finalizers") or [])
-        added = [finalizer for finalizer in new.get("finalizers") or [] if finalizer not in before]
+        added = [
+            finalizer
+            for finalizer in new.get("finalizers") or []
+            if finalizer not in before
+        ]
         if added:
-            shown = "[]string{" + ", ".join(f'"{finalizer}"' for finalizer in added) + "}"
+            shown = (
+                "[]string{" + ", ".join(f'"{finalizer}"' for finalizer in added) + "}"
+            )
             text = "no new finalizers can be added if the object is being deleted, found new finalizers "
             found.append(forbidden_field("metadata.finalizers", text + shown))
     return found
@@ -182,4 +231,6 @@ def metadata_update_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cau
 
 def uid_refusal(kind: Kind, name: str, uid: str) -> status.Refusal:
     """The refusal of an apply that names a uid the stored (or missing) object does not have."""
-    return status.invalid(kind, name, [invalid_value("metadata.uid", uid, IMMUTABLE)] * 2)
+    return status.invalid(
+        kind, name, [invalid_value("metadata.uid", uid, IMMUTABLE)] * 2
+    )

@@ -4,7 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.kubernetes.causes import Cause, invalid_value, items, part, rule_broken, unsupported
+from sandbox.kubernetes.causes import (
+    Cause,
+    invalid_value,
+    items,
+    part,
+    rule_broken,
+    unsupported,
+)
 
 NAME, PATTERN = "^([-a-zA-Z0-9_]+[.]?)+$", "^([-a-zA-Z0-9_*]+[.]?)+$"
 PORT = (
@@ -23,10 +30,15 @@ def validate_policy(obj: dict[str, Any]) -> list[Cause]:
     found = []
     if len([name for name in SELECTORS if name in spec]) != 1:
         found.append(
-            rule_broken("spec", '"spec" must validate one and only one schema (oneOf). Found none valid')
+            rule_broken(
+                "spec",
+                '"spec" must validate one and only one schema (oneOf). Found none valid',
+            )
         )
     if not any(name in spec for name in TRAFFIC):
-        found.append(rule_broken("spec", '"spec" must validate at least one schema (anyOf)'))
+        found.append(
+            rule_broken("spec", '"spec" must validate at least one schema (anyOf)')
+        )
     for way in ("egress", "egressDeny"):
         for index, rule in enumerate(items(spec, way)):
             found += _rule(rule, f"spec.{way}[{index}]")
@@ -41,7 +53,8 @@ def _rule(rule: dict[str, Any], path: str) -> Iterator[Cause]:
         ports = items(to, "ports")
         if len(ports) > MOST_PORTS:
             yield rule_broken(
-                f"{where}.ports", f"{where}.ports in body should have at most {MOST_PORTS} items"
+                f"{where}.ports",
+                f"{where}.ports in body should have at most {MOST_PORTS} items",
             )
         for number, port in enumerate(ports):
             yield from _port(port, f"{where}.ports[{number}]")
@@ -56,15 +69,20 @@ def _host(host: dict[str, Any], path: str) -> Iterator[Cause]:
             continue
         if len(value) > LONGEST:
             yield rule_broken(
-                f"{path}.{name}", f"{path}.{name} in body should be at most {LONGEST} chars long"
+                f"{path}.{name}",
+                f"{path}.{name} in body should be at most {LONGEST} chars long",
             )
         if not re.fullmatch(form[1:-1], value):
-            yield invalid_value(f"{path}.{name}", value, f"{path}.{name} in body should match '{form}'")
+            yield invalid_value(
+                f"{path}.{name}", value, f"{path}.{name} in body should match '{form}'"
+            )
 
 
 def _port(port: dict[str, Any], path: str) -> Iterator[Cause]:
     value = str(port.get("port", ""))
     if not re.search(PORT, value):
-        yield invalid_value(f"{path}.port", value, f"{path}.port in body should match '{PORT}'")
+        yield invalid_value(
+            f"{path}.port", value, f"{path}.port in body should match '{PORT}'"
+        )
     if port.get("protocol") is not None and port["protocol"] not in PROTOCOLS:
         yield unsupported(f"{path}.protocol", port["protocol"], PROTOCOLS)

@@ -3,10 +3,22 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.kubernetes.causes import Cause, invalid_value, items, part, required, rule_broken, unsupported
+from sandbox.kubernetes.causes import (
+    Cause,
+    invalid_value,
+    items,
+    part,
+    required,
+    rule_broken,
+    unsupported,
+)
 
 FIXED = ("failurePolicy", "network", "startupPolicy", "successPolicy")
-ORDERS, OPERATORS, STATES = ("AnyOrder", "InOrder"), ("All", "Any"), ("Ready", "Complete")
+ORDERS, OPERATORS, STATES = (
+    ("AnyOrder", "InOrder"),
+    ("All", "Any"),
+    ("Ready", "Complete"),
+)
 STRATEGIES = ("Recreate", "BlockingRecreate", "InPlaceRestart")
 ACTIONS = (
     *("FailJobSet", "RestartJobSet", "RestartJobSetAndIgnoreMaxRestarts"),
@@ -31,7 +43,9 @@ def validate_update(new: Object, old: Object) -> list[Cause]:
     ]
 
 
-def _enum(owner: Object, name: str, path: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
+def _enum(
+    owner: Object, name: str, path: str, allowed: tuple[str, ...]
+) -> Iterator[Cause]:
     if name in owner and owner[name] not in allowed:
         yield unsupported(f"{path}.{name}", owner[name], allowed)
 
@@ -55,11 +69,15 @@ def _policies(spec: Object) -> Iterator[Cause]:
         yield from _lacking(rule, path, "action", "name")
         yield from _enum(rule, "action", path, ACTIONS)
     if "coordinator" in spec:
-        yield from _lacking(part(spec, "coordinator"), "spec.coordinator", "replicatedJob")
+        yield from _lacking(
+            part(spec, "coordinator"), "spec.coordinator", "replicatedJob"
+        )
     seconds = spec.get("ttlSecondsAfterFinished")
     if isinstance(seconds, int) and seconds < 0:
         path = "spec.ttlSecondsAfterFinished"
-        yield invalid_value(path, seconds, f"{path} in body should be greater than or equal to 0")
+        yield invalid_value(
+            path, seconds, f"{path} in body should be greater than or equal to 0"
+        )
 
 
 def _replicated(spec: Object) -> Iterator[Cause]:
@@ -77,7 +95,9 @@ def _replicated(spec: Object) -> Iterator[Cause]:
             yield from _lacking(job, f"{path}.template.spec", "template")
         pod = part(part(job, "template"), "spec")
         if pod:
-            yield from _lacking(pod, f"{path}.template.spec.template.spec", "containers")
+            yield from _lacking(
+                pod, f"{path}.template.spec.template.spec", "containers"
+            )
         for place, dependency in enumerate(items(one, "dependsOn")):
             where = f"{path}.dependsOn[{place}]"
             yield from _lacking(dependency, where, "name", "status")
@@ -87,4 +107,6 @@ def _replicated(spec: Object) -> Iterator[Cause]:
 def _rules(spec: Object) -> Iterator[Cause]:
     in_order = part(spec, "startupPolicy").get("startupPolicyOrder") == "InOrder"
     if in_order and any("dependsOn" in one for one in items(spec, "replicatedJobs")):
-        yield rule_broken("spec", "StartupPolicy and DependsOn APIs are mutually exclusive")
+        yield rule_broken(
+            "spec", "StartupPolicy and DependsOn APIs are mutually exclusive"
+        )

@@ -64,7 +64,11 @@ def _port(port: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _peer(peer: dict[str, Any], path: str) -> list[Cause]:
-    given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
+    given = [
+        name
+        for name in ("podSelector", "namespaceSelector", "ipBlock")
+        if peer.get(name) is not None
+    ]
     found: list[Cause] = []
     for name in given:
         if name == "ipBlock":
@@ -74,13 +78,17 @@ def _peer(peer: dict[str, Any], path: str) -> list[Cause]:
     if not given:
         found.append(required(path, "must specify a peer"))
     elif len(given) > 1 and "ipBlock" in given:
-        found.append(forbidden_field(path, "may not specify both ipBlock and another peer"))
+        found.append(
+            forbidden_field(path, "may not specify both ipBlock and another peer")
+        )
     return found
 
 
 def _network(text: Any) -> Network | None:
     try:
-        return ipaddress.ip_network(str(text), strict=False) if "/" in str(text) else None
+        return (
+            ipaddress.ip_network(str(text), strict=False) if "/" in str(text) else None
+        )
     except ValueError:
         return None
 
@@ -98,13 +106,19 @@ def _ip_block(block: dict[str, Any], path: str) -> list[Cause]:
         if inner is None:
             found.append(invalid_value(field, text, BAD_CIDR))
         elif not _inside(inner, network):
-            found.append(invalid_value(field, text, "must be a strict subset of `cidr`"))
+            found.append(
+                invalid_value(field, text, "must be a strict subset of `cidr`")
+            )
     return found
 
 
 def _inside(inner: Network, outer: Network) -> bool:
-    if isinstance(inner, ipaddress.IPv4Network) and isinstance(outer, ipaddress.IPv4Network):
+    if isinstance(inner, ipaddress.IPv4Network) and isinstance(
+        outer, ipaddress.IPv4Network
+    ):
         return inner != outer and inner.subnet_of(outer)
-    if isinstance(inner, ipaddress.IPv6Network) and isinstance(outer, ipaddress.IPv6Network):
+    if isinstance(inner, ipaddress.IPv6Network) and isinstance(
+        outer, ipaddress.IPv6Network
+    ):
         return inner != outer and inner.subnet_of(outer)
     return False

@@ -17,7 +17,12 @@ from sandbox.kubernetes.causes import (
 )
 from sandbox.kubernetes.names import config_key, qualified_name
 from sandbox.kubernetes.quantities import compare, is_whole, stored
-from sandbox.kubernetes.resources import COUNTED, container_resource, may_be_overcommitted, quota_resource
+from sandbox.kubernetes.resources import (
+    COUNTED,
+    container_resource,
+    may_be_overcommitted,
+    quota_resource,
+)
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 HIGHEST_PRIORITY = 1_000_000_000
@@ -38,7 +43,9 @@ def validate_quota(obj: dict[str, Any]) -> list[Cause]:
         found += quota_resource(resource, field)
         if compare(amount, 0) < 0:
             found.append(invalid_value(field, stored(amount), NOT_NEGATIVE))
-        if (resource in COUNTED or resource.startswith("count/")) and not is_whole(amount):
+        if (resource in COUNTED or resource.startswith("count/")) and not is_whole(
+            amount
+        ):
             found.append(invalid_value(field, stored(amount), "must be an integer"))
     return [*found, *scopes.validate(obj)]
 
@@ -60,7 +67,11 @@ def validate_limit_range(obj: dict[str, Any]) -> list[Cause]:
 def _limit_type(kind: str, field: str) -> list[Cause]:
     found = [invalid_value(field, kind, text) for text in qualified_name(kind)]
     if not found and "/" not in kind and kind not in LIMIT_TYPES:
-        found.append(invalid_value(field, kind, "must be a standard limit type or fully qualified"))
+        found.append(
+            invalid_value(
+                field, kind, "must be a standard limit type or fully qualified"
+            )
+        )
     return found
 
 
@@ -70,17 +81,28 @@ def _limit_item(item: dict[str, Any], kind: str, path: str) -> list[Cause]:
     if kind == "Pod":
         for group in ("default", "defaultRequest"):
             if part(item, group):
-                found.append(forbidden_field(f"{path}.{group}", "may not be specified when `type` is 'Pod'"))
+                found.append(
+                    forbidden_field(
+                        f"{path}.{group}", "may not be specified when `type` is 'Pod'"
+                    )
+                )
             groups.remove(group)
     for group in groups:
         for resource in part(item, group):
             if kind in {"Pod", "Container"}:
                 found += container_resource(resource, f"{path}.{group}[{resource}]")
-    if kind == "PersistentVolumeClaim" and not {"storage"} & {*part(item, "min"), *part(item, "max")}:
+    if kind == "PersistentVolumeClaim" and not {"storage"} & {
+        *part(item, "min"),
+        *part(item, "max"),
+    }:
         text = "either minimum or maximum storage value is required, but neither was provided"
         found.append(required(f"{path}.limits", text))
-    for resource in dict.fromkeys(resource for group in groups for resource in part(item, group)):
-        found += _limit_order({group: part(item, group).get(resource) for group in groups}, resource, path)
+    for resource in dict.fromkeys(
+        resource for group in groups for resource in part(item, group)
+    ):
+        found += _limit_order(
+            {group: part(item, group).get(resource) for group in groups}, resource, path
+        )
     return found
 
 
@@ -108,25 +130,53 @@ _ORDER = (
         "defaultRequest",
         "default request value {} is greater than default limit value {}",
     ),
-    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
-    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+    (
+        "min",
+        "default",
+        "default",
+        "min",
+        "min value {} is greater than default value {}",
+    ),
+    (
+        "default",
+        "max",
+        "default",
+        "max",
+        "default value {} is greater than max value {}",
+    ),
 )
 
 
 def _limit_order(values: dict[str, Any], resource: str, path: str) -> list[Cause]:
     found: list[Cause] = []
-    given = {group: stored(amount) for group, amount in values.items() if amount is not None}
+    given = {
+        group: stored(amount) for group, amount in values.items() if amount is not None
+    }
     for lower, upper, blamed, shown, words in _ORDER:
-        if lower in given and upper in given and compare(given[lower], given[upper]) > 0:
+        if (
+            lower in given
+            and upper in given
+            and compare(given[lower], given[upper]) > 0
+        ):
             text = words.format(given[lower], given[upper])
-            found.append(invalid_value(f"{path}.{blamed}[{resource}]", given[shown], text))
+            found.append(
+                invalid_value(f"{path}.{blamed}[{resource}]", given[shown], text)
+            )
     ratio = given.get("maxLimitRequestRatio")
     if ratio is not None and compare(ratio, 1) < 0:
         found.append(
-            invalid_value(f"{path}.maxLimitRequestRatio[{resource}]", ratio, f"ratio {ratio} is less than 1")
+            invalid_value(
+                f"{path}.maxLimitRequestRatio[{resource}]",
+                ratio,
+                f"ratio {ratio} is less than 1",
+            )
         )
     default, request = given.get("default"), given.get("defaultRequest")
-    strict = default is not None and request is not None and not may_be_overcommitted(resource)
+    strict = (
+        default is not None
+        and request is not None
+        and not may_be_overcommitted(resource)
+    )
     if strict and compare(default, request) != 0:
         text = f"default value {default} must equal to defaultRequest value {request} in {resource}"
         found.append(invalid_value(f"{path}.defaultRequest[{resource}]", request, text))
@@ -141,13 +191,19 @@ def validate_claim(obj: dict[str, Any]) -> list[Cause]:
     if not modes:
         found.append(required("spec.accessModes", "at least 1 access mode is required"))
     found += [
-        unsupported("spec.accessModes", mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES
+        unsupported("spec.accessModes", mode, ACCESS_MODES)
+        for mode in modes
+        if mode not in ACCESS_MODES
     ]
     size = part(part(spec, "resources"), "requests").get("storage")
     if size is None:
         found.append(required("spec.resources[storage]"))
     elif compare(size, 0) <= 0:
-        found.append(invalid_value("spec.resources[storage]", stored(size), "must be greater than zero"))
+        found.append(
+            invalid_value(
+                "spec.resources[storage]", stored(size), "must be greater than zero"
+            )
+        )
     return found
 
 
@@ -157,7 +213,10 @@ def _claim_lines(obj: dict[str, Any]) -> list[str]:
     shown = {
         "AccessModes": spec.get("accessModes"),
         "Selector": spec.get("selector"),
-        "Resources": {"Limits": resources.get("limits"), "Requests": resources.get("requests")},
+        "Resources": {
+            "Limits": resources.get("limits"),
+            "Requests": resources.get("requests"),
+        },
         "VolumeName": spec.get("volumeName", ""),
         "StorageClassName": spec.get("storageClassName"),
         "VolumeMode": spec.get("volumeMode"),
@@ -180,8 +239,15 @@ def validate_claim_update(new: dict[str, Any], old: dict[str, Any]) -> list[Caus
 
 def _grown(new: dict[str, Any], old: dict[str, Any]) -> bool:
     now, before = part(new, "spec"), part(old, "spec")
-    same = {**now, "resources": None, "volumeName": None} == {**before, "resources": None, "volumeName": None}
-    sizes = [part(part(spec, "resources"), "requests").get("storage") for spec in (now, before)]
+    same = {**now, "resources": None, "volumeName": None} == {
+        **before,
+        "resources": None,
+        "volumeName": None,
+    }
+    sizes = [
+        part(part(spec, "resources"), "requests").get("storage")
+        for spec in (now, before)
+    ]
     return same and compare(sizes[0], sizes[1]) >= 0
 
 
@@ -190,7 +256,9 @@ def validate_config_map(obj: dict[str, Any]) -> list[Cause]:
     found: list[Cause] = []
     for group in ("data", "binaryData"):
         for key in part(obj, group):
-            found += [invalid_value(f"{group}[{key}]", key, text) for text in config_key(key)]
+            found += [
+                invalid_value(f"{group}[{key}]", key, text) for text in config_key(key)
+            ]
     return found
 
 
@@ -199,7 +267,11 @@ def validate_config_map_update(new: dict[str, Any], old: dict[str, Any]) -> list
     if not old.get("immutable"):
         return []
     text = "field is immutable when `immutable` is set"
-    changed = [name for name in ("data", "binaryData") if (new.get(name) or {}) != (old.get(name) or {})]
+    changed = [
+        name
+        for name in ("data", "binaryData")
+        if (new.get(name) or {}) != (old.get(name) or {})
+    ]
     fixed = [] if new.get("immutable") else ["immutable"]
     return [forbidden_field(name, text) for name in fixed + changed]
 
@@ -210,18 +282,28 @@ def validate_priority_class(obj: dict[str, Any]) -> list[Cause]:
     value = obj.get("value") or 0
     if name.startswith("system-") and name not in SYSTEM_CLASSES:
         text = "priority class names with 'system-' prefix are reserved for system use only. error: "
-        return [forbidden_field("metadata.name", f"{text}{name} is not a known system priority class")]
+        return [
+            forbidden_field(
+                "metadata.name", f"{text}{name} is not a known system priority class"
+            )
+        ]
     if not name.startswith("system-") and value > HIGHEST_PRIORITY:
         text = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
         return [forbidden_field("value", text)]
     return []
 
 
-def validate_priority_class_update(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+def validate_priority_class_update(
+    new: dict[str, Any], old: dict[str, Any]
+) -> list[Cause]:
     """Causes for changing the value of a PriorityClass, or whom it preempts."""
     found: list[Cause] = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         found.append(forbidden_field("value", "may not be changed in an update."))
     if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
-        found.append(invalid_value("preemptionPolicy", new.get("preemptionPolicy"), "field is immutable"))
+        found.append(
+            invalid_value(
+                "preemptionPolicy", new.get("preemptionPolicy"), "field is immutable"
+            )
+        )
     return found

@@ -2,10 +2,21 @@
 
 from typing import Any
 
-from sandbox.kubernetes.causes import Cause, invalid_value, items, part, required, unsupported
+from sandbox.kubernetes.causes import (
+    Cause,
+    invalid_value,
+    items,
+    part,
+    required,
+    unsupported,
+)
 from sandbox.kubernetes.names import LABEL_MAX, dns_label
 from sandbox.kubernetes.quantities import QuantityError, compare, is_whole, stored
-from sandbox.kubernetes.resources import container_resource, is_extended, may_be_overcommitted
+from sandbox.kubernetes.resources import (
+    container_resource,
+    is_extended,
+    may_be_overcommitted,
+)
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 WHOLE = "must be an integer"
@@ -19,7 +30,9 @@ def validate_pod(obj: dict[str, Any]) -> list[Cause]:
     return validate_pod_spec(part(obj, "spec"), "spec", RESTART_POLICIES)
 
 
-def validate_pod_spec(spec: dict[str, Any], path: str, policies: tuple[str, ...]) -> list[Cause]:
+def validate_pod_spec(
+    spec: dict[str, Any], path: str, policies: tuple[str, ...]
+) -> list[Cause]:
     """Causes for a pod spec found at the path; policies are the restart policies allowed there."""
     found: list[Cause] = []
     names: set[str] = set()
@@ -40,7 +53,10 @@ def _container(container: dict[str, Any], path: str, names: set[str]) -> list[Ca
     if not name:
         found.append(required(f"{path}.name"))
     elif name in names:
-        field = {"reason": "FieldValueDuplicate", "message": f'Duplicate value: "{name}"'}
+        field = {
+            "reason": "FieldValueDuplicate",
+            "message": f'Duplicate value: "{name}"',
+        }
         found.append({**field, "field": f"{path}.name"})
     else:
         found += [invalid_value(f"{path}.name", name, text) for text in dns_label(name)]
@@ -58,7 +74,9 @@ def _resources(resources: dict[str, Any], path: str) -> list[Cause]:
     for resource, amount in requests.items():
         found += _amount(resource, amount, f"{path}.requests[{resource}]")
         if resource in limits:
-            found += _against_limit(resource, amount, limits[resource], f"{path}.requests")
+            found += _against_limit(
+                resource, amount, limits[resource], f"{path}.requests"
+            )
         elif not may_be_overcommitted(resource):
             text = "Limit must be set for non overcommitable resources"
             found.append(required(f"{path}.limits", text))
@@ -83,7 +101,13 @@ def _against_limit(resource: str, amount: Any, limit: Any, path: str) -> list[Ca
     except QuantityError:
         return []
     if order != 0 and not may_be_overcommitted(resource):
-        return [invalid_value(path, stored(amount), f"must be equal to {resource} limit of {stored(limit)}")]
+        return [
+            invalid_value(
+                path,
+                stored(amount),
+                f"must be equal to {resource} limit of {stored(limit)}",
+            )
+        ]
     if order > 0:
         text = f"must be less than or equal to {resource} limit of {stored(limit)}"
         return [invalid_value(path, stored(amount), text)]
@@ -105,7 +129,11 @@ def validate_job(obj: dict[str, Any]) -> list[Cause]:
         if isinstance(amount, int) and amount < 0:
             found.append(invalid_value(f"spec.{field}", amount, NOT_NEGATIVE))
     if len(name) > LABEL_MAX:
-        found.append(invalid_value("spec.template.labels", name, f"must be no more than {LABEL_MAX} bytes"))
+        found.append(
+            invalid_value(
+                "spec.template.labels", name, f"must be no more than {LABEL_MAX} bytes"
+            )
+        )
     pod = part(part(spec, "template"), "spec")
     return found + validate_pod_spec(pod, "spec.template.spec", JOB_RESTART_POLICIES)
 
@@ -115,7 +143,13 @@ def validate_job_update(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]
     now, before = part(new, "spec"), part(old, "spec")
     found: list[Cause] = []
     tunable = bool(before.get("suspend")) and not part(old, "status").get("startTime")
-    for field in ("completions", "selector", "template", "completionMode", "podFailurePolicy"):
+    for field in (
+        "completions",
+        "selector",
+        "template",
+        "completionMode",
+        "podFailurePolicy",
+    ):
         if now.get(field) == before.get(field) or (field == "template" and tunable):
             continue
         found.append(invalid_value(f"spec.{field}", now.get(field), IMMUTABLE))
@@ -148,4 +182,10 @@ def validate_pod_update(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]
         "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
         "(allow it to be set to 1 if it was previously negative)"
     )
-    return [{"reason": "FieldValueForbidden", "message": f"Forbidden: {text}", "field": "spec"}]
+    return [
+        {
+            "reason": "FieldValueForbidden",
+            "message": f"Forbidden: {text}",
+            "field": "spec",
+        }
+    ]

@@ -3,10 +3,26 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.kubernetes.causes import Cause, invalid_value, items, part, required, unsupported
+from sandbox.kubernetes.causes import (
+    Cause,
+    invalid_value,
+    items,
+    part,
+    required,
+    unsupported,
+)
 
 EVENTS = (
-    *("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted", "OutOfSync"),
+    *(
+        "*",
+        "PodPending",
+        "PodRunning",
+        "PodFailed",
+        "PodEvicted",
+        "Unknown",
+        "TaskCompleted",
+        "OutOfSync",
+    ),
     *("CommandIssued", "JobUpdated", "TaskFailed"),
 )
 MODES, STRATEGIES = ("hard", "soft"), ("fifo", "traverse")
@@ -26,9 +42,16 @@ def validate_job(obj: Object) -> list[Cause]:
     for index, task in enumerate(items(spec, "tasks")):
         path = f"spec.tasks[{index}]"
         found += _least(task, path, ("maxRetry", "minAvailable", "replicas"))
-        found += [*_enum(task, path, "topologyPolicy", TOPOLOGIES), *_policies(task, path)]
+        found += [
+            *_enum(task, path, "topologyPolicy", TOPOLOGIES),
+            *_policies(task, path),
+        ]
         pod = part(part(task, "template"), "spec")
-        found += [required(f"{path}.template.spec.containers")] if pod and "containers" not in pod else []
+        found += (
+            [required(f"{path}.template.spec.containers")]
+            if pod and "containers" not in pod
+            else []
+        )
     found += [
         required(f"spec.volumes[{index}].mountPath")
         for index, volume in enumerate(items(spec, "volumes"))
@@ -40,7 +63,10 @@ def validate_job(obj: Object) -> list[Cause]:
 def validate_queue(obj: Object) -> list[Cause]:
     """Causes for a queue."""
     spec = part(obj, "spec")
-    found = [*_least(spec, "spec", ("weight",), 1), *_least(spec, "spec", ("priority",))]
+    found = [
+        *_least(spec, "spec", ("weight",), 1),
+        *_least(spec, "spec", ("priority",)),
+    ]
     weight = spec.get("weight")
     if isinstance(weight, int) and weight > MOST_WEIGHT:
         why = f"spec.weight in body should be less than or equal to {MOST_WEIGHT}"
@@ -56,7 +82,9 @@ def validate_group(obj: Object) -> list[Cause]:
     return [*found, *_enum(part(obj, "status"), "status", "phase", PHASES)]
 
 
-def _least(owner: Object, path: str, names: tuple[str, ...], least: int = 0) -> Iterator[Cause]:
+def _least(
+    owner: Object, path: str, names: tuple[str, ...], least: int = 0
+) -> Iterator[Cause]:
     for name in names:
         value = owner.get(name)
         if isinstance(value, int) and value < least:
@@ -64,7 +92,9 @@ def _least(owner: Object, path: str, names: tuple[str, ...], least: int = 0) -> 
             yield invalid_value(f"{path}.{name}", value, why)
 
 
-def _enum(owner: Object, path: str, name: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
+def _enum(
+    owner: Object, path: str, name: str, allowed: tuple[str, ...]
+) -> Iterator[Cause]:
     if name in owner and owner[name] not in allowed:
         yield unsupported(f"{path}.{name}", owner[name], allowed)
 

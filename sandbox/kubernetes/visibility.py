@@ -30,8 +30,14 @@ def resources(version: str) -> dict[str, Any]:
     for name, namespaced in (("clusterqueue", False), ("localqueue", True)):
         common = {"namespaced": namespaced, "kind": "PendingWorkloadsSummary"}
         listed.append({"name": f"{name}s", "singularName": name, **common, "verbs": []})
-        listed.append({"name": f"{name}s/{_PART}", "singularName": "", **common, "verbs": ["get"]})
-    head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/{version}"}
+        listed.append(
+            {"name": f"{name}s/{_PART}", "singularName": "", **common, "verbs": ["get"]}
+        )
+    head = {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/{version}",
+    }
     return {**head, "resources": listed}
 
 
@@ -44,23 +50,38 @@ def answer(cluster: "Cluster", call: Call, at: Target) -> Answer:
         raise status.no_such_resource()
     if call.method not in {"GET", "HEAD"}:
         raise status.method_not_allowed()
-    offset, limit = (whole_number(call.query.get(name, "")) or 0 for name in ("offset", "limit"))
-    rows = list(_rows(cluster.store, at))[max(0, offset) :][: limit if limit > 0 else _MOST]
-    head = {"kind": "PendingWorkloadsSummary", "apiVersion": f"{GROUP}/{at.version}", "metadata": {}}
+    offset, limit = (
+        whole_number(call.query.get(name, "")) or 0 for name in ("offset", "limit")
+    )
+    rows = list(_rows(cluster.store, at))[max(0, offset) :][
+        : limit if limit > 0 else _MOST
+    ]
+    head = {
+        "kind": "PendingWorkloadsSummary",
+        "apiVersion": f"{GROUP}/{at.version}",
+        "metadata": {},
+    }
     return json_answer(200, {**head, "items": rows})
 
 
 def _rows(store: Store, at: Target) -> Iterator[dict[str, Any]]:
     """The line of a ClusterQueue, or those of it that came through one LocalQueue."""
-    kind, singular = (LOCAL_QUEUE, "localqueue") if at.namespace else (CLUSTER_QUEUE, "clusterqueue")
+    kind, singular = (
+        (LOCAL_QUEUE, "localqueue") if at.namespace else (CLUSTER_QUEUE, "clusterqueue")
+    )
     queue = store.get(kind, at.namespace, at.name)
     if queue is None:
         details = {"name": at.name, "group": GROUP, "kind": singular}
-        raise Refusal(404, f'{singular}.{GROUP} "{at.name}" not found', "NotFound", details)
+        raise Refusal(
+            404, f'{singular}.{GROUP} "{at.name}" not found', "NotFound", details
+        )
     name = str(queue["spec"]["clusterQueue"]) if at.namespace else at.name
     seen: Counter[tuple[str, str]] = Counter()
     for place, workload in enumerate(line_of(store, name)):
-        local = workload["metadata"]["namespace"], str(workload["spec"].get("queueName") or "")
+        local = (
+            workload["metadata"]["namespace"],
+            str(workload["spec"].get("queueName") or ""),
+        )
         if not at.namespace or local == (at.namespace, at.name):
             yield _row(workload, place, seen[local])
         seen[local] += 1
@@ -70,15 +91,24 @@ def line_of(store: Store, cluster_queue: str) -> list[Obj]:
     """Who stands in line at a ClusterQueue, in its order; it says nothing about who can start."""
     entries = store.table(WORKLOAD).entries.values()
     standing = [
-        one.obj for one in entries if _stands(one.obj) and _queue_for(store, one.obj) == cluster_queue
+        one.obj
+        for one in entries
+        if _stands(one.obj) and _queue_for(store, one.obj) == cluster_queue
     ]
     return in_order(standing)
 
 
 def _stands(workload: Obj) -> bool:
     gated = GATED_BY in part(part(dict(workload), "metadata"), "annotations")
-    active = part(dict(workload), "spec").get("active") is not False and not is_given_up(workload)
-    return active and not gated and not queue_of(dict(workload)) and not holds(workload, "Finished")
+    active = part(dict(workload), "spec").get(
+        "active"
+    ) is not False and not is_given_up(workload)
+    return (
+        active
+        and not gated
+        and not queue_of(dict(workload))
+        and not holds(workload, "Finished")
+    )
 
 
 def _queue_for(store: Store, workload: Obj) -> str:
@@ -89,7 +119,10 @@ def _queue_for(store: Store, workload: Obj) -> str:
 
 def _row(workload: Obj, place: int, local_place: int) -> dict[str, Any]:
     metadata: Mapping[str, Any] = workload["metadata"]
-    owners = [{name: one[name] for name in _OWNER} for one in metadata.get("ownerReferences") or ()]
+    owners = [
+        {name: one[name] for name in _OWNER}
+        for one in metadata.get("ownerReferences") or ()
+    ]
     return {
         "metadata": {
             "name": metadata["name"],

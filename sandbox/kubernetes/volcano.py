@@ -17,7 +17,12 @@ class Volcano:
     """Keeps the queues, groups and jobs of one store going; `next_due` says when to come again."""
 
     def __init__(
-        self, store: Store, admission: Admission, now: Callable[[], float], remove: Remove, sweep: Remove
+        self,
+        store: Store,
+        admission: Admission,
+        now: Callable[[], float],
+        remove: Remove,
+        sweep: Remove,
     ) -> None:
         self._jobs = VolcanoJobs(store, admission, now, remove, sweep)
         self._queues = VolcanoQueues(store, remove, self._jobs.ask)

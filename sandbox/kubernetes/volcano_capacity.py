@@ -28,7 +28,10 @@ def amounts_of(quantities: Mapping[str, Any]) -> Amounts:
 
 def request_of(pod: Mapping[str, Any]) -> Amounts:
     """What a pod takes of a node and of its queue; it is one pod."""
-    return {**amounts_of(pod_amounts(part(pod, "spec"), "requests")), PODS: parse(1).nanos}
+    return {
+        **amounts_of(pod_amounts(part(pod, "spec"), "requests")),
+        PODS: parse(1).nanos,
+    }
 
 
 def total(many: Iterable[Amounts]) -> Amounts:
@@ -59,7 +62,11 @@ class Share:
 
     def lacking(self, least: Amounts) -> list[str]:
         """The resources that keep a group from this queue, which asks for so much at the least."""
-        counted = {name: amount for name, amount in least.items() if not name.startswith(COUNTED_ONLY)}
+        counted = {
+            name: amount
+            for name, amount in least.items()
+            if not name.startswith(COUNTED_ONLY)
+        }
         return [
             name
             for name, amount in sorted(counted.items(), key=_order)
@@ -67,7 +74,12 @@ class Share:
         ]
 
     def _would_hold(self, name: str, amount: int) -> int:
-        return amount + self.allocated.get(name, 0) + self.inqueue.get(name, 0) - self.elastic.get(name, 0)
+        return (
+            amount
+            + self.allocated.get(name, 0)
+            + self.inqueue.get(name, 0)
+            - self.elastic.get(name, 0)
+        )
 
     def has_room(self, request: Amounts) -> bool:
         """Whether the queue may hold a pod as well."""
@@ -96,8 +108,14 @@ class Share:
     @property
     def fraction(self) -> float:
         """How much of what it deserves the queue holds, by the resource of which it holds the most."""
-        held = ((self.allocated.get(name, 0), amount) for name, amount in self.deserved.items())
-        return max((mine / amount if amount else float(mine > 0) for mine, amount in held), default=0.0)
+        held = (
+            (self.allocated.get(name, 0), amount)
+            for name, amount in self.deserved.items()
+        )
+        return max(
+            (mine / amount if amount else float(mine > 0) for mine, amount in held),
+            default=0.0,
+        )
 
     def take(self, request: Amounts, times: int = 1) -> None:
         """Count a pod in, or with -1 out."""
@@ -109,7 +127,10 @@ def share_of(queue: Mapping[str, Any], there: Amounts, guaranteed: Amounts) -> S
     """A queue of a cluster that has so much in all, of which so much is guaranteed to queues."""
     spec = part(queue, "spec")
     own = amounts_of(part(part(spec, "guarantee"), "resource"))
-    limit = {name: amount - guaranteed.get(name, 0) + own.get(name, 0) for name, amount in there.items()}
+    limit = {
+        name: amount - guaranteed.get(name, 0) + own.get(name, 0)
+        for name, amount in there.items()
+    }
     for name, amount in amounts_of(part(spec, "capability")).items():
         limit[name] = min(amount, limit.get(name, 0))
     return Share(
@@ -131,4 +152,6 @@ def insufficient(names: Iterable[str]) -> str:
 
 def _order(entry: tuple[str, int]) -> tuple[int, str]:
     """The processor and memory first, as Volcano compares them."""
-    return (("cpu", "memory").index(entry[0]) if entry[0] in {"cpu", "memory"} else 2), entry[0]
+    return (
+        ("cpu", "memory").index(entry[0]) if entry[0] in {"cpu", "memory"} else 2
+    ), entry[0]

@@ -54,7 +54,10 @@ def _least_resources(job: Obj, priorities: Mapping[str, int]) -> Object:
     def priority(task: Object) -> int:
         return -priorities.get(str(_pod_spec(task).get("priorityClassName")), 0)
 
-    tasks, wanted = sorted(tasks_of(job), key=priority), int(job["spec"].get("minAvailable", 0))
+    tasks, wanted = (
+        sorted(tasks_of(job), key=priority),
+        int(job["spec"].get("minAvailable", 0)),
+    )
     counts = [int(one.get("replicas", 0)) for one in tasks]
     least = [least_of(one) for one in tasks]
     spare = [replicas - own for replicas, own in zip(counts, least, strict=True)]
@@ -74,7 +77,10 @@ def quota_usage(spec: Object) -> dict[str, str]:
     filled = copy.deepcopy(spec)
     for container in (*items(filled, "containers"), *items(filled, "initContainers")):
         resources = container.setdefault("resources", {})
-        resources["requests"] = {**part(resources, "limits"), **part(resources, "requests")}
+        resources["requests"] = {
+            **part(resources, "limits"),
+            **part(resources, "requests"),
+        }
     requests, limits = pod_amounts(filled, "requests"), pod_amounts(filled, "limits")
     found = {"count/pods": "1", "pods": "1"}
     for name, amount in requests.items():
@@ -83,7 +89,9 @@ def quota_usage(spec: Object) -> dict[str, str]:
         else:
             found |= {name: amount, f"requests.{name}": amount}
     found |= {name: amount for name, amount in requests.items() if "/" in name}
-    return found | {f"limits.{name}": amount for name, amount in limits.items() if "/" not in name}
+    return found | {
+        f"limits.{name}": amount for name, amount in limits.items() if "/" not in name
+    }
 
 
 def _pod_spec(task: Object) -> Object:
@@ -142,16 +150,24 @@ def _plug_in(job: Obj, pod: Object, name: str, index: int) -> None:
     if "env" in plugins:
         for container in containers:
             known = container.setdefault("env", [])
-            known += [{"name": word, "value": str(index)} for word in ("VK_TASK_INDEX", "VC_TASK_INDEX")]
+            known += [
+                {"name": word, "value": str(index)}
+                for word in ("VK_TASK_INDEX", "VC_TASK_INDEX")
+            ]
     if "svc" in plugins:
         pod.setdefault("hostname", name)
         pod.setdefault("subdomain", job["metadata"]["name"])
         hosts = f"{job['metadata']['name']}-svc"
-        pod.setdefault("volumes", []).append({"name": hosts, "configMap": {"name": hosts}})
+        pod.setdefault("volumes", []).append(
+            {"name": hosts, "configMap": {"name": hosts}}
+        )
         for container in containers:
             known = container.setdefault("env", [])
             known += [
-                {"name": word, "valueFrom": {"configMapKeyRef": {"name": hosts, "key": word}}}
+                {
+                    "name": word,
+                    "valueFrom": {"configMapKeyRef": {"name": hosts, "key": word}},
+                }
                 for word in _host_words(job)
             ]
             mounts = container.setdefault("volumeMounts", [])
@@ -173,7 +189,10 @@ def host_files(job: Obj) -> dict[str, str]:
     for task in tasks_of(job):
         pod = _pod_spec(task)
         names = [pod["hostname"]] if pod.get("hostname") else pod_names(job, task)
-        hosts = [f"{name}.{pod.get('subdomain') or job['metadata']['name']}" for name in names]
+        hosts = [
+            f"{name}.{pod.get('subdomain') or job['metadata']['name']}"
+            for name in names
+        ]
         found[f"{str(task['name']).replace('-', '_')}.host"] = "\n".join(hosts)
         found[f"VC_{_shouted(task)}_HOSTS"] = ",".join(hosts)
         found[f"VC_{_shouted(task)}_NUM"] = str(len(hosts))
@@ -189,12 +208,20 @@ def svc_says(job: Obj, flag: str) -> bool:
 def selector_of(job: Obj) -> dict[str, str]:
     """The labels that all pods of a job have."""
     metadata = job["metadata"]
-    return {JOB_NAME: str(metadata["name"]), f"{PREFIX}job-namespace": str(metadata["namespace"])}
+    return {
+        JOB_NAME: str(metadata["name"]),
+        f"{PREFIX}job-namespace": str(metadata["namespace"]),
+    }
 
 
 def service_spec(job: Obj) -> Object:
     """The Service without an address of its own that gives pods their names."""
-    port = {"name": "placeholder-volcano", "port": 1, "protocol": "TCP", "targetPort": 1}
+    port = {
+        "name": "placeholder-volcano",
+        "port": 1,
+        "protocol": "TCP",
+        "targetPort": 1,
+    }
     spec = {"clusterIP": "None", "ports": [port], "selector": selector_of(job)}
     early = svc_says(job, "publish-not-ready-addresses")
     return {**spec, "publishNotReadyAddresses": True} if early else spec

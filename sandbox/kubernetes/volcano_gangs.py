@@ -16,7 +16,13 @@ from sandbox.kubernetes.store import Obj
 from sandbox.kubernetes.volcano_capacity import Amounts, amounts_of, request_of, total
 from sandbox.kubernetes.volcano_children import TASK
 
-PENDING, BOUND, RUNNING, SUCCEEDED, FAILED = "Pending", "Bound", "Running", "Succeeded", "Failed"
+PENDING, BOUND, RUNNING, SUCCEEDED, FAILED = (
+    "Pending",
+    "Bound",
+    "Running",
+    "Succeeded",
+    "Failed",
+)
 READY = frozenset({BOUND, RUNNING, SUCCEEDED})
 HOLDING = frozenset({BOUND, RUNNING})
 ENDED = frozenset({SUCCEEDED, FAILED})
@@ -58,7 +64,12 @@ class Gang:
     def order(self) -> tuple[int, bool, str, str]:
         """Its place among the groups of its queue: by priority, then those that lack pods, then by age."""
         metadata = self.group["metadata"]
-        return -self.priority, self.is_ready(), str(metadata["creationTimestamp"]), str(metadata["uid"])
+        return (
+            -self.priority,
+            self.is_ready(),
+            str(metadata["creationTimestamp"]),
+            str(metadata["uid"]),
+        )
 
     def of(self, statuses: Iterable[str]) -> list[Obj]:
         """Its pods in some statuses."""
@@ -124,7 +135,10 @@ class Gang:
         said = f"{number}/{len(self.pods)} tasks in gang unschedulable: {word}, {all_}"
         waiting = self.of({PENDING})
         if waiting:
-            found = Counter(SCHEDULABLE if _name(pod) in self.possible else UNSCHEDULABLE for pod in waiting)
+            found = Counter(
+                SCHEDULABLE if _name(pod) in self.possible else UNSCHEDULABLE
+                for pod in waiting
+            )
             said += f"; {PENDING}: {_histogram(found)}"
         if self.misfits:
             name, why = next(iter(self.misfits.items()))

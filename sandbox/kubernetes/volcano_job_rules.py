@@ -14,7 +14,9 @@ from sandbox.kubernetes.validation_pods import validate_pod_spec
 
 DEFAULT = "default"
 RETRIES = 3
-PLUGINS = frozenset({"env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow"})
+PLUGINS = frozenset(
+    {"env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow"}
+)
 # Those that need names of pods.
 NAMED = frozenset({"mpi", "pytorch", "tensorflow"})
 EVENTS = (
@@ -51,7 +53,9 @@ def job_defaults(job: Object) -> Object:
         task.setdefault("minAvailable", task.get("replicas", 0))
         task["maxRetry"] = task.get("maxRetry") or RETRIES
     if not spec.get("minAvailable"):
-        spec["minAvailable"] = sum(int(one["minAvailable"]) for one in items(spec, "tasks"))
+        spec["minAvailable"] = sum(
+            int(one["minAvailable"]) for one in items(spec, "tasks")
+        )
     if NAMED & part(spec, "plugins").keys():
         spec["plugins"].setdefault("svc", [])
     if "mpi" in part(spec, "plugins"):
@@ -82,7 +86,9 @@ def job_errors(job: Object) -> Iterator[str]:
         if wrong := qualified_name(pod):
             yield f"create pod with name {pod} validate failed [{' '.join(wrong)}];"
         yield from _template(task, number)
-    if sum(int(one.get("replicas", 0)) for one in tasks) < int(spec.get("minAvailable", 0)):
+    if sum(int(one.get("replicas", 0)) for one in tasks) < int(
+        spec.get("minAvailable", 0)
+    ):
         yield " job 'minAvailable' should not be greater than total replicas in tasks;"
     yield from _policies(spec, "spec.policies")
     for plugin in sorted(part(spec, "plugins").keys() - PLUGINS):
@@ -96,7 +102,9 @@ def _template(task: Object, number: int) -> Iterator[str]:
         container.setdefault("resources", {})
     causes = validate_pod_spec(spec, "template.spec", POLICIES)
     if causes:
-        yield f"spec.task[{number}]." + "".join(f"{one['field']}: {one['message']}. " for one in causes)
+        yield f"spec.task[{number}]." + "".join(
+            f"{one['field']}: {one['message']}. " for one in causes
+        )
 
 
 def _policies(owner: Object, path: str) -> Iterator[str]:
@@ -133,7 +141,12 @@ def _policy_error(policies: list[Object], path: str) -> str:
 def events_of(policy: Object) -> list[str]:
     """The events that a policy answers."""
     return list(
-        dict.fromkeys([*(policy.get("events") or ()), *([policy["event"]] if policy.get("event") else ())])
+        dict.fromkeys(
+            [
+                *(policy.get("events") or ()),
+                *([policy["event"]] if policy.get("event") else ()),
+            ]
+        )
     )
 
 
@@ -149,8 +162,12 @@ def change_error(job: Object, before: Object) -> str:
     tasks = items(new, "tasks")
     for task in tasks:
         if int(task.get("minAvailable", 0)) > int(task.get("replicas", 0)):
-            return f"'minAvailable' must be <= 'replicas' in task: {task.get('name', '')}"
-    if int(new.get("minAvailable", 0)) > sum(int(one.get("replicas", 0)) for one in tasks):
+            return (
+                f"'minAvailable' must be <= 'replicas' in task: {task.get('name', '')}"
+            )
+    if int(new.get("minAvailable", 0)) > sum(
+        int(one.get("replicas", 0)) for one in tasks
+    ):
         return "job 'minAvailable' must not be greater than total replicas"
     if len(tasks) != len(items(old, "tasks")):
         return "job updates may not add or remove tasks"
@@ -160,7 +177,11 @@ def change_error(job: Object, before: Object) -> str:
 def _fixed(spec: Object) -> Object:
     """What of a job may not change."""
     tasks = [
-        {key: value for key, value in task.items() if key not in {"replicas", "minAvailable", "maxRetry"}}
+        {
+            key: value
+            for key, value in task.items()
+            if key not in {"replicas", "minAvailable", "maxRetry"}
+        }
         for task in items(spec, "tasks")
     ]
     rest = {

@@ -63,7 +63,12 @@ CONTROLLER = Identity(
     "system:serviceaccount:volcano-system:volcano-controllers",
     ("system:serviceaccounts", "system:serviceaccounts:volcano-system"),
 )
-COUNTS = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
+COUNTS = {
+    "Pending": "pending",
+    "Running": "running",
+    "Succeeded": "succeeded",
+    "Failed": "failed",
+}
 Status = dict[str, Any]
 Next = Callable[[Obj, Status], str]
 Remove = Callable[[Kind, Obj], None]
@@ -73,7 +78,12 @@ class VolcanoJobs:
     """Keeps the Volcano jobs of one store going; `run` works through what happened to them."""
 
     def __init__(
-        self, store: Store, admission: Admission, now: Callable[[], float], remove: Remove, sweep: Remove
+        self,
+        store: Store,
+        admission: Admission,
+        now: Callable[[], float],
+        remove: Remove,
+        sweep: Remove,
     ) -> None:
         self._store = store
         self._admission = admission
@@ -100,7 +110,9 @@ class VolcanoJobs:
             case ("", "pods") if owner := owning_job(change.after.obj):
                 self._requests.append(self._of_pod(change, owner))
             case ("", "resourcequotas" | "limitranges"):
-                self._requests += [Request(key) for key in self._blocked if key[0] == change.key[0]]
+                self._requests += [
+                    Request(key) for key in self._blocked if key[0] == change.key[0]
+                ]
             case (group, "queues") if group == VOLCANO_SCHEDULING:
                 self._requests += map(Request, self._blocked)
 
@@ -129,7 +141,11 @@ class VolcanoJobs:
         before, job = change.before.obj if change.before else None, change.after.obj
         if change.removed:
             self._ends.pop(change.key, None)
-        elif before is None or before["spec"] != job["spec"] or phase_of_job(before) != phase_of_job(job):
+        elif (
+            before is None
+            or before["spec"] != job["spec"]
+            or phase_of_job(before) != phase_of_job(job)
+        ):
             self._requests.append(Request(change.key))
 
     def _of_pod(self, change: Change, owner: str) -> Request:
@@ -142,18 +158,34 @@ class VolcanoJobs:
             event = "PodEvicted"
         elif phase_of(pod) == "Failed" and was != "Failed":
             event, code = "PodFailed", _exit_code(pod)
-        elif phase_of(pod) == "Succeeded" and was != "Succeeded" and self._is_done(pod, owner, task):
+        elif (
+            phase_of(pod) == "Succeeded"
+            and was != "Succeeded"
+            and self._is_done(pod, owner, task)
+        ):
             event = "TaskCompleted"
-        uid = next(one["uid"] for one in pod["metadata"]["ownerReferences"] if one.get("controller"))
+        uid = next(
+            one["uid"]
+            for one in pod["metadata"]["ownerReferences"]
+            if one.get("controller")
+        )
         key = (change.key[0], owner)
         return Request(key, uid, event, task, code, int(annotations.get(VERSION, 0)))
 
     def _is_done(self, pod: Obj, owner: str, name: str) -> bool:
         job = self._store.get(JOB, pod["metadata"]["namespace"], owner)
-        tasks = [one for one in tasks_of(job) if one["name"] == name] if job is not None else []
+        tasks = (
+            [one for one in tasks_of(job) if one["name"] == name]
+            if job is not None
+            else []
+        )
         if job is None or not tasks:
             return False
-        done = [one for one in self._pods(job) if _task(one) == name and phase_of(one) == "Succeeded"]
+        done = [
+            one
+            for one in self._pods(job)
+            if _task(one) == name and phase_of(one) == "Succeeded"
+        ]
         return 0 < int(tasks[0].get("replicas", 0)) <= len(done)
 
     def _pods(self, job: Obj) -> list[Obj]:
@@ -161,7 +193,10 @@ class VolcanoJobs:
         return [
             pod
             for pod in self._store.objects(POD, metadata["namespace"])
-            if any(one["uid"] == metadata["uid"] for one in pod["metadata"].get("ownerReferences") or ())
+            if any(
+                one["uid"] == metadata["uid"]
+                for one in pod["metadata"].get("ownerReferences") or ()
+            )
         ]
 
     def _execute(self, job: Obj, action: str) -> None:
@@ -194,7 +229,11 @@ class VolcanoJobs:
     def _owns(self, job: Obj) -> bool:
         """Whether a job that is over still has what it is to lose."""
         busy = any(phase_of(pod) not in KEPT for pod in self._pods(job))
-        return busy or self._store.get(GROUP, job["metadata"]["namespace"], group_name(job)) is not None
+        return (
+            busy
+            or self._store.get(GROUP, job["metadata"]["namespace"], group_name(job))
+            is not None
+        )
 
     def _kill(self, job: Obj, kept: frozenset[str], follows: Next) -> None:
         """Take away a job's pods but for those that are kept, its group and what its plugins made."""
@@ -210,7 +249,9 @@ class VolcanoJobs:
                 self._remove(POD, pod)
         status = _with_counts(status, counted, terminating)
         status["version"] = int(status.get("version", 0)) + 1
-        status["runningDuration"] = f"{_age(str(job['metadata']['creationTimestamp']))}s"
+        status["runningDuration"] = (
+            f"{_age(str(job['metadata']['creationTimestamp']))}s"
+        )
         status.pop("controlledResources", None)
         self._conclude(job, status, follows)
         self._unplug(job)
@@ -228,7 +269,9 @@ class VolcanoJobs:
             return
         if not self._begin(job, status):
             return
-        group = self._store.get(GROUP, job["metadata"]["namespace"], group_name(job)) or {}
+        group = (
+            self._store.get(GROUP, job["metadata"]["namespace"], group_name(job)) or {}
+        )
         self._complain(job, group)
         if part(dict(group), "status").get("phase") in {None, "", PENDING}:
             self._conclude(job, status, follows)
@@ -254,23 +297,38 @@ class VolcanoJobs:
                 "PluginError": "Execute plugin when job add failed",
                 "PodGroupError": "Failed to create PodGroup",
             }
-            self._tell(job, failure, f"{words[failure]}, err: {refusal.message}", warning=True)
+            self._tell(
+                job, failure, f"{words[failure]}, err: {refusal.message}", warning=True
+            )
             return False
         return True
 
     def _group(self, job: Obj) -> None:
         metadata = job["metadata"]
         namespace, name = metadata["namespace"], group_name(job)
-        known = {one["metadata"]["name"]: int(one.get("value") or 0) for one in self._store.objects(PRIORITY)}
+        known = {
+            one["metadata"]["name"]: int(one.get("value") or 0)
+            for one in self._store.objects(PRIORITY)
+        }
         spec, live = group_spec(job, known), self._store.get(GROUP, namespace, name)
         if live is not None:
-            changed = {**live, "spec": {**live["spec"], **spec, "queue": live["spec"]["queue"]}}
+            changed = {
+                **live,
+                "spec": {**live["spec"], **spec, "queue": live["spec"]["queue"]},
+            }
             write_object(self._store, GROUP, live, changed, VOLCANO_CONTROLLERS)
             return
         head: dict[str, Any] = {
-            word: dict(metadata[word]) for word in ("labels", "annotations") if metadata.get(word)
+            word: dict(metadata[word])
+            for word in ("labels", "annotations")
+            if metadata.get(word)
         }
-        head |= {"name": name, "namespace": namespace, "ownerReferences": [owned_by(job)], "generation": 1}
+        head |= {
+            "name": name,
+            "namespace": namespace,
+            "ownerReferences": [owned_by(job)],
+            "generation": 1,
+        }
         self._create(GROUP, head, {"spec": spec, "status": {}})
 
     def _plug_in(self, job: Obj, status: Status) -> None:
@@ -288,17 +346,33 @@ class VolcanoJobs:
             for kind, called, body in made:
                 if self._store.get(kind, job["metadata"]["namespace"], called) is None:
                     head = {"name": called, "namespace": job["metadata"]["namespace"]}
-                    self._create(kind, {**head, "ownerReferences": [owned_by(job)]}, body)
+                    self._create(
+                        kind, {**head, "ownerReferences": [owned_by(job)]}, body
+                    )
 
     def _unplug(self, job: Obj) -> None:
         namespace, name = _key(job)
-        for kind, called in ((CONFIG_MAP, f"{name}-svc"), (SERVICE, name), (NETWORK, name)):
+        for kind, called in (
+            (CONFIG_MAP, f"{name}-svc"),
+            (SERVICE, name),
+            (NETWORK, name),
+        ):
             made = self._store.get(kind, namespace, called)
             if made is not None and owning_job(made) == name:
                 self._remove(kind, made)
 
-    def _create(self, kind: Kind, metadata: dict[str, Any], body: dict[str, Any]) -> Obj:
-        return create(self._store, self._admission, kind, metadata, body, CONTROLLER, VOLCANO_CONTROLLERS)
+    def _create(
+        self, kind: Kind, metadata: dict[str, Any], body: dict[str, Any]
+    ) -> Obj:
+        return create(
+            self._store,
+            self._admission,
+            kind,
+            metadata,
+            body,
+            CONTROLLER,
+            VOLCANO_CONTROLLERS,
+        )
 
     def _complain(self, job: Obj, group: Obj) -> None:
         for condition in items(part(dict(group), "status"), "conditions"):
@@ -330,13 +404,22 @@ class VolcanoJobs:
     def _may_start(self, job: Obj, task: dict[str, Any], pods: list[Obj]) -> bool:
         """Whether the tasks that a task waits for have as many pods at work as they need."""
         depends = part(task, "dependsOn")
-        needed = [one for one in tasks_of(job) if one["name"] in (depends.get("name") or ())]
+        needed = [
+            one for one in tasks_of(job) if one["name"] in (depends.get("name") or ())
+        ]
         ready = [
-            sum(_task(pod) == one["name"] and phase_of(pod) in {"Running", "Succeeded"} for pod in pods)
+            sum(
+                _task(pod) == one["name"] and phase_of(pod) in {"Running", "Succeeded"}
+                for pod in pods
+            )
             >= least_of(one)
             for one in needed
         ]
-        return any(ready) if depends.get("iteration") == "any" and len(ready) > 1 else all(ready)
+        return (
+            any(ready)
+            if depends.get("iteration") == "any" and len(ready) > 1
+            else all(ready)
+        )
 
     def _conclude(self, job: Obj, status: Status, follows: Next) -> None:
         """Store a status with the phase that follows."""
@@ -357,12 +440,16 @@ class VolcanoJobs:
         seconds, key = job["spec"].get("ttlSecondsAfterFinished"), _key(job)
         if seconds is None:
             return
-        due = self._ends.setdefault(key, self._now() + max(0.0, float(seconds) - _age(_ended(job))))
+        due = self._ends.setdefault(
+            key, self._now() + max(0.0, float(seconds) - _age(_ended(job)))
+        )
         if due <= self._now():
             del self._ends[key]
             self._sweep(JOB, job)
 
-    def _tell(self, job: Obj, reason: str, message: str, *, warning: bool = False) -> None:
+    def _tell(
+        self, job: Obj, reason: str, message: str, *, warning: bool = False
+    ) -> None:
         by = VOLCANO_CONTROLLERS
         tell(self._store, job, reason, message, by=by, manager=by, warning=warning)
 
@@ -370,15 +457,21 @@ class VolcanoJobs:
 def owning_job(obj: Obj) -> str:
     """The name of the Volcano job that made something; empty for anything else."""
     owners = obj["metadata"].get("ownerReferences") or ()
-    mine = (one for one in owners if one.get("controller") and one.get("kind") == JOB.kind)
-    return next((str(one["name"]) for one in mine if one["apiVersion"] == JOB.api_version), "")
+    mine = (
+        one for one in owners if one.get("controller") and one.get("kind") == JOB.kind
+    )
+    return next(
+        (str(one["name"]) for one in mine if one["apiVersion"] == JOB.api_version), ""
+    )
 
 
 def _key(job: Obj) -> Key:
     return str(job["metadata"]["namespace"]), str(job["metadata"]["name"])
 
 
-def _body(made: tuple[dict[str, Any], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _body(
+    made: tuple[dict[str, Any], dict[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
     return made[0], {"spec": made[1]}
 
 
@@ -397,7 +490,9 @@ def _ended(job: Obj) -> str:
 
 
 def _age(since: str) -> int:
-    return max(0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()))
+    return max(
+        0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
+    )
 
 
 def _with_counts(status: Status, pods: list[Obj], terminating: int) -> Status:
@@ -412,5 +507,7 @@ def _with_counts(status: Status, pods: list[Obj], terminating: int) -> Status:
     if terminating:
         found["terminating"] = terminating
     if tasks:
-        found["taskStatusCount"] = {name: {"phase": dict(counted)} for name, counted in tasks.items()}
+        found["taskStatusCount"] = {
+            name: {"phase": dict(counted)} for name, counted in tasks.items()
+        }
     return found

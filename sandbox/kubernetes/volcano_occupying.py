@@ -40,12 +40,31 @@ def _metadata(namespace: str, name: str) -> Object:
 
 def _job(namespace: str, name: str, gpus: int) -> Object:
     asks = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
-    container = {"name": "main", "image": "sandbox", "resources": {"requests": asks, "limits": asks}}
+    container = {
+        "name": "main",
+        "image": "sandbox",
+        "resources": {"requests": asks, "limits": asks},
+    }
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    task = {"name": TASK, "replicas": 1, "minAvailable": 1, "maxRetry": 3, "template": template}
-    spec = {"queue": namespace, "schedulerName": "volcano", "minAvailable": 1, "maxRetry": 3, "tasks": [task]}
+    task = {
+        "name": TASK,
+        "replicas": 1,
+        "minAvailable": 1,
+        "maxRetry": 3,
+        "template": template,
+    }
+    spec = {
+        "queue": namespace,
+        "schedulerName": "volcano",
+        "minAvailable": 1,
+        "maxRetry": 3,
+        "tasks": [task],
+    }
     state = {"phase": "Running", "lastTransitionTime": timestamp()}
-    status = {"state": state, "conditions": [{"status": "Running", "lastTransitionTime": timestamp()}]}
+    status = {
+        "state": state,
+        "conditions": [{"status": "Running", "lastTransitionTime": timestamp()}],
+    }
     whole = {"metadata": _metadata(namespace, name), "spec": spec, "status": status}
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, **whole}
 

@@ -32,7 +32,11 @@ class VolcanoPods:
 
     def react(self, change: Change) -> None:
         """Remember a pod that is Volcano's and has no group."""
-        if change.resource == ("", "pods") and not change.removed and _is_alone(change.after.obj):
+        if (
+            change.resource == ("", "pods")
+            and not change.removed
+            and _is_alone(change.after.obj)
+        ):
             self._due[change.key] = None
 
     def run(self) -> bool:
@@ -67,14 +71,34 @@ class VolcanoPods:
         head = {"name": name, "namespace": metadata["namespace"], "generation": 1}
         head["ownerReferences"] = [_owner(pod)]
         body = {"spec": wanted, "status": {"phase": "Pending"}}
-        create(self._store, self._admission, GROUP, head, body, CONTROLLER, VOLCANO_CONTROLLERS)
+        create(
+            self._store,
+            self._admission,
+            GROUP,
+            head,
+            body,
+            CONTROLLER,
+            VOLCANO_CONTROLLERS,
+        )
 
 
 def _owner(pod: Obj) -> Object:
     """What a pod's group belongs to: the pod's controller, or the pod itself."""
     metadata = pod["metadata"]
-    own = next((one for one in items(dict(metadata), "ownerReferences") if one.get("controller")), None)
-    itself = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+    own = next(
+        (
+            one
+            for one in items(dict(metadata), "ownerReferences")
+            if one.get("controller")
+        ),
+        None,
+    )
+    itself = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
     return own or {**itself, "controller": True, "blockOwnerDeletion": True}
 
 

@@ -80,9 +80,13 @@ class VolcanoScheduler:
             self._say(gang, "quota", UNSCHEDULABLE, why)
         session.allocate()
         for pod, node in session.bindings:
-            current = self._store.get(POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
+            current = self._store.get(
+                POD, pod["metadata"]["namespace"], pod["metadata"]["name"]
+            )
             if current is not None:
-                bind(self._store, current, node, by=SCHEDULER, manager=VOLCANO_SCHEDULER)
+                bind(
+                    self._store, current, node, by=SCHEDULER, manager=VOLCANO_SCHEDULER
+                )
         for gang, pod in session.reclaim():
             self._evict(gang, pod)
         # What was bound and evicted now is seen in the next look, which says how the groups do.
@@ -109,9 +113,14 @@ class VolcanoScheduler:
                 if not is_gated(pod):
                     by, manager = SCHEDULER, VOLCANO_SCHEDULER
                     reason, why = gang.pod_reason(pod)
-                    turn_away(self._store, pod, why, by=by, manager=manager, reason=reason)
+                    turn_away(
+                        self._store, pod, why, by=by, manager=manager, reason=reason
+                    )
         for queue in list(self._store.objects(QUEUE)):
-            status = {**part(dict(queue), "status"), "allocated": session.allocated(queue)}
+            status = {
+                **part(dict(queue), "status"),
+                "allocated": session.allocated(queue),
+            }
             write_status(self._store, QUEUE, queue, status, VOLCANO_SCHEDULER)
 
     def _status(self, gang: Gang) -> Object:
@@ -145,18 +154,31 @@ class VolcanoScheduler:
         reason, message = gang.event()
         self._say(gang, "phase", reason, message, warning=reason == UNSCHEDULABLE)
 
-    def _say(self, gang: Gang, what: str, reason: str, message: str, *, warning: bool = False) -> None:
+    def _say(
+        self, gang: Gang, what: str, reason: str, message: str, *, warning: bool = False
+    ) -> None:
         """Tell of a group where it is news."""
         key = f"{what}/{gang.group['metadata']['uid']}"
         if self._told.get(key) != message:
             self._told[key] = message
             group = self._stored(gang)
             by, manager = SCHEDULER, VOLCANO_SCHEDULER
-            tell(self._store, group, reason, message, by=by, manager=manager, warning=warning)
+            tell(
+                self._store,
+                group,
+                reason,
+                message,
+                by=by,
+                manager=manager,
+                warning=warning,
+            )
 
     def _stored(self, gang: Gang) -> Obj:
         metadata = gang.group["metadata"]
-        return self._store.get(GROUP, metadata["namespace"], metadata["name"]) or gang.group
+        return (
+            self._store.get(GROUP, metadata["namespace"], metadata["name"])
+            or gang.group
+        )
 
     def _write(self, gang: Gang, changes: Object) -> None:
         """Store a group's status: that of groups has no path of its own."""
@@ -169,7 +191,14 @@ class VolcanoScheduler:
 
     def _evict(self, gang: Gang, pod: Obj) -> None:
         by, manager = SCHEDULER, VOLCANO_SCHEDULER
-        tell(self._store, pod, "Evict", f"Pod is evicted, because of {RECLAIM}", by=by, manager=manager)
+        tell(
+            self._store,
+            pod,
+            "Evict",
+            f"Pod is evicted, because of {RECLAIM}",
+            by=by,
+            manager=manager,
+        )
         tell(self._store, self._stored(gang), "Evict", RECLAIM, by=by, manager=manager)
         self._remove(POD, pod)
 
@@ -181,8 +210,13 @@ class Session:
         self._nodes = [dict(one) for one in store.objects(NODE)]
         self._pods = [dict(pod) for pod in store.objects(POD) if not is_over(pod)]
         priorities = list(store.objects(PRIORITY))
-        values = {str(one["metadata"]["name"]): int(one.get("value") or 0) for one in priorities}
-        usual = next((int(one["value"]) for one in priorities if one.get("globalDefault")), 0)
+        values = {
+            str(one["metadata"]["name"]): int(one.get("value") or 0)
+            for one in priorities
+        }
+        usual = next(
+            (int(one["value"]) for one in priorities if one.get("globalDefault")), 0
+        )
         members = _members(store)
         self.gangs = [
             Gang(group, members.get(_key(group), []), _priority(group, values, usual))
@@ -198,9 +232,13 @@ class Session:
             if not part(node, "spec").get("unschedulable")
         )
         guaranteed = total(
-            amounts_of(part(part(part(one, "spec"), "guarantee"), "resource")) for one in queues
+            amounts_of(part(part(part(one, "spec"), "guarantee"), "resource"))
+            for one in queues
         )
-        shares = {str(one["metadata"]["name"]): share_of(one, there, guaranteed) for one in queues}
+        shares = {
+            str(one["metadata"]["name"]): share_of(one, there, guaranteed)
+            for one in queues
+        }
         for gang in self.gangs:
             if (share := shares.get(gang.queue)) is None:
                 continue
@@ -209,7 +247,10 @@ class Session:
             if gang.phase == INQUEUE:
                 share.inqueue = total([share.inqueue, least])
             elif least:
-                spare = {name: max(0, amount - least.get(name, 0)) for name, amount in held.items()}
+                spare = {
+                    name: max(0, amount - least.get(name, 0))
+                    for name, amount in held.items()
+                }
                 share.elastic = total([share.elastic, spare])
         return shares
 
@@ -219,7 +260,10 @@ class Session:
 
     def _in_order(self) -> Iterator[tuple[Share, Gang]]:
         """Each group with its queue: the queue that holds the least of what it deserves has the next turn."""
-        waiting = {name: [gang for gang in self.gangs if gang.queue == name] for name in self._shares}
+        waiting = {
+            name: [gang for gang in self.gangs if gang.queue == name]
+            for name in self._shares
+        }
         for gangs in waiting.values():
             gangs.sort(key=lambda one: one.order, reverse=True)
         while waiting := {name: gangs for name, gangs in waiting.items() if gangs}:
@@ -283,7 +327,11 @@ class Session:
         evicted: list[tuple[Gang, Obj]] = []
         for share, gang in self._in_order():
             starves = gang.phase == INQUEUE and gang.is_whole() and not gang.is_ready()
-            if starves and share.is_open and not any(pod in gang.pods for pod, _ in self.bindings):
+            if (
+                starves
+                and share.is_open
+                and not any(pod in gang.pods for pod, _ in self.bindings)
+            ):
                 evicted += self._victims(share, gang)
         return evicted
 
@@ -307,7 +355,11 @@ class Session:
                 theirs.take(request_of(dict(victim)), -1)
                 undo.append((theirs, request_of(dict(victim)), 1))
                 victims.append((victim_gang, victim))
-                pods = [one for one in pods if one["metadata"]["uid"] != victim["metadata"]["uid"]]
+                pods = [
+                    one
+                    for one in pods
+                    if one["metadata"]["uid"] != victim["metadata"]["uid"]
+                ]
                 node, _ = place(dict(pod), self._nodes, pods)
                 if node:
                     break
@@ -334,7 +386,11 @@ class Session:
             and gang.queue in self._shares
             and self._shares[gang.queue].reclaimable
         ]
-        youngest = sorted(found, key=lambda one: str(one[1]["metadata"]["creationTimestamp"]), reverse=True)
+        youngest = sorted(
+            found,
+            key=lambda one: str(one[1]["metadata"]["creationTimestamp"]),
+            reverse=True,
+        )
         return sorted(youngest, key=lambda one: one[0].priority)
 
     def allocated(self, queue: Obj) -> dict[str, str]:
@@ -343,8 +399,15 @@ class Session:
         under = [gang for gang in self.gangs if name == ROOT or gang.queue == name]
         held = total(gang.held() for gang in under)
         like = {"memory": BINARY}
-        found = {word: written(held.get(word, 0), like.get(word, "1")) for word in ("cpu", "memory")}
-        return found | {word: written(amount, like.get(word, "1")) for word, amount in held.items() if amount}
+        found = {
+            word: written(held.get(word, 0), like.get(word, "1"))
+            for word in ("cpu", "memory")
+        }
+        return found | {
+            word: written(amount, like.get(word, "1"))
+            for word, amount in held.items()
+            if amount
+        }
 
 
 def _turn(share: Share) -> tuple[int, float, str]:

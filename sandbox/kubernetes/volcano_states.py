@@ -16,7 +16,11 @@ SYNC, RESTART, RESUME = "SyncJob", "RestartJob", "ResumeJob"
 PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"
 ABORTING, ABORTED = "Aborting", "Aborted"
 # What an action leads to, besides a restart.
-ENDS = {"AbortJob": ABORTING, "CompleteJob": "Completing", "TerminateJob": "Terminating"}
+ENDS = {
+    "AbortJob": ABORTING,
+    "CompleteJob": "Completing",
+    "TerminateJob": "Terminating",
+}
 ENDED = {"Completing": "Completed", "Terminating": "Terminated", ABORTING: ABORTED}
 FINISHED = frozenset({"Completed", "Failed", "Terminated"})
 # The phases of pods that a job keeps when its other pods are taken away.
@@ -42,12 +46,16 @@ def action_of(job: Obj, request: Request) -> str:
     if request.action or not request.event:
         return request.action or SYNC
     status = part(dict(job), "status")
-    if request.uid != job["metadata"]["uid"] or request.version < int(status.get("version", 0)):
+    if request.uid != job["metadata"]["uid"] or request.version < int(
+        status.get("version", 0)
+    ):
         return SYNC
     mine = [one for one in tasks_of(job) if one["name"] == request.task]
     for owner in (*mine[:1], dict(job["spec"])):
         for policy in items(owner, "policies"):
-            if {request.event, "*"} & set(events_of(policy)) or _is_of_code(policy, request.code):
+            if {request.event, "*"} & set(events_of(policy)) or _is_of_code(
+                policy, request.code
+            ):
                 return str(policy.get("action") or SYNC)
     return SYNC
 
@@ -70,7 +78,10 @@ def after_pending(job: Obj, status: Status) -> str:
 
 def after_running(job: Obj, status: Status) -> str:
     """The phase of a job that runs, once it was looked at."""
-    spec, replicas = job["spec"], sum(int(one.get("replicas", 0)) for one in tasks_of(job))
+    spec, replicas = (
+        job["spec"],
+        sum(int(one.get("replicas", 0)) for one in tasks_of(job)),
+    )
     succeeded, wanted = int(status.get("succeeded", 0)), spec.get("minSuccess")
     if replicas == 0:
         return RUNNING
@@ -86,8 +97,15 @@ def after_running(job: Obj, status: Status) -> str:
 
 
 def _is_short(task: dict[str, Any], status: Status) -> bool:
-    counted, least = part(part(status, "taskStatusCount"), str(task["name"])), task.get("minAvailable")
-    return bool(counted) and least is not None and int(part(counted, "phase").get("Succeeded", 0)) < least
+    counted, least = (
+        part(part(status, "taskStatusCount"), str(task["name"])),
+        task.get("minAvailable"),
+    )
+    return (
+        bool(counted)
+        and least is not None
+        and int(part(counted, "phase").get("Succeeded", 0)) < least
+    )
 
 
 def after_restarting(job: Obj, status: Status) -> str:
@@ -101,5 +119,7 @@ def after_restarting(job: Obj, status: Status) -> str:
 
 def after_ending(phase: str, status: Status) -> str:
     """The phase of a job that comes to an end, once its pods were taken away."""
-    busy = any(int(status.get(word, 0)) for word in ("terminating", "pending", "running"))
+    busy = any(
+        int(status.get(word, 0)) for word in ("terminating", "pending", "running")
+    )
     return phase if busy else ENDED[phase]

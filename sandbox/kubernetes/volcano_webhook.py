@@ -16,7 +16,12 @@ from sandbox.kubernetes.kueue_rules import denied
 from sandbox.kubernetes.quantities import compare, parse
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
-from sandbox.kubernetes.volcano_job_rules import DEFAULT, change_error, job_defaults, job_errors
+from sandbox.kubernetes.volcano_job_rules import (
+    DEFAULT,
+    change_error,
+    job_defaults,
+    job_errors,
+)
 
 JOB = builtin(f"{VOLCANO_BATCH}/v1alpha1", "Job")
 QUEUE = builtin(f"{VOLCANO_SCHEDULING}/v1beta1", "Queue")
@@ -25,7 +30,10 @@ NAMESPACE = builtin("v1", "Namespace")
 ROOT, OPEN = "root", "Open"
 SCHEDULER = "volcano"
 # The annotations by which a pod names its group and its queue, and a namespace the queue of its groups.
-GROUP_NAME, QUEUE_NAME = "scheduling.k8s.io/group-name", "scheduling.volcano.sh/queue-name"
+GROUP_NAME, QUEUE_NAME = (
+    "scheduling.k8s.io/group-name",
+    "scheduling.volcano.sh/queue-name",
+)
 # --max-queue-depth of vc-webhook-manager.
 DEPTH = 5
 Object = dict[str, Any]
@@ -53,7 +61,10 @@ def birth_refusal(store: Store, kind: Kind, obj: Object) -> Refusal | None:
     if kind == QUEUE:
         return _denied("validatequeue", [*_queue(obj), *_hierarchy(store, obj)])
     if kind == JOB:
-        return _denied("validatejob", ["".join([*job_errors(obj), *_job_queue(store, obj)]).strip()])
+        return _denied(
+            "validatejob",
+            ["".join([*job_errors(obj), *_job_queue(store, obj)]).strip()],
+        )
     if kind == GROUP:
         return _denied("validatepodgroup", _group(store, obj))
     if kind.own_name == "Pod" and part(obj, "spec").get("schedulerName") == SCHEDULER:
@@ -61,7 +72,9 @@ def birth_refusal(store: Store, kind: Kind, obj: Object) -> Refusal | None:
     return None
 
 
-def change_refusal(store: Store, kind: Kind, obj: Object, before: Object) -> Refusal | None:
+def change_refusal(
+    store: Store, kind: Kind, obj: Object, before: Object
+) -> Refusal | None:
     """The refusal of a changed object, or None; groups and pods may change as they like."""
     if kind == QUEUE:
         said = list(_queue(obj))
@@ -82,7 +95,9 @@ def end_refusal(store: Store, kind: Kind, obj: Obj) -> Refusal | None:
         return _denied("validatequeue", [f"`{name}` queue can not be deleted"])
     if children := children_of(store, name):
         said = f"it has {len(children)} child queues: {', '.join(children)}"
-        return _denied("validatequeue", [f"queue {name} can not be deleted because {said}"])
+        return _denied(
+            "validatequeue", [f"queue {name} can not be deleted because {said}"]
+        )
     return None
 
 
@@ -116,11 +131,17 @@ def _queue(queue: Object) -> Iterator[str]:
     ):
         for name, amount in amounts.items():
             if parse(amount).nanos < 0:
-                yield _invalid(f"{path}.{field}.{name}", amount, "must be greater than or equal to 0")
+                yield _invalid(
+                    f"{path}.{field}.{name}",
+                    amount,
+                    "must be greater than or equal to 0",
+                )
     for name, amount in guarantee.items():
         at = f"{path}.deserved.{name}"
         if name not in deserved:
-            yield _invalid(at, "<nil>", f"deserved[{name}] must be >= guarantee[{name}]={amount}")
+            yield _invalid(
+                at, "<nil>", f"deserved[{name}] must be >= guarantee[{name}]={amount}"
+            )
         elif compare(deserved[name], amount) < 0:
             said = f"deserved[{name}]={deserved[name]} must be >= guarantee[{name}]={amount}"
             yield _invalid(at, deserved[name], said)
@@ -138,7 +159,10 @@ def _invalid(field: str, value: Any, why: str) -> str:
 
 
 def _hierarchy(store: Store, queue: Object) -> Iterator[str]:
-    name, parent = str(queue["metadata"]["name"]), str(part(queue, "spec").get("parent") or "")
+    name, parent = (
+        str(queue["metadata"]["name"]),
+        str(part(queue, "spec").get("parent") or ""),
+    )
     if parent in {"", ROOT}:
         return
     if parent == name:
@@ -155,7 +179,9 @@ def _hierarchy(store: Store, queue: Object) -> Iterator[str]:
             yield f"failed to get parent queue {above} of queue {name}: {_missing(QUEUE, above)}"
             return
         above = str(part(dict(found), "spec").get("parent") or "")
-    pods = part(part(dict(store.get(QUEUE, "", parent) or {}), "status"), "allocated").get("pods")
+    pods = part(
+        part(dict(store.get(QUEUE, "", parent) or {}), "status"), "allocated"
+    ).get("pods")
     if not children_of(store, parent) and compare(pods, "0") > 0:
         why = f"it has allocated Pods: {pods}"
         yield f"queue {parent} cannot be the parent queue of queue {name} because {why}"

@@ -54,7 +54,9 @@ class Watch:
             stop()
 
     def _expired(self) -> bytes:
-        message = f"too old resource version: {self._since} ({self._store.cached_since})"
+        message = (
+            f"too old resource version: {self._since} ({self._store.cached_since})"
+        )
         status = Refusal(410, message, "Expired").body
         return json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
 
@@ -102,7 +104,13 @@ class Watch:
             yield self._line("DELETED", _at_version(before, after))
 
     def _line(self, event: str, entry: Entry) -> bytes:
-        return b'{"type":"' + event.encode() + b'","object":' + whole(self._kind, entry) + b"}\n"
+        return (
+            b'{"type":"'
+            + event.encode()
+            + b'","object":'
+            + whole(self._kind, entry)
+            + b"}\n"
+        )
 
     def _bookmark(self, metadata: dict[str, Any]) -> bytes:
         kind = self._kind
@@ -119,7 +127,12 @@ def _next_bookmark(now: float, end: float) -> float:
 
 def _at_version(before: Entry, after: Entry) -> Entry:
     version = after.obj["metadata"]["resourceVersion"]
-    return Entry({**before.obj, "metadata": {**before.obj["metadata"], "resourceVersion": version}})
+    return Entry(
+        {
+            **before.obj,
+            "metadata": {**before.obj["metadata"], "resourceVersion": version},
+        }
+    )
 
 
 def _everything(_obj: Obj) -> bool:

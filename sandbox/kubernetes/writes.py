@@ -62,10 +62,16 @@ class Writes:
         obj, headers = self._known_fields(call, kind, {**obj, "metadata": metadata})
         obj = _typed(kind, obj)
         uid = str(uuid.uuid4())
-        stored = self.admission.mutated(kind, self.admission.defaulted(kind, obj, uid), target)
+        stored = self.admission.mutated(
+            kind, self.admission.defaulted(kind, obj, uid), target
+        )
         writer = call.writer("Update")
         claims = ownership.update(
-            kind, ownership.unborn(kind), _written(kind, stored, obj), writer, timestamp()
+            kind,
+            ownership.unborn(kind),
+            _written(kind, stored, obj),
+            writer,
+            timestamp(),
         )
         return self._born(call, kind, target, stored, uid, claims, headers)
 
@@ -82,13 +88,21 @@ class Writes:
         """PATCH of any type; only an apply may create what is not there."""
         if call.content_type == APPLY:
             return self._apply(call, kind, target)
-        if call.content_type not in {patches.MERGE, patches.JSON_PATCH, patches.STRATEGIC}:
-            raise Refusal(415, "415: Unsupported Media Type", "UnsupportedMediaType", {})
+        if call.content_type not in {
+            patches.MERGE,
+            patches.JSON_PATCH,
+            patches.STRATEGIC,
+        }:
+            raise Refusal(
+                415, "415: Unsupported Media Type", "UnsupportedMediaType", {}
+            )
         if call.content_type == patches.STRATEGIC and not kind.builtin:
             raise Refusal(415, _STRATEGIC_REFUSED, "UnsupportedMediaType")
         if "force" in call.query:
             message = "Forbidden: may not be specified for non-apply patch"
-            raise status.options_invalid("PatchOptions", "force", "FieldValueForbidden", message)
+            raise status.options_invalid(
+                "PatchOptions", "force", "FieldValueForbidden", message
+            )
         call.check_options("PatchOptions")
         live = self._live(kind, target)
         shape = schema.schema_for(kind)
@@ -109,7 +123,9 @@ class Writes:
         unknown = schema.strict_unknown_fields(kind, obj)
         if not unknown:
             return obj, {}
-        if call.query.get("fieldValidation") == "Strict" and (text := schema.strict_error(kind, obj)):
+        if call.query.get("fieldValidation") == "Strict" and (
+            text := schema.strict_error(kind, obj)
+        ):
             raise status.bad_request(text)
         warn = call.query.get("fieldValidation") != "Ignore"
         headers = {"warning": ", ".join(schema.warnings(kind, obj))} if warn else {}
@@ -118,7 +134,9 @@ class Writes:
     def _apply(self, call: Call, kind: Kind, target: Target) -> Answer:
         if not call.query.get("fieldManager"):
             message = "Required value: is required for apply patch"
-            raise status.options_invalid("PatchOptions", "fieldManager", "FieldValueRequired", message)
+            raise status.options_invalid(
+                "PatchOptions", "fieldManager", "FieldValueRequired", message
+            )
         call.check_options("PatchOptions")
         config = bodies.applied(call)
         bodies.check_apply_identity(kind, config, target)
@@ -135,11 +153,18 @@ class Writes:
             raise _immutable_uid(kind, target, str(uid))
         force = call.query.get("force") == "true"
         obj, claims = ownership.apply(
-            kind, live.obj if live else None, config, call.writer("Apply"), timestamp(), force=force
+            kind,
+            live.obj if live else None,
+            config,
+            call.writer("Apply"),
+            timestamp(),
+            force=force,
         )
         if live is None:
             uid = str(uuid.uuid4())
-            obj = self.admission.mutated(kind, self.admission.defaulted(kind, obj, uid), target)
+            obj = self.admission.mutated(
+                kind, self.admission.defaulted(kind, obj, uid), target
+            )
             return self._born(call, kind, target, obj, uid, claims, {})
         obj = self.admission.defaulted(kind, obj, str(live.obj["metadata"]["uid"]))
         obj = _only_what_may_change(kind, live.obj, obj, target.subresource)
@@ -163,7 +188,11 @@ class Writes:
     ) -> Answer:
         """Finish a creation: admission, validation, rights and quota, in this order."""
         self.admission.check_namespace(kind, target)
-        metadata = {key: value for key, value in obj["metadata"].items() if key not in _SERVER_SET}
+        metadata = {
+            key: value
+            for key, value in obj["metadata"].items()
+            if key not in _SERVER_SET
+        }
         metadata.pop("resourceVersion", None)
         metadata |= {"name": target.name, "uid": uid, "creationTimestamp": timestamp()}
         if kind.namespaced:
@@ -176,7 +205,15 @@ class Writes:
         self.admission.check_rights(kind, obj, call.who)
         self.admission.validated(kind, obj, None)
         self.admission.judged(
-            Attempt(kind, "CREATE", call.who, obj, None, target.subresource, dry_run=call.dry_run)
+            Attempt(
+                kind,
+                "CREATE",
+                call.who,
+                obj,
+                None,
+                target.subresource,
+                dry_run=call.dry_run,
+            )
         )
         present = self.store.get(kind, target.namespace, target.name)
         if present is not None:
@@ -207,9 +244,13 @@ class Writes:
         _check_version(kind, target, live, obj.get("metadata") or {})
         if metadata["uid"] != live.obj["metadata"]["uid"]:
             raise _immutable_uid(kind, target, str(metadata["uid"]))
-        obj = self.admission.defaulted(kind, _typed(kind, obj), str(live.obj["metadata"]["uid"]))
+        obj = self.admission.defaulted(
+            kind, _typed(kind, obj), str(live.obj["metadata"]["uid"])
+        )
         obj = _only_what_may_change(kind, live.obj, obj, target.subresource)
-        claims = ownership.update(kind, live.obj, obj, call.writer("Update"), timestamp())
+        claims = ownership.update(
+            kind, live.obj, obj, call.writer("Update"), timestamp()
+        )
         return self._finish(call, kind, live, obj, claims, headers)
 
     def _finish(
@@ -229,7 +270,9 @@ class Writes:
         self.admission.check_rights(kind, obj, call.who)
         part = call.target.subresource if call.target else ""
         self.admission.validated(kind, obj, live.obj, part)
-        self.admission.judged(Attempt(kind, "UPDATE", call.who, obj, live.obj, part, dry_run=call.dry_run))
+        self.admission.judged(
+            Attempt(kind, "UPDATE", call.who, obj, live.obj, part, dry_run=call.dry_run)
+        )
         self.admission.charged(kind, obj, live.obj, dry_run=call.dry_run)
         return object_answer(kind, self._keep(call, kind, obj, live), 200, headers)
 
@@ -240,7 +283,9 @@ class Writes:
             self.store.put(kind, obj)
             metadata = obj["metadata"]
             self.store.remove(kind, metadata.get("namespace", ""), metadata["name"])
-            return Entry({**obj, "metadata": {**metadata, "resourceVersion": _version(live.obj)}})
+            return Entry(
+                {**obj, "metadata": {**metadata, "resourceVersion": _version(live.obj)}}
+            )
         return self.store.put(kind, obj)
 
 
@@ -249,30 +294,43 @@ def is_released(obj: Obj) -> bool:
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
-    return not (obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
+    return not (
+        obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers")
+    )
 
 
 def forbidden_verb(call: Call, kind: Kind, verb: str, target: Target) -> Refusal:
     """403 for a verb that the caller's roles do not give."""
     what = call.attributes
-    return status.forbidden(kind, target.name, denial(call.who.user, replace(what, verb=verb)))
+    return status.forbidden(
+        kind, target.name, denial(call.who.user, replace(what, verb=verb))
+    )
 
 
 def denial(user: str, what: Any) -> str:
     """The sentence of a denied request on a resource."""
-    where = f'in the namespace "{what.namespace}"' if what.namespace else "at the cluster scope"
+    where = (
+        f'in the namespace "{what.namespace}"'
+        if what.namespace
+        else "at the cluster scope"
+    )
     resource = f'resource "{what.qualified}" in API group "{what.group}"'
     return f'User "{user}" cannot {what.verb} {resource} {where}'
 
 
-def _written(kind: Kind, stored: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+def _written(
+    kind: Kind, stored: dict[str, Any], body: dict[str, Any]
+) -> dict[str, Any]:
     """What of a stored object its writer wrote: the defaults of decoding count, later additions do not."""
     written = {**stored, "metadata": body.get("metadata") or {}}
     if kind.own_name == "Job":
-        template = {**stored["spec"]["template"], "metadata": body["spec"]["template"].get("metadata") or {}}
-        written["spec"] = {k: v for k, v in stored["spec"].items() if k != "selector"} | {
-            "template": template
+        template = {
+            **stored["spec"]["template"],
+            "metadata": body["spec"]["template"].get("metadata") or {},
         }
+        written["spec"] = {
+            k: v for k, v in stored["spec"].items() if k != "selector"
+        } | {"template": template}
     return written
 
 
@@ -280,7 +338,9 @@ def _typed(kind: Kind, obj: Mapping[str, Any]) -> dict[str, Any]:
     return {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
 
 
-def _configuration(kind: Kind, config: dict[str, Any], target: Target) -> dict[str, Any]:
+def _configuration(
+    kind: Kind, config: dict[str, Any], target: Target
+) -> dict[str, Any]:
     metadata = {**(config.get("metadata") or {}), "name": target.name}
     if kind.namespaced:
         metadata["namespace"] = target.namespace
@@ -292,7 +352,9 @@ def _configuration(kind: Kind, config: dict[str, Any], target: Target) -> dict[s
     return config
 
 
-def _check_version(kind: Kind, target: Target, live: Entry | None, metadata: Mapping[str, Any]) -> None:
+def _check_version(
+    kind: Kind, target: Target, live: Entry | None, metadata: Mapping[str, Any]
+) -> None:
     asked = metadata.get("resourceVersion")
     if live is not None and asked and asked != _version(live.obj):
         raise status.modified(kind, target.name)
@@ -308,7 +370,9 @@ def _immutable_uid(kind: Kind, target: Target, uid: str) -> Refusal:
     return status.invalid(kind, target.name, [cause, cause])
 
 
-def _only_what_may_change(kind: Kind, live: Obj, obj: dict[str, Any], subresource: str) -> dict[str, Any]:
+def _only_what_may_change(
+    kind: Kind, live: Obj, obj: dict[str, Any], subresource: str
+) -> dict[str, Any]:
     """The new object with what this path may not touch taken from the live one."""
     metadata = dict(obj.get("metadata") or {})
     for name in (*_SERVER_SET, "resourceVersion", "name", "namespace", "managedFields"):
@@ -328,7 +392,9 @@ def _only_what_may_change(kind: Kind, live: Obj, obj: dict[str, Any], subresourc
 
 
 def _labels(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: metadata[name] for name in ("labels", "annotations") if name in metadata}
+    return {
+        name: metadata[name] for name in ("labels", "annotations") if name in metadata
+    }
 
 
 def _counted(kind: Kind, live: Obj, obj: dict[str, Any]) -> dict[str, Any]:
@@ -338,7 +404,13 @@ def _counted(kind: Kind, live: Obj, obj: dict[str, Any]) -> dict[str, Any]:
     keys = ({*live, *obj} - {"metadata", "status"}) if not kind.builtin else {"spec"}
     if all(live.get(key) == obj.get(key) for key in keys):
         return obj
-    return {**obj, "metadata": {**obj["metadata"], "generation": live["metadata"]["generation"] + 1}}
+    return {
+        **obj,
+        "metadata": {
+            **obj["metadata"],
+            "generation": live["metadata"]["generation"] + 1,
+        },
+    }
 
 
 def _same(live: Obj, obj: Obj) -> bool:

@@ -45,8 +45,15 @@ class NoticesSandbox:
     async def mail(self, request: Request) -> Response:
         """GET /messages/N/html: one mail as a mail program shows it."""
         wanted = request.path_params["number"]
-        found = next((message for message in self.inbox.messages if message["number"] == wanted), None)
-        return PlainTextResponse("no such message", 404) if found is None else pages.mail(found)
+        found = next(
+            (message for message in self.inbox.messages if message["number"] == wanted),
+            None,
+        )
+        return (
+            PlainTextResponse("no such message", 404)
+            if found is None
+            else pages.mail(found)
+        )
 
     async def messages(self, request: Request) -> Response:
         """GET /messages: {messages: […]}, the oldest first."""
@@ -54,17 +61,27 @@ class NoticesSandbox:
 
     async def teams(self, request: Request) -> Response:
         """POST /teams/KEY: an Adaptive Card in its envelope; 202 says nothing about its fate, as with the real one."""
-        if (refusal := await self._refusal(request, "teams", PlainTextResponse("", 401))) is not None:
+        if (
+            refusal := await self._refusal(request, "teams", PlainTextResponse("", 401))
+        ) is not None:
             return refusal
         raw = await request.body()
         if len(raw) > cards.LARGEST_CARD:
             return PlainTextResponse("", 413)
-        return self._keep("teams", request, raw, PlainTextResponse("", 202), PlainTextResponse("", 400))
+        return self._keep(
+            "teams",
+            request,
+            raw,
+            PlainTextResponse("", 202),
+            PlainTextResponse("", 400),
+        )
 
     async def slack(self, request: Request) -> Response:
         """POST /slack/KEY: a message in Block Kit; answers `ok` or the word that Slack uses."""
         if (
-            refusal := await self._refusal(request, "slack", PlainTextResponse("no_service", 404))
+            refusal := await self._refusal(
+                request, "slack", PlainTextResponse("no_service", 404)
+            )
         ) is not None:
             return refusal
         good, bad = PlainTextResponse("ok"), PlainTextResponse("invalid_blocks", 400)
@@ -75,7 +92,9 @@ class NoticesSandbox:
         if not self._is_admin(request):
             return PlainTextResponse("", 401)
         body = await request.json()
-        if body.get("way") not in WAYS or not (body.get("hang") or isinstance(body.get("status"), int)):
+        if body.get("way") not in WAYS or not (
+            body.get("hang") or isinstance(body.get("status"), int)
+        ):
             return JSONResponse({"error": "not a fault"}, 400)
         status = None if body.get("hang") else body["status"]
         retry_after = body.get("retry_after")
@@ -104,9 +123,13 @@ class NoticesSandbox:
         self.inbox.clear()
         return Response(status_code=204)
 
-    async def _refusal(self, request: Request, way: str, unknown: Response) -> Response | None:
+    async def _refusal(
+        self, request: Request, way: str, unknown: Response
+    ) -> Response | None:
         """Return what is answered instead of taking a message: to a wrong key, and while a fault is on."""
-        if not hmac.compare_digest(request.path_params["key"].encode(), self.key.encode()):
+        if not hmac.compare_digest(
+            request.path_params["key"].encode(), self.key.encode()
+        ):
             return unknown
         fault = self.inbox.fault(way)
         if fault is None:
@@ -116,9 +139,13 @@ class NoticesSandbox:
                 pass
             return Response(status_code=500)
         given = {"Retry-After": fault.retry_after, "Location": fault.location}
-        return PlainTextResponse("", fault.status, {name: value for name, value in given.items() if value})
+        return PlainTextResponse(
+            "", fault.status, {name: value for name, value in given.items() if value}
+        )
 
-    def _keep(self, way: str, request: Request, raw: bytes, good: Response, bad: Response) -> Response:
+    def _keep(
+        self, way: str, request: Request, raw: bytes, good: Response, bad: Response
+    ) -> Response:
         try:
             body: Any = json.loads(raw)
         except ValueError:
@@ -126,7 +153,9 @@ class NoticesSandbox:
         title = cards.teams_title(body) if way == "teams" else cards.slack_title(body)
         if title is None:
             return bad
-        self.inbox.add(way, id=request.headers.get("webhook-id", ""), title=title, body=body)
+        self.inbox.add(
+            way, id=request.headers.get("webhook-id", ""), title=title, body=body
+        )
         return good
 
     def _is_admin(self, request: Request) -> bool:

@@ -15,9 +15,15 @@ def teams_title(body: Any) -> str | None:
         (attachment,) = body["attachments"]
         card = attachment["content"]
         fits = body["type"] == "message" and attachment["contentType"] == ADAPTIVE
-        fits = fits and card["type"] == "AdaptiveCard" and card["version"] in ("1.0", "1.2", "1.4", "1.5")
+        fits = (
+            fits
+            and card["type"] == "AdaptiveCard"
+            and card["version"] in ("1.0", "1.2", "1.4", "1.5")
+        )
         # A card in a channel has nobody who could take an Action.Submit or Action.Execute.
-        fits = fits and all(action["type"] == "Action.OpenUrl" for action in card.get("actions", []))
+        fits = fits and all(
+            action["type"] == "Action.OpenUrl" for action in card.get("actions", [])
+        )
         return str(card["body"][0]["text"]) if fits else None
     except (KeyError, TypeError, ValueError, IndexError):
         return None
@@ -27,7 +33,9 @@ def slack_title(body: Any) -> str | None:
     """Return the fallback text of a message in Block Kit, None when Slack would say `invalid_blocks`."""
     try:
         blocks = body["blocks"]
-        fits = 0 < len(blocks) <= MOST_BLOCKS and all(_block_fits(block) for block in blocks)
+        fits = 0 < len(blocks) <= MOST_BLOCKS and all(
+            _block_fits(block) for block in blocks
+        )
         return str(body["text"]) if fits else None
     except (KeyError, TypeError):
         return None
@@ -37,7 +45,11 @@ def _block_fits(block: dict[str, Any]) -> bool:
     kind = block["type"]
     if kind in ("header", "section") and "text" in block:
         text = block["text"]
-        right = text["type"] == "plain_text" if kind == "header" else text["type"] in ("plain_text", "mrkdwn")
+        right = (
+            text["type"] == "plain_text"
+            if kind == "header"
+            else text["type"] in ("plain_text", "mrkdwn")
+        )
         return right and 0 < len(text["text"]) <= LONGEST[kind]
     if kind == "section":
         fields = block["fields"]

@@ -32,7 +32,10 @@ class Inbox:
         """Keep a message."""
         self.number += 1
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.messages = [*self.messages, {"number": self.number, "at": at, "way": way, **fields}][-MOST_KEPT:]
+        self.messages = [
+            *self.messages,
+            {"number": self.number, "at": at, "way": way, **fields},
+        ][-MOST_KEPT:]
         self.dirty = True
 
     def clear(self) -> None:

@@ -33,7 +33,9 @@ def inbox(messages: Iterable[dict[str, Any]]) -> HTMLResponse:
 
 def mail(message: dict[str, Any]) -> HTMLResponse:
     """Return a mail's HTML as a mail program shows it."""
-    return HTMLResponse(message.get("html") or escape(str(message.get("text", ""))), headers=HEADERS)
+    return HTMLResponse(
+        message.get("html") or escape(str(message.get("text", ""))), headers=HEADERS
+    )
 
 
 def _row(message: dict[str, Any]) -> str:

@@ -22,10 +22,18 @@ class Post:
 
     @classmethod
     def open(
-        cls, data: Path, shown: Certificates, credentials: Credentials, *, smtp: int = 0, inbox: int = 0
+        cls,
+        data: Path,
+        shown: Certificates,
+        credentials: Credentials,
+        *,
+        smtp: int = 0,
+        inbox: int = 0,
     ) -> "Post":
         """Bind the ports (0: free ones), and find the messages of last time again."""
-        sandbox = NoticesSandbox(credentials.secret("notices/key"), credentials.secret("notices/admin"))
+        sandbox = NoticesSandbox(
+            credentials.secret("notices/key"), credentials.secret("notices/admin")
+        )
         if (state := saving.read(data, "notices")) is not None:
             sandbox.inbox.restore(state)
         mail, hooks, page = listen(smtp), listen(0), listen(inbox)

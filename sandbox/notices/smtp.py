@@ -41,15 +41,27 @@ class MailServer:
         )
 
     def authenticate(
-        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, given: object
+        self,
+        server: SMTP,
+        session: Session,
+        envelope: Envelope,
+        mechanism: str,
+        given: object,
     ) -> AuthResult:
         """Whether a client that signs in is the one that may."""
         expected = (self.username.encode(), self.password.encode())
-        matches = isinstance(given, LoginPassword) and all(map(hmac.compare_digest, given, expected))
+        matches = isinstance(given, LoginPassword) and all(
+            map(hmac.compare_digest, given, expected)
+        )
         return AuthResult(success=matches, handled=False)
 
     async def handle_RCPT(  # noqa: N802  # the name is aiosmtpd's
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+        self,
+        server: SMTP,
+        session: Session,
+        envelope: Envelope,
+        address: str,
+        options: list[str],
     ) -> str:
         """Take a recipient, unless a fault tells to refuse it, to say nothing, or to hang up."""
         fault = self.inbox.fault("smtp")
@@ -59,7 +71,9 @@ class MailServer:
         if fault.status is None:
             # Until the client has had enough: its end of the connection ends this, too.
             await asyncio.get_running_loop().create_future()
-        answer = f"{fault.status} {'5.1.1' if (fault.status or 0) >= 500 else '4.3.2'} Fault"
+        answer = (
+            f"{fault.status} {'5.1.1' if (fault.status or 0) >= 500 else '4.3.2'} Fault"
+        )
         if fault.status == 421 and server.transport is not None:
             await server.push(answer)
             server.transport.close()
@@ -85,10 +99,14 @@ class MailServer:
         return "250 2.0.0 Ok: queued"
 
 
-async def serve_mail(server: MailServer, bound: socket.socket, stop: asyncio.Event) -> None:
+async def serve_mail(
+    server: MailServer, bound: socket.socket, stop: asyncio.Event
+) -> None:
     """Take mail at a bound socket until `stop` is set."""
     # It would log each line of each session.
     logging.getLogger("mail.log").setLevel(logging.WARNING)
-    listening = await asyncio.get_running_loop().create_server(server.session, sock=bound)
+    listening = await asyncio.get_running_loop().create_server(
+        server.session, sock=bound
+    )
     await stop.wait()
     listening.close()

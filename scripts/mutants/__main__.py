@@ -16,16 +16,28 @@ ENOUGH = 0.9
 def main() -> int:
     """Try all modules, or those whose path begins with --only; 1 when the tests of one notice less than enough."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="the path of a module, or how it begins")
     parser.add_argument(
-        "--tests", nargs="*", help="the tests of the module, where they are not the listed ones"
+        "--only", default="", help="the path of a module, or how it begins"
     )
-    parser.add_argument("--root", type=Path, default=ROOT, help="the folder that both paths start from")
+    parser.add_argument(
+        "--tests",
+        nargs="*",
+        help="the tests of the module, where they are not the listed ones",
+    )
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, help="the folder that both paths start from"
+    )
     given = parser.parse_args()
     own_tests = {given.only: given.tests} if given.tests else OWN_TESTS
-    targets = [Target(given.root, path, own_tests[path]) for path in own_tests if path.startswith(given.only)]
+    targets = [
+        Target(given.root, path, own_tests[path])
+        for path in own_tests
+        if path.startswith(given.only)
+    ]
     if not targets:
-        print(f"no module begins with {given.only}; these are tried: {', '.join(OWN_TESTS)}")
+        print(
+            f"no module begins with {given.only}; these are tried: {', '.join(OWN_TESTS)}"
+        )
         return 2
     sys.path.insert(0, str(given.root))
     preload(targets[0])

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 
 PROVISIONING, POLICY = "tests/provisioning/", "tests/policy/"
 NOTEBOOKS, WORKLOADS = "tests/notebooks/", "tests/workloads/"
-DRIFT = [PROVISIONING + each for each in ("test_plan.py", "test_drift.py", "test_defaults.py")]
+DRIFT = [
+    PROVISIONING + each
+    for each in ("test_plan.py", "test_drift.py", "test_defaults.py")
+]
 MANIFESTS = [
     PROVISIONING + each
     for each in (
@@ -56,7 +59,10 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "policy/document.py": [POLICY + "test_document.py"],
     "policy/differences.py": [POLICY + "test_differences.py"],
     "policy/remedies.py": [POLICY + "test_remedies.py"],
-    "policy/route_size.py": [POLICY + "test_route_size.py", POLICY + "test_evaluation.py"],
+    "policy/route_size.py": [
+        POLICY + "test_route_size.py",
+        POLICY + "test_evaluation.py",
+    ],
     "notebooks/profiles/devcontainers.py": [NOTEBOOKS + "test_devcontainers.py"],
     "notebooks/profiles/document.py": [NOTEBOOKS + "test_profile_documents.py"],
     "notebooks/profiles/kubespawner.py": [NOTEBOOKS + "test_kubespawner.py"],

@@ -107,8 +107,12 @@ def _depth(tree: ast.AST, way: Way) -> int:
     """How far down the way the statement or condition stands that shows the change with what is around it."""
     for depth in range(len(way), 0, -1):
         node, name = _at(tree, way[:depth]), way[depth - 1][0]
-        is_plain = isinstance(node, ast.stmt) and not isinstance(node, (*FUNCTIONS, ast.ClassDef))
-        if name in ("test", "iter", "ifs", "keys", "values") and hasattr(node, "lineno"):
+        is_plain = isinstance(node, ast.stmt) and not isinstance(
+            node, (*FUNCTIONS, ast.ClassDef)
+        )
+        if name in ("test", "iter", "ifs", "keys", "values") and hasattr(
+            node, "lineno"
+        ):
             return depth
         if is_plain or isinstance(node, (ast.arg, ast.keyword)):
             return depth
@@ -143,10 +147,21 @@ def _changes(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
 
 def _other_statements(node: ast.stmt) -> Iterator[ast.stmt]:
     if isinstance(
-        node, (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Assert, ast.Delete)
+        node,
+        (
+            ast.Expr,
+            ast.AugAssign,
+            ast.Raise,
+            ast.Continue,
+            ast.Break,
+            ast.Assert,
+            ast.Delete,
+        ),
     ):
         yield ast.copy_location(ast.Pass(), node)
-    elif isinstance(node, ast.Return) and not isinstance(node.value, (ast.Constant, type(None))):
+    elif isinstance(node, ast.Return) and not isinstance(
+        node.value, (ast.Constant, type(None))
+    ):
         yield ast.copy_location(ast.Return(ast.Constant(None)), node)
 
 
@@ -154,18 +169,35 @@ def _other_expressions(node: ast.expr, parent: ast.AST) -> Iterator[ast.expr]:
     match node:
         case ast.Compare():
             for index, operator in enumerate(node.ops):
-                ops = [*node.ops[:index], OTHER_OPERATOR[type(operator)](), *node.ops[index + 1 :]]
-                yield ast.copy_location(ast.Compare(node.left, ops, node.comparators), node)
+                ops = [
+                    *node.ops[:index],
+                    OTHER_OPERATOR[type(operator)](),
+                    *node.ops[index + 1 :],
+                ]
+                yield ast.copy_location(
+                    ast.Compare(node.left, ops, node.comparators), node
+                )
         case ast.BoolOp():
-            yield ast.copy_location(ast.BoolOp(OTHER_OPERATOR[type(node.op)](), node.values), node)
-        case ast.BinOp() if type(node.op) in OTHER_OPERATOR and not _has_text_or_none(node):
-            yield ast.copy_location(ast.BinOp(node.left, OTHER_OPERATOR[type(node.op)](), node.right), node)
+            yield ast.copy_location(
+                ast.BoolOp(OTHER_OPERATOR[type(node.op)](), node.values), node
+            )
+        case ast.BinOp() if type(node.op) in OTHER_OPERATOR and not _has_text_or_none(
+            node
+        ):
+            yield ast.copy_location(
+                ast.BinOp(node.left, OTHER_OPERATOR[type(node.op)](), node.right), node
+            )
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield node.operand
-        case ast.Name(id=name) if name in OTHER_FUNCTION and isinstance(parent, ast.Call):
+        case ast.Name(id=name) if name in OTHER_FUNCTION and isinstance(
+            parent, ast.Call
+        ):
             yield ast.copy_location(ast.Name(OTHER_FUNCTION[name], node.ctx), node)
         case ast.Constant():
-            yield from (ast.copy_location(ast.Constant(value), node) for value in _other_values(node.value))
+            yield from (
+                ast.copy_location(ast.Constant(value), node)
+                for value in _other_values(node.value)
+            )
 
 
 def _has_text_or_none(node: ast.BinOp) -> bool:
@@ -190,7 +222,9 @@ def _other_values(value: object) -> Iterator[str | float]:
 
 def _is_bare_condition(node: ast.expr, parent: ast.AST) -> bool:
     """Whether it decides a branch by itself; what compares, joins or negates has changes of its own."""
-    if isinstance(node, (ast.Compare, ast.BoolOp, ast.Constant, ast.UnaryOp, ast.Dict, ast.List)):
+    if isinstance(
+        node, (ast.Compare, ast.BoolOp, ast.Constant, ast.UnaryOp, ast.Dict, ast.List)
+    ):
         return False
     match parent:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):

@@ -35,14 +35,32 @@ from scripts.mutants.changing import Mutant, mutants
 FORK = get_context("fork")
 # Tests that need one of these start a server: they are not what a pure module is tested by.
 SERVERS = frozenset(
-    {"db", "transactional_db", "postgres", "redis", "own_postgres", "own_redis", "kubernetes_server"}
+    {
+        "db",
+        "transactional_db",
+        "postgres",
+        "redis",
+        "own_postgres",
+        "own_redis",
+        "kubernetes_server",
+    }
 )
 # What a change may make the tests take, in CPU time, before it counts as noticed: an endless loop must end.
 CPU_SECONDS, CPU_TIMES = 20, 5
 MEMORY_BYTES = 4 << 30
 PROFILE = "mutants"
 PLAIN = (str, int, float, bool, type(None), Decimal, timedelta, re.Pattern)
-OPTIONS = ["-q", "-x", "--assert=plain", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist"]
+OPTIONS = [
+    "-q",
+    "-x",
+    "--assert=plain",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+]
 
 
 class OwnTestsFail(Exception):
@@ -70,7 +88,11 @@ class Target:
     @property
     def arguments(self) -> list[str]:
         """What pytest runs."""
-        return [*OPTIONS, f"--rootdir={self.root}", *(str(self.root / each) for each in self.tests)]
+        return [
+            *OPTIONS,
+            f"--rootdir={self.root}",
+            *(str(self.root / each) for each in self.tests),
+        ]
 
 
 @dataclass
@@ -107,10 +129,14 @@ def try_mutants(target: Target, *, jobs: int) -> Result:
     """Run the tests against every mutant. Raises OwnTestsFail."""
     # One example that fails is enough: to find the smallest takes longer than all else.
     phases = [Phase.explicit, Phase.generate]
-    hypothesis_settings.register_profile(PROFILE, deadline=None, derandomize=True, phases=phases)
+    hypothesis_settings.register_profile(
+        PROFILE, deadline=None, derandomize=True, phases=phases
+    )
     os.environ["HYPOTHESIS_PROFILE"] = PROFILE
     known_here, known_there = FORK.Pipe(duplex=False)
-    loading = FORK.Process(target=_silently, args=(lambda: _load_and_try(target, known_there, jobs),))
+    loading = FORK.Process(
+        target=_silently, args=(lambda: _load_and_try(target, known_there, jobs),)
+    )
     loading.start()
     known_there.close()
     try:
@@ -122,7 +148,10 @@ def try_mutants(target: Target, *, jobs: int) -> Result:
     finally:
         loading.join()
     found = mutants(target.file.read_text())
-    codes = exit_codes([functools.partial(_try_anew, target, found[each], known) for each in anew], jobs=jobs)
+    codes = exit_codes(
+        [functools.partial(_try_anew, target, found[each], known) for each in anew],
+        jobs=jobs,
+    )
     left += [each for each, code in zip(anew, codes, strict=True) if code == 0]
     return Result(number, [found[each] for each in sorted(left)])
 
@@ -148,7 +177,9 @@ def exit_codes(works: Sequence[Callable[[], int]], *, jobs: int) -> list[int]:
 def preload(target: Target) -> None:
     """Import what the tests import from elsewhere, so that the processes to come need not."""
     here, there = FORK.Pipe(duplex=False)
-    process = FORK.Process(target=_silently, args=(lambda: _send_imported(target, there),))
+    process = FORK.Process(
+        target=_silently, args=(lambda: _send_imported(target, there),)
+    )
     process.start()
     there.close()
     with suppress(EOFError):
@@ -167,7 +198,9 @@ def _send_imported(target: Target, there: Connection) -> int:
             name
             for name, module in list(sys.modules.items())
             if (file := getattr(module, "__file__", None))
-            and (packages in Path(file).parents or target.root not in Path(file).parents)
+            and (
+                packages in Path(file).parents or target.root not in Path(file).parents
+            )
         ]
     )
     return int(code)
@@ -193,7 +226,9 @@ class _Pure:
         self.known = known or Known()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = self.known.quickest_first([item for item in items if not _starts_server(item)])
+        items[:] = self.known.quickest_first(
+            [item for item in items if not _starts_server(item)]
+        )
 
 
 def _starts_server(item: pytest.Item) -> bool:
@@ -208,7 +243,9 @@ class _Finder(MetaPathFinder):
         self.target = target
         self.tree = tree
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
         if fullname != self.target.name:
             return None
         loader = _Loader(fullname, str(self.target.file))
@@ -232,7 +269,11 @@ def _try_anew(target: Target, mutant: Mutant, known: Known) -> int:
 def _load_and_try(target: Target, there: Connection, jobs: int) -> int:
     calls = _Calls(target.file)
     sys.setprofile(calls)
-    return int(pytest.main(target.arguments, plugins=[_Pure(), _Trying(target, there, calls, jobs)]))
+    return int(
+        pytest.main(
+            target.arguments, plugins=[_Pure(), _Trying(target, there, calls, jobs)]
+        )
+    )
 
 
 class _Calls:
@@ -250,7 +291,9 @@ class _Calls:
 class _Trying:
     """Tries the mutants in the place of running the tests once."""
 
-    def __init__(self, target: Target, there: Connection, calls: _Calls, jobs: int) -> None:
+    def __init__(
+        self, target: Target, there: Connection, calls: _Calls, jobs: int
+    ) -> None:
         self.target = target
         self.there = there
         self.calls = calls
@@ -276,20 +319,35 @@ class _Trying:
                 continue
             numbers.append(number)
             works.append(
-                functools.partial(self._try, change, self._tests(session.items, known, mutant), known)
+                functools.partial(
+                    self._try, change, self._tests(session.items, known, mutant), known
+                )
             )
         left = [
-            each for each, code in zip(numbers, exit_codes(works, jobs=self.jobs), strict=True) if code == 0
+            each
+            for each, code in zip(
+                numbers, exit_codes(works, jobs=self.jobs), strict=True
+            )
+            if code == 0
         ]
         # What ran only while the tests were loaded has done so without the change.
         loaded = {None, *at_import}.difference(*known.called.values())
         again = [each for each in left if found[each].function in loaded]
-        self.there.send((known, len(found), [each for each in left if each not in again], [*anew, *again]))
+        self.there.send(
+            (
+                known,
+                len(found),
+                [each for each in left if each not in again],
+                [*anew, *again],
+            )
+        )
         return True
 
     def _know(self, items: Sequence[pytest.Item]) -> Known | None:
         here, there = FORK.Pipe(duplex=False)
-        process = FORK.Process(target=_silently, args=(lambda: self._send_known(items, there),))
+        process = FORK.Process(
+            target=_silently, args=(lambda: self._send_known(items, there),)
+        )
         process.start()
         there.close()
         try:
@@ -315,13 +373,21 @@ class _Trying:
             there.send(known)
         return 0
 
-    def _tests(self, items: Sequence[pytest.Item], known: Known, mutant: Mutant) -> list[pytest.Item]:
+    def _tests(
+        self, items: Sequence[pytest.Item], known: Known, mutant: Mutant
+    ) -> list[pytest.Item]:
         function = mutant.function
         return known.quickest_first(
-            [item for item in items if function is None or function in known.called[item.nodeid]]
+            [
+                item
+                for item in items
+                if function is None or function in known.called[item.nodeid]
+            ]
         )
 
-    def _try(self, change: Callable[[], None], items: Sequence[pytest.Item], known: Known) -> int:
+    def _try(
+        self, change: Callable[[], None], items: Sequence[pytest.Item], known: Known
+    ) -> int:
         _limit(known)
         change()
         for item, following in _with_next(items):
@@ -334,7 +400,9 @@ class _Trying:
         return _Codes(sys.modules[self.target.name], self.target.file.read_text())
 
 
-def _with_next(items: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+def _with_next(
+    items: Sequence[pytest.Item],
+) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
     yield from zip(items, [*items[1:], None], strict=True)
 
 
@@ -350,11 +418,18 @@ class _Codes:
         """What puts the change in place; None when the module has to be imported anew for it."""
         if mutant.function is None:
             return functools.partial(_put_tables, self.module, mutant)
-        functions = [each for (name, _), each in self.functions.items() if name == mutant.function]
+        functions = [
+            each
+            for (name, _), each in self.functions.items()
+            if name == mutant.function
+        ]
         if len(functions) != 1:
             return None
         code = _code(compile(mutant.tree, self.path, "exec"), mutant.function)
-        if code is None or code.co_freevars != inspect.unwrap(functions[0]).__code__.co_freevars:
+        if (
+            code is None
+            or code.co_freevars != inspect.unwrap(functions[0]).__code__.co_freevars
+        ):
             return None
         return functools.partial(_put, functions[0], code)
 
@@ -373,7 +448,12 @@ def _put_tables(module: ModuleType, mutant: Mutant) -> None:
     exec(compile(mutant.tree, str(module.__file__), "exec"), changed)  # noqa: S102
     for name, old in list(vars(module).items()):
         new = changed.get(name)
-        if name.startswith("__") or not _is_plain(old) or not _is_plain(new) or _alike(old, new):
+        if (
+            name.startswith("__")
+            or not _is_plain(old)
+            or not _is_plain(new)
+            or _alike(old, new)
+        ):
             continue
         for other in list(sys.modules.values()):
             if vars(other).get(name) is old:
@@ -393,7 +473,9 @@ def _alike(old: object, new: object) -> bool:
     return old == new and repr(old) == repr(new)
 
 
-def _functions(names: dict[str, Any], module: str) -> Iterator[tuple[tuple[str, int], Any]]:
+def _functions(
+    names: dict[str, Any], module: str
+) -> Iterator[tuple[tuple[str, int], Any]]:
     """The functions that a module defines, as they can be called, by qualified name and first line."""
     for value in list(names.values()):
         if inspect.isclass(value) and value.__module__ == module:

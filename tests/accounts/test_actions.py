@@ -52,7 +52,11 @@ def parts(user: User) -> dict[str, str]:
 
 def test_the_first_sign_in_makes_the_account() -> None:
     user = sign_in(groups=[VISION.upper(), NLP, NLP])
-    assert (str(user.oid), user.name, user.username) == (str(oid(1)), "Ada Okafor", "ada@example.com")
+    assert (str(user.oid), user.name, user.username) == (
+        str(oid(1)),
+        "Ada Okafor",
+        "ada@example.com",
+    )
     assert (user.groups, user.groups_known_at) == ([VISION, NLP], NOW)
     assert user.roles == {Role.DATA_SCIENTIST}
 
@@ -66,8 +70,13 @@ def test_the_first_sign_in_makes_the_account() -> None:
     ],
     ids=["a member", "a token of before", "a guest whom the directory has no mail of"],
 )
-def test_the_address_is_the_directorys_else_the_tokens(claim: str, address: str, kept: str) -> None:
-    assert take_over(claims(email=claim), groups=(), now=NOW, address=address).email == kept
+def test_the_address_is_the_directorys_else_the_tokens(
+    claim: str, address: str, kept: str
+) -> None:
+    assert (
+        take_over(claims(email=claim), groups=(), now=NOW, address=address).email
+        == kept
+    )
 
 
 def test_the_next_sign_in_finds_the_same_account_under_its_new_name() -> None:
@@ -83,14 +92,24 @@ def test_somebody_without_a_name_goes_by_their_address_or_id() -> None:
 
 
 def test_roles_follow_every_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings.ENV, "role_groups", {str(group_oid(4)): "platform_lead"})
-    assert sign_in(roles=("Auditor",), groups=[str(group_oid(4))]).roles == {Role.AUDITOR, Role.PLATFORM_LEAD}
+    monkeypatch.setattr(
+        settings.ENV, "role_groups", {str(group_oid(4)): "platform_lead"}
+    )
+    assert sign_in(roles=("Auditor",), groups=[str(group_oid(4))]).roles == {
+        Role.AUDITOR,
+        Role.PLATFORM_LEAD,
+    }
     assert sign_in(roles=("Auditor",)).roles == {Role.AUDITOR}
-    assert sign_in(groups=["platform-leads"], name="platform_lead").roles == {Role.DATA_SCIENTIST}
+    assert sign_in(groups=["platform-leads"], name="platform_lead").roles == {
+        Role.DATA_SCIENTIST
+    }
 
 
 def test_who_signs_in_joins_and_leaves_teams_with_their_groups() -> None:
-    team, other = factories.team("Vision", entra_group=VISION), factories.team("Nlp", entra_group=NLP)
+    team, other = (
+        factories.team("Vision", entra_group=VISION),
+        factories.team("Nlp", entra_group=NLP),
+    )
     assert parts(sign_in(groups=[VISION])) == {"Vision": "member"}
     since = Membership.objects.get(team=team).since
     assert parts(sign_in(groups=[VISION, NLP])) == {"Vision": "member", "Nlp": "member"}
@@ -118,18 +137,29 @@ def make_team(by: User, **fields: Any) -> Team:
 
 
 def test_who_signed_in_before_is_in_the_team_at_once() -> None:
-    ada, ben, tom = sign_in(1, [VISION]), sign_in(2, [VISION, NLP]), sign_in(3, [VISION])
+    ada, ben, tom = (
+        sign_in(1, [VISION]),
+        sign_in(2, [VISION, NLP]),
+        sign_in(3, [VISION]),
+    )
     stranger = sign_in(4, [NLP])
     User.objects.filter(pk=tom.pk).update(is_active=False)
     team = make_team(ada)
-    assert dict(team.memberships.values_list("user__oid", "part")) == {ada.oid: "lead", ben.oid: "member"}
+    assert dict(team.memberships.values_list("user__oid", "part")) == {
+        ada.oid: "lead",
+        ben.oid: "member",
+    }
     assert (parts(stranger), ada.team_ids, team.projects.get().slug) == (
         {},
         frozenset({team.pk}),
         "detection",
     )
     event = Event.objects.latest("seq")
-    assert (event.kind, event.team_id, event.actor_id) == ("team.created", team.pk, str(ada.oid))
+    assert (event.kind, event.team_id, event.actor_id) == (
+        "team.created",
+        team.pk,
+        str(ada.oid),
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,15 +171,23 @@ def test_who_signed_in_before_is_in_the_team_at_once() -> None:
         ({"slug": "other", "name": "Other"}, "group_taken", "entra_group"),
     ],
 )
-def test_a_taken_name_or_group_is_a_conflict(change: dict[str, str], code: str, field: str) -> None:
+def test_a_taken_name_or_group_is_a_conflict(
+    change: dict[str, str], code: str, field: str
+) -> None:
     ada = sign_in()
     make_team(ada)
     with pytest.raises(Conflict) as refused:
         make_team(ada, **change)
-    assert (refused.value.code, refused.value.field, Team.objects.count()) == (code, field, 1)
+    assert (refused.value.code, refused.value.field, Team.objects.count()) == (
+        code,
+        field,
+        1,
+    )
 
 
-@pytest.mark.parametrize("text", ["", " ", "-1", "1-", "a b", "a\nb", "x" * 21, "é", "a/b", "{{a}}"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "-1", "1-", "a b", "a\nb", "x" * 21, "é", "a/b", "{{a}}"]
+)
 def test_a_cost_centre_must_be_fit_for_a_label(text: str) -> None:
     with pytest.raises(BadInput) as refused:
         check_cost_centre(text)
@@ -183,7 +221,8 @@ def test_a_token_lives_between_a_day_and_a_year(days: int) -> None:
 def test_nobody_has_more_than_twenty_tokens() -> None:
     ada = sign_in()
     tokens = [
-        create_token(user=ada, name="ci", scope="read", days=365, now=NOW)[0] for _ in range(MOST_TOKENS)
+        create_token(user=ada, name="ci", scope="read", days=365, now=NOW)[0]
+        for _ in range(MOST_TOKENS)
     ]
     with pytest.raises(Conflict):
         create_token(user=ada, name="ci", scope="read", days=365, now=NOW)
@@ -222,7 +261,8 @@ def test_platform_leads_set_a_teams_tier_and_it_is_noted_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "role", [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR]
+    "role",
+    [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR],
 )
 def test_nobody_else_sets_a_tier(role: Role) -> None:
     by = factories.person("Ada", role)
@@ -236,7 +276,12 @@ def test_nobody_else_sets_a_tier(role: Role) -> None:
 @pytest.mark.parametrize("tier", ["gold", "", "Trusted", " trusted"])
 def test_a_tier_that_is_none_is_refused(tier: str) -> None:
     with pytest.raises(BadInput) as refused:
-        set_tier(factories.team(), tier, by=factories.person("Priya", Role.PLATFORM_LEAD), now=NOW)
+        set_tier(
+            factories.team(),
+            tier,
+            by=factories.person("Priya", Role.PLATFORM_LEAD),
+            now=NOW,
+        )
     assert refused.value.field == "tier"
 
 
@@ -244,7 +289,9 @@ def test_signing_in_and_out_is_noted() -> None:
     ada = sign_in(roles=("Auditor",))
     signed_in(ada)
     signed_out(ada)
-    events = list(Event.objects.order_by("seq").values_list("kind", "actor_name", "details"))
+    events = list(
+        Event.objects.order_by("seq").values_list("kind", "actor_name", "details")
+    )
     assert events == [
         ("person.signed_in", "Ada Okafor", {"roles": ["auditor"]}),
         ("person.signed_out", "Ada Okafor", {}),

@@ -36,7 +36,9 @@ def test_a_stand_in_is_named_listed_for_both_and_ended(priya: User) -> None:
         None,
     )
     for person in (priya, ada):
-        assert [row["id"] for row in Caller(person).get("delegations/").json()["results"]] == [body["id"]]
+        assert [
+            row["id"] for row in Caller(person).get("delegations/").json()["results"]
+        ] == [body["id"]]
     stranger = Caller(factories.person("Mallory", Role.PLATFORM_LEAD))
     assert stranger.get("delegations/").json()["results"] == []
     assert stranger.delete(f"delegations/{body['id']}/").status_code == 404
@@ -67,7 +69,11 @@ def test_who_declines_ends_it(priya: User) -> None:
 def test_a_repeated_call_names_one(priya: User) -> None:
     caller, body = Caller(priya), wanted(factories.person("Ada"))
     first, second = (caller.post("delegations/", body, key="once") for _ in "ab")
-    assert (first.status_code, second.status_code, first.json()) == (201, 201, second.json())
+    assert (first.status_code, second.status_code, first.json()) == (
+        201,
+        201,
+        second.json(),
+    )
     assert Delegation.objects.count() == 1
 
 
@@ -84,9 +90,17 @@ def test_a_repeated_call_names_one(priya: User) -> None:
         ({"ended_at": None}, 422, "not_taken"),
     ],
 )
-def test_what_cannot_be_is_refused(priya: User, change: dict[str, Any], status: int, code: str) -> None:
-    answer = Caller(priya).post("delegations/", wanted(factories.person("Ada"), **change))
-    expected = {code, "ends_before_it_starts"} if change.get("until", "").startswith("2020") else {code}
+def test_what_cannot_be_is_refused(
+    priya: User, change: dict[str, Any], status: int, code: str
+) -> None:
+    answer = Caller(priya).post(
+        "delegations/", wanted(factories.person("Ada"), **change)
+    )
+    expected = (
+        {code, "ends_before_it_starts"}
+        if change.get("until", "").startswith("2020")
+        else {code}
+    )
     assert (answer.status_code, answer.json()["code"] in expected) == (status, True)
     assert not Delegation.objects.exists()
 
@@ -128,7 +142,9 @@ def test_an_endpoint_names_the_changes_that_only_ask(
     class View:
         asking = frozenset({"create"})
 
-    request: Any = type("Request", (), {"user": priya, "auth": ApiToken(scope=scope), "method": method})()
+    request: Any = type(
+        "Request", (), {"user": priya, "auth": ApiToken(scope=scope), "method": method}
+    )()
     view: Any = View()
     view.action = action
     assert SignedInWithScope().has_permission(request, view) is may
@@ -139,9 +155,16 @@ def test_platform_leads_set_a_tier_and_members_do_not(priya: User) -> None:
     path = f"teams/{team.slug}/"
     answer = Caller(priya).patch(path, {"tier": "restricted"})
     assert (answer.status_code, answer.json()["tier"]) == (200, "restricted")
-    for body, status in (({"tier": "gold"}, 422), ({"tier": "trusted", "slug": "x"}, 422), ({}, 422)):
+    for body, status in (
+        ({"tier": "gold"}, 422),
+        ({"tier": "trusted", "slug": "x"}, 422),
+        ({}, 422),
+    ):
         assert Caller(priya).patch(path, body).status_code == status
     member = Caller(factories.person("Ada", Role.TEAM_LEAD, teams=[team]))
     assert member.patch(path, {"tier": "trusted"}).status_code == 403
-    assert Caller(factories.person("Mallory")).patch(path, {"tier": "trusted"}).status_code == 404
+    assert (
+        Caller(factories.person("Mallory")).patch(path, {"tier": "trusted"}).status_code
+        == 404
+    )
     assert Team.objects.get(pk=team.pk).tier == "restricted"

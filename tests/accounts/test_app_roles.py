@@ -28,7 +28,9 @@ LISTING = "servicePrincipals"
 
 def signed_in(oid: str, *roles: Role, **fields: Any) -> User:
     """Somebody of the directory whose token gave these roles at their sign-in, confirmed five minutes ago."""
-    return factories.person("Priya Raman", *roles, oid=oid, groups_known_at=NOW - 5 * MINUTE, **fields)
+    return factories.person(
+        "Priya Raman", *roles, oid=oid, groups_known_at=NOW - 5 * MINUTE, **fields
+    )
 
 
 def roles_of(user: User) -> set[str]:
@@ -52,16 +54,23 @@ def asked(directory: Running, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(request.url.path)
         inner(request, *permissions)
 
-    monkeypatch.setattr(type(directory.sandbox.callers), "need_permission", lambda _, *args: note(*args))
+    monkeypatch.setattr(
+        type(directory.sandbox.callers), "need_permission", lambda _, *args: note(*args)
+    )
     return seen
 
 
-def test_who_is_assigned_keeps_their_role_and_no_event_is_written(directory: Running) -> None:
+def test_who_is_assigned_keeps_their_role_and_no_event_is_written(
+    directory: Running,
+) -> None:
     priya = signed_in(PRIYA, Role.PLATFORM_LEAD, groups=[LEADS])
     elena = signed_in(ELENA, Role.ENGINEERING_LEADERSHIP, groups=[group_id(5)])
     before = Event.objects.count()
     follow_due(NOW)
-    assert (roles_of(priya), roles_of(elena)) == ({"platform_lead"}, {"engineering_leadership"})
+    assert (roles_of(priya), roles_of(elena)) == (
+        {"platform_lead"},
+        {"engineering_leadership"},
+    )
     assert Event.objects.count() == before
     assert not User.objects.exclude(groups_known_at=NOW).exists()
 
@@ -107,7 +116,9 @@ def test_a_role_that_is_assigned_to_a_group_is_kept_by_its_members_and_lost_by_w
     directory: Running,
 ) -> None:
     assign(directory, VISION, "Auditor")
-    ada, ben = (signed_in(person_id(number), Role.AUDITOR, groups=[VISION]) for number in (1, 2))
+    ada, ben = (
+        signed_in(person_id(number), Role.AUDITOR, groups=[VISION]) for number in (1, 2)
+    )
     directory.admin("DELETE", f"/v1.0/groups/{VISION}/members/{person_id(2)}/$ref")
     follow_due(NOW)
     assert (roles_of(ada), roles_of(ben)) == ({"auditor"}, {"data_scientist"})
@@ -155,8 +166,14 @@ def test_an_application_that_the_directory_does_not_know_takes_nothing(
     assert User.objects.get(pk=elena.pk).groups_known_at == NOW - 5 * MINUTE
 
 
-def test_one_listing_serves_everybody_of_a_round(directory: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number, role in ((3, Role.TEAM_LEAD), (6, Role.ENGINEERING_LEADERSHIP), (7, Role.AUDITOR)):
+def test_one_listing_serves_everybody_of_a_round(
+    directory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, role in (
+        (3, Role.TEAM_LEAD),
+        (6, Role.ENGINEERING_LEADERSHIP),
+        (7, Role.AUDITOR),
+    ):
         signed_in(person_id(number), role)
     seen = asked(directory, monkeypatch)
     follow_due(NOW)

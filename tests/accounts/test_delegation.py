@@ -7,7 +7,13 @@ import pytest
 
 from accounts.models import Delegation, RoleHeld, User
 from accounts.roles import Permission, Role
-from accounts.stand_ins.actions import accept, decline, delegate, end_delegation, givers_for
+from accounts.stand_ins.actions import (
+    accept,
+    decline,
+    delegate,
+    end_delegation,
+    givers_for,
+)
 from audit.models import Event
 from tests import factories
 from tests.scene import DAY, HOUR, NOW
@@ -28,7 +34,11 @@ def ada(db: None) -> User:
 
 
 def lend(
-    giver: User, to: User, start: datetime = NOW, end: datetime = NOW + 2 * DAY, **fields: Any
+    giver: User,
+    to: User,
+    start: datetime = NOW,
+    end: datetime = NOW + 2 * DAY,
+    **fields: Any,
 ) -> Delegation:
     """Named and accepted."""
     made = invite(giver, to, start, end, **fields)
@@ -37,7 +47,11 @@ def lend(
 
 
 def invite(
-    giver: User, to: User, start: datetime = NOW, end: datetime = NOW + 2 * DAY, **fields: Any
+    giver: User,
+    to: User,
+    start: datetime = NOW,
+    end: datetime = NOW + 2 * DAY,
+    **fields: Any,
 ) -> Delegation:
     """Named, and not answered yet."""
     usual: dict[str, Any] = {"why": "On holiday.", "now": NOW}
@@ -46,7 +60,10 @@ def invite(
 
 def test_the_seat_is_lent_from_one_moment_until_another(priya: User, ada: User) -> None:
     lend(priya, ada, NOW + HOUR, NOW + DAY)
-    seats = {moment: givers_for(ada, moment) for moment in (NOW, NOW + HOUR, NOW + DAY - MINUTE, NOW + DAY)}
+    seats = {
+        moment: givers_for(ada, moment)
+        for moment in (NOW, NOW + HOUR, NOW + DAY - MINUTE, NOW + DAY)
+    }
     assert list(seats.values()) == [[], [priya], [priya], []]
     assert givers_for(priya, NOW + HOUR) == []
     event = Event.objects.get(kind="delegation.created")
@@ -61,7 +78,9 @@ def test_from_now_on_may_arrive_a_little_late(priya: User, ada: User) -> None:
     assert lend(priya, ada, NOW - MINUTE).starts_at == NOW
 
 
-def test_it_ends_at_once_when_either_ends_it_and_only_once(priya: User, ada: User) -> None:
+def test_it_ends_at_once_when_either_ends_it_and_only_once(
+    priya: User, ada: User
+) -> None:
     for by in (priya, ada):
         made = lend(priya, ada)
         end_delegation(made, by=by, now=NOW + HOUR)
@@ -84,7 +103,9 @@ def test_until_it_is_accepted_it_counts_for_nothing(priya: User, ada: User) -> N
     assert (event.kind, event.actor_name) == ("delegation.accepted", "Ada Okafor")
 
 
-def test_who_declines_never_stands_in_and_the_giver_may_name_somebody_else(priya: User, ada: User) -> None:
+def test_who_declines_never_stands_in_and_the_giver_may_name_somebody_else(
+    priya: User, ada: User
+) -> None:
     made = invite(priya, ada)
     assert decline(made, by=ada, now=NOW)
     assert not decline(made, by=ada, now=NOW)
@@ -106,7 +127,9 @@ def test_nobody_answers_for_another(priya: User, ada: User) -> None:
     assert Delegation.objects.get().state == "invited"
 
 
-def test_what_was_taken_back_is_over_or_was_accepted_is_not_answered_any_more(priya: User, ada: User) -> None:
+def test_what_was_taken_back_is_over_or_was_accepted_is_not_answered_any_more(
+    priya: User, ada: User
+) -> None:
     taken_back = invite(priya, ada)
     end_delegation(taken_back, by=priya, now=NOW)
     late = invite(priya, ada)
@@ -125,7 +148,9 @@ def test_what_was_taken_back_is_over_or_was_accepted_is_not_answered_any_more(pr
     assert refused.value.code == "accepted_already"
 
 
-def test_somebody_who_only_audits_by_now_does_not_accept(priya: User, ada: User) -> None:
+def test_somebody_who_only_audits_by_now_does_not_accept(
+    priya: User, ada: User
+) -> None:
     made = invite(priya, ada)
     RoleHeld.objects.filter(user=ada).update(role=Role.AUDITOR)
     with pytest.raises(NoRight):
@@ -135,7 +160,9 @@ def test_somebody_who_only_audits_by_now_does_not_accept(priya: User, ada: User)
 def test_nobody_else_ends_it(priya: User, ada: User) -> None:
     made = lend(priya, ada)
     with pytest.raises(NoRight):
-        end_delegation(made, by=factories.person("Mallory", Role.PLATFORM_LEAD), now=NOW)
+        end_delegation(
+            made, by=factories.person("Mallory", Role.PLATFORM_LEAD), now=NOW
+        )
     assert givers_for(ada, NOW) == [priya]
 
 
@@ -195,7 +222,11 @@ def test_who_decides_nothing_has_no_seat_to_lend(ada: User, priya: User) -> None
 def test_a_giver_has_one_stand_in_at_a_time(priya: User, ada: User) -> None:
     ben = factories.person("Ben")
     lend(priya, ada, NOW + DAY, NOW + 3 * DAY)
-    for start, end in ((NOW, NOW + 2 * DAY), (NOW + 2 * DAY, NOW + 4 * DAY), (NOW, NOW + 9 * DAY)):
+    for start, end in (
+        (NOW, NOW + 2 * DAY),
+        (NOW + 2 * DAY, NOW + 4 * DAY),
+        (NOW, NOW + 9 * DAY),
+    ):
         with pytest.raises(Conflict) as refused:
             lend(priya, ben, start, end)
         assert refused.value.code == "stand_in_already"
@@ -226,6 +257,8 @@ def test_a_giver_who_was_blocked_lends_nothing_and_one_who_lost_the_role_shows_i
 ) -> None:
     lend(priya, ada)
     RoleHeld.objects.filter(user=priya).update(role=Role.DATA_SCIENTIST)
-    assert [giver.may(Permission.DECIDE_AS_PLATFORM) for giver in givers_for(ada, NOW)] == [False]
+    assert [
+        giver.may(Permission.DECIDE_AS_PLATFORM) for giver in givers_for(ada, NOW)
+    ] == [False]
     RoleHeld.objects.filter(user=priya).delete()
     assert givers_for(ada, NOW) == []

@@ -51,11 +51,19 @@ def everybody(directory: Running) -> dict[int, User]:
     found: dict[int, User] = {}
     for number, name in enumerate(NAMES, 1):
         oid = person_id(number)
-        roles = {"PlatformLead": Role.PLATFORM_LEAD, "EngineeringLeadership": Role.ENGINEERING_LEADERSHIP}
-        role = next((roles[value] for value in known.roles_of(oid) if value in roles), Role.DATA_SCIENTIST)
+        roles = {
+            "PlatformLead": Role.PLATFORM_LEAD,
+            "EngineeringLeadership": Role.ENGINEERING_LEADERSHIP,
+        }
+        role = next(
+            (roles[value] for value in known.roles_of(oid) if value in roles),
+            Role.DATA_SCIENTIST,
+        )
         role = Role.PLATFORM_LEAD if number in LEADS else role
         groups = known.groups_of(oid)
-        user = factories.person(name, role, oid=oid, groups=groups, groups_known_at=NOW - 5 * MINUTE)
+        user = factories.person(
+            name, role, oid=oid, groups=groups, groups_known_at=NOW - 5 * MINUTE
+        )
         create_token(user=user, name="ci", scope="write", days=90, now=NOW)
         found[number] = user
     team = factories.team("Vision", by=found[1], entra_group=group_id(1))
@@ -86,10 +94,14 @@ def block(directory: Running, *numbers: int, enabled: bool = False) -> None:
         directory.sandbox.directory.set_enabled(person_id(number), enabled)
 
 
-def give_manager(directory: Running, patch: pytest.MonkeyPatch, number: int, oid: str | None) -> None:
+def give_manager(
+    directory: Running, patch: pytest.MonkeyPatch, number: int, oid: str | None
+) -> None:
     """Until the end of the test: who reports to whom is no part of what the directory puts back in order."""
     people = directory.sandbox.directory.people
-    patch.setitem(people, person_id(number), replace(people[person_id(number)], manager=oid))
+    patch.setitem(
+        people, person_id(number), replace(people[person_id(number)], manager=oid)
+    )
 
 
 def test_ten_minutes_of_404_for_everybody_take_nothing_from_anybody(
@@ -128,7 +140,13 @@ def test_a_chain_of_managers_that_is_not_found_is_not_the_same_as_no_managers(
     follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW)
     above = [person_id(number) for number in (3, 4, 6)]
     assert User.objects.get(pk=ada.pk).managers == above
-    directory.admin("POST", "/sandbox/faults", path=r"^/v1\.0/users/[^/]+$", query="manager", status=404)
+    directory.admin(
+        "POST",
+        "/sandbox/faults",
+        path=r"^/v1\.0/users/[^/]+$",
+        query="manager",
+        status=404,
+    )
     for hour in (1, 2, 3):
         follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW + hour * 61 * MINUTE)
     assert User.objects.get(pk=ada.pk).managers == above
@@ -144,7 +162,9 @@ def test_somebody_who_has_no_manager_any_more_has_none(
     directory: Running, everybody: dict[int, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = everybody[1]
-    User.objects.filter(pk=ada.pk).update(managers=[person_id(3)], managers_known_at=NOW - 61 * MINUTE)
+    User.objects.filter(pk=ada.pk).update(
+        managers=[person_id(3)], managers_known_at=NOW - 61 * MINUTE
+    )
     give_manager(directory, monkeypatch, 1, None)
     follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW)
     assert User.objects.get(pk=ada.pk).managers == []
@@ -163,22 +183,35 @@ def test_another_tenant_takes_nothing_and_says_which_setting_to_check(
     assert other in DirectoryBrake.objects.open().get().reason
 
 
-def test_an_address_that_knows_nothing_takes_nothing(directory: Running, everybody: dict[int, User]) -> None:
+def test_an_address_that_knows_nothing_takes_nothing(
+    directory: Running, everybody: dict[int, User]
+) -> None:
     before = held()
-    directory.admin("POST", "/sandbox/faults", path=r"^/v1\.0/(users|organization)", status=404)
+    directory.admin(
+        "POST", "/sandbox/faults", path=r"^/v1\.0/(users|organization)", status=404
+    )
     rounds(20)
     assert held() == before
-    assert "does not answer for the tenant" in DirectoryBrake.objects.open().get().reason
+    assert (
+        "does not answer for the tenant" in DirectoryBrake.objects.open().get().reason
+    )
 
 
 def test_one_404_is_asked_again_and_a_second_a_minute_later_is_believed(
     directory: Running, everybody: dict[int, User]
 ) -> None:
     ada = everybody[1]
-    directory.admin("POST", "/sandbox/faults", path=f"/users/{person_id(1)}$", status=404)
+    directory.admin(
+        "POST", "/sandbox/faults", path=f"/users/{person_id(1)}$", status=404
+    )
     follow_due(NOW)
     doubt = Doubt.objects.get()
-    assert (doubt.user_id, doubt.since, doubt.times, doubt.reason) == (ada.pk, NOW, 1, "unknown")
+    assert (doubt.user_id, doubt.since, doubt.times, doubt.reason) == (
+        ada.pk,
+        NOW,
+        1,
+        "unknown",
+    )
     assert ada.roles_held.exists()
     with pytest.raises(Away, match="not in the directory"):
         freshness.check(ada, now=NOW)
@@ -193,7 +226,9 @@ def test_one_404_is_asked_again_and_a_second_a_minute_later_is_believed(
 def test_somebody_who_is_found_again_is_in_doubt_no_more(
     directory: Running, everybody: dict[int, User]
 ) -> None:
-    directory.admin("POST", "/sandbox/faults", path=f"/users/{person_id(1)}$", status=404, times=1)
+    directory.admin(
+        "POST", "/sandbox/faults", path=f"/users/{person_id(1)}$", status=404, times=1
+    )
     rounds(4)
     assert not Doubt.objects.exists()
     assert not AccessLoss.objects.exists()
@@ -206,7 +241,11 @@ def test_one_blocked_person_loses_access_at_the_first_look(
     block(directory, 1)
     follow_due(NOW)
     loss = AccessLoss.objects.get()
-    assert (loss.user, loss.reason, loss.roles) == (everybody[1], "blocked", ["data_scientist"])
+    assert (loss.user, loss.reason, loss.roles) == (
+        everybody[1],
+        "blocked",
+        ["data_scientist"],
+    )
     assert loss.tokens.count() == 1
     assert not everybody[1].tokens.usable(NOW).exists()
     assert everybody[1].tokens.get().revoked_at is None
@@ -250,10 +289,18 @@ def test_a_mass_of_lost_groups_or_withdrawn_roles_stops_likewise(
 
 
 def test_five_or_a_twentieth_may_be_lost_at_once() -> None:
-    assert [limit(count) for count in (1, 9, 100, 120, 1000)] == [FEWEST, FEWEST, 5, 6, 50]
+    assert [limit(count) for count in (1, 9, 100, 120, 1000)] == [
+        FEWEST,
+        FEWEST,
+        5,
+        6,
+        50,
+    ]
 
 
-def test_a_lead_lets_it_take_effect_and_it_does(directory: Running, everybody: dict[int, User]) -> None:
+def test_a_lead_lets_it_take_effect_and_it_does(
+    directory: Running, everybody: dict[int, User]
+) -> None:
     block(directory, 1, 2, 3, 7, 8, 9)
     later = rounds(4)
     priya = User.objects.get(pk=everybody[4].pk)
@@ -263,10 +310,15 @@ def test_a_lead_lets_it_take_effect_and_it_does(directory: Running, everybody: d
     with pytest.raises(Conflict):
         restoring.release(by=priya, now=later)
     rounds(12, later)
-    assert not RoleHeld.objects.filter(user__in=[everybody[n].pk for n in (1, 2, 3, 7, 8, 9)]).exists()
+    assert not RoleHeld.objects.filter(
+        user__in=[everybody[n].pk for n in (1, 2, 3, 7, 8, 9)]
+    ).exists()
     assert AccessLoss.objects.filter(released=True).count() == 6
     assert not DirectoryBrake.objects.open().exists()
-    assert Event.objects.filter(kind=Kind.DIRECTORY_RELEASED, actor_name="Priya").count() == 1
+    assert (
+        Event.objects.filter(kind=Kind.DIRECTORY_RELEASED, actor_name="Priya").count()
+        == 1
+    )
 
 
 def test_what_was_taken_comes_back_with_one_action_tokens_included(
@@ -284,14 +336,18 @@ def test_what_was_taken_comes_back_with_one_action_tokens_included(
     assert held() == before
     with pytest.raises(Conflict):
         restoring.restore(since=NOW, by=priya, now=NOW + 6 * MINUTE)
-    assert Event.objects.filter(kind=Kind.ACCESS_RESTORED, actor_name="Priya").count() == 3
+    assert (
+        Event.objects.filter(kind=Kind.ACCESS_RESTORED, actor_name="Priya").count() == 3
+    )
     with pytest.raises(Away):
         freshness.check(everybody[5], now=NOW + 6 * MINUTE)
     rounds(12, NOW + 6 * MINUTE)
     assert held() == before
 
 
-def test_a_token_that_its_owner_revoked_stays_revoked(directory: Running, everybody: dict[int, User]) -> None:
+def test_a_token_that_its_owner_revoked_stays_revoked(
+    directory: Running, everybody: dict[int, User]
+) -> None:
     block(directory, 1)
     rounds(1)
     ApiToken.objects.filter(user=everybody[1]).update(revoked_at=NOW)
@@ -321,12 +377,16 @@ def test_leads_are_told_once_and_see_it_on_home_and_on_its_page(
     assert set(told.values_list("person__name", flat=True)) == {"Priya", "Marcus"}
     assert set(told.values_list("link", flat=True)) == {"/directory"}
     client.force_login(everybody[4])
-    assert "The directory takes nothing from anybody" in client.get("/").content.decode()
+    assert (
+        "The directory takes nothing from anybody" in client.get("/").content.decode()
+    )
     page = client.get("/directory").content.decode()
     assert "7 of 9 people would lose access at once" in page
     assert "<bdi>Ada</bdi>: account disabled" in page
     client.force_login(everybody[6])
-    assert "let it take effect</button>" not in client.get("/directory").content.decode()
+    assert (
+        "let it take effect</button>" not in client.get("/directory").content.decode()
+    )
     assert client.post("/directory", {"do": "release"}).status_code == 403
     client.force_login(everybody[1])
     assert client.get("/directory").status_code == 403
@@ -339,14 +399,26 @@ def test_a_lead_gives_everything_back_on_the_page(
     block(directory, 1, 2)
     rounds(1)
     client.force_login(everybody[4])
-    assert "Give back everything since then" in client.get("/directory").content.decode()
-    assert client.post("/directory", {"do": "restore", "since": "yesterday"}).status_code == 422
-    assert client.post("/directory", {"do": "restore", "since": NOW.isoformat()}).status_code == 302
+    assert (
+        "Give back everything since then" in client.get("/directory").content.decode()
+    )
+    assert (
+        client.post("/directory", {"do": "restore", "since": "yesterday"}).status_code
+        == 422
+    )
+    assert (
+        client.post(
+            "/directory", {"do": "restore", "since": NOW.isoformat()}
+        ).status_code
+        == 302
+    )
     assert held() == before
     assert "given back by Priya" in client.get("/directory").content.decode()
 
 
-def test_a_lead_does_the_same_over_the_api(directory: Running, everybody: dict[int, User]) -> None:
+def test_a_lead_does_the_same_over_the_api(
+    directory: Running, everybody: dict[int, User]
+) -> None:
     before = held()
     block(directory, 1, 2)
     rounds(1)
@@ -358,7 +430,10 @@ def test_a_lead_does_the_same_over_the_api(directory: Running, everybody: dict[i
     assert elena.post("directory/restore/", body).status_code == 403
     answer = priya.post("directory/restore/", body)
     assert answer.status_code == 200
-    assert {loss["person"]["name"] for loss in answer.json()["restored"]} == {"Ada", "Ben"}
+    assert {loss["person"]["name"] for loss in answer.json()["restored"]} == {
+        "Ada",
+        "Ben",
+    }
     ApiToken.objects.filter(name="tests").update(revoked_at=NOW)
     assert held()["roles"] == before["roles"]
     priya = Caller(everybody[4])
@@ -370,7 +445,9 @@ def test_nobody_is_passed_over_because_the_directory_has_emptied_their_seat() ->
     request = made.ask(8)
     step = request.steps.get(seat="platform_leads")
     RoleHeld.objects.filter(role=Role.PLATFORM_LEAD).delete()
-    brake = DirectoryBrake.objects.create(at=NOW, cause="mass", people=9, reason="Too many.")
+    brake = DirectoryBrake.objects.create(
+        at=NOW, cause="mass", people=9, reason="Too many."
+    )
     assert clockwork.pass_over(request, step, now=NOW) == []
     DirectoryBrake.objects.filter(pk=brake.pk).delete()
     assert clockwork.pass_over(request, step, now=NOW) != []

@@ -24,7 +24,11 @@ LEADS = group_id(4)
 
 def marcus(**fields: Any) -> User:
     """A platform lead by group, confirmed a minute ago."""
-    usual: dict[str, Any] = {"oid": person_id(5), "groups": [LEADS], "groups_known_at": NOW - MINUTE}
+    usual: dict[str, Any] = {
+        "oid": person_id(5),
+        "groups": [LEADS],
+        "groups_known_at": NOW - MINUTE,
+    }
     return factories.person("Marcus Weber", Role.PLATFORM_LEAD, **(usual | fields))
 
 
@@ -35,7 +39,9 @@ def break_off(directory: Running) -> None:
 def test_who_is_confirmed_passes_until_five_minutes_are_over(db: None) -> None:
     lead = marcus(groups_known_at=NOW)
     freshness.check(lead, now=NOW + 5 * MINUTE)
-    with pytest.raises(Away, match="Nothing was changed: Entra ID does not answer") as refused:
+    with pytest.raises(
+        Away, match="Nothing was changed: Entra ID does not answer"
+    ) as refused:
         freshness.check(lead, now=NOW + 5 * MINUTE + SECOND)
     assert refused.value.code == "directory_away"
 
@@ -52,7 +58,9 @@ def test_check_looks_at_the_row_and_not_at_what_was_read_before(db: None) -> Non
         freshness.check(lead, now=NOW)
 
 
-def test_renewing_asks_now_and_takes_the_right_that_a_group_gave(directory: Running) -> None:
+def test_renewing_asks_now_and_takes_the_right_that_a_group_gave(
+    directory: Running,
+) -> None:
     lead = marcus()
     assert lead.may(Permission.DECIDE_AS_PLATFORM)
     directory.admin("DELETE", f"/v1.0/groups/{LEADS}/members/{person_id(5)}/$ref")
@@ -78,7 +86,9 @@ def test_renewing_ends_the_session_and_tokens_of_a_blocked_account(
     assert caller.get("me/").status_code == 401
 
 
-def test_an_entra_token_of_a_blocked_account_is_refused_while_it_lives(directory: Running) -> None:
+def test_an_entra_token_of_a_blocked_account_is_refused_while_it_lives(
+    directory: Running,
+) -> None:
     lead = marcus()
     bearer = {
         "Authorization": f"Bearer {directory.token(kind='api', person=person_id(5), scope='Requests.Decide')}"
@@ -115,7 +125,9 @@ def test_a_directory_that_is_away_raises_nothing_takes_nothing_and_is_not_waited
     assert not Contact.objects.failing().exists()
 
 
-def test_an_outage_is_survived_for_five_minutes_then_decisions_wait_until_it_ends(directory: Running) -> None:
+def test_an_outage_is_survived_for_five_minutes_then_decisions_wait_until_it_ends(
+    directory: Running,
+) -> None:
     lead = marcus(groups_known_at=NOW)
     break_off(directory)
     for minute in (2, 4):
@@ -138,7 +150,9 @@ def test_a_portal_that_lost_its_permission_confirms_nobody(directory: Running) -
     assert Contact.objects.failing().get().error.startswith("Graph answered 403")
 
 
-def test_the_notice_says_since_when_and_goes_with_the_next_answer(directory: Running) -> None:
+def test_the_notice_says_since_when_and_goes_with_the_next_answer(
+    directory: Running,
+) -> None:
     marcus(groups_known_at=NOW - 10 * MINUTE)
     assert freshness.notice(NOW) == ""
     follow_due(NOW)
@@ -160,4 +174,8 @@ def test_an_old_failure_does_not_undo_a_newer_answer(db: None) -> None:
     Contact.objects.failed(NOW + MINUTE, "still away")
     Contact.objects.answered(NOW - SECOND)
     row = Contact.objects.failing().get()
-    assert (row.failing_since, row.failed_at, row.error) == (NOW + SECOND, NOW + MINUTE, "still away")
+    assert (row.failing_since, row.failed_at, row.error) == (
+        NOW + SECOND,
+        NOW + MINUTE,
+        "still away",
+    )

@@ -35,10 +35,14 @@ def wanted(to: User, /, **fields: str) -> dict[str, str]:
     return usual | fields
 
 
-def test_a_stand_in_is_named_shown_to_both_and_ended(client: Client, priya: User) -> None:
+def test_a_stand_in_is_named_shown_to_both_and_ended(
+    client: Client, priya: User
+) -> None:
     ada = factories.person("Ada Okafor")
     answer = client.post(
-        "/stand-in/", wanted(ada, to=ada.username.upper(), reason="On holiday."), follow=True
+        "/stand-in/",
+        wanted(ada, to=ada.username.upper(), reason="On holiday."),
+        follow=True,
     )
     shown = answer.content.decode()
     assert "Ada Okafor is asked. It counts once they accept." in shown
@@ -48,7 +52,10 @@ def test_a_stand_in_is_named_shown_to_both_and_ended(client: Client, priya: User
     client.force_login(ada)
     assert "Priya Raman asks you to stand in" in client.get("/").content.decode()
     page = client.get("/stand-in/").content.decode()
-    assert ("You are asked to stand in" in page, "You stand in for" in page) == (True, False)
+    assert ("You are asked to stand in" in page, "You stand in for" in page) == (
+        True,
+        False,
+    )
     assert client.get(f"/stand-in/{made.pk}/accept")["Location"] == "/stand-in/"
     assert client.post(f"/stand-in/{made.pk}/accept").status_code == 302
     assert givers_for(ada, timezone.now()) == [priya]
@@ -100,7 +107,10 @@ def test_what_cannot_be_is_said_and_remembered(
 
 
 def test_nobody_names_themselves_on_the_page(client: Client, priya: User) -> None:
-    assert "Name somebody else." in client.post("/stand-in/", wanted(priya)).content.decode()
+    assert (
+        "Name somebody else."
+        in client.post("/stand-in/", wanted(priya)).content.decode()
+    )
 
 
 def test_who_decides_nothing_finds_no_form_and_sends_none(client: Client) -> None:
@@ -111,9 +121,18 @@ def test_who_decides_nothing_finds_no_form_and_sends_none(client: Client) -> Non
     assert client.post("/stand-in/", wanted(factories.person("Ben"))).status_code == 403
 
 
-def test_a_strangers_stand_in_looks_like_a_missing_one(client: Client, priya: User) -> None:
+def test_a_strangers_stand_in_looks_like_a_missing_one(
+    client: Client, priya: User
+) -> None:
     marcus, now = factories.person("Marcus", Role.PLATFORM_LEAD), timezone.now()
-    made = delegate(giver=marcus, to=factories.person("Ada"), starts_at=now, until=now + DAY, why="", now=now)
+    made = delegate(
+        giver=marcus,
+        to=factories.person("Ada"),
+        starts_at=now,
+        until=now + DAY,
+        why="",
+        now=now,
+    )
     assert client.post(f"/stand-in/{made.pk}/end").status_code == 404
     assert Delegation.objects.get().ended_at is None
 
@@ -121,7 +140,9 @@ def test_a_strangers_stand_in_looks_like_a_missing_one(client: Client, priya: Us
 def test_two_people_of_one_address_are_nobody(client: Client, priya: User) -> None:
     ada = factories.person("Ada", email="ada@example.com")
     factories.person("Another Ada", email="ADA@example.com")
-    assert client.post("/stand-in/", wanted(ada, to="ada@example.com")).status_code == 422
+    assert (
+        client.post("/stand-in/", wanted(ada, to="ada@example.com")).status_code == 422
+    )
 
 
 def test_deciders_are_told_that_the_directory_does_not_answer_and_others_are_not(
@@ -133,7 +154,9 @@ def test_deciders_are_told_that_the_directory_does_not_answer_and_others_are_not
     assert "decisions wait" not in client.get("/").content.decode()
 
 
-def test_a_platform_lead_sets_a_tier_on_the_teams_page(client: Client, priya: User) -> None:
+def test_a_platform_lead_sets_a_tier_on_the_teams_page(
+    client: Client, priya: User
+) -> None:
     team = factories.team("Vision")
     assert 'href="/teams/vision/tier"' in client.get("/teams/vision/").content.decode()
     assert client.post("/teams/vision/tier", {"tier": "gold"}).status_code == 422

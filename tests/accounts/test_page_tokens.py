@@ -30,7 +30,9 @@ def test_the_secret_is_shown_once_and_works(client: Client, ada: User) -> None:
     later = client.get("/tokens/").content.decode()
     assert secret[0] not in later
     assert f"qm_{ApiToken.objects.get().prefix}…" in later
-    called = Client().get("/api/v1/teams/", headers={"Authorization": f"Bearer {secret[0]}"})
+    called = Client().get(
+        "/api/v1/teams/", headers={"Authorization": f"Bearer {secret[0]}"}
+    )
     assert called.status_code == 200
     assert secret[0] not in str(list(Event.objects.values()))
 
@@ -48,7 +50,9 @@ def test_the_secret_is_shown_once_and_works(client: Client, ada: User) -> None:
         {"scope": ""},
     ],
 )
-def test_what_cannot_be_is_said_at_its_field(client: Client, ada: User, change: dict[str, str]) -> None:
+def test_what_cannot_be_is_said_at_its_field(
+    client: Client, ada: User, change: dict[str, str]
+) -> None:
     answer = client.post("/tokens/", NIGHTLY | change)
     assert answer.status_code == 422
     assert b"No token was created." in answer.content
@@ -56,7 +60,9 @@ def test_what_cannot_be_is_said_at_its_field(client: Client, ada: User, change: 
     assert RefusalCount.objects.get(status=422).count == 1
 
 
-def test_a_field_that_is_not_asked_for_is_never_ignored(client: Client, ada: User) -> None:
+def test_a_field_that_is_not_asked_for_is_never_ignored(
+    client: Client, ada: User
+) -> None:
     assert client.post("/tokens/", NIGHTLY | {"user": "1"}).status_code == 422
     assert not ApiToken.objects.exists()
 

@@ -38,7 +38,9 @@ def test_a_named_group_is_its_active_people() -> None:
     assert names(in_group("platform-leads")) == []
 
 
-def test_object_ids_give_people_in_their_order_without_those_who_never_signed_in() -> None:
+def test_object_ids_give_people_in_their_order_without_those_who_never_signed_in() -> (
+    None
+):
     ada, ben = factories.person("Ada"), factories.person("Ben")
     gone = factories.person("Tom", is_active=False)
     asked: list[str | UUID] = [
@@ -54,7 +56,10 @@ def test_object_ids_give_people_in_their_order_without_those_who_never_signed_in
 
 
 def test_who_manages_somebody_decides_and_nobody_else_without_a_role() -> None:
-    chloe, priya = factories.person("Chloe"), factories.person("Priya", Role.PLATFORM_LEAD)
+    chloe, priya = (
+        factories.person("Chloe"),
+        factories.person("Priya", Role.PLATFORM_LEAD),
+    )
     ada = factories.person("Ada", managers=[str(chloe.oid), str(priya.oid)])
     assert list(reports_of(chloe)) == [ada]
     assert (decides(chloe), decides(priya), decides(ada)) == (True, True, False)

@@ -23,9 +23,13 @@ def _a_closed_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cache(settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
+def cache(
+    settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> Redis:
     """A cache of this test's own, to be put in trouble."""
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}
+    }
     monkeypatch.setattr(counting, "cache", caches["default"])
     return own_redis
 
@@ -49,9 +53,13 @@ def test_people_behind_a_proxy_that_is_trusted_are_counted_apart(
     settings: Settings, directory: Running
 ) -> None:
     settings.RATES = {"sign-in": "1/min"}
-    settings.ENV = settings.ENV.model_copy(update={"trusted_proxies": [ip_network("127.0.0.0/8")]})
+    settings.ENV = settings.ENV.model_copy(
+        update={"trusted_proxies": [ip_network("127.0.0.0/8")]}
+    )
     for number in range(4):
-        assert starts(1, HTTP_X_FORWARDED_FOR=f"198.51.100.1, 203.0.113.{number}") == [302]
+        assert starts(1, HTTP_X_FORWARDED_FOR=f"198.51.100.1, 203.0.113.{number}") == [
+            302
+        ]
     assert 429 in starts(3, HTTP_X_FORWARDED_FOR="203.0.113.9")
 
 
@@ -59,11 +67,15 @@ def test_whoever_is_no_trusted_proxy_gets_no_more_by_another_header(
     settings: Settings, directory: Running
 ) -> None:
     settings.RATES = {"sign-in": "1/min"}
-    answers = [starts(1, HTTP_X_FORWARDED_FOR=f"203.0.113.{number}") for number in range(4)]
+    answers = [
+        starts(1, HTTP_X_FORWARDED_FOR=f"203.0.113.{number}") for number in range(4)
+    ]
     assert [429] in answers
 
 
-def test_a_dead_cache_keeps_nobody_from_signing_in(client: Client, directory: Running, cache: Redis) -> None:
+def test_a_dead_cache_keeps_nobody_from_signing_in(
+    client: Client, directory: Running, cache: Redis
+) -> None:
     cache.kill()
     assert sign_in(client, directory, person_id(1)).status_code == 302
     assert SESSION_KEY in client.session

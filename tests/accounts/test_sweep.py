@@ -30,12 +30,23 @@ NOW = timezone.now()
 AGO = NOW - timedelta(minutes=5)
 
 
-def known(number: int, name: str, groups: list[str], *roles: Role, **fields: Any) -> User:
+def known(
+    number: int, name: str, groups: list[str], *roles: Role, **fields: Any
+) -> User:
     """Somebody of the directory who signed in five minutes ago."""
-    return factories.person(name, *roles, oid=person_id(number), groups=groups, groups_known_at=AGO, **fields)
+    return factories.person(
+        name,
+        *roles,
+        oid=person_id(number),
+        groups=groups,
+        groups_known_at=AGO,
+        **fields,
+    )
 
 
-def test_a_blocked_account_loses_session_token_teams_and_roles(client: Client, directory: Running) -> None:
+def test_a_blocked_account_loses_session_token_teams_and_roles(
+    client: Client, directory: Running
+) -> None:
     ada = known(1, "Ada Okafor", [group_id(1)])
     factories.join(factories.team("Vision", by=ada, entra_group=group_id(1)), ada)
     create_token(user=ada, name="nightly", scope="write", days=90, now=NOW)
@@ -50,11 +61,15 @@ def test_a_blocked_account_loses_session_token_teams_and_roles(client: Client, d
     assert (ada.roles, ada.team_ids, ada.groups) == (frozenset(), frozenset(), [])
     assert Session.objects.count() == 1
     assert stranger.get("/").status_code == 200
-    kinds = set(Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True))
+    kinds = set(
+        Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True)
+    )
     assert {Kind.TOKEN_SUSPENDED, Kind.MEMBERS_SYNCED} <= kinds
 
 
-def test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave(directory: Running) -> None:
+def test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave(
+    directory: Running,
+) -> None:
     group = group_id(4)
     marcus = known(1, "Once A Lead", [group, group_id(3)], Role.PLATFORM_LEAD)
     factories.join(factories.team("Speech", by=marcus, entra_group=group_id(3)), marcus)
@@ -65,7 +80,9 @@ def test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave(directory: 
     assert group_id(1) in after.groups
 
 
-def test_who_joined_a_group_gets_its_team_and_role_without_signing_in_again(directory: Running) -> None:
+def test_who_joined_a_group_gets_its_team_and_role_without_signing_in_again(
+    directory: Running,
+) -> None:
     vision = factories.team("Vision", by=factories.person(), entra_group=group_id(1))
     marcus, ada = known(5, "Marcus Weber", []), known(1, "Ada Okafor", [])
     follow_directory()
@@ -73,7 +90,9 @@ def test_who_joined_a_group_gets_its_team_and_role_without_signing_in_again(dire
     assert User.objects.get(pk=ada.pk).team_ids == {vision.pk}
 
 
-def test_nothing_is_taken_from_anybody_while_the_directory_is_away(directory: Running) -> None:
+def test_nothing_is_taken_from_anybody_while_the_directory_is_away(
+    directory: Running,
+) -> None:
     ada = known(1, "Ada Okafor", [group_id(4)], Role.PLATFORM_LEAD)
     directory.admin("POST", "/sandbox/faults", path="^/v1.0/", status=503)
     follow_directory()
@@ -97,7 +116,10 @@ def test_the_managers_are_kept_nearest_first_without_blocked_ones_and_asked_for_
     follow_due(NOW)
     ada.refresh_from_db()
     assert ada.managers == [person_id(3), person_id(6)]
-    assert ada.manager_names[person_id(3)] == {"name": "Chloe Lindqvist", "email": "chloe@example.com"}
+    assert ada.manager_names[person_id(3)] == {
+        "name": "Chloe Lindqvist",
+        "email": "chloe@example.com",
+    }
     directory.sandbox.directory.set_enabled(person_id(4), True)
     follow_due(NOW + timedelta(minutes=59))
     ada.refresh_from_db()
@@ -107,7 +129,9 @@ def test_the_managers_are_kept_nearest_first_without_blocked_ones_and_asked_for_
     assert ada.managers == [person_id(number) for number in (3, 4, 6)]
 
 
-def test_managers_that_may_not_be_read_are_none_and_stop_nothing(directory: Running) -> None:
+def test_managers_that_may_not_be_read_are_none_and_stop_nothing(
+    directory: Running,
+) -> None:
     class NoManagers(Graph):
         def manager_chain(self, oid: str) -> list[Person]:
             raise PermanentError("Graph answered 403", code="forbidden")
@@ -115,11 +139,20 @@ def test_managers_that_may_not_be_read_are_none_and_stop_nothing(directory: Runn
     ada = known(1, "Ada Okafor", [], managers=[person_id(3)], managers_known_at=None)
     following.follow(ada, graph=as_another(NoManagers), now=NOW)
     ada.refresh_from_db()
-    assert (ada.managers, ada.groups_known_at, group_id(1) in ada.groups) == ([], NOW, True)
+    assert (ada.managers, ada.groups_known_at, group_id(1) in ada.groups) == (
+        [],
+        NOW,
+        True,
+    )
 
 
-def test_a_new_address_in_the_directory_is_kept_and_none_takes_nothing_away(directory: Running) -> None:
-    ada, ben = known(1, "Ada Okafor", []), known(2, "Ben Ruiz", [], email="ben@partner.example")
+def test_a_new_address_in_the_directory_is_kept_and_none_takes_nothing_away(
+    directory: Running,
+) -> None:
+    ada, ben = (
+        known(1, "Ada Okafor", []),
+        known(2, "Ben Ruiz", [], email="ben@partner.example"),
+    )
     people = directory.sandbox.directory.people
     people[person_id(2)] = replace(before := people[person_id(2)], mail="")
     follow_due(NOW)
@@ -129,16 +162,22 @@ def test_a_new_address_in_the_directory_is_kept_and_none_takes_nothing_away(dire
     assert (ada.email, ben.email) == ("ada@example.com", "ben@partner.example")
 
 
-def test_who_is_out_of_office_is_kept_until_the_moment_they_named(directory: Running) -> None:
+def test_who_is_out_of_office_is_kept_until_the_moment_they_named(
+    directory: Running,
+) -> None:
     ada, ben = known(1, "Ada Okafor", []), known(2, "Ben Ruiz", [])
     until = NOW.replace(microsecond=0) + timedelta(minutes=30)
-    directory.admin("POST", "/sandbox/away", person=person_id(1), until=until.isoformat())
+    directory.admin(
+        "POST", "/sandbox/away", person=person_id(1), until=until.isoformat()
+    )
     follow_due(NOW)
     ada.refresh_from_db()
     ben.refresh_from_db()
     assert (ada.is_away, ada.away_until, ada.away_known_at) == (True, until, NOW)
     assert (ben.is_away, ben.away_until, ben.away_known_at) == (False, None, NOW)
-    assert [ada.is_out(moment) for moment in (NOW, until - timedelta(seconds=1), until)] == [
+    assert [
+        ada.is_out(moment) for moment in (NOW, until - timedelta(seconds=1), until)
+    ] == [
         True,
         True,
         False,
@@ -149,18 +188,29 @@ def test_who_is_out_of_office_is_kept_until_the_moment_they_named(directory: Run
     assert (ada.is_away, ada.away_until) == (False, None)
 
 
-def test_an_absence_that_nobody_confirms_is_not_believed_for_ever(directory: Running) -> None:
+def test_an_absence_that_nobody_confirms_is_not_believed_for_ever(
+    directory: Running,
+) -> None:
     ada = known(1, "Ada Okafor", [])
     directory.admin("POST", "/sandbox/away", person=person_id(1))
     follow_due(NOW)
     directory.admin("POST", "/sandbox/faults", path="getPresences|mailbox", status=403)
     follow_due(NOW + timedelta(minutes=30))
     ada.refresh_from_db()
-    assert (ada.is_away, ada.away_known_at, ada.groups_known_at) == (True, NOW, NOW + timedelta(minutes=30))
-    assert [ada.is_out(NOW + timedelta(minutes=minute)) for minute in (59, 60)] == [True, False]
+    assert (ada.is_away, ada.away_known_at, ada.groups_known_at) == (
+        True,
+        NOW,
+        NOW + timedelta(minutes=30),
+    )
+    assert [ada.is_out(NOW + timedelta(minutes=minute)) for minute in (59, 60)] == [
+        True,
+        False,
+    ]
 
 
-def test_presence_that_does_not_answer_stops_no_rights_from_being_followed(directory: Running) -> None:
+def test_presence_that_does_not_answer_stops_no_rights_from_being_followed(
+    directory: Running,
+) -> None:
     known(5, "Marcus Weber", [])
     directory.admin("POST", "/sandbox/faults", path="getPresences", status=503)
     follow_due(NOW)
@@ -168,10 +218,17 @@ def test_presence_that_does_not_answer_stops_no_rights_from_being_followed(direc
     assert not Contact.objects.failing().exists()
 
 
-def test_nine_hundred_are_looked_at_within_five_minutes_and_deciders_more_often(db: None) -> None:
+def test_nine_hundred_are_looked_at_within_five_minutes_and_deciders_more_often(
+    db: None,
+) -> None:
     roles = [Role.PLATFORM_LEAD] * 20 + [Role.DATA_SCIENTIST] * 880
     users = User.objects.bulk_create(
-        User(tid=factories.TENANT, name=str(number), username=str(number), groups_known_at=NOW)
+        User(
+            tid=factories.TENANT,
+            name=str(number),
+            username=str(number),
+            groups_known_at=NOW,
+        )
         for number in range(len(roles))
     )
     RoleHeld.objects.bulk_create(
@@ -184,8 +241,12 @@ def test_nine_hundred_are_looked_at_within_five_minutes_and_deciders_more_often(
         looked = leaving.due(now, most=MOST_AT_ONCE)
         for user in looked:
             assert user.groups_known_at is not None
-            longest[by_user[user.pk]] = max(longest[by_user[user.pk]], now - user.groups_known_at)
-        User.objects.filter(pk__in=[user.pk for user in looked]).update(groups_known_at=now)
+            longest[by_user[user.pk]] = max(
+                longest[by_user[user.pk]], now - user.groups_known_at
+            )
+        User.objects.filter(pk__in=[user.pk for user in looked]).update(
+            groups_known_at=now
+        )
     waiting = User.objects.order_by("groups_known_at").first()
     assert waiting is not None
     assert waiting.groups_known_at is not None
@@ -200,7 +261,9 @@ def test_who_was_never_asked_about_comes_first(db: None) -> None:
     assert leaving.due(NOW, most=1) == [never]
 
 
-def test_the_groups_of_somebody_with_too_many_for_a_token_are_all_known(directory: Running) -> None:
+def test_the_groups_of_somebody_with_too_many_for_a_token_are_all_known(
+    directory: Running,
+) -> None:
     noor = known(9, "Noor Haddad", [])
     follow_due(NOW)
     noor.read_again()

@@ -24,7 +24,9 @@ def ada() -> User:
 
 def answer(user: User, key: str, *, age: timedelta) -> None:
     """An answer that was given this long before now."""
-    row = Idempotency.objects.create(user=user, route="onboard", key=key, body_hash="0" * 64)
+    row = Idempotency.objects.create(
+        user=user, route="onboard", key=key, body_hash="0" * 64
+    )
     Idempotency.objects.filter(pk=row.pk).update(created_at=NOW - age)
 
 
@@ -33,12 +35,18 @@ def test_it_forgets_answers_after_seven_days_and_keeps_younger_ones(ada: User) -
     answer(ada, "a week old", age=KEPT)
     answer(ada, "new", age=timedelta(hours=1))
     assert forget(NOW) == 1
-    assert set(Idempotency.objects.values_list("key", flat=True)) == {"a week old", "new"}
+    assert set(Idempotency.objects.values_list("key", flat=True)) == {
+        "a week old",
+        "new",
+    }
     assert forget(NOW + timedelta(seconds=1)) == 1
 
 
 def test_it_forgets_sessions_that_are_over() -> None:
-    for key, expires in (("over", NOW - timedelta(seconds=1)), ("alive", NOW + timedelta(hours=1))):
+    for key, expires in (
+        ("over", NOW - timedelta(seconds=1)),
+        ("alive", NOW + timedelta(hours=1)),
+    ):
         Session.objects.create(session_key=key, session_data="", expire_date=expires)
     assert forget(NOW) == 1
     assert Session.objects.get().session_key == "alive"

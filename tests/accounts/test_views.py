@@ -39,19 +39,27 @@ def choose(directory: Running, auth_uri: str, person: str) -> dict[str, str]:
 
 def sign_in(client: Client, directory: Running, person: str, **form: str) -> Any:
     """The whole way; the answer to the callback."""
-    return client.get("/sign-in/callback", choose(directory, start(client, **form), person))
+    return client.get(
+        "/sign-in/callback", choose(directory, start(client, **form), person)
+    )
 
 
-def refused_for(client: Client, answer: Any, status: int, code: str, *, who: str = "") -> None:
+def refused_for(
+    client: Client, answer: Any, status: int, code: str, *, who: str = ""
+) -> None:
     """Nobody is signed in, the page says why, and the audit log too when it is known who was refused."""
     assert answer.status_code == status
     assert SESSION_KEY not in client.session
     assert answer.context["code"] == code
-    events = Event.objects.filter(kind=Kind.REFUSED).values_list("actor_id", "details__code")
+    events = Event.objects.filter(kind=Kind.REFUSED).values_list(
+        "actor_id", "details__code"
+    )
     assert list(events) == ([(who, code)] if who else [])
 
 
-def test_the_page_has_one_button_and_loads_nothing_from_elsewhere(client: Client) -> None:
+def test_the_page_has_one_button_and_loads_nothing_from_elsewhere(
+    client: Client,
+) -> None:
     page = client.get("/sign-in?next=/teams/")
     assert page.status_code == 200
     assert b"Sign in with Microsoft" in page.content
@@ -64,14 +72,21 @@ def test_whoever_is_not_signed_in_is_led_to_it_and_back_afterwards(
 ) -> None:
     sent = client.get("/teams/?q=vision")
     assert sent["Location"] == "/sign-in?next=%2Fteams%2F%3Fq%3Dvision"
-    assert sign_in(client, directory, ADA, next="/teams/?q=vision")["Location"] == "/teams/?q=vision"
+    assert (
+        sign_in(client, directory, ADA, next="/teams/?q=vision")["Location"]
+        == "/teams/?q=vision"
+    )
 
 
 def test_it_takes_over_name_roles_and_teams(client: Client, directory: Running) -> None:
     vision = factories.team("Vision", entra_group=factories.group_oid(1))
     assert sign_in(client, directory, ADA)["Location"] == "/"
     ada = User.objects.get(oid=ADA)
-    assert (ada.name, set(ada.roles), set(ada.team_ids)) == ("Ada Okafor", {Role.DATA_SCIENTIST}, {vision.pk})
+    assert (ada.name, set(ada.roles), set(ada.team_ids)) == (
+        "Ada Okafor",
+        {Role.DATA_SCIENTIST},
+        {vision.pk},
+    )
     assert Event.objects.filter(kind=Kind.SIGNED_IN, actor_id=ADA).exists()
     assert client.get("/teams/vision/").status_code == 200
 
@@ -83,12 +98,16 @@ def test_it_takes_the_address_from_the_directory_because_a_members_token_names_n
     assert User.objects.get(oid=ADA).email == "ada@example.com"
 
 
-def test_a_role_may_come_from_a_group_by_its_object_id(client: Client, directory: Running) -> None:
+def test_a_role_may_come_from_a_group_by_its_object_id(
+    client: Client, directory: Running
+) -> None:
     sign_in(client, directory, MARCUS)
     assert User.objects.get(oid=MARCUS).roles == {Role.PLATFORM_LEAD}
 
 
-def test_more_groups_than_fit_a_token_are_asked_for(client: Client, directory: Running) -> None:
+def test_more_groups_than_fit_a_token_are_asked_for(
+    client: Client, directory: Running
+) -> None:
     nlp = factories.team("NLP", entra_group=factories.group_oid(2))
     sign_in(client, directory, NOOR)
     noor = User.objects.get(oid=NOOR)
@@ -96,10 +115,14 @@ def test_more_groups_than_fit_a_token_are_asked_for(client: Client, directory: R
     assert noor.team_ids == {nlp.pk}
 
 
-def test_it_lets_nobody_in_when_the_groups_cannot_be_asked_for(client: Client, directory: Running) -> None:
+def test_it_lets_nobody_in_when_the_groups_cannot_be_asked_for(
+    client: Client, directory: Running
+) -> None:
     query = choose(directory, start(client), NOOR)
     directory.admin("POST", "/sandbox/faults", path="/v1.0", status=503, times=50)
-    refused_for(client, client.get("/sign-in/callback", query), 503, "directory_away", who=NOOR)
+    refused_for(
+        client, client.get("/sign-in/callback", query), 503, "directory_away", who=NOOR
+    )
     assert not User.objects.filter(oid=NOOR).exists()
 
 
@@ -145,13 +168,17 @@ def test_a_callback_is_good_once(client: Client, directory: Running) -> None:
     refused_for(client, client.get("/sign-in/callback", query), 400, "state_mismatch")
 
 
-def test_a_callback_is_good_in_the_browser_that_started_it_alone(client: Client, directory: Running) -> None:
+def test_a_callback_is_good_in_the_browser_that_started_it_alone(
+    client: Client, directory: Running
+) -> None:
     query = choose(directory, start(client), ADA)
     other = Client()
     refused_for(other, other.get("/sign-in/callback", query), 400, "state_mismatch")
 
 
-def test_a_code_that_was_redeemed_is_refused(client: Client, directory: Running) -> None:
+def test_a_code_that_was_redeemed_is_refused(
+    client: Client, directory: Running
+) -> None:
     first = choose(directory, start(client), ADA)
     client.get("/sign-in/callback", first)
     client.post("/sign-out")
@@ -161,7 +188,9 @@ def test_a_code_that_was_redeemed_is_refused(client: Client, directory: Running)
     assert SESSION_KEY not in client.session
 
 
-def test_a_token_with_another_nonce_is_refused(client: Client, directory: Running) -> None:
+def test_a_token_with_another_nonce_is_refused(
+    client: Client, directory: Running
+) -> None:
     query = choose(directory, start(client), ADA)
     directory.sandbox.issuer.wishes = {"claims": {"nonce": "another"}}
     answer = client.get("/sign-in/callback", query)
@@ -184,7 +213,9 @@ def test_a_token_with_another_nonce_is_refused(client: Client, directory: Runnin
         "evil",
     ],
 )
-def test_a_target_elsewhere_leads_home(client: Client, directory: Running, target: str) -> None:
+def test_a_target_elsewhere_leads_home(
+    client: Client, directory: Running, target: str
+) -> None:
     assert sign_in(client, directory, ADA, next=target)["Location"] == "/"
 
 
@@ -248,11 +279,18 @@ def test_what_was_typed_in_an_ended_session_is_sent_after_signing_in(
 ) -> None:
     body = "name=Ada&reason=For+the+review."
     headers = {"Origin": "http://testserver", "Referer": "http://testserver/tokens/"}
-    page = client.post("/tokens/", body, content_type="application/x-www-form-urlencoded", headers=headers)
+    page = client.post(
+        "/tokens/",
+        body,
+        content_type="application/x-www-form-urlencoded",
+        headers=headers,
+    )
     form = {"next": page.context["next"], "kept": page.context["sealed"]}
     sent = client.post("/sign-in/keep", form)
     assert "For the review" not in str(dict(client.session))
-    back = client.get("/sign-in/callback", choose(directory, str(sent["Location"]), ADA))
+    back = client.get(
+        "/sign-in/callback", choose(directory, str(sent["Location"]), ADA)
+    )
     assert back["Location"] == "/sign-in/kept"
     shown = client.get("/sign-in/kept")
     assert shown.context["kept"].path == "/tokens/"

@@ -25,7 +25,9 @@ NOVEMBER, DECEMBER = date(2026, 11, 1), date(2026, 12, 1)
 
 
 def held(scene: Scene, gpus: int = 2, *, days: float = 3) -> Allocation:
-    return Allocation.objects.get(hold=scene.ask(gpus, days=days).hold_id, ended_at=None)
+    return Allocation.objects.get(
+        hold=scene.ask(gpus, days=days).hold_id, ended_at=None
+    )
 
 
 def desired_gpus(scene: Scene) -> int:
@@ -42,7 +44,11 @@ def test_giving_all_back_frees_gpus_and_the_money_not_spent(scene: Scene) -> Non
     allocation, at = held(scene), NOW + DAY
     assert give_back(allocation.pk, gpus=None, by=scene.ada, now=at) is None
     allocation.refresh_from_db()
-    assert (allocation.ended_at, allocation.end_reason, allocation.ended_by) == (at, "returned", "Ada Okafor")
+    assert (allocation.ended_at, allocation.end_reason, allocation.ended_by) == (
+        at,
+        "returned",
+        "Ada Okafor",
+    )
     assert (scene.allocated(), desired_gpus(scene)) == (0, 0)
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(48)}
     event = Event.objects.get(kind="allocation.returned")
@@ -55,10 +61,19 @@ def test_giving_a_part_back_keeps_the_rest_until_its_date(scene: Scene) -> None:
     assert rest is not None
     assert rest.pk == allocation.pk
     allocation.refresh_from_db()
-    assert (allocation.gpus, allocation.starts_at, allocation.until) == (1, NOW, NOW + 3 * DAY)
+    assert (allocation.gpus, allocation.starts_at, allocation.until) == (
+        1,
+        NOW,
+        NOW + 3 * DAY,
+    )
     assert (allocation.ended_at, allocation.usd_per_hour) == (None, Decimal(1))
     part = allocation.parts.get()
-    assert (part.gpus, part.starts_at, part.ended_at, part.end_reason) == (1, NOW, at, "returned")
+    assert (part.gpus, part.starts_at, part.ended_at, part.end_reason) == (
+        1,
+        NOW,
+        at,
+        "returned",
+    )
     assert part.hold == allocation.hold
     assert (scene.allocated(), desired_gpus(scene)) == (1, 1)
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(96)}
@@ -68,13 +83,19 @@ def test_giving_back_over_a_month_frees_each_months_money(scene: Scene) -> None:
     allocation = held(scene, 1, days=12)
     assert books(scene.team) == {"2026-11": Decimal(252), "2026-12": Decimal(36)}
     give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + 2 * DAY)
-    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(48), "2026-12": Decimal(0)}
+    assert (
+        books(scene.team)
+        == ledger(scene.team)
+        == {"2026-11": Decimal(48), "2026-12": Decimal(0)}
+    )
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 3, 2**40])
 def test_nobody_gives_back_what_is_not_held(scene: Scene, gpus: int) -> None:
     allocation = held(scene)
-    refused = refusal(lambda: give_back(allocation.pk, gpus=gpus, by=scene.ada, now=NOW))
+    refused = refusal(
+        lambda: give_back(allocation.pk, gpus=gpus, by=scene.ada, now=NOW)
+    )
     assert isinstance(refused, Conflict)
     assert (refused.code, refused.field, scene.allocated()) == ("not_held", "gpus", 2)
 
@@ -82,7 +103,9 @@ def test_nobody_gives_back_what_is_not_held(scene: Scene, gpus: int) -> None:
 def test_nothing_is_given_back_twice(scene: Scene) -> None:
     allocation = held(scene)
     give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
-    refused = refusal(lambda: give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR))
+    refused = refusal(
+        lambda: give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
+    )
     assert (refused.code, scene.allocated()) == ("not_held", 0)
 
 
@@ -101,7 +124,11 @@ def test_what_has_reached_its_date_is_not_given_back_any_more(
     scene: Scene, late: timedelta, gpus: int | None
 ) -> None:
     allocation = held(scene)
-    refused = refusal(lambda: give_back(allocation.pk, gpus=gpus, by=scene.ada, now=allocation.until + late))
+    refused = refusal(
+        lambda: give_back(
+            allocation.pk, gpus=gpus, by=scene.ada, now=allocation.until + late
+        )
+    )
     assert (refused.code, scene.held_usd()) == ("not_held", Decimal(144))
 
 
@@ -132,12 +159,16 @@ def test_the_task_ends_what_is_due_and_leaves_the_rest(scene: Scene) -> None:
     due = factories.request(scene.ada, scene.tenancy, scene.flavor, days=2, now=past)
     ahead = factories.request(scene.ada, scene.tenancy, scene.flavor, days=10, now=past)
     tasks.expire()
-    assert list(Allocation.objects.live().values_list("hold", flat=True)) == [ahead.hold_id]
+    assert list(Allocation.objects.live().values_list("hold", flat=True)) == [
+        ahead.hold_id
+    ]
     assert Allocation.objects.get(hold=due.hold_id).end_reason == "expired"
 
 
 def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
-    budget = set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(500), by=scene.priya)
+    budget = set_budget(
+        scene.team, month=NOVEMBER, limit_usd=Decimal(500), by=scene.priya
+    )
     event = Event.objects.latest("seq")
     assert (budget.limit_usd, budget.held_usd) == (Decimal(500), Decimal(0))
     assert (event.kind, event.details) == (
@@ -149,22 +180,35 @@ def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
 def test_a_limit_is_never_set_below_what_is_held(scene: Scene) -> None:
     held(scene)
     refused = refusal(
-        lambda: set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal("143.99"), by=scene.priya)
+        lambda: set_budget(
+            scene.team, month=NOVEMBER, limit_usd=Decimal("143.99"), by=scene.priya
+        )
     )
     assert (refused.code, refused.field) == ("below_what_is_held", "limit_usd")
-    assert set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(144), by=scene.priya).left_usd == 0
+    assert (
+        set_budget(
+            scene.team, month=NOVEMBER, limit_usd=Decimal(144), by=scene.priya
+        ).left_usd
+        == 0
+    )
 
 
 @pytest.mark.parametrize("who", ["ada", "elena", "mallory"])
 def test_nobody_else_sets_budgets(scene: Scene, who: str) -> None:
     person = getattr(scene, who)
-    refused = refusal(lambda: set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(1), by=person))
+    refused = refusal(
+        lambda: set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(1), by=person)
+    )
     assert isinstance(refused, NoRight)
     assert not Budget.objects.exists()
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["ask", "back", "part", "expire"]), st.integers(1, 60), st.integers(1, 14)),
+    st.tuples(
+        st.sampled_from(["ask", "back", "part", "expire"]),
+        st.integers(1, 60),
+        st.integers(1, 14),
+    ),
     min_size=1,
     max_size=8,
 )
@@ -173,7 +217,9 @@ STEPS = st.lists(
 @settings(max_examples=15)
 @given(steps=STEPS)
 @pytest.mark.django_db
-def test_whatever_happens_the_ledger_the_books_and_the_gpus_agree(steps: list[tuple[str, int, int]]) -> None:
+def test_whatever_happens_the_ledger_the_books_and_the_gpus_agree(
+    steps: list[tuple[str, int, int]],
+) -> None:
     with transaction.atomic():
         story, now = make(), NOW
         for what, hours, days in steps:
@@ -184,9 +230,14 @@ def test_whatever_happens_the_ledger_the_books_and_the_gpus_agree(steps: list[tu
         assert books(story.team) == ledger(story.team)
         spent = sum((row.usd_in_all for row in Allocation.objects.all()), Decimal(0))
         # What waits for people has its money set aside too, as far as the budget has it.
-        spent += sum((row.usd for row in Request.objects.waiting() if held_for(row)), Decimal(0))
+        spent += sum(
+            (row.usd for row in Request.objects.waiting() if held_for(row)), Decimal(0)
+        )
         # Each part that was given back may round by a cent.
-        assert abs(story.held_usd() - spent) <= Decimal("0.01") * Allocation.objects.count()
+        assert (
+            abs(story.held_usd() - spent)
+            <= Decimal("0.01") * Allocation.objects.count()
+        )
         assert all(row.usd for row in LedgerEntry.objects.all())
         transaction.set_rollback(True)
     assert connection.in_atomic_block
@@ -201,7 +252,9 @@ def one_step(story: Scene, what: str, now: datetime, days: int) -> None:
     """Ask for two small GPUs, or do something with the first that is held."""
     first = Allocation.objects.live().order_by("id").first()
     if what == "ask":
-        factories.request(story.ada, story.tenancy, story.flavor, gpus=2, days=days / 3, now=now)
+        factories.request(
+            story.ada, story.tenancy, story.flavor, gpus=2, days=days / 3, now=now
+        )
     elif first is None:
         return
     elif what == "expire":

@@ -16,11 +16,21 @@ def here() -> World:
 
 
 def test_holdings_are_listed_with_what_they_cost_in_text(here: World) -> None:
-    rows = Caller(here.people["member"]).get("allocations/?held=true&team=vision").json()["results"]
+    rows = (
+        Caller(here.people["member"])
+        .get("allocations/?held=true&team=vision")
+        .json()["results"]
+    )
     assert [row["id"] for row in rows] == [here.own.allocation.pk]
-    assert (rows[0]["usd_per_day"], rows[0]["price_per_gpu_hour"]) == ("88.08", "3.6700")
+    assert (rows[0]["usd_per_day"], rows[0]["price_per_gpu_hour"]) == (
+        "88.08",
+        "3.6700",
+    )
     assert rows[0]["reference"] == f"request-{here.own.granted.pk}"
-    assert Caller(here.people["member"]).get("allocations/?held=false").json()["results"] == []
+    assert (
+        Caller(here.people["member"]).get("allocations/?held=false").json()["results"]
+        == []
+    )
 
 
 def test_a_part_is_given_back_and_the_rest_stays(here: World) -> None:

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.bookings.levels import Change, Level, combined, earliest, levels, lowest
+from allocations.bookings.levels import (
+    Change,
+    Level,
+    combined,
+    earliest,
+    levels,
+    lowest,
+)
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -14,7 +21,11 @@ CHANGES = st.lists(st.builds(Change, MOMENTS, st.integers(-8, 8)), max_size=8)
 
 
 def test_what_ends_frees_and_what_is_booked_takes() -> None:
-    known = levels(4, [Change(NOW + 2 * DAY, 8), Change(NOW + DAY, -2), Change(NOW + 3 * DAY, 2)], now=NOW)
+    known = levels(
+        4,
+        [Change(NOW + 2 * DAY, 8), Change(NOW + DAY, -2), Change(NOW + 3 * DAY, 2)],
+        now=NOW,
+    )
     assert known == (
         Level(NOW, 4),
         Level(NOW + DAY, 2),
@@ -38,7 +49,10 @@ def test_the_first_time_with_enough_lies_behind_what_is_booked() -> None:
     known = (Level(NOW, 4), Level(NOW + DAY, 0), Level(NOW + 2 * DAY, 4))
     latest = NOW + 90 * DAY
     assert earliest(known, gpus=4, length=DAY, since=NOW, latest=latest) == NOW
-    assert earliest(known, gpus=4, length=DAY + HOUR, since=NOW, latest=latest) == NOW + 2 * DAY
+    assert (
+        earliest(known, gpus=4, length=DAY + HOUR, since=NOW, latest=latest)
+        == NOW + 2 * DAY
+    )
     assert earliest(known, gpus=5, length=HOUR, since=NOW, latest=latest) is None
     assert earliest(known, gpus=4, length=2 * DAY, since=NOW, latest=NOW + DAY) is None
 
@@ -50,7 +64,8 @@ def test_the_fewest_are_those_of_the_worst_hour(
     start = max(start, NOW)
     known = levels(free, changes, now=NOW)
     by_hour = [
-        free + sum(one.gpus for one in changes if one.at <= start + hour * HOUR) for hour in range(hours)
+        free + sum(one.gpus for one in changes if one.at <= start + hour * HOUR)
+        for hour in range(hours)
     ]
     assert lowest(known, start=start, end=start + hours * HOUR) == min(by_hour)
 

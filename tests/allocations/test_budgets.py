@@ -42,11 +42,16 @@ def hold(scene: Scene, name: str, **parts: str) -> None:
     budgets.reserve(named(scene, name), parts=amounts, now=NOW)
 
 
-def test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not(scene: Scene) -> None:
+def test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not(
+    scene: Scene,
+) -> None:
     hold(scene, "a", november="11999.99")
     with pytest.raises(Conflict) as refused:
         hold(scene, "b", november="0.02")
-    assert refused.value.message == "November 2026 has $0.01 left of $12,000.00; this needs $0.02."
+    assert (
+        refused.value.message
+        == "November 2026 has $0.01 left of $12,000.00; this needs $0.02."
+    )
     hold(scene, "b", november="0.01")
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(12_000)}
 
@@ -54,18 +59,32 @@ def test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not(scene: Sce
 def test_letting_go_makes_what_is_held_equal_to_what_is_needed(scene: Scene) -> None:
     hold(scene, "a", november="100", december="50")
     hold(scene, "b", november="30")
-    freed = budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="given back")
+    freed = budgets.settle(
+        named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="given back"
+    )
     assert freed == amount("110")
-    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(70), "2026-12": Decimal(0)}
+    assert (
+        books(scene.team)
+        == ledger(scene.team)
+        == {"2026-11": Decimal(70), "2026-12": Decimal(0)}
+    )
 
 
 def test_letting_go_twice_lets_go_once_and_never_takes_more(scene: Scene) -> None:
     hold(scene, "a", november="100")
     for freed in (60, 0):
         assert (
-            budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="x").usd == freed
+            budgets.settle(
+                named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="x"
+            ).usd
+            == freed
         )
-    assert budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("500")}, now=NOW, why="x") == NOTHING
+    assert (
+        budgets.settle(
+            named(scene, "a"), parts={NOVEMBER: amount("500")}, now=NOW, why="x"
+        )
+        == NOTHING
+    )
     assert budgets.settle(named(scene, "b"), parts={}, now=NOW, why="x") == NOTHING
     assert [row.usd for row in LedgerEntry.objects.all()] == [100, -60]
 
@@ -75,10 +94,17 @@ def test_a_new_month_begins_with_the_newest_limit(scene: Scene) -> None:
     assert not Budget.objects.exists()
     assert limits(first) == (Decimal(12_000), None, 80)
     Budget.objects.create(
-        team=scene.team, month=NOVEMBER, limit_usd=700, gpu_hours_limit=50, soft_percent=60, held_usd=9
+        team=scene.team,
+        month=NOVEMBER,
+        limit_usd=700,
+        gpu_hours_limit=50,
+        soft_percent=60,
+        held_usd=9,
     )
     made = budgets.budgets_of(scene.team, [DECEMBER, NOVEMBER])
-    assert [limits(made[month]) for month in (NOVEMBER, DECEMBER)] == [(Decimal(700), Decimal(50), 60)] * 2
+    assert [limits(made[month]) for month in (NOVEMBER, DECEMBER)] == [
+        (Decimal(700), Decimal(50), 60)
+    ] * 2
     assert (made[DECEMBER].held_usd, made[DECEMBER].soft_told_at) == (Decimal(0), None)
 
 
@@ -104,15 +130,21 @@ def test_what_a_request_has_set_aside_itself_counts_as_left_to_it(scene: Scene) 
     limit_hours(scene, 100, soft_percent=70)
     hold(scene, "a", november="100+24")
     hold(scene, "b", november="50+6")
-    assert budgets.left_by_month(scene.team, [NOVEMBER, DECEMBER], own=named(scene, "a").pk) == {
+    assert budgets.left_by_month(
+        scene.team, [NOVEMBER, DECEMBER], own=named(scene, "a").pk
+    ) == {
         NOVEMBER: Left(Decimal(11_950), Decimal(12_000), Decimal(94), Decimal(100), 70),
-        DECEMBER: Left(Decimal(12_000), Decimal(12_000), Decimal(100), Decimal(100), 70),
+        DECEMBER: Left(
+            Decimal(12_000), Decimal(12_000), Decimal(100), Decimal(100), 70
+        ),
     }
 
 
 def limit_hours(scene: Scene, gpu_hours: int, **fields: Any) -> Budget:
     return Budget.objects.create(
-        team=scene.team, month=NOVEMBER, **{"limit_usd": 12_000, "gpu_hours_limit": gpu_hours} | fields
+        team=scene.team,
+        month=NOVEMBER,
+        **{"limit_usd": 12_000, "gpu_hours_limit": gpu_hours} | fields,
     )
 
 
@@ -140,8 +172,13 @@ def test_where_both_run_out_the_money_is_named(scene: Scene) -> None:
 def test_hours_and_money_are_let_go_each_by_itself(scene: Scene) -> None:
     hold(scene, "a", november="100+24", december="10+2")
     needed = {NOVEMBER: amount("100+20"), DECEMBER: amount("4+5")}
-    assert budgets.settle(named(scene, "a"), parts=needed, now=NOW, why="given back") == amount("6+4")
-    rows = [Amount(row.held_usd, row.held_gpu_hours) for row in Budget.objects.order_by("month")]
+    assert budgets.settle(
+        named(scene, "a"), parts=needed, now=NOW, why="given back"
+    ) == amount("6+4")
+    rows = [
+        Amount(row.held_usd, row.held_gpu_hours)
+        for row in Budget.objects.order_by("month")
+    ]
     assert rows == [amount("100+20"), amount("4+2")]
     assert all(month.agrees for month in budgets.replay(scene.team))
 
@@ -161,7 +198,11 @@ STEPS = st.lists(st.tuples(st.booleans(), NAMES, MONTHS), max_size=12)
 
 
 @given(steps=STEPS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_whatever_happens_the_ledger_adds_up_to_the_budgets_and_no_limit_is_passed(
     scene: Scene, steps: list[tuple[bool, str, dict[date, Amount]]]
 ) -> None:
@@ -172,9 +213,14 @@ def test_whatever_happens_the_ledger_adds_up_to_the_budgets_and_no_limit_is_pass
             if sets_aside:
                 budgets.reserve(named(scene, name), parts=parts, now=NOW)
             else:
-                budgets.settle(named(scene, name), parts=parts, now=NOW, why="given back")
+                budgets.settle(
+                    named(scene, name), parts=parts, now=NOW, why="given back"
+                )
     assert all(month.agrees for month in budgets.replay(scene.team))
-    assert all(row.left_usd >= 0 and (row.left_gpu_hours or 0) >= 0 for row in Budget.objects.all())
+    assert all(
+        row.left_usd >= 0 and (row.left_gpu_hours or 0) >= 0
+        for row in Budget.objects.all()
+    )
     transaction.savepoint_rollback(point)
 
 

@@ -42,7 +42,10 @@ def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> Non
     assert sentence(event)[0] == "80 % of the budget of November 2026 set aside"
     notice = Notice.objects.get(kind="budget_soft")
     assert (notice.person, notice.link) == (scene.ada, "/teams/vision/budget")
-    assert notice.message["title"] == "Vision: 80 % of the budget of November 2026 is set aside"
+    assert (
+        notice.message["title"]
+        == "Vision: 80 % of the budget of November 2026 is set aside"
+    )
     assert notice.message["facts"] == [["Set aside", "$144 of $180"], ["Left", "$36"]]
     assert Budget.objects.get(held_usd__gt=0).soft_told_at == NOW
 
@@ -51,8 +54,13 @@ def test_gpu_hours_alone_make_it_close_too(scene: Scene) -> None:
     budget(scene, gpu_hours_limit=Decimal(150))
     scene.ask(2, days=3)
     (event,) = events()
-    assert (event.details["percent"], event.details["gpu_hours_limit"]) == (96, "150.00")
-    assert ["GPU-hours left", "6 GPU-hours"] in Notice.objects.get(kind="budget_soft").message["facts"]
+    assert (event.details["percent"], event.details["gpu_hours_limit"]) == (
+        96,
+        "150.00",
+    )
+    assert ["GPU-hours left", "6 GPU-hours"] in Notice.objects.get(
+        kind="budget_soft"
+    ).message["facts"]
 
 
 def test_below_the_stage_nobody_is_told(scene: Scene) -> None:
@@ -74,7 +82,12 @@ def test_it_is_told_once_however_often_it_is_crossed(scene: Scene) -> None:
 
 
 def test_the_sweep_tells_what_the_transaction_did_not(scene: Scene) -> None:
-    budget(scene, limit_usd=Decimal(100), held_usd=Decimal(90), month=NOVEMBER.replace(year=2099))
+    budget(
+        scene,
+        limit_usd=Decimal(100),
+        held_usd=Decimal(90),
+        month=NOVEMBER.replace(year=2099),
+    )
     tasks.tell_close()
     tasks.tell_close()
     assert [event.details["month"] for event in events()] == ["November 2099"]

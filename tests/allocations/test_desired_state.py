@@ -39,20 +39,29 @@ def test_it_carries_over_the_place_and_sorts_the_flavors() -> None:
         cohort="quartermaster",
         storage_class="",
         flavors=(
-            FlavorQuota(name="a100", gpus=3, borrow=0, cpu_per_gpu=8, memory_gib_per_gpu=64),
-            FlavorQuota(name="h100", gpus=0, borrow=0, cpu_per_gpu=16, memory_gib_per_gpu=128),
+            FlavorQuota(
+                name="a100", gpus=3, borrow=0, cpu_per_gpu=8, memory_gib_per_gpu=64
+            ),
+            FlavorQuota(
+                name="h100", gpus=0, borrow=0, cpu_per_gpu=16, memory_gib_per_gpu=128
+            ),
         ),
     )
 
 
 def test_what_may_be_borrowed_is_a_share_of_what_is_held_rounded_down() -> None:
-    spec = desired(place(borrow_percent=50), kinds=[A100, H100], held={"a100": 5, "h100": 1})
+    spec = desired(
+        place(borrow_percent=50), kinds=[A100, H100], held={"a100": 5, "h100": 1}
+    )
     assert [(flavor.gpus, flavor.borrow) for flavor in spec.flavors] == [(5, 2), (1, 0)]
 
 
 def test_the_order_of_the_flavors_makes_no_other_spec() -> None:
     one, other = ([A100, H100], [H100, A100])
-    assert desired(place(), kinds=one, held={}).to_json() == desired(place(), kinds=other, held={}).to_json()
+    assert (
+        desired(place(), kinds=one, held={}).to_json()
+        == desired(place(), kinds=other, held={}).to_json()
+    )
 
 
 def test_a_team_that_holds_nothing_keeps_its_place() -> None:

@@ -37,7 +37,10 @@ def generous(place: Place) -> None:
         automatic_gpu_hours=None,
     )
     factories.policy(wide, now=place.time - DAY)
-    flavors = [(one.name, one.node_labels, one.node_taints) for one in place.cluster.flavors.all()]
+    flavors = [
+        (one.name, one.node_labels, one.node_taints)
+        for one in place.cluster.flavors.all()
+    ]
     for manifest in fleet_objects(cohort=place.cluster.cohort, flavors=flavors):
         place.kubernetes.create(manifest)
     place.reconcile()
@@ -46,12 +49,24 @@ def generous(place: Place) -> None:
 def hold(place: Place, at: Tenancy, gpus: int, when_over: str) -> Allocation:
     asked = factories.request(place.ada, at, place.a100, gpus=gpus, now=place.time)
     rows = Allocation.objects.filter(hold=asked.hold_id, ended_at=None)
-    rows.update(grace_hours=0, when_over=when_over, drain_hours=24 if when_over == "drain" else 0)
+    rows.update(
+        grace_hours=0,
+        when_over=when_over,
+        drain_hours=24 if when_over == "drain" else 0,
+    )
     reconcile.reconcile(at.pk, now=place.now)
     return rows.get()
 
 
-def submit(place: Place, at: Tenancy, name: str, gpus: int, *, seconds: int = 0, priority: str = "") -> None:
+def submit(
+    place: Place,
+    at: Tenancy,
+    name: str,
+    gpus: int,
+    *,
+    seconds: int = 0,
+    priority: str = "",
+) -> None:
     """Hand in a Job as a member does, and see it run; without seconds it runs until somebody stops it."""
     amounts = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
     container: dict[str, Any] = {
@@ -70,11 +85,15 @@ def submit(place: Place, at: Tenancy, name: str, gpus: int, *, seconds: int = 0,
             "spec": {"template": {"spec": pod}},
         }
     )
-    wait_until(lambda: "Running" in phases(place, at, name), what=f"a pod of {name} to run")
+    wait_until(
+        lambda: "Running" in phases(place, at, name), what=f"a pod of {name} to run"
+    )
 
 
 def phases(place: Place, at: Tenancy, name: str) -> list[str]:
-    found = client_for(place.cluster).list(POD, at.namespace, label_selector=f"job-name={name}")
+    found = client_for(place.cluster).list(
+        POD, at.namespace, label_selector=f"job-name={name}"
+    )
     return [one["status"]["phase"] for one in found]
 
 
@@ -86,10 +105,18 @@ def is_suspended(place: Place, at: Tenancy, name: str) -> bool:
 
 def rooms(place: Place, at: Tenancy) -> tuple[str, str]:
     """What the namespace has room for, and what the queue guarantees."""
-    hard = place.kubernetes.get(("v1", "ResourceQuota"), "team-quota", at.namespace) or {}
+    hard = (
+        place.kubernetes.get(("v1", "ResourceQuota"), "team-quota", at.namespace) or {}
+    )
     queue = place.kubernetes.get(unheld.QUEUE, at.namespace) or {}
-    flavors = {f["name"]: f for group in queue["spec"]["resourceGroups"] for f in group["flavors"]}
-    nominal = next(r["nominalQuota"] for r in flavors["a100"]["resources"] if r["name"] == GPU)
+    flavors = {
+        f["name"]: f
+        for group in queue["spec"]["resourceGroups"]
+        for f in group["flavors"]
+    }
+    nominal = next(
+        r["nominalQuota"] for r in flavors["a100"]["resources"] if r["name"] == GPU
+    )
     return hard["spec"]["hard"][f"requests.{GPU}"], nominal
 
 
@@ -106,28 +133,41 @@ def look_later(place: Place, **span: float) -> int | None:
     return unheld.look(place.tenancy.pk, now=place.now)
 
 
-def test_a_job_that_may_finish_runs_to_its_own_end_and_gives_its_room_back(place: Place) -> None:
+def test_a_job_that_may_finish_runs_to_its_own_end_and_gives_its_room_back(
+    place: Place,
+) -> None:
     row = hold(place, place.tenancy, 2, "finish")
     submit(place, place.tenancy, "train", 2, seconds=2)
     come_to_the_end(place, row)
     assert rooms(place, place.tenancy) == ("2", "0")
     assert [one["job"] for one in Leftover.objects.get().running] == ["Job train"]
-    assert (is_suspended(place, place.tenancy, "train"), look_later(place, days=30)) == (False, 0)
-    wait_until(lambda: phases(place, place.tenancy, "train") == ["Succeeded"], what="the job to finish")
+    assert (
+        is_suspended(place, place.tenancy, "train"),
+        look_later(place, days=30),
+    ) == (False, 0)
+    wait_until(
+        lambda: phases(place, place.tenancy, "train") == ["Succeeded"],
+        what="the job to finish",
+    )
     look_later(place, minutes=1)
     place.reconcile()
     assert rooms(place, place.tenancy) == ("0", "0")
     assert (Leftover.objects.open().count(), StoppedWork.objects.count()) == (0, 0)
 
 
-def test_a_job_that_is_drained_runs_until_its_date_and_is_stopped_then(place: Place) -> None:
+def test_a_job_that_is_drained_runs_until_its_date_and_is_stopped_then(
+    place: Place,
+) -> None:
     row = hold(place, place.tenancy, 2, "drain")
     submit(place, place.tenancy, "train", 2)
     come_to_the_end(place, row)
     assert look_later(place, hours=23) == 0
     assert phases(place, place.tenancy, "train") == ["Running"]
     assert look_later(place, hours=1, minutes=1) == 1
-    assert (is_suspended(place, place.tenancy, "train"), phases(place, place.tenancy, "train")) == (True, [])
+    assert (
+        is_suspended(place, place.tenancy, "train"),
+        phases(place, place.tenancy, "train"),
+    ) == (True, [])
     look_later(place, minutes=1)
     place.reconcile()
     assert rooms(place, place.tenancy) == ("0", "0")
@@ -138,11 +178,16 @@ def test_a_job_that_has_to_stop_stops_at_the_end(place: Place) -> None:
     row = hold(place, place.tenancy, 2, "stop")
     submit(place, place.tenancy, "train", 2)
     come_to_the_end(place, row)
-    assert (is_suspended(place, place.tenancy, "train"), phases(place, place.tenancy, "train")) == (True, [])
+    assert (
+        is_suspended(place, place.tenancy, "train"),
+        phases(place, place.tenancy, "train"),
+    ) == (True, [])
     assert StoppedWork.objects.get().gpus == 2
 
 
-def test_kueue_takes_back_by_priority_what_is_held_no_more_when_another_team_needs_it(place: Place) -> None:
+def test_kueue_takes_back_by_priority_what_is_held_no_more_when_another_team_needs_it(
+    place: Place,
+) -> None:
     other = factories.tenancy(factories.team("Speech", by=place.ada), place.cluster)
     factories.join(other.team, place.ada)
     row = hold(place, place.tenancy, 24, "finish")
@@ -157,16 +202,24 @@ def test_kueue_takes_back_by_priority_what_is_held_no_more_when_another_team_nee
     look_later(place, seconds=5)
     # A lower guarantee alone stops nobody: what is over runs on as borrowed.
     assert rooms(place, place.tenancy) == ("24", "16")
-    assert not any(is_suspended(place, place.tenancy, name) for name in ("training", "sweep", "notebook"))
+    assert not any(
+        is_suspended(place, place.tenancy, name)
+        for name in ("training", "sweep", "notebook")
+    )
     hold(place, other, 8, "finish")
     submit(place, other, "theirs", 8, priority="best-effort")
     assert is_suspended(place, place.tenancy, "sweep")
     assert phases(place, place.tenancy, "sweep") == []
-    assert [phases(place, place.tenancy, name) for name in ("training", "notebook")] == [
+    assert [
+        phases(place, place.tenancy, name) for name in ("training", "notebook")
+    ] == [
         ["Running"],
         ["Running"],
     ]
     look_later(place, minutes=1)
     place.reconcile()
-    assert (Leftover.objects.open().count(), rooms(place, place.tenancy)) == (0, ("16", "16"))
+    assert (Leftover.objects.open().count(), rooms(place, place.tenancy)) == (
+        0,
+        ("16", "16"),
+    )
     assert not StoppedWork.objects.exists()

@@ -54,7 +54,9 @@ def told() -> list[str]:
     return [f"{one.message['title']}: {one.message['sentence']}" for one in rows]
 
 
-def test_its_owner_is_told_once_and_it_stops_when_the_gpus_have_ended(scene: Scene) -> None:
+def test_its_owner_is_told_once_and_it_stops_when_the_gpus_have_ended(
+    scene: Scene,
+) -> None:
     row, server = held(scene), working(scene)
     ends = row.kept_until
     assert tick(server, ends - HOUR - MINUTE) == (State.READY, None)
@@ -70,7 +72,9 @@ def test_its_owner_is_told_once_and_it_stops_when_the_gpus_have_ended(scene: Sce
     assert len(told()) == 1
 
 
-def test_one_whose_gpus_are_kept_longer_goes_on_and_is_told_anew_of_the_next_end(scene: Scene) -> None:
+def test_one_whose_gpus_are_kept_longer_goes_on_and_is_told_anew_of_the_next_end(
+    scene: Scene,
+) -> None:
     row, server = held(scene), working(scene)
     ends = row.kept_until
     tick(server, ends - HOUR)
@@ -116,7 +120,11 @@ def test_one_that_waits_for_room_is_not_said_to_end(scene: Scene) -> None:
     held(scene)
     working(scene)
     waits = factories.notebook(
-        scene.tenancy, scene.ada, flavor=scene.flavor, state=State.STARTING, created_at=NOW + MINUTE
+        scene.tenancy,
+        scene.ada,
+        flavor=scene.flavor,
+        state=State.STARTING,
+        created_at=NOW + MINUTE,
     )
     assert tick(waits, NOW + HOUR) == (State.STARTING, None)
 
@@ -127,17 +135,24 @@ def test_ends_that_are_held_back_stop_no_notebook(scene: Scene) -> None:
     assert told() == []
 
 
-def test_its_page_says_that_its_time_is_over_while_its_end_is_held_back(scene: Scene) -> None:
+def test_its_page_says_that_its_time_is_over_while_its_end_is_held_back(
+    scene: Scene,
+) -> None:
     row, server = held(scene), working(scene)
     over = timezone.now() - MINUTE
-    Allocation.objects.filter(pk=row.pk).update(until=over, kept_until=over, remind_at=None)
+    Allocation.objects.filter(pk=row.pk).update(
+        until=over, kept_until=over, remind_at=None
+    )
     NotebookServer.objects.update(told_end=over)
     browser = Client()
     browser.force_login(scene.ada)
     page = browser.get(reverse("notebook", args=[server.pk])).content.decode()
     assert "The time of its GPUs is over." in page
     assert "It is stopped on <" not in page
-    assert Caller(scene.ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] is None
+    assert (
+        Caller(scene.ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"]
+        is None
+    )
 
 
 def test_a_booking_carries_on_what_its_time_comes_for_unless_something_stands_in_its_way(
@@ -161,12 +176,20 @@ def test_a_booking_carries_on_what_its_time_comes_for_unless_something_stands_in
 
 def test_a_notebook_without_gpus_needs_none_to_carry_it(scene: Scene) -> None:
     server = factories.notebook(
-        scene.tenancy, scene.ada, gpus=0, usd_per_hour="0", state=State.READY, ready_at=NOW, created_at=NOW
+        scene.tenancy,
+        scene.ada,
+        gpus=0,
+        usd_per_hour="0",
+        state=State.READY,
+        ready_at=NOW,
+        created_at=NOW,
     )
     assert tick(server, NOW + HOUR) == (State.READY, None)
 
 
-def test_its_page_and_the_api_say_when_and_lead_to_keeping_the_gpus(scene: Scene) -> None:
+def test_its_page_and_the_api_say_when_and_lead_to_keeping_the_gpus(
+    scene: Scene,
+) -> None:
     now = timezone.now()
     row, server = held(scene), working(scene)
     ends = now + 40 * MINUTE
@@ -177,7 +200,9 @@ def test_its_page_and_the_api_say_when_and_lead_to_keeping_the_gpus(scene: Scene
     page = browser.get(reverse("notebook", args=[server.pk])).content.decode()
     assert "It is stopped on" in page
     assert f"/allocations/{row.pk}/renew" in page
-    told_end = Caller(scene.ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"]
+    told_end = (
+        Caller(scene.ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"]
+    )
     assert told_end == ends.isoformat().replace("+00:00", "Z")
     # A platform lead reads it, and has nothing to keep.
     browser.force_login(scene.priya)
@@ -186,10 +211,14 @@ def test_its_page_and_the_api_say_when_and_lead_to_keeping_the_gpus(scene: Scene
     assert "Keep the GPUs longer" not in page
 
 
-def test_pods_that_have_to_stop_stop_their_notebooks_with_the_true_reason(scene: Scene) -> None:
+def test_pods_that_have_to_stop_stop_their_notebooks_with_the_true_reason(
+    scene: Scene,
+) -> None:
     server, other = working(scene), working(scene)
     place = Tenancy.objects.get(pk=scene.tenancy.pk)
-    stop_those_with_pods(place, {f"jupyter-ada--{server.name}---0a1b2c3d", "train-0"}, now=NOW + HOUR)
+    stop_those_with_pods(
+        place, {f"jupyter-ada--{server.name}---0a1b2c3d", "train-0"}, now=NOW + HOUR
+    )
     server.refresh_from_db()
     other.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.END)

@@ -41,17 +41,26 @@ def test_the_mean_is_over_all_looks(scene: Scene, held: Allocation) -> None:
         assert sampled(scene, used, NOW + number * MINUTE)
     assert measured(scene, now=NOW + HOUR) == 50
     row = UseDay.objects.get()
-    assert (row.samples, row.held_sum, row.used_sum, row.last_at) == (3, 6, 3, NOW + 2 * MINUTE)
+    assert (row.samples, row.held_sum, row.used_sum, row.last_at) == (
+        3,
+        6,
+        3,
+        NOW + 2 * MINUTE,
+    )
 
 
-def test_a_look_is_counted_once_and_at_most_one_a_minute(scene: Scene, held: Allocation) -> None:
+def test_a_look_is_counted_once_and_at_most_one_a_minute(
+    scene: Scene, held: Allocation
+) -> None:
     assert sampled(scene, 2, NOW)
     for at in (NOW, NOW + MINUTE / 2, NOW - HOUR):
         assert not sampled(scene, 0, at)
     assert measured(scene, now=NOW) == 100
 
 
-def test_what_is_borrowed_does_not_count_above_what_is_held(scene: Scene, held: Allocation) -> None:
+def test_what_is_borrowed_does_not_count_above_what_is_held(
+    scene: Scene, held: Allocation
+) -> None:
     assert sampled(scene, 16, NOW)
     assert measured(scene, now=NOW) == 100
 
@@ -94,12 +103,17 @@ def test_many_are_asked_for_at_once(
     scene: Scene, held: Allocation, django_assert_num_queries: object
 ) -> None:
     sampled(scene, 1, NOW)
-    place, other = (scene.tenancy.pk, scene.flavor.pk), (scene.tenancy.pk, scene.flavor.pk + 1)
+    place, other = (
+        (scene.tenancy.pk, scene.flavor.pk),
+        (scene.tenancy.pk, scene.flavor.pk + 1),
+    )
     with django_assert_num_queries(1):  # type: ignore[operator]
         assert use.measured_many([place, other], now=NOW) == {place: 50}
 
 
-def test_the_sweep_counts_what_is_due_and_nothing_twice(scene: Scene, held: Allocation) -> None:
+def test_the_sweep_counts_what_is_due_and_nothing_twice(
+    scene: Scene, held: Allocation
+) -> None:
     look(scene, 1, NOW)
     assert use.due() == [scene.tenancy.pk]
     for _ in range(2):

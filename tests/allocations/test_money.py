@@ -38,7 +38,10 @@ def test_the_months_add_up_to_the_cost_to_the_cent_and_to_the_gpu_hours_to_the_h
     span = {"start": start, "end": start + length}
     parts = money.by_month(gpus=gpus, usd_per_hour=gpus * price, **span)
     whole = reduce(Amount.plus, parts.values(), money.NOTHING)
-    assert whole == (money.cost(gpus=gpus, price=price, **span), money.gpu_hours(gpus=gpus, **span))
+    assert whole == (
+        money.cost(gpus=gpus, price=price, **span),
+        money.gpu_hours(gpus=gpus, **span),
+    )
     assert whole.usd == money.cost_of(usd_per_hour=gpus * price, **span)
     assert all(part.usd >= 0 and part.gpu_hours >= 0 for part in parts.values())
     assert list(parts) == sorted(parts)
@@ -49,14 +52,19 @@ def test_the_months_add_up_to_the_cost_to_the_cent_and_to_the_gpu_hours_to_the_h
 def test_every_month_that_is_touched_has_a_part(
     gpus: int, price: Decimal, start: datetime, length: timedelta
 ) -> None:
-    parts = money.by_month(gpus=gpus, usd_per_hour=price, start=start, end=start + length)
+    parts = money.by_month(
+        gpus=gpus, usd_per_hour=price, start=start, end=start + length
+    )
     if not length:
         assert parts == {}
         return
     last = start + length - timedelta(microseconds=1)
     months = (last.year - start.year) * 12 + last.month - start.month + 1
     assert len(parts) == months
-    assert (next(iter(parts)), next(reversed(list(parts)))) == (money.month_of(start), money.month_of(last))
+    assert (next(iter(parts)), next(reversed(list(parts)))) == (
+        money.month_of(start),
+        money.month_of(last),
+    )
 
 
 @given(
@@ -77,8 +85,12 @@ def test_a_moment_costs_the_same_in_whatever_zone_it_is_written(
         assert money.cost(gpus=3, price=Decimal("3.67"), **there) == whole
 
 
-@pytest.mark.parametrize(("month", "day", "hours"), [(3, 8, 23), (11, 1, 25), (6, 1, 24)])
-def test_a_day_on_which_clocks_change_has_its_real_hours(month: int, day: int, hours: int) -> None:
+@pytest.mark.parametrize(
+    ("month", "day", "hours"), [(3, 8, 23), (11, 1, 25), (6, 1, 24)]
+)
+def test_a_day_on_which_clocks_change_has_its_real_hours(
+    month: int, day: int, hours: int
+) -> None:
     start = datetime(2026, month, day, tzinfo=NEW_YORK)
     end = datetime(2026, month, day + 1, tzinfo=NEW_YORK)
     assert money.hours_between(start, end) == hours
@@ -86,10 +98,13 @@ def test_a_day_on_which_clocks_change_has_its_real_hours(month: int, day: int, h
 
 
 @pytest.mark.parametrize(
-    ("year", "hours"), [(2027, 28 * 24), (2028, 29 * 24), (2100, 28 * 24), (2000, 29 * 24)]
+    ("year", "hours"),
+    [(2027, 28 * 24), (2028, 29 * 24), (2100, 28 * 24), (2000, 29 * 24)],
 )
 def test_february_has_its_days(year: int, hours: int) -> None:
-    parts = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2))
+    parts = money.by_month(
+        gpus=1, usd_per_hour=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2)
+    )
     assert [(month.month, *part) for month, part in parts.items()] == [
         (1, *same(24)),
         (2, *same(hours)),
@@ -108,7 +123,9 @@ def test_a_part_ends_where_the_month_does() -> None:
 
 
 def test_until_the_first_moment_of_a_month_is_not_of_that_month() -> None:
-    parts = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=utc(2026, 11, 30), end=utc(2026, 12, 1))
+    parts = money.by_month(
+        gpus=1, usd_per_hour=Decimal(1), start=utc(2026, 11, 30), end=utc(2026, 12, 1)
+    )
     assert parts == {date(2026, 11, 1): same(24)}
 
 
@@ -127,7 +144,9 @@ def test_nothing_is_paid_for_no_time_or_less() -> None:
         assert money.by_month(gpus=5, usd_per_hour=Decimal(3), start=now, end=end) == {}
 
 
-@pytest.mark.parametrize(("price", "usd"), [("0.0049", "0.00"), ("0.0050", "0.01"), ("0.0150", "0.02")])
+@pytest.mark.parametrize(
+    ("price", "usd"), [("0.0049", "0.00"), ("0.0050", "0.01"), ("0.0150", "0.02")]
+)
 def test_half_a_cent_is_rounded_up(price: str, usd: str) -> None:
     now = utc(2026, 11, 20)
     span = {"start": now, "end": now + timedelta(hours=1)}
@@ -139,5 +158,7 @@ def test_a_day_is_twenty_four_hours() -> None:
 
 
 def test_the_month_of_a_moment_is_the_one_in_utc() -> None:
-    assert money.month_of(datetime(2026, 11, 30, 22, tzinfo=NEW_YORK)) == date(2026, 12, 1)
+    assert money.month_of(datetime(2026, 11, 30, 22, tzinfo=NEW_YORK)) == date(
+        2026, 12, 1
+    )
     assert money.month_of(utc(2026, 12, 1)) == date(2026, 12, 1)

@@ -39,8 +39,12 @@ def generous(place: Place) -> None:
     factories.policy(wide, now=place.time - DAY)
 
 
-def hold(place: Place, gpus: int, *, terms: tuple[int, str, int] = (0, "drain", 24)) -> Allocation:
-    asked = factories.request(place.ada, place.tenancy, place.a100, gpus=gpus, now=place.time)
+def hold(
+    place: Place, gpus: int, *, terms: tuple[int, str, int] = (0, "drain", 24)
+) -> Allocation:
+    asked = factories.request(
+        place.ada, place.tenancy, place.a100, gpus=gpus, now=place.time
+    )
     rows = Allocation.objects.filter(hold=asked.hold_id, ended_at=None)
     grace, when_over, drain = terms
     rows.update(grace_hours=grace, when_over=when_over, drain_hours=drain)
@@ -61,7 +65,9 @@ def work(place: Place, name: str, gpus: int, priority: int = 0) -> None:
 
 def running(place: Place) -> list[str]:
     found = client_for(place.cluster).list(unheld.WORKLOAD, place.tenancy.namespace)
-    return sorted(one["metadata"]["name"] for one in found if "admission" in one["status"])
+    return sorted(
+        one["metadata"]["name"] for one in found if "admission" in one["status"]
+    )
 
 
 def quota(place: Place) -> tuple[str, str]:
@@ -71,8 +77,14 @@ def quota(place: Place) -> tuple[str, str]:
     queue = client.get(unheld.QUEUE, place.tenancy.namespace)
     assert hard is not None
     assert queue is not None
-    flavors = {f["name"]: f for group in queue["spec"]["resourceGroups"] for f in group["flavors"]}
-    nominal = next(r["nominalQuota"] for r in flavors["a100"]["resources"] if r["name"] == GPU)
+    flavors = {
+        f["name"]: f
+        for group in queue["spec"]["resourceGroups"]
+        for f in group["flavors"]
+    }
+    nominal = next(
+        r["nominalQuota"] for r in flavors["a100"]["resources"] if r["name"] == GPU
+    )
     return hard["spec"]["hard"][f"requests.{GPU}"], nominal
 
 
@@ -85,15 +97,23 @@ def look(place: Place, **later: float) -> int | None:
 def three(place: Place) -> Allocation:
     """Four GPUs held, on which three jobs run: a late one, an early one and an important one."""
     row = hold(place, 4)
-    for name, gpus, priority in (("early", 1, 0), ("important", 2, 1000), ("late", 1, 0)):
+    for name, gpus, priority in (
+        ("early", 1, 0),
+        ("important", 2, 1000),
+        ("late", 1, 0),
+    ):
         work(place, name, gpus, priority)
     return row
 
 
-def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(place: Place, three: Allocation) -> None:
+def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(
+    place: Place, three: Allocation
+) -> None:
     give_back(three.pk, gpus=None, by=place.ada, now=place.time)
     assert look(place) == 0
-    assert Leftover.objects.get().seen_at is None  # the queue is not lowered yet: more could start
+    assert (
+        Leftover.objects.get().seen_at is None
+    )  # the queue is not lowered yet: more could start
     place.reconcile()
     assert quota(place) == ("4", "0")
     look(place, seconds=5)
@@ -107,7 +127,9 @@ def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(place: Plac
     assert Notice.objects.filter(kind="work_stopped").count() == 1
 
 
-def test_work_that_ends_by_itself_gives_its_room_back(place: Place, three: Allocation) -> None:
+def test_work_that_ends_by_itself_gives_its_room_back(
+    place: Place, three: Allocation
+) -> None:
     give_back(three.pk, gpus=None, by=place.ada, now=place.time)
     place.reconcile()
     look(place)
@@ -121,7 +143,9 @@ def test_work_that_ends_by_itself_gives_its_room_back(place: Place, three: Alloc
     assert Event.objects.filter(kind="work.settled").count() == 1
 
 
-def test_on_its_date_only_as_much_is_stopped_as_is_over(place: Place, three: Allocation) -> None:
+def test_on_its_date_only_as_much_is_stopped_as_is_over(
+    place: Place, three: Allocation
+) -> None:
     rest = give_back(three.pk, gpus=1, by=place.ada, now=place.time)
     assert rest is not None
     place.reconcile()
@@ -170,15 +194,21 @@ def test_at_the_end_of_a_notebook_work_stops_at_once(place: Place) -> None:
     place.reconcile()
     assert look(place) == 1
     assert running(place) == []
-    found = client_for(place.cluster).get(unheld.WORKLOAD, "notebook", place.tenancy.namespace)
+    found = client_for(place.cluster).get(
+        unheld.WORKLOAD, "notebook", place.tenancy.namespace
+    )
     assert found is not None
     assert found["spec"]["active"] is False
     evicted = next(c for c in found["status"]["conditions"] if c["type"] == "Evicted")
     assert (evicted["status"], evicted["reason"]) == ("True", "Deactivated")
-    assert [n.message["title"] for n in Notice.objects.filter(kind="work_stopped")] == ["1 job was stopped"]
+    assert [n.message["title"] for n in Notice.objects.filter(kind="work_stopped")] == [
+        "1 job was stopped"
+    ]
 
 
-def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(place: Place) -> None:
+def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(
+    place: Place,
+) -> None:
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     row = hold(place, 2, terms=(0, "stop", 0))
     work(place, "notebook", 2)
@@ -190,17 +220,27 @@ def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(place: Pl
         look(place, seconds=61)
     left = Leftover.objects.get()
     assert "injected fault" in left.trouble
-    assert fate([left], now=place.time).startswith("It could not be stopped, and is tried again")
-    told = Notice.objects.filter(person=priya, message__title__icontains="could not be stopped on")
+    assert fate([left], now=place.time).startswith(
+        "It could not be stopped, and is tried again"
+    )
+    told = Notice.objects.filter(
+        person=priya, message__title__icontains="could not be stopped on"
+    )
     assert told.count() == 1
     place.kubernetes.cluster.faults.clear()
     assert look(place, seconds=61) == 1
     assert Leftover.objects.get().trouble == ""
 
 
-def test_on_a_cluster_by_git_nothing_is_stopped_and_nothing_else_is_promised(place: Place) -> None:
-    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
-    asked = factories.request(place.ada, place.tenancy, place.a100, gpus=2, now=place.time)
+def test_on_a_cluster_by_git_nothing_is_stopped_and_nothing_else_is_promised(
+    place: Place,
+) -> None:
+    Cluster.objects.update(
+        delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git"
+    )
+    asked = factories.request(
+        place.ada, place.tenancy, place.a100, gpus=2, now=place.time
+    )
     held = Allocation.objects.get(hold=asked.hold_id)
     assert held.terms.stop_at(held.until) is None
     assert "stopped" not in " ".join(step.words for step in held.next_steps(place.time))
@@ -212,7 +252,9 @@ def test_a_cluster_that_came_to_follow_git_is_written_to_no_more(place: Place) -
     assert expire(row.pk, now=row.until)
     place.time = row.until
     place.reconcile()
-    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
+    Cluster.objects.update(
+        delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git"
+    )
     written = place.kubernetes.writes
     assert look(place, seconds=61) == 0
     assert (running(place), place.kubernetes.writes) == (["notebook"], written)
@@ -227,7 +269,9 @@ def test_what_may_finish_is_listed_and_never_stopped(place: Place) -> None:
     look(place)
     assert look(place, days=400) == 0
     assert running(place) == ["training"]
-    assert [one["job"] for one in Leftover.objects.get().running] == ["Workload training"]
+    assert [one["job"] for one in Leftover.objects.get().running] == [
+        "Workload training"
+    ]
 
 
 def test_new_gpus_take_over_what_was_over(place: Place, three: Allocation) -> None:
@@ -273,7 +317,10 @@ def test_who_dies_between_writing_down_and_stopping_is_finished_by_the_next(
     assert (StoppedWork.objects.get().done_at, running(place)) == (None, [])
     assert look(place, seconds=1) is None
     assert look(place, minutes=2) == 1
-    assert (running(place), Event.objects.filter(kind="work.stopped").count()) == ([], 1)
+    assert (running(place), Event.objects.filter(kind="work.stopped").count()) == (
+        [],
+        1,
+    )
 
 
 def test_another_workload_of_the_same_name_is_left_alone(place: Place) -> None:
@@ -294,7 +341,10 @@ def test_the_portal_may_not_make_a_workload_that_is_gone(place: Place) -> None:
     hold(place, 1)
     with pytest.raises(PermanentError) as refused:
         client_for(place.cluster).merge(
-            unheld.WORKLOAD, "gone", place.tenancy.namespace, {"spec": {"active": False}}
+            unheld.WORKLOAD,
+            "gone",
+            place.tenancy.namespace,
+            {"spec": {"active": False}},
         )
     assert refused.value.code == "not_found"
 
@@ -309,7 +359,9 @@ def test_there_is_a_quota_at_every_moment(place: Place, three: Allocation) -> No
     place.reconcile()
     assert (quota(place), running(place)) == (("0", "0"), [])
     of_quota = [
-        c for c in seen if c.resource[1] in ("resourcequotas", "clusterqueues") and c.before is not None
+        c
+        for c in seen
+        if c.resource[1] in ("resourcequotas", "clusterqueues") and c.before is not None
     ]
     rooms = [
         int(c.after.obj["spec"]["hard"][f"requests.{GPU}"])
@@ -319,5 +371,8 @@ def test_there_is_a_quota_at_every_moment(place: Place, three: Allocation) -> No
     assert rooms[-1] == 0
     assert rooms == sorted(rooms, reverse=True)
     assert not [
-        c for c in seen if c.removed and c.resource[1] in ("resourcequotas", "clusterqueues", "localqueues")
+        c
+        for c in seen
+        if c.removed
+        and c.resource[1] in ("resourcequotas", "clusterqueues", "localqueues")
     ]

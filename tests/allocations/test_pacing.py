@@ -15,14 +15,23 @@ LEFT = 252  # hours from NOW, noon of the 20th, to the end of November
 
 
 def holding(
-    start: datetime = NOW - DAY, end: datetime = NOW + DAY, *, gpus: int = 2, usd: str = "10"
+    start: datetime = NOW - DAY,
+    end: datetime = NOW + DAY,
+    *,
+    gpus: int = 2,
+    usd: str = "10",
 ) -> Holding:
     return Holding(gpus=gpus, usd_per_hour=Decimal(usd), start=start, end=end)
 
 
-def paced(*rows: Holding, limit: str = "12000", hours: str | None = None, now: datetime = NOW) -> Pace:
+def paced(
+    *rows: Holding, limit: str = "12000", hours: str | None = None, now: datetime = NOW
+) -> Pace:
     return pace(
-        rows, usd_limit=Decimal(limit), gpu_hours_limit=None if hours is None else Decimal(hours), now=now
+        rows,
+        usd_limit=Decimal(limit),
+        gpu_hours_limit=None if hours is None else Decimal(hours),
+        now=now,
     )
 
 
@@ -35,19 +44,29 @@ def test_a_month_without_holdings_costs_nothing_and_lasts() -> None:
 
 def test_what_ends_on_its_date_and_what_goes_on_are_told_apart() -> None:
     course = paced(holding()).usd
-    assert [course.spent, course.held_to_end, course.at_pace] == [240, 480, 240 + 10 * LEFT]
+    assert [course.spent, course.held_to_end, course.at_pace] == [
+        240,
+        480,
+        240 + 10 * LEFT,
+    ]
     assert course.used_up is None
 
 
 def test_the_day_on_which_todays_rate_uses_the_budget_up_is_named() -> None:
     course = paced(holding(), limit="1200").usd
     assert course.used_up == NOW + 96 * HOUR
-    assert pace_words(course, now=NOW) == "At this pace the budget is used up on Tue 24 Nov."
+    assert (
+        pace_words(course, now=NOW)
+        == "At this pace the budget is used up on Tue 24 Nov."
+    )
 
 
 def test_what_lasts_says_where_the_month_ends() -> None:
     course = paced(holding(usd="31.1904761905")).usd
-    assert pace_words(course, now=NOW) == "At this pace the month ends at $8,609 of $12,000."
+    assert (
+        pace_words(course, now=NOW)
+        == "At this pace the month ends at $8,609 of $12,000."
+    )
 
 
 def test_gpu_hours_have_their_own_course() -> None:
@@ -66,12 +85,16 @@ def test_gpu_hours_have_their_own_course() -> None:
 
 
 def test_other_months_do_not_count() -> None:
-    course = paced(holding(START - 5 * DAY, START + DAY), holding(NOW + DAY, END + 9 * DAY)).usd
+    course = paced(
+        holding(START - 5 * DAY, START + DAY), holding(NOW + DAY, END + 9 * DAY)
+    ).usd
     assert [course.spent, course.at_pace] == [240, 240]
     assert course.held_to_end == 240 + 10 * (LEFT - 24)
 
 
-def test_what_is_spent_to_the_last_cent_is_used_up_now_while_something_is_held() -> None:
+def test_what_is_spent_to_the_last_cent_is_used_up_now_while_something_is_held() -> (
+    None
+):
     assert paced(holding(), limit="240").usd.used_up == NOW
     assert paced(holding(NOW - DAY, NOW), limit="240").usd.used_up is None
 
@@ -90,7 +113,9 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.decimals(0, 20_000, places=2))
-def test_the_numbers_never_contradict_each_other(rows: list[Holding], limit: Decimal) -> None:
+def test_the_numbers_never_contradict_each_other(
+    rows: list[Holding], limit: Decimal
+) -> None:
     course = paced(*rows, limit=str(limit)).usd
     assert 0 <= course.spent <= course.at_pace
     assert course.spent <= course.held_to_end
@@ -98,6 +123,8 @@ def test_the_numbers_never_contradict_each_other(rows: list[Holding], limit: Dec
     assert course.used_up is None or NOW <= course.used_up <= END
 
 
-@pytest.mark.parametrize(("now", "percent"), [(START, 0), (END - HOUR, 99), (START + 15 * DAY, 50)])
+@pytest.mark.parametrize(
+    ("now", "percent"), [(START, 0), (END - HOUR, 99), (START + 15 * DAY, 50)]
+)
 def test_the_share_of_the_month_that_is_gone(now: datetime, percent: int) -> None:
     assert paced(now=now).percent_gone == percent

@@ -21,7 +21,9 @@ def month() -> str:
     return months_from(timezone.now())[0].isoformat()
 
 
-def test_a_member_reads_it_and_is_told_who_sets_it(client: Client, scene: Scene) -> None:
+def test_a_member_reads_it_and_is_told_who_sets_it(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.ada)
     said = client.get(URL).content.decode()
     assert "Platform leads set the limits" in said
@@ -30,12 +32,16 @@ def test_a_member_reads_it_and_is_told_who_sets_it(client: Client, scene: Scene)
 
 def test_a_platform_lead_sets_a_limit(client: Client, scene: Scene, month: str) -> None:
     client.force_login(scene.priya)
-    assert client.post(URL, {"month": month, "limit_usd": "12345.67"}).status_code == 302
+    assert (
+        client.post(URL, {"month": month, "limit_usd": "12345.67"}).status_code == 302
+    )
     assert Budget.objects.get(team=scene.team).limit_usd == Decimal("12345.67")
     assert "is $12,345.67" in client.get(URL).content.decode()
 
 
-def test_it_does_not_go_below_what_is_set_aside(client: Client, scene: Scene, month: str) -> None:
+def test_it_does_not_go_below_what_is_set_aside(
+    client: Client, scene: Scene, month: str
+) -> None:
     factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
     month = Budget.objects.filter(held_usd__gt=0).first().month.isoformat()  # type: ignore[union-attr]
     client.force_login(scene.priya)
@@ -48,32 +54,63 @@ def test_hours_and_the_soft_stage_are_set_with_it_and_none_is_a_limit_too(
     client: Client, scene: Scene, month: str
 ) -> None:
     client.force_login(scene.priya)
-    sent = {"month": month, "limit_usd": "900", "gpu_hours_limit": "500.5", "soft_percent": "60"}
+    sent = {
+        "month": month,
+        "limit_usd": "900",
+        "gpu_hours_limit": "500.5",
+        "soft_percent": "60",
+    }
     said = client.post(URL, sent, follow=True).content.decode()
     assert "is $900.00 and 500.5 GPU-hours, people decide beyond 60 %." in said
     assert 'value="500.50"' in client.get(f"{URL}?month={month[:7]}").content.decode()
-    client.post(URL, {"month": month, "limit_usd": "800", "gpu_hours_limit": "", "soft_percent": ""})
+    client.post(
+        URL,
+        {"month": month, "limit_usd": "800", "gpu_hours_limit": "", "soft_percent": ""},
+    )
     row = Budget.objects.get(team=scene.team)
-    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (Decimal(800), None, 60)
+    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (
+        Decimal(800),
+        None,
+        60,
+    )
 
 
 def test_what_is_not_sent_stays(client: Client, scene: Scene, month: str) -> None:
     client.force_login(scene.priya)
-    client.post(URL, {"month": month, "limit_usd": "900", "gpu_hours_limit": "50", "soft_percent": "60"})
+    client.post(
+        URL,
+        {
+            "month": month,
+            "limit_usd": "900",
+            "gpu_hours_limit": "50",
+            "soft_percent": "60",
+        },
+    )
     client.post(URL, {"month": month, "limit_usd": "800"})
     row = Budget.objects.get(team=scene.team)
-    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (Decimal(800), Decimal(50), 60)
+    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (
+        Decimal(800),
+        Decimal(50),
+        60,
+    )
 
 
-def test_it_says_where_the_month_leads_and_that_it_is_close(client: Client, scene: Scene, month: str) -> None:
+def test_it_says_where_the_month_leads_and_that_it_is_close(
+    client: Client, scene: Scene, month: str
+) -> None:
     this = date.fromisoformat(month)
-    Budget.objects.create(team=scene.team, month=this, limit_usd=100, held_usd=80, gpu_hours_limit=50)
+    Budget.objects.create(
+        team=scene.team, month=this, limit_usd=100, held_usd=80, gpu_hours_limit=50
+    )
     client.force_login(scene.ada)
     for page in (URL, "/teams/vision/"):
         said = client.get(page).content.decode()
         assert "At this pace the month ends at $0 of $100." in said
         assert "At this pace the month ends at 0 of 50 GPU-hours." in said
-        assert f"80 % of {this:%B} is set aside. From 80 % on, people decide what goes on top." in said
+        assert (
+            f"80 % of {this:%B} is set aside. From 80 % on, people decide what goes on top."
+            in said
+        )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +129,9 @@ def test_it_says_where_the_month_leads_and_that_it_is_close(client: Client, scen
         {"team": "nlp"},
     ],
 )
-def test_it_refuses_what_is_no_limit(client: Client, scene: Scene, month: str, wrong: dict[str, str]) -> None:
+def test_it_refuses_what_is_no_limit(
+    client: Client, scene: Scene, month: str, wrong: dict[str, str]
+) -> None:
     client.force_login(scene.priya)
     response = client.post(URL, {"month": month, "limit_usd": "100"} | wrong)
     assert response.status_code == 422
@@ -102,4 +141,6 @@ def test_it_refuses_what_is_no_limit(client: Client, scene: Scene, month: str, w
 def test_only_platform_leads_set_it(client: Client, scene: Scene, month: str) -> None:
     for user, status in ((scene.ada, 403), (scene.elena, 403), (scene.mallory, 404)):
         client.force_login(user)
-        assert client.post(URL, {"month": month, "limit_usd": "100"}).status_code == status
+        assert (
+            client.post(URL, {"month": month, "limit_usd": "100"}).status_code == status
+        )

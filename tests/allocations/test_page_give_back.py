@@ -36,7 +36,9 @@ def live() -> list[int]:
     return list(Allocation.objects.live().values_list("gpus", flat=True))
 
 
-def test_it_shows_the_effect_before_anything_is_done(page: Client, held: Allocation) -> None:
+def test_it_shows_the_effect_before_anything_is_done(
+    page: Client, held: Allocation
+) -> None:
     effect = page.get(address(held), {"gpus": "1"}).context["effect"]
     rows = {row["label"]: (row["before"], row["after"]) for row in effect.changes}
     assert rows["Quota, A100"] == ("2 GPUs", "1 GPU")
@@ -51,7 +53,11 @@ def test_it_shows_the_effect_before_anything_is_done(page: Client, held: Allocat
     [
         (0, "stop", "No work in qm-vision-main"),
         (1, "stop", "None of it has to stop."),
-        (2, "finish", "That is 1 GPU too much. It may finish, while nobody else wants the GPUs."),
+        (
+            2,
+            "finish",
+            "That is 1 GPU too much. It may finish, while nobody else wants the GPUs.",
+        ),
         (2, "stop", "That is 1 GPU too much. What is too much is stopped at once"),
         (2, "drain", "That is 1 GPU too much. What still runs on "),
     ],
@@ -60,19 +66,28 @@ def test_it_says_what_becomes_of_work_that_runs_there(
     page: Client, held: Allocation, used: int, when_over: str, said: str
 ) -> None:
     Tenancy.objects.update(used={"a100": used}, used_at=timezone.now())
-    Allocation.objects.update(when_over=when_over, drain_hours=2 if when_over == "drain" else 0)
+    Allocation.objects.update(
+        when_over=when_over, drain_hours=2 if when_over == "drain" else 0
+    )
     assert said in page.get(address(held), {"gpus": "1"}).context["effect"].in_use
     assert said in page.get(address(held), {"gpus": "1"}).content.decode()
 
 
-def test_on_a_cluster_that_git_delivers_to_no_work_is_stopped(page: Client, held: Allocation) -> None:
+def test_on_a_cluster_that_git_delivers_to_no_work_is_stopped(
+    page: Client, held: Allocation
+) -> None:
     Tenancy.objects.update(used={"a100": 2}, used_at=timezone.now())
     Allocation.objects.update(when_over="stop")
     Cluster.objects.update(delivery="git")
-    assert "It may finish" in page.get(address(held), {"gpus": "2"}).context["effect"].in_use
+    assert (
+        "It may finish"
+        in page.get(address(held), {"gpus": "2"}).context["effect"].in_use
+    )
 
 
-def test_where_nobody_has_looked_it_says_nothing_of_work(page: Client, held: Allocation) -> None:
+def test_where_nobody_has_looked_it_says_nothing_of_work(
+    page: Client, held: Allocation
+) -> None:
     assert page.get(address(held), {"gpus": "2"}).context["effect"].in_use == ""
 
 
@@ -89,12 +104,16 @@ def test_a_part_goes_back_and_the_rest_stays(page: Client, held: Allocation) -> 
 
 
 def test_sending_it_twice_gives_back_once(page: Client, held: Allocation) -> None:
-    answers = [page.post(address(held), {"gpus": "1", "token": "one"}) for _ in range(2)]
+    answers = [
+        page.post(address(held), {"gpus": "1", "token": "one"}) for _ in range(2)
+    ]
     assert [answer.status_code for answer in answers] == [302, 302]
     assert live() == [1]
 
 
-def test_what_went_back_already_cannot_go_back_again(page: Client, held: Allocation) -> None:
+def test_what_went_back_already_cannot_go_back_again(
+    page: Client, held: Allocation
+) -> None:
     page.post(address(held), {"gpus": "2", "token": "one"})
     response = page.post(address(held), {"gpus": "2", "token": "two"})
     assert response.status_code == 409
@@ -102,7 +121,9 @@ def test_what_went_back_already_cannot_go_back_again(page: Client, held: Allocat
 
 
 @pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "", "1 ", "１", "1e1"])
-def test_it_refuses_a_number_that_is_none(page: Client, held: Allocation, gpus: str) -> None:
+def test_it_refuses_a_number_that_is_none(
+    page: Client, held: Allocation, gpus: str
+) -> None:
     response = page.post(address(held), {"gpus": gpus, "token": "one"})
     assert response.status_code == 422
     assert 'href="#id_gpus"' in response.content.decode()
@@ -115,17 +136,26 @@ def test_it_refuses_more_than_is_held(page: Client, held: Allocation) -> None:
     assert "3 cannot be given back: 2 are held." in response.content.decode()
 
 
-def test_it_refuses_fields_that_nobody_asked_for(page: Client, held: Allocation) -> None:
+def test_it_refuses_fields_that_nobody_asked_for(
+    page: Client, held: Allocation
+) -> None:
     assert page.post(address(held), {"gpus": "1", "team": "nlp"}).status_code == 422
 
 
-def test_a_strangers_holding_looks_like_a_missing_one(client: Client, scene: Scene, held: Allocation) -> None:
+def test_a_strangers_holding_looks_like_a_missing_one(
+    client: Client, scene: Scene, held: Allocation
+) -> None:
     client.force_login(scene.mallory)
-    answers: list[Any] = [client.get(address(held)), client.post(address(held), {"gpus": "1"})]
+    answers: list[Any] = [
+        client.get(address(held)),
+        client.post(address(held), {"gpus": "1"}),
+    ]
     assert [answer.status_code for answer in answers] == [404, 404]
 
 
-def test_leadership_sees_but_does_not_give_back(client: Client, scene: Scene, held: Allocation) -> None:
+def test_leadership_sees_but_does_not_give_back(
+    client: Client, scene: Scene, held: Allocation
+) -> None:
     client.force_login(scene.elena)
     assert client.post(address(held), {"gpus": "1"}).status_code == 403
     assert live() == [2]

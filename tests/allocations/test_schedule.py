@@ -36,7 +36,9 @@ terms = st.builds(
 
 
 @given(length=lengths)
-def test_every_reminder_lies_in_the_second_half_of_what_is_held(length: timedelta) -> None:
+def test_every_reminder_lies_in_the_second_half_of_what_is_held(
+    length: timedelta,
+) -> None:
     found = reminders(START, START + length)
     assert list(found) == sorted(found)
     assert all(START + length / 2 <= at < START + length for at in found)
@@ -53,12 +55,18 @@ def test_every_reminder_lies_in_the_second_half_of_what_is_held(length: timedelt
         (14 * DAY, [*REMINDERS]),
     ],
 )
-def test_a_short_holding_has_no_early_reminder(length: timedelta, leads: list[timedelta]) -> None:
-    assert reminders(START, START + length) == tuple(START + length - lead for lead in leads)
+def test_a_short_holding_has_no_early_reminder(
+    length: timedelta, leads: list[timedelta]
+) -> None:
+    assert reminders(START, START + length) == tuple(
+        START + length - lead for lead in leads
+    )
 
 
 @given(length=lengths, missed=lengths)
-def test_what_was_missed_is_not_sent_after_what_comes_next(length: timedelta, missed: timedelta) -> None:
+def test_what_was_missed_is_not_sent_after_what_comes_next(
+    length: timedelta, missed: timedelta
+) -> None:
     until, now = START + length, START + missed
     following = next_reminder(START, until, after=now)
     ahead = [at for at in reminders(START, until) if at > now]
@@ -66,10 +74,16 @@ def test_what_was_missed_is_not_sent_after_what_comes_next(length: timedelta, mi
 
 
 @given(length=lengths, terms=terms, ahead=lengths)
-def test_the_steps_come_in_order_and_none_is_past(length: timedelta, terms: Terms, ahead: timedelta) -> None:
+def test_the_steps_come_in_order_and_none_is_past(
+    length: timedelta, terms: Terms, ahead: timedelta
+) -> None:
     until, now = START + length, START + min(ahead, length)
     steps = next_steps(
-        starts=START, until=until, terms=terms, now=now, remind_at=next_reminder(START, until, after=now)
+        starts=START,
+        until=until,
+        terms=terms,
+        now=now,
+        remind_at=next_reminder(START, until, after=now),
     )
     assert [step.at for step in steps] == sorted(step.at for step in steps)
     assert all(step.at > now for step in steps)
@@ -82,7 +96,9 @@ def test_the_steps_come_in_order_and_none_is_past(length: timedelta, terms: Term
 def test_every_step_is_said_before_it_comes() -> None:
     end = START + 14 * DAY
     terms = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
-    steps = next_steps(starts=START, until=end, terms=terms, now=START, remind_at=end - 7 * DAY)
+    steps = next_steps(
+        starts=START, until=end, terms=terms, now=START, remind_at=end - 7 * DAY
+    )
     assert [(step.what, step.at) for step in steps] == [
         ("reminder", end - 7 * DAY),
         ("reminder", end - DAY),
@@ -97,9 +113,16 @@ def test_every_step_is_said_before_it_comes() -> None:
     ("length", "left", "soon"),
     [
         pytest.param(4 * HOUR, HOUR, True, id="the last quarter of a short one"),
-        pytest.param(4 * HOUR, HOUR + timedelta(seconds=1), False, id="before the last quarter"),
+        pytest.param(
+            4 * HOUR, HOUR + timedelta(seconds=1), False, id="before the last quarter"
+        ),
         pytest.param(30 * DAY, 3 * DAY, True, id="the last three days of a long one"),
-        pytest.param(30 * DAY, 3 * DAY + timedelta(seconds=1), False, id="before the last three days"),
+        pytest.param(
+            30 * DAY,
+            3 * DAY + timedelta(seconds=1),
+            False,
+            id="before the last three days",
+        ),
     ],
 )
 def test_an_end_is_soon_in_the_last_quarter_and_at_most_three_days_before(
@@ -113,48 +136,84 @@ def test_an_end_is_soon_in_the_last_quarter_and_at_most_three_days_before(
     ("phase", "left", "ended", "state"),
     [
         pytest.param(Phase.READY, 20 * DAY, False, State.HELD, id="there"),
-        pytest.param(Phase.READY, 2 * DAY, False, State.ENDING_SOON, id="there and soon over"),
+        pytest.param(
+            Phase.READY, 2 * DAY, False, State.ENDING_SOON, id="there and soon over"
+        ),
         pytest.param(Phase.READY, timedelta(0), False, State.IN_GRACE, id="at its end"),
         pytest.param(Phase.READY, -HOUR, False, State.IN_GRACE, id="over and kept"),
         pytest.param(Phase.READY, -HOUR, True, State.ENDED, id="ended"),
-        pytest.param(Phase.PENDING, 2 * DAY, False, State.SETTING_UP, id="not there yet, and soon over"),
-        pytest.param(Phase.PENDING, 2 * DAY, True, State.ENDED, id="ended before it was there"),
+        pytest.param(
+            Phase.PENDING,
+            2 * DAY,
+            False,
+            State.SETTING_UP,
+            id="not there yet, and soon over",
+        ),
+        pytest.param(
+            Phase.PENDING, 2 * DAY, True, State.ENDED, id="ended before it was there"
+        ),
         pytest.param(Phase.STUCK, 20 * DAY, False, State.FAILED, id="stuck"),
         pytest.param(Phase.FAILED, 20 * DAY, False, State.FAILED, id="failed"),
-        pytest.param(Phase.FAILED, 20 * DAY, True, State.FAILED, id="failed, and so never there"),
+        pytest.param(
+            Phase.FAILED, 20 * DAY, True, State.FAILED, id="failed, and so never there"
+        ),
     ],
 )
-def test_where_an_allocation_stands(phase: Phase, left: timedelta, state: State, *, ended: bool) -> None:
+def test_where_an_allocation_stands(
+    phase: Phase, left: timedelta, state: State, *, ended: bool
+) -> None:
     until = START + 30 * DAY
-    assert state_of(Status(phase), starts=START, until=until, ended=ended, now=until - left) is state
+    assert (
+        state_of(
+            Status(phase), starts=START, until=until, ended=ended, now=until - left
+        )
+        is state
+    )
 
 
 @pytest.mark.parametrize(
     ("when_over", "stops"),
-    [(WhenOver.FINISH, None), (WhenOver.DRAIN, START + 24 * HOUR), (WhenOver.STOP, START)],
+    [
+        (WhenOver.FINISH, None),
+        (WhenOver.DRAIN, START + 24 * HOUR),
+        (WhenOver.STOP, START),
+    ],
 )
-def test_work_goes_on_as_long_as_the_terms_say(when_over: WhenOver, stops: datetime | None) -> None:
+def test_work_goes_on_as_long_as_the_terms_say(
+    when_over: WhenOver, stops: datetime | None
+) -> None:
     assert Terms(when_over=when_over, drain_hours=24).stop_at(START) == stops
 
 
 def test_without_terms_the_quota_goes_down_at_the_end_and_work_may_finish() -> None:
     assert Terms().kept_until(START) == START
-    assert [(step.what, step.at) for step in steps_of(Terms())] == [("end", START + DAY)]
+    assert [(step.what, step.at) for step in steps_of(Terms())] == [
+        ("end", START + DAY)
+    ]
 
 
-def test_where_the_portal_does_not_write_nothing_is_stopped_and_the_grace_stays() -> None:
+def test_where_the_portal_does_not_write_nothing_is_stopped_and_the_grace_stays() -> (
+    None
+):
     terms = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
     assert terms.where_nothing_is_stopped() == Terms(grace_hours=4)
 
 
-def steps_of(terms: Terms, *, of_gpus: bool = True, now: datetime = START) -> list[Step]:
-    return next_steps(starts=START, until=START + DAY, terms=terms, now=now, of_gpus=of_gpus)
+def steps_of(
+    terms: Terms, *, of_gpus: bool = True, now: datetime = START
+) -> list[Step]:
+    return next_steps(
+        starts=START, until=START + DAY, terms=terms, now=now, of_gpus=of_gpus
+    )
 
 
 @pytest.mark.parametrize(
-    ("offering", "after_its_end"), [("volume", True), ("namespace", True), ("endpoint", False)]
+    ("offering", "after_its_end"),
+    [("volume", True), ("namespace", True), ("endpoint", False)],
 )
-def test_what_there_is_one_of_is_asked_for_again_after_its_end(offering: str, after_its_end: bool) -> None:
+def test_what_there_is_one_of_is_asked_for_again_after_its_end(
+    offering: str, after_its_end: bool
+) -> None:
     assert ("once it has ended" in kept_by(offering)) == after_its_end
 
 
@@ -166,7 +225,10 @@ def test_what_a_person_takes_down_only_ends() -> None:
 def test_work_that_is_stopped_at_once_is_stopped_when_the_quota_goes_down() -> None:
     steps = steps_of(Terms(grace_hours=4, when_over=WhenOver.STOP))
     stop = START + DAY + 4 * HOUR
-    assert [(step.what, step.at) for step in steps[1:]] == [("grace_end", stop), ("stop", stop)]
+    assert [(step.what, step.at) for step in steps[1:]] == [
+        ("grace_end", stop),
+        ("stop", stop),
+    ]
 
 
 def test_what_comes_at_this_moment_comes_no_more() -> None:
@@ -179,7 +241,9 @@ def test_a_reminder_that_is_due_now_is_not_the_next_one() -> None:
 
 
 @pytest.mark.parametrize("kind", [WhenOver, State], ids=["when it is over", "states"])
-def test_every_choice_and_every_state_has_words_of_its_own(kind: type[WhenOver] | type[State]) -> None:
+def test_every_choice_and_every_state_has_words_of_its_own(
+    kind: type[WhenOver] | type[State],
+) -> None:
     assert len({each.words for each in kind}) == len(kind)
 
 
@@ -196,8 +260,17 @@ def test_what_failed_and_what_works_do_not_look_alike() -> None:
     }
 
 
-def work(uid: str, gpus: int, priority: int = 0, since: str = "2026-11-20T12:00:00Z") -> Running:
-    return Running(uid=uid, name=uid, job=f"Job {uid}", priority=priority, since=since, gpus={"a100": gpus})
+def work(
+    uid: str, gpus: int, priority: int = 0, since: str = "2026-11-20T12:00:00Z"
+) -> Running:
+    return Running(
+        uid=uid,
+        name=uid,
+        job=f"Job {uid}",
+        priority=priority,
+        since=since,
+        gpus={"a100": gpus},
+    )
 
 
 def stopped(over: int, *running: Running) -> list[str]:
@@ -205,7 +278,10 @@ def stopped(over: int, *running: Running) -> list[str]:
 
 
 def test_the_lowest_priority_stops_first_then_the_newest() -> None:
-    old, new = work("old", 2, since="2026-11-20T08:00:00Z"), work("new", 2, since="2026-11-20T11:00:00Z")
+    old, new = (
+        work("old", 2, since="2026-11-20T08:00:00Z"),
+        work("new", 2, since="2026-11-20T11:00:00Z"),
+    )
     urgent = work("urgent", 2, priority=1000, since="2026-11-20T11:30:00Z")
     assert stopped(2, urgent, old, new) == ["new"]
     assert stopped(3, urgent, old, new) == ["new", "old"]
@@ -213,16 +289,37 @@ def test_the_lowest_priority_stops_first_then_the_newest() -> None:
 
 
 def test_only_gpus_are_counted_and_no_other_devices() -> None:
-    held = {"name": "main", "flavors": {"nvidia.com/gpu": "a100", "rdma/hca": "a100", "cpu": "a100"}}
+    held = {
+        "name": "main",
+        "flavors": {"nvidia.com/gpu": "a100", "rdma/hca": "a100", "cpu": "a100"},
+    }
     held |= {"resourceUsage": {"nvidia.com/gpu": "2", "rdma/hca": "2", "cpu": "8"}}
-    reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-11-20T08:00:00Z"}
+    reserved = {
+        "type": "QuotaReserved",
+        "status": "True",
+        "lastTransitionTime": "2026-11-20T08:00:00Z",
+    }
     workload = {
-        "metadata": {"name": "job-bert", "uid": "w", "creationTimestamp": "2026-11-20T08:00:00Z"},
-        "status": {"conditions": [reserved], "admission": {"podSetAssignments": [held]}},
+        "metadata": {
+            "name": "job-bert",
+            "uid": "w",
+            "creationTimestamp": "2026-11-20T08:00:00Z",
+        },
+        "status": {
+            "conditions": [reserved],
+            "admission": {"podSetAssignments": [held]},
+        },
     }
     assert [one.gpus for one in running([workload])] == [{"a100": 2}]
-    quotas = [{"name": name, "nominalQuota": "4"} for name in ("nvidia.com/gpu", "rdma/hca", "memory")]
-    queue = {"spec": {"resourceGroups": [{"flavors": [{"name": "a100", "resources": quotas}]}]}}
+    quotas = [
+        {"name": name, "nominalQuota": "4"}
+        for name in ("nvidia.com/gpu", "rdma/hca", "memory")
+    ]
+    queue = {
+        "spec": {
+            "resourceGroups": [{"flavors": [{"name": "a100", "resources": quotas}]}]
+        }
+    }
     assert quota_on_cluster(queue) == {"a100": 4}
 
 
@@ -231,11 +328,15 @@ def test_nothing_is_stopped_that_a_larger_one_makes_needless() -> None:
     assert stopped(0, work("a", 1)) == []
 
 
-jobs = st.lists(st.tuples(st.integers(1, 8), st.integers(0, 3), st.integers(0, 9)), max_size=8)
+jobs = st.lists(
+    st.tuples(st.integers(1, 8), st.integers(0, 3), st.integers(0, 9)), max_size=8
+)
 
 
 @given(jobs=jobs, over=st.integers(0, 40))
-def test_as_much_stops_as_is_over_and_no_job_too_many(jobs: list[tuple[int, int, int]], over: int) -> None:
+def test_as_much_stops_as_is_over_and_no_job_too_many(
+    jobs: list[tuple[int, int, int]], over: int
+) -> None:
     held = [
         work(str(at), gpus, priority, f"2026-11-20T0{hour}:00:00Z")
         for at, (gpus, priority, hour) in enumerate(jobs)

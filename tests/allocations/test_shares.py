@@ -70,10 +70,16 @@ def step() -> int:
     return keep_in_step(now=timezone.now)
 
 
-def test_a_weight_is_in_the_queue_with_the_action_and_on_record(vision: Tenancy, priya: User) -> None:
+def test_a_weight_is_in_the_queue_with_the_action_and_on_record(
+    vision: Tenancy, priya: User
+) -> None:
     before = row(vision).generation
     set_shares(vision.pk, weight=5, by=priya, now=NOW)
-    assert (row(vision).weight, row(vision).desired.weight, row(vision).generation) == (5, 5, before + 1)
+    assert (row(vision).weight, row(vision).desired.weight, row(vision).generation) == (
+        5,
+        5,
+        before + 1,
+    )
     event = Event.objects.about("tenancy", vision.pk).latest("seq")
     assert (event.details["weight"], event.details["weight_before"]) == (5, 1)
     count = Event.objects.count()
@@ -93,7 +99,9 @@ def test_only_platform_leads_set_shares(vision: Tenancy, ada: User) -> None:
         set_shares(vision.pk, weight=2, by=ada, now=NOW)
 
 
-def test_own_nodes_are_all_that_is_in_the_teams_queue(vision: Tenancy, own: Flavor, priya: User) -> None:
+def test_own_nodes_are_all_that_is_in_the_teams_queue(
+    vision: Tenancy, own: Flavor, priya: User
+) -> None:
     set_shares(vision.pk, isolation="node-pool", by=priya, now=NOW)
     assert flavors(vision) == ["vision-h100"]
     set_shares(vision.pk, isolation="namespace", by=priya, now=NOW)
@@ -107,7 +115,9 @@ def test_nobody_elses_queue_names_a_teams_own_nodes(
     assert flavors(speech) == ["a100"]
     with pytest.raises(Conflict) as refused:
         grant(
-            factories.granted(ada, speech, own, until=NOW + timedelta(days=1)), actor=ada.as_actor(), now=NOW
+            factories.granted(ada, speech, own, until=NOW + timedelta(days=1)),
+            actor=ada.as_actor(),
+            now=NOW,
         )
     assert refused.value.code == "not_for_this_team"
 
@@ -117,7 +127,9 @@ def test_own_nodes_need_nodes_that_are_the_teams(vision: Tenancy, priya: User) -
         set_shares(vision.pk, isolation="node-pool", by=priya, now=NOW)
 
 
-@pytest.mark.parametrize("given", [{"node_taints": []}, {"node_labels": {"accelerator": "a100"}}])
+@pytest.mark.parametrize(
+    "given", [{"node_taints": []}, {"node_labels": {"accelerator": "a100"}}]
+)
 def test_own_nodes_need_what_keeps_others_off_them(
     vision: Tenancy, own: Flavor, priya: User, given: dict[str, Any]
 ) -> None:
@@ -136,7 +148,9 @@ def test_who_holds_shared_gpus_gives_them_back_before_moving(
         set_shares(vision.pk, isolation="node-pool", by=priya, now=NOW)
 
 
-def test_an_own_cluster_is_one_that_is_the_teams(vision: Tenancy, cluster: Cluster, priya: User) -> None:
+def test_an_own_cluster_is_one_that_is_the_teams(
+    vision: Tenancy, cluster: Cluster, priya: User
+) -> None:
     with pytest.raises(Conflict):
         set_shares(vision.pk, isolation="cluster", by=priya, now=NOW)
     change_cluster(cluster.pk, values={"dedicated_to": "vision"}, by=priya)
@@ -147,11 +161,19 @@ def test_an_own_cluster_is_one_that_is_the_teams(vision: Tenancy, cluster: Clust
 def test_a_subscription_is_noted(vision: Tenancy, priya: User) -> None:
     generation = row(vision).generation
     set_shares(vision.pk, isolation="subscription", by=priya, now=NOW)
-    assert (row(vision).isolation, row(vision).generation) == ("subscription", generation)
-    assert Event.objects.about("tenancy", vision.pk).latest("seq").details["isolation"] == "subscription"
+    assert (row(vision).isolation, row(vision).generation) == (
+        "subscription",
+        generation,
+    )
+    assert (
+        Event.objects.about("tenancy", vision.pk).latest("seq").details["isolation"]
+        == "subscription"
+    )
 
 
-def test_nobody_else_gets_a_place_on_a_teams_own_cluster(ada: User, priya: User) -> None:
+def test_nobody_else_gets_a_place_on_a_teams_own_cluster(
+    ada: User, priya: User
+) -> None:
     mine, theirs = factories.team("Vision", by=ada), factories.team("Speech", by=ada)
     cluster = factories.cluster("own")
     change_cluster(cluster.pk, values={"dedicated_to": mine}, by=priya)
@@ -159,7 +181,9 @@ def test_nobody_else_gets_a_place_on_a_teams_own_cluster(ada: User, priya: User)
     assert made.isolation == Isolation.CLUSTER
     project = Project.objects.get(team=theirs)
     with pytest.raises(Conflict) as refused:
-        create_tenancy(team=theirs, cluster=cluster, project=project, environment="dev", now=NOW)
+        create_tenancy(
+            team=theirs, cluster=cluster, project=project, environment="dev", now=NOW
+        )
     assert (refused.value.code, refused.value.field) == ("not_for_this_team", "cluster")
     assert list(Cluster.objects.open_to(theirs).filter(name="own")) == []
     assert list(Cluster.objects.open_to(None).filter(name="own")) == []
@@ -180,7 +204,10 @@ def test_a_cluster_that_others_have_left_becomes_one_teams_own(
     speech = factories.tenancy(factories.team("Speech", by=ada), cluster)
     factories.leave(speech, to="gone", at=NOW)
     assert (
-        change_cluster(cluster.pk, values={"dedicated_to": vision.team}, by=priya).dedicated_to == vision.team
+        change_cluster(
+            cluster.pk, values={"dedicated_to": vision.team}, by=priya
+        ).dedicated_to
+        == vision.team
     )
 
 
@@ -188,7 +215,12 @@ def test_what_changes_about_a_cluster_reaches_every_tenancy_once(
     vision: Tenancy, cluster: Cluster, priya: User
 ) -> None:
     assert step() == 0
-    service = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}
+    service = {
+        "name": "mlflow",
+        "namespace": "mlflow",
+        "labels": {"app": "mlflow"},
+        "port": 5000,
+    }
     values: dict[str, Any] = {
         "jupyterhub_namespace": "jupyterhub",
         "shared_services": [service],
@@ -214,8 +246,13 @@ def test_a_clusters_new_storage_class_is_for_new_teams(
     change_cluster(cluster.pk, values={"storage_class": "fast"}, by=priya)
     assert step() == 0
     factories.request(ada, row(vision), Flavor.objects.get(name="a100"))
-    speech = factories.tenancy(factories.team("Speech", by=ada), Cluster.objects.get(pk=cluster.pk))
-    assert (row(vision).desired.storage_class, row(speech).desired.storage_class) == ("", "fast")
+    speech = factories.tenancy(
+        factories.team("Speech", by=ada), Cluster.objects.get(pk=cluster.pk)
+    )
+    assert (row(vision).desired.storage_class, row(speech).desired.storage_class) == (
+        "",
+        "fast",
+    )
 
 
 def test_what_is_lent_follows_the_clusters_share(
@@ -229,7 +266,11 @@ def test_what_is_lent_follows_the_clusters_share(
 
 @pytest.mark.parametrize("tenancies", [1, 4])
 def test_keeping_in_step_asks_twice_however_many_there_are(
-    vision: Tenancy, cluster: Cluster, ada: User, tenancies: int, django_assert_num_queries: Any
+    vision: Tenancy,
+    cluster: Cluster,
+    ada: User,
+    tenancies: int,
+    django_assert_num_queries: Any,
 ) -> None:
     for number in range(1, tenancies):
         factories.tenancy(factories.team(f"Team {number}", by=ada), cluster)
@@ -238,14 +279,19 @@ def test_keeping_in_step_asks_twice_however_many_there_are(
         step()
 
 
-def test_the_page_sets_both_and_says_what_is_wrong(client: Client, vision: Tenancy, priya: User) -> None:
+def test_the_page_sets_both_and_says_what_is_wrong(
+    client: Client, vision: Tenancy, priya: User
+) -> None:
     client.force_login(priya)
     address = f"/tenancies/{vision.pk}/shares"
     assert "Own subscription" in client.get(address).content.decode()
     wrong = client.post(address, {"weight": "3", "isolation": "cluster"})
     assert (wrong.status_code, row(vision).weight) == (409, 1)
     assert "is for all teams" in wrong.content.decode()
-    assert client.post(address, {"weight": "3", "isolation": "namespace"})["Location"] == "/teams/vision/"
+    assert (
+        client.post(address, {"weight": "3", "isolation": "namespace"})["Location"]
+        == "/teams/vision/"
+    )
     assert row(vision).weight == 3
 
 

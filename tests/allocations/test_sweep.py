@@ -21,7 +21,9 @@ from web.refusals import Conflict, NoRight
 MINUTE = timedelta(minutes=1)
 
 
-def held(scene: Scene, gpus: int = 1, *, days: float = 3, terms: Terms | None = None) -> Allocation:
+def held(
+    scene: Scene, gpus: int = 1, *, days: float = 3, terms: Terms | None = None
+) -> Allocation:
     row = Allocation.objects.get(hold=scene.ask(gpus, days=days).hold_id, ended_at=None)
     if terms is not None:
         row.grace_hours, row.when_over, row.drain_hours = (
@@ -41,7 +43,12 @@ def reminders() -> list[Notice]:
 def test_the_team_is_reminded_once_a_day_and_an_hour_before(scene: Scene) -> None:
     row = held(scene)
     assert reminding.due(row.until - DAY - MINUTE) == []
-    for at in (row.until - DAY, row.until - DAY + MINUTE, row.until - HOUR, row.until - MINUTE):
+    for at in (
+        row.until - DAY,
+        row.until - DAY + MINUTE,
+        row.until - HOUR,
+        row.until - MINUTE,
+    ):
         for _ in range(2):
             for pk in reminding.due(at):
                 reminding.remind(pk, now=at)
@@ -90,7 +97,11 @@ def test_grace_is_kept_without_charge_and_ends_by_itself(scene: Scene) -> None:
     assert scene.allocated() == 2
     assert expire(row.pk, now=row.until + 3 * HOUR)
     row.refresh_from_db()
-    assert (row.ended_at, row.end_reason, scene.allocated()) == (row.until + 2 * HOUR, "expired", 0)
+    assert (row.ended_at, row.end_reason, scene.allocated()) == (
+        row.until + 2 * HOUR,
+        "expired",
+        0,
+    )
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(144)}
     assert row.usd_in_all == Decimal(144)
 
@@ -107,7 +118,9 @@ def test_the_terms_are_those_of_the_day_it_was_granted(scene: Scene) -> None:
     before = held(scene)
     change("gpus", by=scene.priya, grace_hours=3, when_over="stop")
     after = held(scene)
-    assert before.terms == Terms(grace_hours=0, when_over=WhenOver.DRAIN, drain_hours=24)
+    assert before.terms == Terms(
+        grace_hours=0, when_over=WhenOver.DRAIN, drain_hours=24
+    )
     assert (after.terms, after.kept_until) == (
         Terms(grace_hours=3, when_over=WhenOver.STOP, drain_hours=24),
         after.until + 3 * HOUR,
@@ -117,7 +130,11 @@ def test_the_terms_are_those_of_the_day_it_was_granted(scene: Scene) -> None:
 def test_the_namespace_keeps_room_until_somebody_has_looked(scene: Scene) -> None:
     row = held(scene, 2)
     give_back(row.pk, gpus=1, by=scene.ada, now=NOW + HOUR)
-    quota = next(f for f in Tenancy.objects.get(pk=scene.tenancy.pk).desired.flavors if f.name == "a100")
+    quota = next(
+        f
+        for f in Tenancy.objects.get(pk=scene.tenancy.pk).desired.flavors
+        if f.name == "a100"
+    )
     assert (quota.gpus, quota.over, quota.room) == (1, 1, 2)
     left = Leftover.objects.get()
     assert (left.gpus, left.stop_at, left.look_at) == (1, NOW + 25 * HOUR, NOW + HOUR)
@@ -136,9 +153,12 @@ def many(scene: Scene, count: int, *, days: float = 1) -> list[Allocation]:
 
 
 @pytest.mark.parametrize(
-    ("due", "live", "stops"), [(10, 10, False), (11, 11, True), (50, 1000, False), (51, 1000, True)]
+    ("due", "live", "stops"),
+    [(10, 10, False), (11, 11, True), (50, 1000, False), (51, 1000, True)],
 )
-def test_more_than_ten_and_five_percent_are_too_many(due: int, live: int, stops: bool) -> None:
+def test_more_than_ten_and_five_percent_are_too_many(
+    due: int, live: int, stops: bool
+) -> None:
     assert ending.too_many(due, live) is stops
 
 
@@ -197,7 +217,9 @@ def test_a_clock_that_was_wrong_is_said_so_and_holds_again(scene: Scene) -> None
     assert list(Brake.objects.values_list("answer", flat=True)) == ["", "dismissed"]
 
 
-def test_a_brake_is_off_once_its_moment_has_come_and_little_is_due(scene: Scene) -> None:
+def test_a_brake_is_off_once_its_moment_has_come_and_little_is_due(
+    scene: Scene,
+) -> None:
     rows = many(scene, 11)
     ending.sweep(NOW + 2 * DAY)
     give_back(rows[0].pk, gpus=None, by=scene.ada, now=NOW)

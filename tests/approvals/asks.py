@@ -39,18 +39,29 @@ def budget(
     """The same of every month: USD left of a limit, and GPU-hours left of a limit."""
     of_hours = (Decimal(hours[0]), Decimal(hours[1])) if hours else (None, None)
     hours_left, hours_limit = of_hours
-    return dict.fromkeys(MONTHS, Left(Decimal(left), Decimal(limit), hours_left, hours_limit, soft))
+    return dict.fromkeys(
+        MONTHS, Left(Decimal(left), Decimal(limit), hours_left, hours_limit, soft)
+    )
 
 
 def standing(**changes: Any) -> Standing:
     """24 GPUs, all of them free, nothing held and money enough."""
-    usual: dict[str, Any] = {"now": NOW, "free_gpus": 24, "total_gpus": 24, "budget": budget()}
+    usual: dict[str, Any] = {
+        "now": NOW,
+        "free_gpus": 24,
+        "total_gpus": 24,
+        "budget": budget(),
+    }
     return Standing(**(usual | changes))
 
 
 def ask(count: int = 1, *, length: timedelta = 3 * DAY, **changes: Any) -> Ask:
     """GPUs at $1.00 for three days in dev."""
-    usual: dict[str, Any] = {"environment": "dev", "flavor": "a100", "usd_per_hour_each": Decimal(1)}
+    usual: dict[str, Any] = {
+        "environment": "dev",
+        "flavor": "a100",
+        "usd_per_hour_each": Decimal(1),
+    }
     return Ask(count=count, until=NOW + length, **(usual | changes))
 
 
@@ -83,7 +94,9 @@ def numbered(number: int) -> Ask:
     return Ask(**made)
 
 
-ASKS = st.integers(0, prod(len(choices) for choices in CHOICES.values()) - 1).map(numbered)
+ASKS = st.integers(0, prod(len(choices) for choices in CHOICES.values()) - 1).map(
+    numbered
+)
 LEFT = st.builds(
     Left,
     USD,
@@ -99,7 +112,9 @@ LEFT = st.builds(
     )
 )
 BUDGETS = st.lists(LEFT, min_size=1, max_size=3).map(
-    lambda given: {month: given[place % len(given)] for place, month in enumerate(MONTHS[:6])}
+    lambda given: {
+        month: given[place % len(given)] for place, month in enumerate(MONTHS[:6])
+    }
 )
 STANDINGS = st.builds(
     Standing,
@@ -112,7 +127,8 @@ STANDINGS = st.builds(
     free_gpus=st.none() | st.integers(-2, 40),
     total_gpus=st.none() | st.integers(8, 80),
     use_percent=st.none() | st.decimals(0, 100, places=1),
-    held_since=st.none() | st.timedeltas(timedelta(0), 14 * DAY).map(lambda age: NOW - age),
+    held_since=st.none()
+    | st.timedeltas(timedelta(0), 14 * DAY).map(lambda age: NOW - age),
     use_samples=st.none() | st.integers(0, 2_000),
     ready_gpus=st.none() | st.integers(0, 40),
     cordoned_gpus=st.integers(0, 8),
@@ -145,8 +161,12 @@ NUMBERS: dict[str, st.SearchStrategy[Any]] = {
 }
 WHERES = st.builds(
     Where,
-    offerings=st.lists(st.sampled_from(list(OFFERINGS)), max_size=2, unique=True).map(tuple),
-    environments=st.lists(st.sampled_from(["dev", "production"]), max_size=1).map(tuple),
+    offerings=st.lists(st.sampled_from(list(OFFERINGS)), max_size=2, unique=True).map(
+        tuple
+    ),
+    environments=st.lists(st.sampled_from(["dev", "production"]), max_size=1).map(
+        tuple
+    ),
     flavors=st.lists(st.sampled_from(["a100", "t4"]), max_size=1).map(tuple),
     tiers=st.lists(st.just("trusted"), max_size=1).map(tuple),
 )
@@ -171,10 +191,18 @@ SIZED = st.builds(
 )
 POLICIES = st.builds(
     lambda thresholds, overrides, sized, last, days: Policy(
-        thresholds=thresholds, overrides=tuple(overrides), routes=(*sized, last), lapse_days=days
+        thresholds=thresholds,
+        overrides=tuple(overrides),
+        routes=(*sized, last),
+        lapse_days=days,
     ),
     st.builds(Thresholds, **NUMBERS),
-    st.lists(st.builds(Override, where=WHERES, set=st.fixed_dictionaries({}, optional=NUMBERS)), max_size=2),
+    st.lists(
+        st.builds(
+            Override, where=WHERES, set=st.fixed_dictionaries({}, optional=NUMBERS)
+        ),
+        max_size=2,
+    ),
     st.lists(SIZED, max_size=2),
     st.builds(Route, name=st.just("ordinary"), steps=STEP_LISTS),
     st.integers(1, 400),

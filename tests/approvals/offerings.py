@@ -10,13 +10,35 @@ FLAVOR = "training/a100"
 SPECS: Mapping[str, dict[str, Any]] = {
     "gpus": {"flavor": FLAVOR, "gpus": 2, "purpose": "other"},
     "notebook": {"flavor": FLAVOR, "gpus": 1, "profile": "pytorch"},
-    "volume": {"cluster": "training", "name": "corpus", "gib": 500, "access": "ReadWriteMany"},
+    "volume": {
+        "cluster": "training",
+        "name": "corpus",
+        "gib": 500,
+        "access": "ReadWriteMany",
+    },
     "namespace": {"cluster": "inference", "environment": "test", "project": "detector"},
     "training": {"flavor": FLAVOR, "gpus": 16},
-    "endpoint": {"flavor": FLAVOR, "model": "org/llama-3.1-8b", "gpus_per_replica": 2, "replicas": 3},
-    "openai": {"region": "swedencentral", "model": "gpt-4o", "thousand_tokens_per_minute": 30},
-    "reservation": {"region": "eastus", "vm_size": "Standard_NC96ads_A100_v4", "instances": 2},
-    "cluster": {"region": "westeurope", "vm_size": "Standard_NC24ads_A100_v4", "nodes": 4},
+    "endpoint": {
+        "flavor": FLAVOR,
+        "model": "org/llama-3.1-8b",
+        "gpus_per_replica": 2,
+        "replicas": 3,
+    },
+    "openai": {
+        "region": "swedencentral",
+        "model": "gpt-4o",
+        "thousand_tokens_per_minute": 30,
+    },
+    "reservation": {
+        "region": "eastus",
+        "vm_size": "Standard_NC96ads_A100_v4",
+        "instances": 2,
+    },
+    "cluster": {
+        "region": "westeurope",
+        "vm_size": "Standard_NC24ads_A100_v4",
+        "nodes": 4,
+    },
 }
 
 

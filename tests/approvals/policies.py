@@ -30,4 +30,6 @@ def in_force(scene: Scene, **numbers: Any) -> PolicyVersion:
 
 def activated(draft: PolicyDraft, *, by: User, **more: Any) -> PolicyVersion:
     """What becomes of a draft."""
-    return policy_actions.activate(draft.pk, by=by, expected_version=draft.version, now=NOW, **more)
+    return policy_actions.activate(
+        draft.pk, by=by, expected_version=draft.version, now=NOW, **more
+    )

@@ -20,10 +20,20 @@ from tests.scene import DAY, NOW, REASON, Scene
 SPECS: Mapping[str, Mapping[str, Any]] = {
     "gpus": {"flavor": "training/a100", "gpus": 1, "purpose": "training"},
     "notebook": {"flavor": "training/a100", "gpus": 1, "profile": "pytorch"},
-    "volume": {"cluster": "training", "name": "corpus", "gib": 100, "access": "ReadWriteMany"},
+    "volume": {
+        "cluster": "training",
+        "name": "corpus",
+        "gib": 100,
+        "access": "ReadWriteMany",
+    },
     "namespace": {"cluster": "dev", "environment": "dev", "project": "main"},
     "training": {"flavor": "training/a100", "gpus": 8, "purpose": "training"},
-    "endpoint": {"flavor": "training/a100", "model": "mistral-7b", "gpus_per_replica": 1, "replicas": 2},
+    "endpoint": {
+        "flavor": "training/a100",
+        "model": "mistral-7b",
+        "gpus_per_replica": 1,
+        "replicas": 2,
+    },
     "openai": {
         "region": "eastus",
         "model": "gpt-4o-mini",
@@ -37,26 +47,44 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
         "zone": "",
         "nodes_for": "",
     },
-    "cluster": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"},
+    "cluster": {
+        "region": "eastus",
+        "vm_size": "Standard_NC4as_T4_v3",
+        "nodes": 2,
+        "purpose": "development",
+    },
 }
 BY_PERSON = ("endpoint", "openai", "reservation", "cluster")
 
 
-def wanted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Wanted:
+def wanted(
+    scene: Scene, key: str, *, until: datetime | None = None, **changes: Any
+) -> Wanted:
     """An ask of an offering by the scene's team; a namespace is on a cluster where it is not yet."""
     if key == "namespace" and not Cluster.objects.filter(name="dev").exists():
         factories.cluster("dev")
     if key == "notebook":
         factories.notebooks_on(scene.flavor.cluster)
     said = {**SPECS[key], **changes}
-    return resolve(key, said, team=scene.team, until=until or NOW + 3 * DAY, reason=REASON)
+    return resolve(
+        key, said, team=scene.team, until=until or NOW + 3 * DAY, reason=REASON
+    )
 
 
 def granted(
-    scene: Scene, key: str, *, until: datetime | None = None, now: datetime = NOW, **changes: Any
+    scene: Scene,
+    key: str,
+    *,
+    until: datetime | None = None,
+    now: datetime = NOW,
+    **changes: Any,
 ) -> Request:
     """The same, asked by Ada and approved by whoever has to; `now` is the real time where a page shows it."""
-    asked = submit(wanted(scene, key, until=until or now + 3 * DAY, **changes), by=scene.ada, now=now)
+    asked = submit(
+        wanted(scene, key, until=until or now + 3 * DAY, **changes),
+        by=scene.ada,
+        now=now,
+    )
     approve(asked, by=(scene.priya, scene.elena), now=now)
     return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
 
@@ -85,7 +113,12 @@ def asked_of_people(asked: Request, *, now: datetime) -> Task:
         until=asked.until,
     )
     return tasks.ask(
-        brief, kind=Task.Kind.SET_UP, team=asked.team, wanted_by=asked.requester, hours=24, now=now
+        brief,
+        kind=Task.Kind.SET_UP,
+        team=asked.team,
+        wanted_by=asked.requester,
+        hours=24,
+        now=now,
     )
 
 

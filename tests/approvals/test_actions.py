@@ -30,12 +30,24 @@ USD = Decimal
 
 def rows() -> dict[str, int]:
     """How many rows asking could have left."""
-    models = (Request, Revision, Evaluation, Step, Decision, Allocation, Budget, LedgerEntry, Event)
+    models = (
+        Request,
+        Revision,
+        Evaluation,
+        Step,
+        Decision,
+        Allocation,
+        Budget,
+        LedgerEntry,
+        Event,
+    )
     return {model.__name__: model.objects.count() for model in models}
 
 
 def kinds_since(seq: int) -> list[str]:
-    return list(Event.objects.filter(seq__gt=seq).order_by("seq").values_list("kind", flat=True))
+    return list(
+        Event.objects.filter(seq__gt=seq).order_by("seq").values_list("kind", flat=True)
+    )
 
 
 def newest() -> int:
@@ -54,39 +66,73 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
         USD(144),
         NOW,
     )
-    assert (decision.by, decision.verdict, decision.count, decision.usd) == (None, "approve", 2, USD(144))
+    assert (decision.by, decision.verdict, decision.count, decision.usd) == (
+        None,
+        "approve",
+        2,
+        USD(144),
+    )
     assert decision.reason == "Policy 1: every rule holds."
-    assert (allocation.hold, allocation.gpus, allocation.starts_at) == (request.hold, 2, NOW)
+    assert (allocation.hold, allocation.gpus, allocation.starts_at) == (
+        request.hold,
+        2,
+        NOW,
+    )
     assert (allocation.until, allocation.price_per_gpu_hour) == (NOW + 3 * DAY, USD(1))
     assert scene.allocated() == 2
     assert tenancy.generation == generation + 1
     assert tenancy.requeue_at == NOW
-    assert {flavor.name: flavor.gpus for flavor in tenancy.desired.flavors} == {"a100": 2}
+    assert {flavor.name: flavor.gpus for flavor in tenancy.desired.flavors} == {
+        "a100": 2
+    }
     assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(144)}
     assert request.steps.count() == 0
-    assert kinds_since(before) == ["tenancy.changed", "allocation.issued", "request.submitted"]
+    assert kinds_since(before) == [
+        "tenancy.changed",
+        "allocation.issued",
+        "request.submitted",
+    ]
 
 
-def test_an_ask_for_people_opens_the_first_step_and_sets_the_money_aside(scene: Scene) -> None:
+def test_an_ask_for_people_opens_the_first_step_and_sets_the_money_aside(
+    scene: Scene,
+) -> None:
     before = newest()
     request = scene.ask(8, days=5)
-    assert (request.state, request.turn, request.approved_count) == ("waiting", "approver", None)
-    assert [(step.position, step.seat, step.opened_at) for step in request.steps.order_by("position")] == [
+    assert (request.state, request.turn, request.approved_count) == (
+        "waiting",
+        "approver",
+        None,
+    )
+    assert [
+        (step.position, step.seat, step.opened_at)
+        for step in request.steps.order_by("position")
+    ] == [
         (0, "platform_leads", NOW),
         (1, "engineering_leadership", None),
     ]
     assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(960)}
-    assert (scene.allocated(), Allocation.objects.count(), Decision.objects.count()) == (0, 0, 0)
+    assert (
+        scene.allocated(),
+        Allocation.objects.count(),
+        Decision.objects.count(),
+    ) == (0, 0, 0)
     assert kinds_since(before) == ["request.submitted"]
 
 
 def test_money_is_set_aside_in_the_months_in_which_it_is_spent(scene: Scene) -> None:
     scene.ask(1, days=12)
-    assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(252), "2026-12": USD(36)}
+    assert (
+        books(scene.team)
+        == ledger(scene.team)
+        == {"2026-11": USD(252), "2026-12": USD(36)}
+    )
 
 
 def test_an_ask_over_the_budget_waits_without_holding_money(scene: Scene) -> None:
-    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=10)
+    Budget.objects.create(
+        team=scene.team, month=NOW.date().replace(day=1), limit_usd=10
+    )
     request = scene.ask(1)
     assert request.state == State.WAITING
     assert books(scene.team) == {"2026-11": 0}
@@ -97,7 +143,10 @@ def test_ten_small_asks_are_one_large_one(scene: Scene) -> None:
     states = [scene.ask(2).state for _ in range(4)]
     assert states == ["approved"] * 3 + ["waiting"]
     last = Request.objects.latest("id").evaluations.get()
-    assert [rule["code"] for rule in last.answer["rules"] if not rule["holds"]] == ["window", "window_person"]
+    assert [rule["code"] for rule in last.answer["rules"] if not rule["holds"]] == [
+        "window",
+        "window_person",
+    ]
 
 
 def test_what_was_automatic_long_ago_does_not_count(scene: Scene) -> None:
@@ -117,7 +166,9 @@ def units(count: int, **fields: Any) -> Callable[[Scene, Wanted], Wanted]:
 
 
 def switched_off(scene: Scene, wanted: Wanted) -> Wanted:
-    OfferingSetting.objects.create(key="gpus", gate="self_service", position=0, enabled=False)
+    OfferingSetting.objects.create(
+        key="gpus", gate="self_service", position=0, enabled=False
+    )
     return scene.wanted()
 
 
@@ -135,12 +186,19 @@ def elsewhere(_: Scene, wanted: Wanted) -> Wanted:
     return replace(wanted, flavor=factories.flavor())
 
 
-REFUSALS: dict[str, tuple[Callable[[Scene, Wanted], Wanted], type[Refused], str, str]] = {
+REFUSALS: dict[
+    str, tuple[Callable[[Scene, Wanted], Wanted], type[Refused], str, str]
+] = {
     "too many": (units(25), BadInput, "impossible_exists", "gpus"),
     "none": (units(0), BadInput, "out_of_range", "gpus"),
     "fewer than none": (units(-1), BadInput, "out_of_range", "gpus"),
     "absurdly many": (units(2**63), BadInput, "out_of_range", "gpus"),
-    "too long": (changed(until=NOW + 90 * DAY + timedelta(seconds=1)), BadInput, "impossible_days", "until"),
+    "too long": (
+        changed(until=NOW + 90 * DAY + timedelta(seconds=1)),
+        BadInput,
+        "impossible_days",
+        "until",
+    ),
     "past": (changed(until=NOW - DAY), BadInput, "in_the_past", "until"),
     "now": (changed(until=NOW), BadInput, "in_the_past", "until"),
     "next century": (
@@ -150,7 +208,12 @@ REFUSALS: dict[str, tuple[Callable[[Scene, Wanted], Wanted], type[Refused], str,
         "until",
     ),
     "no reason": (units(3, reason=""), BadInput, "reason_needed", "reason"),
-    "a reason of blanks": (units(3, reason=" " * 40), BadInput, "reason_needed", "reason"),
+    "a reason of blanks": (
+        units(3, reason=" " * 40),
+        BadInput,
+        "reason_needed",
+        "reason",
+    ),
     "another cluster's": (elsewhere, BadInput, "not_there", "flavor"),
     "an offering that is off": (switched_off, Conflict, "offering_off", "offering"),
     "not offered": (withdrawn_from_offer, Conflict, "not_offered", "flavor"),
@@ -176,7 +239,9 @@ def test_a_stranger_cannot_ask_for_a_team(scene: Scene) -> None:
     assert (refused.value.code, rows()) == ("not_of_the_team", before)
 
 
-def test_a_platform_lead_may_ask_for_a_team_but_leadership_may_not(scene: Scene) -> None:
+def test_a_platform_lead_may_ask_for_a_team_but_leadership_may_not(
+    scene: Scene,
+) -> None:
     assert submit(scene.wanted(), by=scene.priya, now=NOW).requester == scene.priya
     with pytest.raises(NoRight):
         submit(scene.wanted(), by=scene.elena, now=NOW)
@@ -193,19 +258,31 @@ def test_a_preview_gives_the_verdict_and_writes_nothing(scene: Scene) -> None:
     assert answer_of(judged.answer) == scene.ask(5).evaluations.get().answer
 
 
-def test_the_nearest_automatic_ask_submitted_as_it_is_is_automatic(scene: Scene) -> None:
+def test_the_nearest_automatic_ask_submitted_as_it_is_is_automatic(
+    scene: Scene,
+) -> None:
     asked = scene.wanted(7, days=40)
     nearest = judge(asked, person=scene.ada, now=NOW).nearest
     assert nearest is not None
-    request = submit(replace(asked.of(nearest.count), until=nearest.until), by=scene.ada, now=NOW)
-    assert (request.state, request.gpus, request.until) == ("approved", 2, NOW + 14 * DAY)
+    request = submit(
+        replace(asked.of(nearest.count), until=nearest.until), by=scene.ada, now=NOW
+    )
+    assert (request.state, request.gpus, request.until) == (
+        "approved",
+        2,
+        NOW + 14 * DAY,
+    )
 
 
 def test_who_asked_withdraws_and_the_money_is_let_go(scene: Scene) -> None:
     request = scene.ask(5)
     assert scene.held_usd() == 360
     withdrawn = withdraw(request.pk, by=scene.ada, now=NOW)
-    assert (withdrawn.state, withdrawn.version, withdrawn.decided_at) == ("withdrawn", 2, NOW)
+    assert (withdrawn.state, withdrawn.version, withdrawn.decided_at) == (
+        "withdrawn",
+        2,
+        NOW,
+    )
     assert books(scene.team) == ledger(scene.team) == {"2026-11": 0}
     assert [row.usd for row in LedgerEntry.objects.all()] == [360, -360]
     assert Event.objects.latest("seq").kind == "request.withdrawn"
@@ -226,7 +303,9 @@ def test_nobody_else_withdraws_and_nothing_decided_is_withdrawn(scene: Scene) ->
 
 def test_a_question_is_answered_and_the_turn_goes_back(scene: Scene) -> None:
     request = scene.ask(5)
-    asked = ask_back(request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW)
+    asked = ask_back(
+        request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW
+    )
     assert (asked.state, asked.turn, asked.version) == ("waiting", "requester", 2)
     for person, text, code in (
         (scene.priya, "Because", "not_the_requester"),
@@ -238,11 +317,17 @@ def test_a_question_is_answered_and_the_turn_goes_back(scene: Scene) -> None:
     answered = answer(request.pk, by=scene.ada, text=" Five folds. ", now=NOW)
     assert (answered.turn, answered.version) == ("approver", 3)
     talk = [(d.verdict, d.reason, d.by) for d in request.decisions.order_by("id")]
-    assert talk == [("ask", "Why five?", scene.priya), ("answer", "Five folds.", scene.ada)]
+    assert talk == [
+        ("ask", "Why five?", scene.priya),
+        ("answer", "Five folds.", scene.ada),
+    ]
     with pytest.raises(Conflict) as nothing_open:
         answer(request.pk, by=scene.ada, text="More", now=NOW)
     assert nothing_open.value.code == "nothing_asked"
-    assert approve(request.pk, by=scene.priya, expected_version=3, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=3, now=NOW).state
+        == "approved"
+    )
 
 
 def test_an_action_that_fails_later_leaves_no_event(scene: Scene) -> None:
@@ -253,11 +338,16 @@ def test_an_action_that_fails_later_leaves_no_event(scene: Scene) -> None:
     assert rows() == before
 
 
-def test_a_price_that_changes_while_an_ask_waits_is_the_one_that_is_judged_and_issued(scene: Scene) -> None:
+def test_a_price_that_changes_while_an_ask_waits_is_the_one_that_is_judged_and_issued(
+    scene: Scene,
+) -> None:
     asked = scene.wanted(2, days=1)
     Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=Decimal(5))
     request = submit(asked, by=scene.ada, now=NOW)
-    assert (request.usd, Allocation.objects.get().price_per_gpu_hour) == (Decimal(240), Decimal(5))
+    assert (request.usd, Allocation.objects.get().price_per_gpu_hour) == (
+        Decimal(240),
+        Decimal(5),
+    )
     assert scene.held_usd() == Decimal(240)
 
 

@@ -19,7 +19,9 @@ NOTE = "Subscription vision-prod is there; its cluster is added."
 
 
 def choose(scene: Scene, isolation: str, *, weight: int | None = None) -> Tenancy:
-    return apart.set_shares(scene.tenancy.pk, by=scene.priya, isolation=isolation, weight=weight, now=NOW)
+    return apart.set_shares(
+        scene.tenancy.pk, by=scene.priya, isolation=isolation, weight=weight, now=NOW
+    )
 
 
 def task() -> Task:
@@ -30,7 +32,9 @@ def team_page(client: Client) -> str:
     return client.get("/teams/vision/").content.decode()
 
 
-def test_choosing_it_asks_a_person_and_saying_it_again_asks_nobody(scene: Scene) -> None:
+def test_choosing_it_asks_a_person_and_saying_it_again_asks_nobody(
+    scene: Scene,
+) -> None:
     choose(scene, "subscription")
     choose(scene, "subscription", weight=3)
     made = task()
@@ -41,14 +45,18 @@ def test_choosing_it_asks_a_person_and_saying_it_again_asks_nobody(scene: Scene)
         scene.priya,
     )
     assert made.words == "Make a subscription for Vision"
-    assert [row["title"] for row in task_page.to_do(scene.marcus)] == ["Make a subscription for Vision"]
+    assert [row["title"] for row in task_page.to_do(scene.marcus)] == [
+        "Make a subscription for Vision"
+    ]
 
 
 def test_a_level_that_the_fleet_does_not_have_asks_nobody(scene: Scene) -> None:
     with pytest.raises(Conflict):
         choose(scene, "cluster")
     with pytest.raises(NoRight):
-        apart.set_shares(scene.tenancy.pk, by=scene.ada, isolation="subscription", now=NOW)
+        apart.set_shares(
+            scene.tenancy.pk, by=scene.ada, isolation="subscription", now=NOW
+        )
     assert not Task.objects.exists()
 
 
@@ -79,7 +87,11 @@ def test_it_is_taken_done_recorded_and_told_to_who_chose_it(scene: Scene) -> Non
     told = Notice.objects.get(kind="task_done")
     assert (told.person, told.link) == (scene.priya, "/teams/vision/")
     assert told.message["title"] == "The subscription for Vision is there"
-    kinds = Event.objects.about("tenancy", scene.tenancy.pk).order_by("seq").values_list("kind", flat=True)
+    kinds = (
+        Event.objects.about("tenancy", scene.tenancy.pk)
+        .order_by("seq")
+        .values_list("kind", flat=True)
+    )
     assert list(kinds)[-2:] == ["task.assigned", "task.done"]
 
 
@@ -87,13 +99,20 @@ def test_what_cannot_be_made_says_so_and_lets_go_of_nothing(scene: Scene) -> Non
     scene.ask(2)
     held = scene.held_usd()
     choose(scene, "subscription")
-    fulfilment.finish(task().pk, by=scene.marcus, note="No billing account.", failed=True, now=NOW)
+    fulfilment.finish(
+        task().pk, by=scene.marcus, note="No billing account.", failed=True, now=NOW
+    )
     assert (task().state, scene.held_usd(), scene.allocated()) == ("failed", held, 2)
     told = Notice.objects.get(kind="task_done")
-    assert told.message["sentence"] == "Marcus Weber: No billing account. Choose another level for the team."
+    assert (
+        told.message["sentence"]
+        == "Marcus Weber: No billing account. Choose another level for the team."
+    )
 
 
-def test_the_team_sees_how_it_stands_and_leads_open_the_task(scene: Scene, client: Client) -> None:
+def test_the_team_sees_how_it_stands_and_leads_open_the_task(
+    scene: Scene, client: Client
+) -> None:
     client.force_login(scene.ada)
     assert "Own subscription asked for" not in team_page(client)
     choose(scene, "subscription")
@@ -118,17 +137,28 @@ def test_the_page_of_the_task_says_what_to_do_and_done_leads_to_the_team(
     page = client.get(f"/tasks/{task().pk}/").content.decode()
     assert "Make an Azure subscription for Vision alone, billed to CC-" in page
     assert f'href="/tenancies/{scene.tenancy.pk}/shares"' in page
-    done = client.post(f"/tasks/{task().pk}/", {"do": "done", "version": 1, "note": NOTE})
+    done = client.post(
+        f"/tasks/{task().pk}/", {"do": "done", "version": 1, "note": NOTE}
+    )
     assert done["Location"] == "/teams/vision/"
 
 
 def test_the_api_opens_it_shows_it_to_the_team_and_finishes_it(scene: Scene) -> None:
     lead = Caller(scene.priya)
     assert (
-        lead.patch(f"tenancies/{scene.tenancy.pk}/shares/", {"isolation": "subscription"}).status_code == 200
+        lead.patch(
+            f"tenancies/{scene.tenancy.pk}/shares/", {"isolation": "subscription"}
+        ).status_code
+        == 200
     )
     (told,) = Caller(scene.ada).get("tasks/").json()["results"]
-    assert (told["kind"], told["request"], told["tenancy"]) == ("set_apart", None, scene.tenancy.pk)
+    assert (told["kind"], told["request"], told["tenancy"]) == (
+        "set_apart",
+        None,
+        scene.tenancy.pk,
+    )
     assert (told["offering"], told["until"], told["team"]) == (None, None, "vision")
     assert Caller(scene.mallory).get(f"tasks/{told['id']}/").status_code == 404
-    assert lead.post(f"tasks/{told['id']}/done/", {"note": NOTE}).json()["state"] == "done"
+    assert (
+        lead.post(f"tasks/{told['id']}/done/", {"note": NOTE}).json()["state"] == "done"
+    )

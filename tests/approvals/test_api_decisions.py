@@ -36,7 +36,9 @@ def seen(caller: Caller, request: Request) -> dict[str, str]:
 def test_a_lead_approves_what_they_saw(here: World, priya: Caller) -> None:
     path = f"requests/{here.own.waiting.pk}/"
     answer = priya.post(
-        f"{path}approve/", {"count": 3, "reason": "Three will do."}, **seen(priya, here.own.waiting)
+        f"{path}approve/",
+        {"count": 3, "reason": "Three will do."},
+        **seen(priya, here.own.waiting),
     )
     assert answer.status_code == 200, answer.content
     body = answer.json()
@@ -50,14 +52,21 @@ def test_the_queue_holds_what_waits_for_the_caller_and_nothing_of_their_own(
 ) -> None:
     waiting = {here.own.waiting.pk, here.other.waiting.pk}
     assert {row["id"] for row in priya.get("approvals/").json()["results"]} == waiting
-    own = factories.request(here.people["platform_lead"], here.own.tenancy, here.flavor, gpus=5)
+    own = factories.request(
+        here.people["platform_lead"], here.own.tenancy, here.flavor, gpus=5
+    )
     assert {row["id"] for row in priya.get("approvals/").json()["results"]} == waiting
-    assert priya.get(f"requests/{own.pk}/").json()["why_not_decide"] == "Nobody decides their own request."
+    assert (
+        priya.get(f"requests/{own.pk}/").json()["why_not_decide"]
+        == "Nobody decides their own request."
+    )
     for name in ("member", "team_lead", "auditor", "outsider"):
         assert Caller(here.people[name]).get("approvals/").json()["results"] == []
 
 
-def test_the_queue_is_narrowed_as_its_page_narrows_it(here: World, priya: Caller) -> None:
+def test_the_queue_is_narrowed_as_its_page_narrows_it(
+    here: World, priya: Caller
+) -> None:
     def ids(query: str) -> set[int]:
         answer = priya.get(f"approvals/?{query}")
         assert answer.status_code == 200, answer.content
@@ -65,13 +74,19 @@ def test_the_queue_is_narrowed_as_its_page_narrows_it(here: World, priya: Caller
 
     own, other = here.own.waiting, here.other.waiting
     large = factories.request(here.own.asker, here.own.tenancy, here.flavor, gpus=8)
-    Request.objects.filter(pk=other.pk).update(created_at=timezone.now() - timedelta(days=2))
+    Request.objects.filter(pk=other.pk).update(
+        created_at=timezone.now() - timedelta(days=2)
+    )
     assert ids("team=speech") == ids("age=day") == {other.pk}
     assert ids("size=large") == ids("size=large&team=vision") == {large.pk}
     assert ids("size=small") == {own.pk, other.pk}
     assert ids("offering=gpus") == {own.pk, other.pk, large.pk}
     assert ids("offering=training") == ids("age=week") == set()
-    assert priya.get("approvals/?size=huge").status_code == priya.get("approvals/?age=1").status_code == 400
+    assert (
+        priya.get("approvals/?size=huge").status_code
+        == priya.get("approvals/?age=1").status_code
+        == 400
+    )
 
 
 def test_a_decision_says_which_version_was_seen(here: World, priya: Caller) -> None:
@@ -91,11 +106,16 @@ def test_what_changed_since_is_not_decided(here: World, priya: Caller) -> None:
     asked = priya.post(f"{path}ask/", {"text": "Why four?"}, **before)
     assert asked.json()["turn"] == "requester"
     assert (
-        Caller(here.own.asker).post(f"{path}answer/", {"text": "Two runs of two."}).json()["turn"]
+        Caller(here.own.asker)
+        .post(f"{path}answer/", {"text": "Two runs of two."})
+        .json()["turn"]
         == "approver"
     )
     assert priya.post(f"{path}approve/", **before).status_code == 412
-    assert priya.post(f"{path}approve/", **seen(priya, here.own.waiting)).status_code == 200
+    assert (
+        priya.post(f"{path}approve/", **seen(priya, here.own.waiting)).status_code
+        == 200
+    )
 
 
 def test_nobody_decides_their_own_request_with_any_token(here: World) -> None:
@@ -110,13 +130,25 @@ def test_nobody_decides_their_own_request_with_any_token(here: World) -> None:
 def test_who_holds_no_seat_is_refused_and_it_is_remembered(here: World) -> None:
     for name in ("member", "team_lead", "auditor", "leadership"):
         caller = Caller(here.people[name])
-        for verb, body in (("approve", {}), ("reject", {"reason": "No."}), ("ask", {"text": "Why?"})):
+        for verb, body in (
+            ("approve", {}),
+            ("reject", {"reason": "No."}),
+            ("ask", {"text": "Why?"}),
+        ):
             answer = caller.post(
-                f"requests/{here.own.waiting.pk}/{verb}/", body, **seen(caller, here.own.waiting)
+                f"requests/{here.own.waiting.pk}/{verb}/",
+                body,
+                **seen(caller, here.own.waiting),
             )
-            assert (answer.status_code, answer.json()["code"]) == (403, "not_an_approver"), (name, verb)
+            assert (answer.status_code, answer.json()["code"]) == (
+                403,
+                "not_an_approver",
+            ), (name, verb)
             event = Event.objects.latest("seq")
-            assert (event.outcome, event.actor_name) == ("refused", here.people[name].name)
+            assert (event.outcome, event.actor_name) == (
+                "refused",
+                here.people[name].name,
+            )
     assert not Decision.objects.filter(request=here.own.waiting).exists()
 
 
@@ -126,7 +158,9 @@ def test_a_rejection_needs_a_reason(here: World, priya: Caller) -> None:
         answer = priya.post(path, body, **seen(priya, here.own.waiting))
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["pointer"] == "/reason"
-    answer = priya.post(path, {"reason": "Use the T4s."}, **seen(priya, here.own.waiting))
+    answer = priya.post(
+        path, {"reason": "Use the T4s."}, **seen(priya, here.own.waiting)
+    )
     assert answer.json()["state"] == "rejected"
     answer = priya.post(path, {"reason": "Again."}, **seen(priya, here.own.waiting))
     assert (answer.status_code, answer.json()["code"]) == (409, "already_decided")
@@ -135,7 +169,12 @@ def test_a_rejection_needs_a_reason(here: World, priya: Caller) -> None:
 def test_more_than_was_asked_for_is_never_approved(here: World, priya: Caller) -> None:
     path = f"requests/{here.own.waiting.pk}/approve/"
     for count in (0, 5, 100_001, True, "4"):
-        assert priya.post(path, {"count": count}, **seen(priya, here.own.waiting)).status_code == 422
+        assert (
+            priya.post(
+                path, {"count": count}, **seen(priya, here.own.waiting)
+            ).status_code
+            == 422
+        )
     assert Request.objects.get(pk=here.own.waiting.pk).state == "waiting"
 
 

@@ -48,19 +48,27 @@ def test_a_request_is_read_in_a_dozen_queries_at_most_whatever_it_is_for(
 ) -> None:
     priya = Caller(scene.priya)
     for request in everything:
-        assert queries(priya, f"requests/{request.pk}/") <= MOST_OF_A_DETAIL, request.offering
+        assert queries(priya, f"requests/{request.pk}/") <= MOST_OF_A_DETAIL, (
+            request.offering
+        )
 
 
-def test_a_list_line_says_the_same_as_the_whole_request(scene: Scene, everything: list[Request]) -> None:
+def test_a_list_line_says_the_same_as_the_whole_request(
+    scene: Scene, everything: list[Request]
+) -> None:
     priya = Caller(scene.priya)
     for line in priya.get("requests/?limit=100").json()["results"]:
         whole = priya.get(f"requests/{line['id']}/").json()
         assert {name: whole[name] for name in line} == line
 
 
-def test_the_task_of_what_people_make_stands_in_its_request(scene: Scene, everything: list[Request]) -> None:
+def test_the_task_of_what_people_make_stands_in_its_request(
+    scene: Scene, everything: list[Request]
+) -> None:
     asked = next(each for each in everything if each.offering == "endpoint")
     task = shop.task_of(asked)
     manual.take(task.pk, to=scene.priya, by=scene.priya, now=timezone.now())
     shown = Caller(scene.priya).get(f"requests/{asked.pk}/").json()
-    assert [(each["id"], each["state"]) for each in shown["tasks"]] == [(task.pk, Task.State.TAKEN)]
+    assert [(each["id"], each["state"]) for each in shown["tasks"]] == [
+        (task.pk, Task.State.TAKEN)
+    ]

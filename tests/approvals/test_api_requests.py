@@ -48,7 +48,11 @@ def test_a_small_ask_is_stored_and_approved_at_once(here: World, ada: Caller) ->
     answer = ada.post("requests/", ask(here))
     assert answer.status_code == 201, answer.content
     body = answer.json()
-    assert (body["state"], body["stage"], body["approved_count"]) == ("approved", "setting_up", 1)
+    assert (body["state"], body["stage"], body["approved_count"]) == (
+        "approved",
+        "setting_up",
+        1,
+    )
     assert answer["Location"] == f"/api/v1/requests/{body['id']}/"
     assert body["decisions"][0]["by"] is None
     assert body["evaluations"][0]["answer"]["outcome"] == "automatic"
@@ -57,7 +61,9 @@ def test_a_small_ask_is_stored_and_approved_at_once(here: World, ada: Caller) ->
     assert ada.get(answer["Location"]).json()["id"] == body["id"]
 
 
-def test_a_larger_ask_waits_for_people_and_needs_a_reason(here: World, ada: Caller) -> None:
+def test_a_larger_ask_waits_for_people_and_needs_a_reason(
+    here: World, ada: Caller
+) -> None:
     refused = ada.post("requests/", ask(here, gpus=5))
     assert refused.status_code == 422
     assert refused.json()["errors"] == [
@@ -67,11 +73,16 @@ def test_a_larger_ask_waits_for_people_and_needs_a_reason(here: World, ada: Call
             "detail": "A person decides this. Say in a sentence what it is for.",
         }
     ]
-    answer = ada.post("requests/", ask(here, gpus=5, reason="Train the new detector on all of it."))
+    answer = ada.post(
+        "requests/", ask(here, gpus=5, reason="Train the new detector on all of it.")
+    )
     assert answer.status_code == 201
     assert answer.json()["state"] == "waiting"
     # With what the team has got and waits for it is large.
-    assert [step["seat"] for step in answer.json()["steps"]] == ["platform_leads", "engineering_leadership"]
+    assert [step["seat"] for step in answer.json()["steps"]] == [
+        "platform_leads",
+        "engineering_leadership",
+    ]
 
 
 BAD = {
@@ -90,18 +101,33 @@ BAD = {
         "1999-12-31T23:59:59Z",
     ],
     "purpose": ["training ", "TRAINING", 1, None, "mining"],
-    "flavor": ["a100", "/a100", "training-eastus/", "nowhere/a100", "training-eastus/none", 7],
+    "flavor": [
+        "a100",
+        "/a100",
+        "training-eastus/",
+        "nowhere/a100",
+        "training-eastus/none",
+        7,
+    ],
     "reason": ["x" * 2001, "a\x00b", 5, "\ud800"],
 }
 
 
 @pytest.mark.parametrize("field", BAD)
-def test_what_does_not_fit_is_refused_at_its_field(here: World, ada: Caller, field: str) -> None:
+def test_what_does_not_fit_is_refused_at_its_field(
+    here: World, ada: Caller, field: str
+) -> None:
     for value in BAD[field]:
-        before = Request.objects.count(), LedgerEntry.objects.count(), Event.objects.count()
+        before = (
+            Request.objects.count(),
+            LedgerEntry.objects.count(),
+            Event.objects.count(),
+        )
         answer = ada.post("requests/", ask(here, **{field: value}))
         assert answer.status_code == 422, (value, answer.content)
-        assert [error["pointer"] for error in answer.json()["errors"]] == [f"/{field}"], value
+        assert [error["pointer"] for error in answer.json()["errors"]] == [
+            f"/{field}"
+        ], value
         assert (Request.objects.count(), LedgerEntry.objects.count()) == before[:2]
         assert Event.objects.count() == before[2]
 
@@ -125,7 +151,9 @@ BODIES = [
 def test_what_is_not_a_json_object_of_a_bearable_size_is_400(ada: Caller) -> None:
     for raw in BODIES:
         answer = ada.post("requests/", raw)
-        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error"), raw[:50]
+        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error"), raw[
+            :50
+        ]
         assert answer["Content-Type"] == "application/problem+json"
 
 
@@ -147,12 +175,20 @@ def test_other_media_types_are_refused(here: World, ada: Caller) -> None:
         "",
     ):
         answer = ada.client.post(
-            "/api/v1/requests/", "{}", content_type=media_type, headers=ada.headers | {"Idempotency-Key": "k"}
+            "/api/v1/requests/",
+            "{}",
+            content_type=media_type,
+            headers=ada.headers | {"Idempotency-Key": "k"},
         )
-        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type"), media_type
+        assert (answer.status_code, answer.json()["code"]) == (
+            415,
+            "unsupported_media_type",
+        ), media_type
 
 
-def test_fields_that_are_not_for_the_caller_are_refused_by_name(here: World, ada: Caller) -> None:
+def test_fields_that_are_not_for_the_caller_are_refused_by_name(
+    here: World, ada: Caller
+) -> None:
     fields = (
         "state",
         "usd",
@@ -169,7 +205,9 @@ def test_fields_that_are_not_for_the_caller_are_refused_by_name(here: World, ada
     assert said == {(f"/{field}", "unknown_field") for field in fields}
 
 
-def test_asking_for_another_team_is_like_asking_for_none(here: World, ada: Caller) -> None:
+def test_asking_for_another_team_is_like_asking_for_none(
+    here: World, ada: Caller
+) -> None:
     theirs = ada.post("requests/", ask(here, team="speech"))
     nobodys = ada.post("requests/", ask(here, team="nobody"))
     assert theirs.status_code == nobodys.status_code == 404
@@ -181,17 +219,25 @@ def test_who_sees_every_team_still_cannot_ask_for_it(here: World) -> None:
     assert (answer.status_code, answer.json()["code"]) == (403, "not_of_the_team")
 
 
-def test_the_preview_says_what_would_be_stored_and_stores_nothing(here: World, ada: Caller) -> None:
+def test_the_preview_says_what_would_be_stored_and_stores_nothing(
+    here: World, ada: Caller
+) -> None:
     wanted = ask(here, gpus=5, reason="Train the new detector on all of it.")
     before = Request.objects.count(), Event.objects.count(), Idempotency.objects.count()
     seen = ada.post("requests/preview/", wanted, key=None)
     assert seen.status_code == 200
-    assert (Request.objects.count(), Event.objects.count(), Idempotency.objects.count()) == before
+    assert (
+        Request.objects.count(),
+        Event.objects.count(),
+        Idempotency.objects.count(),
+    ) == before
     preview = seen.json()
     assert preview["answer"]["route"] == ["platform_leads", "engineering_leadership"]
     assert preview["nearest_automatic"]["count"] == 2
     assert preview["quota"] == {"before": 1, "after": 6}
-    assert float(preview["usd_per_day"]["after"]) > float(preview["usd_per_day"]["before"])
+    assert float(preview["usd_per_day"]["after"]) > float(
+        preview["usd_per_day"]["before"]
+    )
     assert {
         "month",
         "limit_usd",
@@ -203,21 +249,31 @@ def test_the_preview_says_what_would_be_stored_and_stores_nothing(here: World, a
     } == set(preview["budget"][0])
     stored = ada.post("requests/", wanted).json()["evaluations"][0]["answer"]
     same = ("outcome", "sentence", "route")
-    assert {key: stored[key] for key in same} == {key: preview["answer"][key] for key in same}
+    assert {key: stored[key] for key in same} == {
+        key: preview["answer"][key] for key in same
+    }
 
 
-def test_the_preview_shows_what_is_impossible_as_an_answer(here: World, ada: Caller) -> None:
+def test_the_preview_shows_what_is_impossible_as_an_answer(
+    here: World, ada: Caller
+) -> None:
     seen = ada.post("requests/preview/", ask(here, gpus=500), key=None)
     assert seen.status_code == 200
     assert seen.json()["answer"]["outcome"] == "impossible"
-    assert ada.post("requests/", ask(here, gpus=500)).json()["code"] == "impossible_exists"
+    assert (
+        ada.post("requests/", ask(here, gpus=500)).json()["code"] == "impossible_exists"
+    )
 
 
 def test_a_request_one_has_already_is_not_sent_again(here: World, ada: Caller) -> None:
     path = f"requests/{here.own.waiting.pk}/"
     first = ada.get(path)
     again = ada.get(path, **{"If-None-Match": first["ETag"]})
-    assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+    assert (again.status_code, again.content, again["ETag"]) == (
+        304,
+        b"",
+        first["ETag"],
+    )
     assert not first["ETag"].startswith("W/")
     Caller(here.own.asker).post(f"{path}withdraw/")
     assert ada.get(path, **{"If-None-Match": first["ETag"]}).status_code == 200
@@ -243,7 +299,11 @@ def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> No
     assert ids("state=waiting") == [waiting]
     assert ids("team=vision&q=DETECTOR") == [waiting, granted]
     assert ids("team=speech") == ids("q=nothing+like+it") == []
-    assert ids("offering=gpus") == ids(f"requester={here.own.asker.oid}") == [waiting, granted]
+    assert (
+        ids("offering=gpus")
+        == ids(f"requester={here.own.asker.oid}")
+        == [waiting, granted]
+    )
     assert ids("offering=volume") == ids(f"requester={here.other.asker.oid}") == []
     assert ids("updated_since=2099-01-01T00:00:00Z") == []
     assert ids("updated_since=2000-01-01T00:00:00%2B01:00") == [waiting, granted]
@@ -288,7 +348,9 @@ def test_parameters_that_do_not_fit_are_400(ada: Caller) -> None:
 
 def test_the_options_say_what_can_be_asked_for(here: World, ada: Caller) -> None:
     rows = ada.get("options/flavors/?team=vision").json()["results"]
-    assert [(row["value"], row["disabled"]) for row in rows] == [("training-eastus/a100", False)]
+    assert [(row["value"], row["disabled"]) for row in rows] == [
+        ("training-eastus/a100", False)
+    ]
     here.flavor.is_offered = False
     here.flavor.save()
     row = ada.get("options/flavors/?team=vision").json()["results"][0]
@@ -299,7 +361,10 @@ def test_the_options_say_what_can_be_asked_for(here: World, ada: Caller) -> None
 
 
 def test_the_options_never_name_gpus_of_another_team(here: World, ada: Caller) -> None:
-    own, theirs = factories.flavor(here.cluster, "own"), factories.flavor(here.cluster, "theirs")
+    own, theirs = (
+        factories.flavor(here.cluster, "own"),
+        factories.flavor(here.cluster, "theirs"),
+    )
     for flavor, team in ((own, here.own.team), (theirs, here.other.team)):
         flavor.dedicated_to = team
         flavor.save()
@@ -307,8 +372,16 @@ def test_the_options_never_name_gpus_of_another_team(here: World, ada: Caller) -
     page = Client()
     page.force_login(here.people["member"])
     found = [
-        {row["value"] for row in ada.get("options/flavors/?team=vision").json()["results"]},
-        {row["value"] for row in ada.get("offerings/gpus/options/?team=vision").json()["choices"]["flavor"]},
+        {
+            row["value"]
+            for row in ada.get("options/flavors/?team=vision").json()["results"]
+        },
+        {
+            row["value"]
+            for row in ada.get("offerings/gpus/options/?team=vision").json()["choices"][
+                "flavor"
+            ]
+        },
         {flavor.key for flavor in Offers.of(here.people["member"]).flavors},
     ]
     assert found == [expected] * 3

@@ -24,10 +24,14 @@ def asked(scene: Scene) -> Request:
 
 def change(caller: Caller, request: Request, body: object, **headers: str) -> Any:
     seen = {"If-Match": f'"{Request.objects.get(pk=request.pk).version}"'}
-    return caller.send("PATCH", f"requests/{request.pk}/", body, key=None, **(seen | headers))
+    return caller.send(
+        "PATCH", f"requests/{request.pk}/", body, key=None, **(seen | headers)
+    )
 
 
-def test_what_is_left_out_of_a_change_stays_as_it_is(scene: Scene, asked: Request) -> None:
+def test_what_is_left_out_of_a_change_stays_as_it_is(
+    scene: Scene, asked: Request
+) -> None:
     answer = change(Caller(scene.ada), asked, {"spec": {"gpus": 4}})
     assert answer.status_code == 200, answer.content
     body = answer.json()
@@ -39,7 +43,11 @@ def test_what_is_left_out_of_a_change_stays_as_it_is(scene: Scene, asked: Reques
     )
     assert [step["version"] for step in body["steps"]] == [1, 2]
     until = (asked.until + DAY).isoformat()
-    body = change(Caller(scene.ada), asked, {"until": until, "reason": "One more day for the review."}).json()
+    body = change(
+        Caller(scene.ada),
+        asked,
+        {"until": until, "reason": "One more day for the review."},
+    ).json()
     assert datetime.fromisoformat(body["until"]) == asked.until + DAY
     assert (body["reason"], body["count"]) == ("One more day for the review.", 4)
 
@@ -78,10 +86,14 @@ def test_others_of_the_team_may_not_change_it_and_strangers_do_not_see_it(
 ) -> None:
     colleague = factories.person(teams=[scene.team])
     for person, status in ((colleague, 403), (scene.priya, 403), (scene.mallory, 404)):
-        assert change(Caller(person), asked, {"spec": {"gpus": 4}}).status_code == status
+        assert (
+            change(Caller(person), asked, {"spec": {"gpus": 4}}).status_code == status
+        )
 
 
-def test_comments_are_added_once_and_listed_oldest_first(scene: Scene, asked: Request) -> None:
+def test_comments_are_added_once_and_listed_oldest_first(
+    scene: Scene, asked: Request
+) -> None:
     ada, path = Caller(scene.ada), f"requests/{asked.pk}/comments/"
     for _ in range(2):
         made = ada.post(path, {"text": "For the review."}, key="same")
@@ -91,9 +103,15 @@ def test_comments_are_added_once_and_listed_oldest_first(scene: Scene, asked: Re
             "Ada Okafor",
         )
     Caller(scene.priya).post(path, {"text": "I see."})
-    assert [row["text"] for row in ada.get(path).json()["results"]] == ["For the review.", "I see."]
+    assert [row["text"] for row in ada.get(path).json()["results"]] == [
+        "For the review.",
+        "I see.",
+    ]
     assert Comment.objects.count() == 2
-    for call in (Caller(scene.mallory).get(path), Caller(scene.mallory).post(path, {"text": "Me too."})):
+    for call in (
+        Caller(scene.mallory).get(path),
+        Caller(scene.mallory).post(path, {"text": "Me too."}),
+    ):
         assert call.status_code == 404
     assert ada.post(path, {"text": ""}).status_code == 422
 

@@ -17,7 +17,9 @@ def lead(scene: Scene) -> Caller:
     return Caller(scene.priya)
 
 
-def test_leads_see_all_members_their_own_and_strangers_none(scene: Scene, lead: Caller) -> None:
+def test_leads_see_all_members_their_own_and_strangers_none(
+    scene: Scene, lead: Caller
+) -> None:
     task = task_of(granted(scene, "openai"))
     for caller, seen in ((lead, 1), (Caller(scene.ada), 1), (Caller(scene.mallory), 0)):
         assert len(caller.get("tasks/").json()["results"]) == seen
@@ -43,9 +45,14 @@ def test_it_is_taken_given_and_done(scene: Scene, lead: Caller) -> None:
     assert (again.status_code, again.json()["code"]) == (409, "task_over")
 
 
-def test_the_same_key_finishes_it_once_with_the_same_answer(scene: Scene, lead: Caller) -> None:
+def test_the_same_key_finishes_it_once_with_the_same_answer(
+    scene: Scene, lead: Caller
+) -> None:
     task = task_of(granted(scene, "openai", now=timezone.now()))
-    answers = [lead.post(f"tasks/{task.pk}/cannot/", {"reason": "No quota."}, key="k") for _ in range(2)]
+    answers = [
+        lead.post(f"tasks/{task.pk}/cannot/", {"reason": "No quota."}, key="k")
+        for _ in range(2)
+    ]
     assert answers[0].json() == answers[1].json()
     assert scene.held_usd() == 0
 
@@ -79,7 +86,9 @@ def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:
 
 def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> None:
     other, endpoint = granted(scene, "openai"), granted(scene, "endpoint")
-    Task.objects.filter(request_number=other.pk).update(state="dropped", done_at=other.created_at)
+    Task.objects.filter(request_number=other.pk).update(
+        state="dropped", done_at=other.created_at
+    )
     for query, found in (
         ("state=unfinished", [endpoint.pk]),
         ("state=dropped", [other.pk]),

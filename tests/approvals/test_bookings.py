@@ -48,31 +48,46 @@ def here() -> Scene:
 
 
 def wanted(
-    here: Scene, gpus: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2, now: datetime = NOW
+    here: Scene,
+    gpus: int,
+    *,
+    starts: datetime | None = NEXT_WEEK,
+    days: float = 2,
+    now: datetime = NOW,
 ) -> Wanted:
     """An ask for so many GPUs from a moment on, for so many days."""
     spec = {"flavor": "training/a100", "gpus": gpus, "purpose": "training"}
     until = (starts or now) + timedelta(days=days)
-    return resolve("gpus", spec, team=here.team, until=until, starts=starts, reason=REASON)
+    return resolve(
+        "gpus", spec, team=here.team, until=until, starts=starts, reason=REASON
+    )
 
 
-def booked(here: Scene, gpus: int = 2, *, starts: datetime = NEXT_WEEK, days: float = 2) -> Allocation:
+def booked(
+    here: Scene, gpus: int = 2, *, starts: datetime = NEXT_WEEK, days: float = 2
+) -> Allocation:
     """GPUs that are booked; the policy approves two of them by itself."""
     asked = submit(wanted(here, gpus, starts=starts, days=days), by=here.ada, now=NOW)
     assert asked.state == State.APPROVED
     return Allocation.objects.get(hold=asked.hold)
 
 
-def grant(here: Scene, gpus: int, *, until: datetime, starts: datetime | None = None) -> Allocation:
+def grant(
+    here: Scene, gpus: int, *, until: datetime, starts: datetime | None = None
+) -> Allocation:
     """GPUs that are granted from a moment on, or at once, as the last step of an approval does it."""
     flavor = Flavor.objects.select_related("cluster").get(pk=here.flavor.pk)
     granted = factories.granted(here.ada, here.tenancy, flavor, gpus=gpus, until=until)
-    return allocations.grant(replace(granted, starts_at=starts), actor=here.priya.as_actor(), now=NOW)
+    return allocations.grant(
+        replace(granted, starts_at=starts), actor=here.priya.as_actor(), now=NOW
+    )
 
 
 def desired(here: Scene) -> int:
     """GPUs that the tenancy's desired state guarantees."""
-    return sum(one.gpus for one in Tenancy.objects.get(pk=here.tenancy.pk).desired.flavors)
+    return sum(
+        one.gpus for one in Tenancy.objects.get(pk=here.tenancy.pk).desired.flavors
+    )
 
 
 def test_it_is_promised_and_takes_nothing_before_it_begins(here: Scene) -> None:
@@ -89,8 +104,13 @@ def test_it_is_promised_and_takes_nothing_before_it_begins(here: Scene) -> None:
 
 def test_its_money_is_set_aside_in_the_months_of_its_own_days(here: Scene) -> None:
     booked(here, starts=NOW + 14 * DAY)
-    found = {f"{row.month:%Y-%m}": row.held_usd for row in Budget.objects.filter(team=here.team)}
-    assert found["2026-12"] == 2 * 48 * here.flavor.price_per_gpu_hour.quantize(Decimal("0.01"))
+    found = {
+        f"{row.month:%Y-%m}": row.held_usd
+        for row in Budget.objects.filter(team=here.team)
+    }
+    assert found["2026-12"] == 2 * 48 * here.flavor.price_per_gpu_hour.quantize(
+        Decimal("0.01")
+    )
     assert found.get("2026-11", 0) == 0
 
 
@@ -116,12 +136,17 @@ def test_nobody_takes_what_is_booked_on_its_days(here: Scene) -> None:
     over = judge(wanted(here, 1, starts=None, days=8), person=here.ada, now=NOW)
     [rule] = [one for one in over.answer.rules if one.code == "free"]
     assert not rule.holds
-    assert rule.text == "0 free for this time; 8 more are booked from Fri 27 Nov, 12:00 UTC"
+    assert (
+        rule.text
+        == "0 free for this time; 8 more are booked from Fri 27 Nov, 12:00 UTC"
+    )
     before = judge(wanted(here, 2, starts=None, days=6), person=here.ada, now=NOW)
     assert all(one.holds for one in before.answer.rules if one.code == "free")
 
 
-def test_a_grant_of_now_that_would_break_a_promise_is_refused_under_the_lock(here: Scene) -> None:
+def test_a_grant_of_now_that_would_break_a_promise_is_refused_under_the_lock(
+    here: Scene,
+) -> None:
     grant(here, 8, starts=NEXT_WEEK, until=NEXT_WEEK + 2 * DAY)
     asked = submit(wanted(here, 2, starts=None, days=9), by=here.ada, now=NOW)
     assert asked.state == State.WAITING
@@ -135,7 +160,10 @@ def test_a_booking_finds_free_what_ends_before_it(here: Scene) -> None:
     grant(here, 8, until=NOW + 3 * DAY)
     full = judge(wanted(here, 2, starts=NOW + 2 * DAY), person=here.ada, now=NOW)
     [rule] = [one for one in full.answer.rules if one.code == "free"]
-    assert (rule.holds, rule.text) == (False, "0 free from Sun 22 Nov, 12:00 UTC until its end")
+    assert (rule.holds, rule.text) == (
+        False,
+        "0 free from Sun 22 Nov, 12:00 UTC until its end",
+    )
     assert full.fits_from is not None
     assert full.fits_from >= NOW + 3 * DAY
     fits = judge(wanted(here, 2, starts=full.fits_from), person=here.ada, now=NOW)
@@ -156,7 +184,10 @@ def test_days_are_counted_from_when_it_begins(here: Scene) -> None:
     judged = judge(wanted(here, 2, starts=NOW + 30 * DAY), person=here.ada, now=NOW)
     [rule] = [one for one in judged.answer.rules if one.code == "days"]
     assert (rule.holds, rule.text) == (True, "2 days")
-    assert judged.answer.sentence == "Automatic. It begins by itself on Sun 20 Dec, 12:00 UTC."
+    assert (
+        judged.answer.sentence
+        == "Automatic. It begins by itself on Sun 20 Dec, 12:00 UTC."
+    )
 
 
 def test_it_is_cancelled_before_it_begins_and_costs_nothing(here: Scene) -> None:
@@ -169,10 +200,14 @@ def test_it_is_cancelled_before_it_begins_and_costs_nothing(here: Scene) -> None
     assert (row.end_reason, row.begun_at) == (Allocation.End.RETURNED, None)
     assert not bookings.begin(row.pk, now=NEXT_WEEK)
     assert here.allocated() == 0
-    assert state_of(Request.objects.with_allocation().get(), now=NOW + HOUR) is State.ENDED
+    assert (
+        state_of(Request.objects.with_allocation().get(), now=NOW + HOUR) is State.ENDED
+    )
 
 
-def test_what_has_not_begun_is_not_given_back_renewed_or_ended_by_the_clock(here: Scene) -> None:
+def test_what_has_not_begun_is_not_given_back_renewed_or_ended_by_the_clock(
+    here: Scene,
+) -> None:
     row = booked(here)
     with pytest.raises(Conflict) as refused:
         ends.give_back(row.pk, gpus=1, by=here.ada, now=NOW)
@@ -181,7 +216,9 @@ def test_what_has_not_begun_is_not_given_back_renewed_or_ended_by_the_clock(here
     assert not Allocation.objects.held(NOW).exists()
 
 
-def test_it_waits_while_too_few_can_be_had_and_begins_once_they_can(here: Scene) -> None:
+def test_it_waits_while_too_few_can_be_had_and_begins_once_they_can(
+    here: Scene,
+) -> None:
     row = booked(here)
     Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=1, gpus_ready=1)
     assert not bookings.begin(row.pk, now=NEXT_WEEK)
@@ -208,13 +245,19 @@ def test_a_refusal_while_it_is_made_leaves_nothing_of_it_behind(
         changed.setattr(provisioners, "begin", refuse)
         assert not bookings.begin(row.pk, now=NEXT_WEEK)
     row.refresh_from_db()
-    assert (row.hindrance, row.begun_at, row.charged_from) == ("Its name is taken meanwhile.", None, None)
+    assert (row.hindrance, row.begun_at, row.charged_from) == (
+        "Its name is taken meanwhile.",
+        None,
+        None,
+    )
     assert (here.allocated(), here.held_usd()) == (0, money)
     assert bookings.begin(row.pk, now=NEXT_WEEK + HOUR)
     assert here.allocated() == 2
 
 
-def test_however_long_a_hindrance_is_it_is_kept_and_the_booking_tried_again(here: Scene) -> None:
+def test_however_long_a_hindrance_is_it_is_kept_and_the_booking_tried_again(
+    here: Scene,
+) -> None:
     row = booked(here)
     cluster = here.flavor.cluster
     cluster.reachable, cluster.message = False, "It answers 502. " * 30
@@ -235,21 +278,31 @@ def test_nobody_asks_away_what_a_late_booking_waits_for(here: Scene) -> None:
     row.refresh_from_db()
     assert "It is switched off." in row.hindrance
     now = NEXT_WEEK + HOUR
-    judged = judge(wanted(here, 7, starts=None, days=1, now=now), person=here.ada, now=now)
+    judged = judge(
+        wanted(here, 7, starts=None, days=1, now=now), person=here.ada, now=now
+    )
     [rule] = [one for one in judged.answer.rules if one.code == "free"]
     assert not rule.holds
 
 
-def test_what_could_not_begin_before_its_end_fails_and_its_money_is_free(here: Scene) -> None:
+def test_what_could_not_begin_before_its_end_fails_and_its_money_is_free(
+    here: Scene,
+) -> None:
     row = booked(here)
     Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=0, gpus_ready=0)
     assert not bookings.begin(row.pk, now=NEXT_WEEK)
     assert not bookings.begin(row.pk, now=NEXT_WEEK + 2 * DAY)
     row.refresh_from_db()
     assert row.end_reason == Allocation.End.FAILED
-    assert row.failure == "It could not begin before its end. Fewer than 2 × A100 are free."
+    assert (
+        row.failure
+        == "It could not begin before its end. Fewer than 2 × A100 are free."
+    )
     assert here.held_usd() == 0
-    assert state_of(Request.objects.with_allocation().get(), now=NEXT_WEEK + 3 * DAY) is State.FAILED
+    assert (
+        state_of(Request.objects.with_allocation().get(), now=NEXT_WEEK + 3 * DAY)
+        is State.FAILED
+    )
 
 
 def test_what_stands_in_its_way_is_told_two_days_before_and_once(here: Scene) -> None:
@@ -285,12 +338,19 @@ def test_a_moment_that_makes_no_sense_is_refused(starts: datetime, code: str) ->
 
 
 def test_a_moment_ago_is_at_once() -> None:
-    assert bookings.start_of(NOW - timedelta(minutes=1), until=NOW + DAY, now=NOW) is None
+    assert (
+        bookings.start_of(NOW - timedelta(minutes=1), until=NOW + DAY, now=NOW) is None
+    )
     assert bookings.start_of(None, until=NOW + DAY, now=NOW) is None
 
 
 def test_what_begins_at_once_by_its_nature_is_not_booked(here: Scene) -> None:
-    spec = {"cluster": "training", "name": "corpus", "gib": 100, "access": "ReadWriteMany"}
+    spec = {
+        "cluster": "training",
+        "name": "corpus",
+        "gib": 100,
+        "access": "ReadWriteMany",
+    }
     with pytest.raises(BadInput) as refused:
         resolve("volume", spec, team=here.team, until=NEXT_WEEK + DAY, starts=NEXT_WEEK)
     assert refused.value.code == "begins_at_once"
@@ -313,19 +373,29 @@ def test_the_api_books_says_from_when_it_fits_and_cancels(here: Scene) -> None:
         (2 * 48 * here.flavor.price_per_gpu_hour).quantize(Decimal("0.01"))
     )
     made = caller.post("requests/", body, key="book").json()
-    assert (made["stage"], datetime.fromisoformat(made["starts_at"])) == ("booked", begins)
+    assert (made["stage"], datetime.fromisoformat(made["starts_at"])) == (
+        "booked",
+        begins,
+    )
     [row] = caller.get("allocations/?team=vision").json()["results"]
     assert (row["state"], row["begun_at"], row["hindrance"]) == ("booked", None, "")
     assert caller.get("allocations/?team=vision&held=true").json()["results"] == []
     full = caller.post("requests/preview/", body | {"gpus": 8}).json()
     assert datetime.fromisoformat(full["fits_from"]) >= until
-    refused = caller.post("requests/", body | {"starts_at": (now - DAY).isoformat()}, key="past")
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/starts_at")
+    refused = caller.post(
+        "requests/", body | {"starts_at": (now - DAY).isoformat()}, key="past"
+    )
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+        422,
+        "/starts_at",
+    )
     gone = caller.post(f"requests/{made['id']}/let-go/", {}, key="cancel")
     assert (gone.status_code, gone.json()["stage"]) == (200, "ended")
 
 
-def test_the_form_books_and_one_click_counts_from_when_it_begins(here: Scene, client: Client) -> None:
+def test_the_form_books_and_one_click_counts_from_when_it_begins(
+    here: Scene, client: Client
+) -> None:
     client.force_login(here.ada)
     begins = (timezone.now() + 7 * DAY).replace(minute=0, second=0, microsecond=0)
     said = {
@@ -347,7 +417,9 @@ def test_the_form_books_and_one_click_counts_from_when_it_begins(here: Scene, cl
     assert Allocation.objects.booked().get().starts_at == begins
 
 
-def test_its_page_says_when_it_begins_and_offers_to_cancel_it(here: Scene, client: Client) -> None:
+def test_its_page_says_when_it_begins_and_offers_to_cancel_it(
+    here: Scene, client: Client
+) -> None:
     booked(here)
     client.force_login(here.ada)
     request = Request.objects.get()

@@ -24,13 +24,19 @@ from web.refusals import BadInput
 pytestmark = pytest.mark.django_db
 
 
-def ask(scene: Scene, gpus: int, *, by: User | None = None, hours: float = 1) -> Request:
+def ask(
+    scene: Scene, gpus: int, *, by: User | None = None, hours: float = 1
+) -> Request:
     now = timezone.now() - timedelta(hours=hours)
-    return factories.request(by or scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=2, now=now)
+    return factories.request(
+        by or scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=2, now=now
+    )
 
 
 def effect(*asked: Request) -> bulk.Effect:
-    rows = with_all(Request.objects.filter(pk__in=[each.pk for each in asked])).prefetch_related("decisions")
+    rows = with_all(
+        Request.objects.filter(pk__in=[each.pk for each in asked])
+    ).prefetch_related("decisions")
     return bulk.effect_of(list(rows), now=timezone.now())
 
 
@@ -51,7 +57,9 @@ def test_it_adds_up_gpus_and_money(scene: Scene) -> None:
 
 def test_of_a_renewal_only_what_is_new_counts(scene: Scene) -> None:
     now = timezone.now()
-    first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, days=2, now=now)
+    first = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, days=2, now=now
+    )
     held = Allocation.objects.get(hold=first.hold_id)
     longer = renewing.wanted(
         with_all(Request.objects.filter(pk=first.pk)).get(),
@@ -87,15 +95,32 @@ def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -
     scene.team.budgets.update(gpu_hours_limit=Decimal(400))
     found = effect(*asked)
     # Three and five GPUs for two days, of which the asks have set aside all.
-    assert sum((purse.hours_before or 0) - (purse.hours_after or 0) for purse in found.purses) == 384
+    assert (
+        sum(
+            (purse.hours_before or 0) - (purse.hours_after or 0)
+            for purse in found.purses
+        )
+        == 384
+    )
     assert found.purses[0].hours_before == 400
     client.force_login(scene.priya)
-    page = client.get("/approvals/together", {"pk": [each.pk for each in asked]}).content.decode()
+    page = client.get(
+        "/approvals/together", {"pk": [each.pk for each in asked]}
+    ).content.decode()
     assert "GPU-hours" in page
-    (told, *_) = Caller(scene.priya).post("decisions/effect/", {"requests": [asked[0].pk]}).json()["budgets"]
+    (told, *_) = (
+        Caller(scene.priya)
+        .post("decisions/effect/", {"requests": [asked[0].pk]})
+        .json()["budgets"]
+    )
     assert told["gpu_hours_limit"] == "400.00"
-    assert Decimal(told["gpu_hours_left_before"]) > Decimal(told["gpu_hours_left_after"])
-    assert any("GPU-hours over its budget" in line for line in effect(ask(scene, 24, hours=0)).too_much)
+    assert Decimal(told["gpu_hours_left_before"]) > Decimal(
+        told["gpu_hours_left_after"]
+    )
+    assert any(
+        "GPU-hours over its budget" in line
+        for line in effect(ask(scene, 24, hours=0)).too_much
+    )
 
 
 def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
@@ -106,7 +131,9 @@ def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
             Chosen(stale.pk, 7, "approve"),
             chosen(own),
             Chosen(999_999, 1, "approve"),
-            chosen(ask(scene, 4), "reject", reason="Full until Monday.", because="capacity"),
+            chosen(
+                ask(scene, 4), "reject", reason="Full until Monday.", because="capacity"
+            ),
         ],
         by=scene.priya,
         now=timezone.now(),
@@ -124,7 +151,9 @@ def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
 def test_a_repetition_decides_nothing_twice(scene: Scene) -> None:
     asked = ask(scene, 3)
     for expected in (True, False):
-        (result,) = bulk.decide_many([chosen(asked)], by=scene.priya, now=timezone.now())
+        (result,) = bulk.decide_many(
+            [chosen(asked)], by=scene.priya, now=timezone.now()
+        )
         assert result.decided is expected
     assert Decision.objects.filter(request=asked, verdict="approve").count() == 1
 
@@ -142,7 +171,9 @@ def test_the_last_that_does_not_fit_is_refused_in_words(scene: Scene) -> None:
     scene.team.budgets.update(limit_usd=Decimal(100_000))
     now = timezone.now() - timedelta(hours=2)
     factories.policy(Policy(routes=(Route(name="ordinary", steps=(LEADS,)),)), now=now)
-    results = bulk.decide_many([chosen(ask(scene, 7)) for _ in range(4)], by=scene.priya, now=timezone.now())
+    results = bulk.decide_many(
+        [chosen(ask(scene, 7)) for _ in range(4)], by=scene.priya, now=timezone.now()
+    )
     assert [each.decided for each in results] == [True, True, True, False]
     assert results[-1].code == "not_enough_free"
 
@@ -152,38 +183,60 @@ def test_ten_are_decided_on_one_page(scene: Scene, client: Client) -> None:
     client.force_login(scene.priya)
     queue = client.get("/approvals/").content.decode()
     assert all(f'name="pk" value="{each.pk}"' in queue for each in asked)
-    page = client.get("/approvals/together", {"pk": [each.pk for each in asked]}).content.decode()
+    page = client.get(
+        "/approvals/together", {"pk": [each.pk for each in asked]}
+    ).content.decode()
     assert "2 requests together" in page
     assert "24" in page
     assert "17" in page
     seen = [f"{each.pk}:{each.version}" for each in asked]
-    done = client.post("/approvals/together", {"do": "approve", "seen": seen, "reason": ""})
+    done = client.post(
+        "/approvals/together", {"do": "approve", "seen": seen, "reason": ""}
+    )
     assert "2 of 2 decided" in done.content.decode()
     assert set(Request.objects.values_list("state", flat=True)) == {"approved"}
 
 
-def test_rejecting_all_without_a_word_changes_nothing(scene: Scene, client: Client) -> None:
+def test_rejecting_all_without_a_word_changes_nothing(
+    scene: Scene, client: Client
+) -> None:
     asked = ask(scene, 3)
     client.force_login(scene.priya)
-    page = client.post("/approvals/together", {"do": "reject", "seen": [f"{asked.pk}:1"], "reason": ""})
+    page = client.post(
+        "/approvals/together", {"do": "reject", "seen": [f"{asked.pk}:1"], "reason": ""}
+    )
     assert "Say why" in page.content.decode()
     assert Request.objects.get().state == "waiting"
 
 
-def test_nobody_decides_together_what_is_not_theirs(scene: Scene, client: Client) -> None:
+def test_nobody_decides_together_what_is_not_theirs(
+    scene: Scene, client: Client
+) -> None:
     asked = ask(scene, 3)
     for person in (scene.ada, scene.mallory):
         client.force_login(person)
-        assert "Nothing is chosen" in client.get("/approvals/together", {"pk": asked.pk}).content.decode()
-        client.post("/approvals/together", {"do": "approve", "seen": [f"{asked.pk}:1"], "reason": "x"})
+        assert (
+            "Nothing is chosen"
+            in client.get("/approvals/together", {"pk": asked.pk}).content.decode()
+        )
+        client.post(
+            "/approvals/together",
+            {"do": "approve", "seen": [f"{asked.pk}:1"], "reason": "x"},
+        )
     assert Request.objects.get().state == "waiting"
 
 
 def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
     asked, other = ask(scene, 3), ask(scene, 4)
     priya = Caller(scene.priya)
-    told = priya.post("decisions/effect/", {"requests": [asked.pk, other.pk, 999_999]}).json()
-    assert (told["gpus"], told["pools"][0]["free_after"], told["left_out"]) == (7, 17, [999_999])
+    told = priya.post(
+        "decisions/effect/", {"requests": [asked.pk, other.pk, 999_999]}
+    ).json()
+    assert (told["gpus"], told["pools"][0]["free_after"], told["left_out"]) == (
+        7,
+        17,
+        [999_999],
+    )
     verdicts = [
         {"request": asked.pk, "version": 1, "verdict": "approve", "count": 2},
         {"request": other.pk, "version": 9, "verdict": "reject", "reason": "No."},
@@ -201,7 +254,11 @@ def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
         {"decisions": []},
         {"decisions": [{"request": 1}]},
         {"decisions": [], "more": 1},
-        {"decisions": [{"request": 1, "version": 1, "verdict": "approve", "state": "approved"}]},
+        {
+            "decisions": [
+                {"request": 1, "version": 1, "verdict": "approve", "state": "approved"}
+            ]
+        },
         {"decisions": [{"request": True, "version": 1, "verdict": "approve"}]},
     ],
 )
@@ -211,18 +268,24 @@ def test_the_api_takes_nothing_else(scene: Scene, body: dict[str, object]) -> No
 
 def test_a_first_step_is_not_called_decided(scene: Scene) -> None:
     small, large = ask(scene, 3), ask(scene, 8)
-    results = bulk.decide_many([chosen(small), chosen(large)], by=scene.priya, now=timezone.now())
+    results = bulk.decide_many(
+        [chosen(small), chosen(large)], by=scene.priya, now=timezone.now()
+    )
     assert [(each.decided, each.waits_for) for each in results] == [
         (True, ""),
         (True, "engineering leadership"),
     ]
 
 
-def test_the_page_says_what_waits_for_the_next_step(client: Client, scene: Scene) -> None:
+def test_the_page_says_what_waits_for_the_next_step(
+    client: Client, scene: Scene
+) -> None:
     large, small = ask(scene, 8), ask(scene, 3)
     client.force_login(scene.priya)
     seen = [f"{each.pk}:{each.version}" for each in (large, small)]
-    page = client.post("/approvals/together", {"do": "approve", "seen": seen, "reason": ""}).content.decode()
+    page = client.post(
+        "/approvals/together", {"do": "approve", "seen": seen, "reason": ""}
+    ).content.decode()
     assert "2 of 2 decided" in page
     assert "1 of them waits for the next step of the route" in page
     assert "Next to decide: " in page

@@ -21,28 +21,44 @@ LATER = NOW + timedelta(hours=1)
 
 
 def told(kind: NoticeKind) -> list[str]:
-    rows = Notice.objects.filter(kind=kind, person__isnull=False).select_related("person")
+    rows = Notice.objects.filter(kind=kind, person__isnull=False).select_related(
+        "person"
+    )
     return sorted(row.person.name for row in rows if row.person)
 
 
 def test_a_change_is_judged_anew_and_goes_its_own_way(scene: Scene) -> None:
     request = scene.ask(9)
     assert request.steps.count() == 2
-    changed = edit(request.pk, scene.wanted(4, days=2), by=scene.ada, expected_version=1, now=LATER)
-    assert (changed.content_version, changed.version, changed.state, changed.count) == (2, 2, "waiting", 4)
-    assert [(s.seat, s.version) for s in changed.steps.filter(version=2)] == [("platform_leads", 2)]
+    changed = edit(
+        request.pk, scene.wanted(4, days=2), by=scene.ada, expected_version=1, now=LATER
+    )
+    assert (changed.content_version, changed.version, changed.state, changed.count) == (
+        2,
+        2,
+        "waiting",
+        4,
+    )
+    assert [(s.seat, s.version) for s in changed.steps.filter(version=2)] == [
+        ("platform_leads", 2)
+    ]
     assert [(r.number, r.count, r.by) for r in Revision.objects.order_by("number")] == [
         (1, 9, scene.ada),
         (2, 4, scene.ada),
     ]
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(4 * 47)}
-    assert approve(request.pk, by=scene.priya, expected_version=2, now=LATER).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=2, now=LATER).state
+        == "approved"
+    )
     assert Allocation.objects.get().gpus == 4
 
 
 def test_a_change_to_what_every_rule_allows_is_granted_at_once(scene: Scene) -> None:
     request = scene.ask(9)
-    changed = edit(request.pk, scene.wanted(1), by=scene.ada, expected_version=1, now=NOW)
+    changed = edit(
+        request.pk, scene.wanted(1), by=scene.ada, expected_version=1, now=NOW
+    )
     assert (changed.state, changed.approved_count) == ("approved", 1)
     assert scene.allocated() == 1
     assert not Request.objects.awaiting(scene.priya, NOW).exists()
@@ -62,20 +78,29 @@ def test_earlier_votes_are_void_and_who_gave_them_is_asked_again(scene: Scene) -
     assert may_decide(Request.objects.get(), scene.priya, now=NOW) == ""
     waits = approve(request.pk, by=scene.priya, expected_version=3, now=LATER)
     assert waits.state == "waiting"
-    assert approve(request.pk, by=scene.elena, expected_version=4, now=LATER).approved_count == 10
+    assert (
+        approve(
+            request.pk, by=scene.elena, expected_version=4, now=LATER
+        ).approved_count
+        == 10
+    )
 
 
 def test_who_spoke_and_is_not_asked_again_hears_of_the_change(scene: Scene) -> None:
     request = scene.ask(9)
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
-    ask_back(request.pk, by=scene.elena, expected_version=2, question="Why nine?", now=NOW)
+    ask_back(
+        request.pk, by=scene.elena, expected_version=2, question="Why nine?", now=NOW
+    )
     edit(request.pk, scene.wanted(3), by=scene.ada, expected_version=3, now=LATER)
     assert told(NoticeKind.REQUEST_COMMENTED) == ["Elena Petrova"]
     assert Request.objects.get().turn == "approver"
 
 
 def test_money_that_is_held_counts_as_there_for_the_change(scene: Scene) -> None:
-    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=400)
+    Budget.objects.create(
+        team=scene.team, month=NOW.date().replace(day=1), limit_usd=400
+    )
     request = scene.ask(5)
     assert scene.held_usd() == 360
     edit(request.pk, scene.wanted(4, days=4), by=scene.ada, expected_version=1, now=NOW)
@@ -96,7 +121,9 @@ def test_only_who_asked_changes_it_and_only_what_they_saw(scene: Scene) -> None:
     assert Revision.objects.count() == 1
 
 
-def test_a_change_that_changes_nothing_or_nobody_could_approve_is_refused(scene: Scene) -> None:
+def test_a_change_that_changes_nothing_or_nobody_could_approve_is_refused(
+    scene: Scene,
+) -> None:
     request = scene.ask(5)
     before = Request.objects.values().get()
     for wanted, code in (
@@ -124,10 +151,14 @@ def test_a_request_stays_with_its_team(scene: Scene) -> None:
     assert refused.value.code == "another_offering"
 
 
-def test_who_sees_a_request_says_something_about_it_and_those_who_take_part_are_told(scene: Scene) -> None:
+def test_who_sees_a_request_says_something_about_it_and_those_who_take_part_are_told(
+    scene: Scene,
+) -> None:
     colleague = factories.person("Ben", teams=[scene.team])
     request = scene.ask(5)
-    ask_back(request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW)
+    ask_back(
+        request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW
+    )
     comment(request.pk, by=colleague, text=" It is for the review. ", now=NOW)
     comment(request.pk, by=scene.marcus, text="Fine by me.", now=LATER)
     assert [(c.by, c.text) for c in Comment.objects.all()] == [

@@ -27,28 +27,43 @@ def code(scene: Scene) -> str:
     return scene.team.cost_centre
 
 
-def test_until_it_is_confirmed_people_decide_and_are_told_why(scene: Scene, code: str) -> None:
+def test_until_it_is_confirmed_people_decide_and_are_told_why(
+    scene: Scene, code: str
+) -> None:
     judged = judge(scene.wanted(1), person=scene.ada, now=NOW)
     assert judged.answer.outcome is Outcome.PEOPLE
     (rule,) = [rule for rule in judged.answer.rules if not rule.holds]
     assert rule.text == f"$72 on cost centre {code}, which is not confirmed"
-    assert rule.limit == "people decide above $0 until its owner or a platform lead confirms it"
+    assert (
+        rule.limit
+        == "people decide above $0 until its owner or a platform lead confirms it"
+    )
     actions.confirm(code, by=scene.priya, now=NOW)
-    assert judge(scene.wanted(1), person=scene.ada, now=NOW).answer.outcome is Outcome.AUTOMATIC
+    assert (
+        judge(scene.wanted(1), person=scene.ada, now=NOW).answer.outcome
+        is Outcome.AUTOMATIC
+    )
 
 
 def test_one_that_stands_on_no_list_is_not_confirmed(scene: Scene) -> None:
     CostCentre.objects.all().delete()
-    assert judge(scene.wanted(1), person=scene.ada, now=NOW).answer.outcome is Outcome.PEOPLE
+    assert (
+        judge(scene.wanted(1), person=scene.ada, now=NOW).answer.outcome
+        is Outcome.PEOPLE
+    )
 
 
-def test_the_small_amount_that_the_policy_leaves_counts_what_was_granted(scene: Scene, code: str) -> None:
+def test_the_small_amount_that_the_policy_leaves_counts_what_was_granted(
+    scene: Scene, code: str
+) -> None:
     factories.policy(Thresholds(unconfirmed_usd=Decimal(100)), now=NOW)
     assert scene.ask(1).state == "approved"
     assert scene.ask(1).state == "waiting"
 
 
-def test_its_owner_and_platform_leads_confirm_it_and_nobody_else(scene: Scene, code: str) -> None:
+def test_its_owner_and_platform_leads_confirm_it_and_nobody_else(
+    scene: Scene, code: str
+) -> None:
     with pytest.raises(NoRight):
         actions.confirm(code, by=scene.ada, now=NOW)
     CostCentre.objects.filter(code=code).update(owner=scene.elena)
@@ -56,15 +71,22 @@ def test_its_owner_and_platform_leads_confirm_it_and_nobody_else(scene: Scene, c
     with pytest.raises(Conflict):
         actions.confirm(code, by=scene.priya, now=NOW)
     actions.withdraw(code, by=scene.priya, now=NOW)
-    kinds = [event.kind for event in Event.objects.filter(subject_type="cost_centre").order_by("seq")]
+    kinds = [
+        event.kind
+        for event in Event.objects.filter(subject_type="cost_centre").order_by("seq")
+    ]
     assert kinds == ["cost_centre.confirmed", "cost_centre.withdrawn"]
 
 
-def test_one_code_stands_on_the_list_once_whatever_its_letters(scene: Scene, code: str) -> None:
+def test_one_code_stands_on_the_list_once_whatever_its_letters(
+    scene: Scene, code: str
+) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         CostCentre.objects.create(code=code.lower(), created_at=NOW)
     with pytest.raises(IntegrityError), transaction.atomic():
-        CostCentre.objects.filter(code=code).update(confirmed_at=None, confirmed_by=scene.priya)
+        CostCentre.objects.filter(code=code).update(
+            confirmed_at=None, confirmed_by=scene.priya
+        )
 
 
 def test_the_api_lists_confirms_and_takes_back(scene: Scene, code: str) -> None:
@@ -75,14 +97,18 @@ def test_the_api_lists_confirms_and_takes_back(scene: Scene, code: str) -> None:
     assert ada.post(f"cost-centres/{code}/confirm/", {}).status_code == 403
     assert priya.post(f"cost-centres/{code}/confirm/", {}).status_code == 200
     assert priya.post(f"cost-centres/{code}/withdraw/", {}).status_code == 200
-    made = priya.post("cost-centres/", {"code": "CC-777", "owner": str(scene.elena.oid)})
+    made = priya.post(
+        "cost-centres/", {"code": "CC-777", "owner": str(scene.elena.oid)}
+    )
     assert (made.status_code, made.json()["owner"]["name"]) == (201, "Elena Petrova")
     assert priya.post("cost-centres/", {"code": "CC 8"}).status_code == 422
     assert priya.post("cost-centres/", {"code": "CC-9", "more": 1}).status_code == 422
     assert ada.post("cost-centres/", {"code": "CC-778"}).status_code == 403
 
 
-def test_the_page_shows_them_and_a_platform_lead_confirms(scene: Scene, code: str) -> None:
+def test_the_page_shows_them_and_a_platform_lead_confirms(
+    scene: Scene, code: str
+) -> None:
     page = Client()
     page.force_login(scene.priya)
     assert "Not confirmed" in page.get("/cost-centres/").content.decode()

@@ -41,7 +41,9 @@ def held_for(asked: Request) -> Allocation:
 
 
 @pytest.mark.parametrize("key", ["endpoint", "openai", "reservation", "cluster"])
-def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str) -> None:
+def test_what_a_person_makes_costs_from_when_it_is_there(
+    scene: Scene, key: str
+) -> None:
     asked = granted(scene, key)
     held = held_for(asked)
     whole = scene.held_usd()
@@ -52,7 +54,9 @@ def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str)
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=1))
     held.refresh_from_db()
     assert held.charged_from == later(days=1)
-    assert held.usd_so_far(later(days=2)) == pytest.approx(held.usd_per_day, abs=Decimal("0.01"))
+    assert held.usd_so_far(later(days=2)) == pytest.approx(
+        held.usd_per_day, abs=Decimal("0.01")
+    )
     assert scene.held_usd() == pytest.approx(whole * 2 / 3, abs=Decimal("0.01"))
     assert cost_per_day(scene.team.pk) == held.usd_per_day > 0
     assert books(scene.team) == ledger(scene.team)
@@ -77,12 +81,16 @@ def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
 
 def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) -> None:
     first = granted(scene, "endpoint")
-    longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
+    longer = renewing.wanted(
+        first, until=first.until + DAY, reason=REASON, now=later(hours=1)
+    )
     second = submit(longer, by=scene.ada, now=later(hours=1))
     for lead in (scene.priya, scene.elena):
         row = Request.objects.get(pk=second.pk)
         if row.state == Stage.WAITING:
-            decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
+            decisions.approve(
+                row.pk, by=lead, expected_version=row.version, now=later(hours=1)
+            )
     held = held_for(second)
     assert (held.charged_from, held.provisioner) == (None, Provisioner.MANUAL)
     row = Request.objects.with_allocation().select_related("tenancy").get(pk=second.pk)
@@ -93,13 +101,23 @@ def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) ->
 
 def test_a_renewal_of_what_cannot_be_made_is_let_go_with_it(scene: Scene) -> None:
     first = granted(scene, "endpoint")
-    longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
+    longer = renewing.wanted(
+        first, until=first.until + DAY, reason=REASON, now=later(hours=1)
+    )
     second = submit(longer, by=scene.ada, now=later(hours=1))
     for lead in (scene.priya, scene.elena):
         row = Request.objects.get(pk=second.pk)
         if row.state == Stage.WAITING:
-            decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
-    fulfilment.finish(task_of(first).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=3))
+            decisions.approve(
+                row.pk, by=lead, expected_version=row.version, now=later(hours=1)
+            )
+    fulfilment.finish(
+        task_of(first).pk,
+        by=scene.priya,
+        note="No image.",
+        failed=True,
+        now=later(hours=3),
+    )
     assert not Allocation.objects.live().exists()
     assert scene.allocated() == 0
     assert scene.held_usd() == 0
@@ -116,7 +134,12 @@ def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -
     assert allocations.observe(held_for(asked).pk, now=later(hours=6))
     assert held_for(asked).charged_from == later(hours=6)
     assert allocations.not_charged_yet(later(hours=6)) == []
-    assert LedgerEntry.objects.filter(hold=asked.hold, why="costs from when it is there", usd=-6).count() == 1
+    assert (
+        LedgerEntry.objects.filter(
+            hold=asked.hold, why="costs from when it is there", usd=-6
+        ).count()
+        == 1
+    )
     assert not allocations.observe(held_for(asked).pk, now=later(hours=7))
 
 
@@ -135,11 +158,18 @@ def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> Non
     assert seen.usd.spent == held_for(asked).usd_so_far(later(days=1)) > 0
 
 
-def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Client) -> None:
+def test_the_team_page_shows_everything_that_is_held(
+    scene: Scene, client: Client
+) -> None:
     now = timezone.now()
     for key in ("gpus", "volume", "openai", "reservation", "namespace"):
         granted(scene, key, now=now)
-    fulfilment.finish(Task.objects.get(offering="openai").pk, by=scene.priya, note=NOTE, now=now + HOUR)
+    fulfilment.finish(
+        Task.objects.get(offering="openai").pk,
+        by=scene.priya,
+        note=NOTE,
+        now=now + HOUR,
+    )
     client.force_login(scene.ada)
     page = client.get(reverse("team", args=[scene.team.slug]))
     words = {row.what: (row.word, row.is_charged) for row in page.context["holdings"]}
@@ -155,9 +185,9 @@ def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Clien
 def test_the_api_lists_everything_that_is_held(scene: Scene) -> None:
     asked, ada = granted(scene, "volume", now=timezone.now()), Caller(scene.ada)
     found = ada.get("allocations/?held=true").json()["results"]
-    assert [(row["what"], row["where"], row["offering"], row["flavor"]) for row in found] == [
-        ("100 GiB volume corpus", scene.flavor.cluster.title, "volume", None)
-    ]
+    assert [
+        (row["what"], row["where"], row["offering"], row["flavor"]) for row in found
+    ] == [("100 GiB volume corpus", scene.flavor.cluster.title, "volume", None)]
     assert ada.get("allocations/?held=true&offering=gpus").json()["results"] == []
     assert (found[0]["state"], found[0]["charged_from"], found[0]["provisioner"]) == (
         "setting_up",
@@ -180,7 +210,9 @@ def test_an_end_of_what_takes_no_gpus_is_reminded_of(scene: Scene) -> None:
     assert "Ask for it again" in said.sentence
 
 
-def test_nothing_that_waits_for_a_person_is_called_self_service(client: Client, scene: Scene) -> None:
+def test_nothing_that_waits_for_a_person_is_called_self_service(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.ada)
     page = client.get(reverse("catalogue")).content.decode()
     cards = page.split("<section")
@@ -202,7 +234,9 @@ def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
     assert cost == scene.held_usd() > 0
 
 
-def test_home_offers_a_notebook_again_as_a_notebook(scene: Scene, client: Client) -> None:
+def test_home_offers_a_notebook_again_as_a_notebook(
+    scene: Scene, client: Client
+) -> None:
     granted(scene, "notebook")
     client.force_login(scene.ada)
     links = [line["href"] for line in client.get("/").context["again"]]

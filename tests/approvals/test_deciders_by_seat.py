@@ -30,7 +30,9 @@ MOST_QUERIES = 12
 
 def decided_by(step: StepPlan) -> None:
     """Everything goes to this step."""
-    factories.policy(Policy(routes=(Route(name="all", steps=(step,)),)), now=timezone.now() - DAY)
+    factories.policy(
+        Policy(routes=(Route(name="all", steps=(step,)),)), now=timezone.now() - DAY
+    )
 
 
 def seated(scene: Scene, sort: str) -> User:
@@ -47,7 +49,9 @@ def seated(scene: Scene, sort: str) -> User:
 
 def lend(giver: User, to: User) -> None:
     now = timezone.now()
-    Delegation.objects.create(giver=giver, to=to, starts_at=now - DAY, until=now + DAY, accepted_at=now)
+    Delegation.objects.create(
+        giver=giver, to=to, starts_at=now - DAY, until=now + DAY, accepted_at=now
+    )
 
 
 def ask(scene: Scene, gpus: int = 3) -> Request:
@@ -76,7 +80,11 @@ def test_they_decide_several_together(page: Client, scene: Scene) -> None:
     asked = [ask(scene), ask(scene, 4)]
     done = page.post(
         "/approvals/together",
-        {"do": "approve", "seen": [f"{each.pk}:{each.version}" for each in asked], "reason": ""},
+        {
+            "do": "approve",
+            "seen": [f"{each.pk}:{each.version}" for each in asked],
+            "reason": "",
+        },
     ).content.decode()
     assert "2 of 2 decided" in done
     assert "3 × A100 for Vision" in done
@@ -86,37 +94,51 @@ def test_they_decide_several_together(page: Client, scene: Scene) -> None:
 def test_they_decide_several_by_one_call(grace: User, scene: Scene) -> None:
     asked = ask(scene)
     answer = Caller(grace).post(
-        "decisions/", {"decisions": [{"request": asked.pk, "version": 1, "verdict": "approve"}]}
+        "decisions/",
+        {"decisions": [{"request": asked.pk, "version": 1, "verdict": "approve"}]},
     )
     assert [each["code"] for each in answer.json()["results"]] == [""]
 
 
-def test_what_waits_for_them_leads_there_from_every_page(page: Client, scene: Scene) -> None:
+def test_what_waits_for_them_leads_there_from_every_page(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene)
     home = text(page, "/")
     for words in (*PLACES, f'href="/approvals/{asked.pk}/"'):
         assert words in home, words
-    assert [place["count"] for place in page.get("/clusters/").context["rail"] if place["key"] == "g a"] == [
-        1
-    ]
+    assert [
+        place["count"]
+        for place in page.get("/clusters/").context["rail"]
+        if place["key"] == "g a"
+    ] == [1]
     assert (
-        "/approvals/" in page.get("/palette", {"q": "appr"}, headers={"HX-Request": "true"}).content.decode()
+        "/approvals/"
+        in page.get(
+            "/palette", {"q": "appr"}, headers={"HX-Request": "true"}
+        ).content.decode()
     )
 
 
-def test_they_are_told_that_decisions_wait_for_the_directory(page: Client, scene: Scene) -> None:
+def test_they_are_told_that_decisions_wait_for_the_directory(
+    page: Client, scene: Scene
+) -> None:
     ask(scene)
     Contact.objects.failed(timezone.now(), "Graph answered 503")
     assert "decisions wait" in text(page, "/")
 
 
-def test_their_queue_is_narrowed_to_the_teams_of_who_asks(page: Client, scene: Scene) -> None:
+def test_their_queue_is_narrowed_to_the_teams_of_who_asks(
+    page: Client, scene: Scene
+) -> None:
     ask(scene)
     assert '<option value="vision"' in text(page, "/approvals/")
     assert len(page.get("/approvals/", {"team": "vision"}).context["rows"]) == 1
 
 
-def test_fifty_requests_cost_no_more_queries_than_five(page: Client, scene: Scene) -> None:
+def test_fifty_requests_cost_no_more_queries_than_five(
+    page: Client, scene: Scene
+) -> None:
     addresses, counts = ("/", "/approvals/", "/clusters/", "/palette?q=appr"), []
     for number in (5, 45):
         factories.more_like(ask(scene), number - 1)
@@ -140,7 +162,9 @@ def test_nothing_leads_there_once_nothing_waits_at_their_seat(
     assert not [words for words in PLACES if words in home]
 
 
-def test_a_step_that_was_passed_on_to_their_group_leads_there(client: Client, scene: Scene) -> None:
+def test_a_step_that_was_passed_on_to_their_group_leads_there(
+    client: Client, scene: Scene
+) -> None:
     decided_by(StepPlan(by="platform_leads", escalate_to=f"group:{GROUP}"))
     client.force_login(factories.person("Grace Hall", groups=[GROUP]))
     asked = ask(scene)
@@ -149,7 +173,9 @@ def test_a_step_that_was_passed_on_to_their_group_leads_there(client: Client, sc
     assert PLACES[0] in text(client, "/")
 
 
-def test_who_stands_in_for_somebody_without_a_seat_is_led_nowhere(client: Client, scene: Scene) -> None:
+def test_who_stands_in_for_somebody_without_a_seat_is_led_nowhere(
+    client: Client, scene: Scene
+) -> None:
     grace = seated(scene, "stand_in")
     RoleHeld.objects.filter(user=scene.priya).update(role=Role.DATA_SCIENTIST)
     ask(scene)
@@ -157,7 +183,9 @@ def test_who_stands_in_for_somebody_without_a_seat_is_led_nowhere(client: Client
     assert PLACES[0] not in text(client, "/")
 
 
-def test_the_teams_of_the_queue_are_those_of_what_waits_for_this_person(client: Client, scene: Scene) -> None:
+def test_the_teams_of_the_queue_are_those_of_what_waits_for_this_person(
+    client: Client, scene: Scene
+) -> None:
     ask(scene)
     asked_for_leadership = timezone.now() - timedelta(hours=1)
     client.force_login(scene.elena)

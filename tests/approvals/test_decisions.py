@@ -43,15 +43,28 @@ def refusal(action: Callable[[], object]) -> Refused:
 
 def test_a_platform_lead_approves_and_it_is_issued(scene: Scene) -> None:
     request = scene.ask(5)
-    approved = approve(request.pk, by=scene.priya, expected_version=1, reason=" Fine. ", now=LATER)
+    approved = approve(
+        request.pk, by=scene.priya, expected_version=1, reason=" Fine. ", now=LATER
+    )
     allocation = Allocation.objects.get()
-    assert (approved.state, approved.approved_count, approved.decided_at) == ("approved", 5, LATER)
-    assert (allocation.gpus, allocation.starts_at, allocation.until) == (5, LATER, NOW + 3 * DAY)
+    assert (approved.state, approved.approved_count, approved.decided_at) == (
+        "approved",
+        5,
+        LATER,
+    )
+    assert (allocation.gpus, allocation.starts_at, allocation.until) == (
+        5,
+        LATER,
+        NOW + 3 * DAY,
+    )
     assert votes(request) == [("Priya Raman", "approve", 5)]
     assert request.decisions.get().reason == "Fine."
     assert scene.allocated() == 5
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(350)}
-    assert [e.outcome for e in request.evaluations.all()] == [Outcome.PEOPLE, Outcome.PEOPLE]
+    assert [e.outcome for e in request.evaluations.all()] == [
+        Outcome.PEOPLE,
+        Outcome.PEOPLE,
+    ]
     assert request.steps.filter(done_at=LATER).count() == 1
     assert Event.objects.latest("seq").kind == "request.approved"
 
@@ -61,17 +74,31 @@ def test_eight_gpus_need_leadership_after_the_platform_leads(scene: Scene) -> No
     half = approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
     assert (half.state, half.version, Allocation.objects.count()) == ("waiting", 2, 0)
     assert Event.objects.latest("seq").kind == "request.step_done"
-    refused = refusal(lambda: approve(request.pk, by=scene.marcus, expected_version=2, now=NOW))
-    assert (refused.code, refused.message) == ("not_an_approver", "This step is for engineering leadership.")
-    assert approve(request.pk, by=scene.elena, expected_version=2, now=NOW).state == "approved"
-    assert votes(request) == [("Priya Raman", "approve", 8), ("Elena Petrova", "approve", 8)]
+    refused = refusal(
+        lambda: approve(request.pk, by=scene.marcus, expected_version=2, now=NOW)
+    )
+    assert (refused.code, refused.message) == (
+        "not_an_approver",
+        "This step is for engineering leadership.",
+    )
+    assert (
+        approve(request.pk, by=scene.elena, expected_version=2, now=NOW).state
+        == "approved"
+    )
+    assert votes(request) == [
+        ("Priya Raman", "approve", 8),
+        ("Elena Petrova", "approve", 8),
+    ]
     assert scene.allocated() == 8
 
 
 def test_leadership_does_not_decide_the_platform_leads_step(scene: Scene) -> None:
     request = scene.ask(8)
     assert isinstance(
-        refusal(lambda: approve(request.pk, by=scene.elena, expected_version=1, now=NOW)), NoRight
+        refusal(
+            lambda: approve(request.pk, by=scene.elena, expected_version=1, now=NOW)
+        ),
+        NoRight,
     )
 
 
@@ -79,17 +106,27 @@ def test_what_is_decided_is_saved_as_nothing_else(scene: Scene) -> None:
     request = scene.ask(5)
     stale = fresh(request)
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
-    assert refusal(lambda: move(fresh(request), now=NOW, state=State.WAITING)).code == "already_decided"
+    assert (
+        refusal(lambda: move(fresh(request), now=NOW, state=State.WAITING)).code
+        == "already_decided"
+    )
     assert refusal(lambda: move(fresh(request), now=NOW)).code == "already_decided"
     # Who read it before the decision saves nothing over it.
-    assert isinstance(refusal(lambda: move(stale, now=NOW, state=State.REJECTED, decided_at=NOW)), Stale)
+    assert isinstance(
+        refusal(lambda: move(stale, now=NOW, state=State.REJECTED, decided_at=NOW)),
+        Stale,
+    )
     assert fresh(request).state == "approved"
 
 
 def test_approving_fewer_than_eight_spares_leadership(scene: Scene) -> None:
     request = scene.ask(8)
     approved = approve(request.pk, by=scene.priya, expected_version=1, count=7, now=NOW)
-    assert (approved.state, approved.gpus, approved.approved_count) == ("approved", 8, 7)
+    assert (approved.state, approved.gpus, approved.approved_count) == (
+        "approved",
+        8,
+        7,
+    )
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
     assert scene.allocated() == 7
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(504)}
@@ -98,16 +135,33 @@ def test_approving_fewer_than_eight_spares_leadership(scene: Scene) -> None:
 def test_what_the_first_step_left_is_what_the_second_decides_on(scene: Scene) -> None:
     request = scene.ask(12)
     approve(request.pk, by=scene.priya, expected_version=1, count=9, now=NOW)
-    too_many = refusal(lambda: approve(request.pk, by=scene.elena, expected_version=2, count=10, now=NOW))
-    assert (too_many.code, too_many.message) == ("out_of_range", "Approve between 1 and 9.")
+    too_many = refusal(
+        lambda: approve(
+            request.pk, by=scene.elena, expected_version=2, count=10, now=NOW
+        )
+    )
+    assert (too_many.code, too_many.message) == (
+        "out_of_range",
+        "Approve between 1 and 9.",
+    )
     approved = approve(request.pk, by=scene.elena, expected_version=2, now=NOW)
-    assert (approved.approved_count, scene.allocated(), scene.held_usd()) == (9, 9, Decimal(648))
+    assert (approved.approved_count, scene.allocated(), scene.held_usd()) == (
+        9,
+        9,
+        Decimal(648),
+    )
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 6])
-def test_it_approves_neither_none_nor_more_than_was_asked(scene: Scene, gpus: int) -> None:
+def test_it_approves_neither_none_nor_more_than_was_asked(
+    scene: Scene, gpus: int
+) -> None:
     request = scene.ask(5)
-    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, count=gpus, now=NOW))
+    refused = refusal(
+        lambda: approve(
+            request.pk, by=scene.priya, expected_version=1, count=gpus, now=NOW
+        )
+    )
     assert isinstance(refused, BadInput)
     assert (refused.field, fresh(request).version, votes(request)) == ("gpus", 1, [])
 
@@ -116,25 +170,44 @@ def test_a_rejection_needs_a_reason_and_lets_the_money_go(scene: Scene) -> None:
     request = scene.ask(5)
     for text in ("", "   "):
         refused = refusal(
-            lambda text=text: reject(request.pk, by=scene.priya, expected_version=1, reason=text, now=NOW)  # type: ignore[misc]
+            lambda text=text: reject(
+                request.pk, by=scene.priya, expected_version=1, reason=text, now=NOW
+            )  # type: ignore[misc]
         )
         assert (refused.code, refused.field) == ("reason_needed", "reason")
-    rejected = reject(request.pk, by=scene.priya, expected_version=1, reason="Use the T4s.", now=NOW)
-    assert (rejected.state, rejected.decided_at, rejected.approved_count) == ("rejected", NOW, None)
+    rejected = reject(
+        request.pk, by=scene.priya, expected_version=1, reason="Use the T4s.", now=NOW
+    )
+    assert (rejected.state, rejected.decided_at, rejected.approved_count) == (
+        "rejected",
+        NOW,
+        None,
+    )
     assert votes(request) == [("Priya Raman", "reject", None)]
     assert (scene.held_usd(), scene.allocated()) == (Decimal(0), 0)
     assert Event.objects.latest("seq").kind == "request.rejected"
 
 
-def test_a_question_needs_words_and_may_be_asked_again_by_who_asked(scene: Scene) -> None:
+def test_a_question_needs_words_and_may_be_asked_again_by_who_asked(
+    scene: Scene,
+) -> None:
     request = scene.ask(5)
     assert (
-        refusal(lambda: ask_back(request.pk, by=scene.priya, expected_version=1, question=" ", now=NOW)).code
+        refusal(
+            lambda: ask_back(
+                request.pk, by=scene.priya, expected_version=1, question=" ", now=NOW
+            )
+        ).code
         == "required"
     )
     ask_back(request.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW)
-    ask_back(request.pk, by=scene.priya, expected_version=2, question="And when?", now=NOW)
-    assert approve(request.pk, by=scene.priya, expected_version=3, now=NOW).state == "approved"
+    ask_back(
+        request.pk, by=scene.priya, expected_version=2, question="And when?", now=NOW
+    )
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=3, now=NOW).state
+        == "approved"
+    )
 
 
 def test_nobody_decides_their_own_request(scene: Scene) -> None:
@@ -142,12 +215,19 @@ def test_nobody_decides_their_own_request(scene: Scene) -> None:
     own = submit(scene.wanted(5), by=scene.priya, now=NOW)
     decide: list[Callable[[], object]] = [
         lambda: approve(own.pk, by=scene.priya, expected_version=1, now=NOW),
-        lambda: reject(own.pk, by=scene.priya, expected_version=1, reason="no", now=NOW),
-        lambda: ask_back(own.pk, by=scene.priya, expected_version=1, question="why", now=NOW),
+        lambda: reject(
+            own.pk, by=scene.priya, expected_version=1, reason="no", now=NOW
+        ),
+        lambda: ask_back(
+            own.pk, by=scene.priya, expected_version=1, question="why", now=NOW
+        ),
     ]
     assert [refusal(action).code for action in decide] == ["self_approval"] * 3
     assert may_decide(own, scene.priya, now=NOW) == "Nobody decides their own request."
-    assert approve(own.pk, by=scene.marcus, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(own.pk, by=scene.marcus, expected_version=1, now=NOW).state
+        == "approved"
+    )
 
 
 def test_the_database_too_refuses_a_vote_on_ones_own_request(scene: Scene) -> None:
@@ -161,7 +241,10 @@ def test_the_database_too_refuses_a_vote_on_ones_own_request(scene: Scene) -> No
         count=5,
         at=NOW,
     )
-    with pytest.raises(IntegrityError, match="nobody_decides_their_own_request"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="nobody_decides_their_own_request"),
+        transaction.atomic(),
+    ):
         Decision.objects.bulk_create([vote])
 
 
@@ -169,7 +252,9 @@ def test_the_database_too_refuses_a_vote_on_ones_own_request(scene: Scene) -> No
 def test_who_has_no_seat_decides_nothing(scene: Scene, who: str) -> None:
     request, person = scene.ask(5), getattr(scene, who)
     assert isinstance(person, User)
-    refused = refusal(lambda: approve(request.pk, by=person, expected_version=1, now=NOW))
+    refused = refusal(
+        lambda: approve(request.pk, by=person, expected_version=1, now=NOW)
+    )
     assert isinstance(refused, NoRight)
     assert may_decide(request, person, now=NOW)
     assert votes(request) == []
@@ -184,10 +269,14 @@ def test_a_lead_whose_account_was_disabled_decides_nothing(scene: Scene) -> None
 
 
 @pytest.mark.parametrize("version", [0, 1, 3])
-def test_a_decision_on_what_one_has_not_seen_is_stale(scene: Scene, version: int) -> None:
+def test_a_decision_on_what_one_has_not_seen_is_stale(
+    scene: Scene, version: int
+) -> None:
     request = scene.ask(5)
     ask_back(request.pk, by=scene.marcus, expected_version=1, question="Why?", now=NOW)
-    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=version, now=NOW))
+    refused = refusal(
+        lambda: approve(request.pk, by=scene.priya, expected_version=version, now=NOW)
+    )
     assert isinstance(refused, Stale)
     assert (refused.code, fresh(request).state) == ("stale", "waiting")
 
@@ -196,7 +285,11 @@ def test_what_is_decided_is_not_decided_again(scene: Scene) -> None:
     request = scene.ask(5)
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
     for person in (scene.priya, scene.marcus):
-        refused = refusal(lambda person=person: approve(request.pk, by=person, expected_version=2, now=NOW))  # type: ignore[misc]
+        refused = refusal(
+            lambda person=person: approve(  # type: ignore[misc]
+                request.pk, by=person, expected_version=2, now=NOW
+            )
+        )
         assert isinstance(refused, Conflict)
         assert refused.message == "The request is already approved."
         assert may_decide(fresh(request), person, now=NOW) == "It is already approved."
@@ -210,7 +303,9 @@ def test_one_person_with_two_seats_takes_one_of_the_steps(scene: Scene) -> None:
     approve(request.pk, by=both, expected_version=1, now=NOW)
     refused = refusal(lambda: approve(request.pk, by=both, expected_version=2, now=NOW))
     assert refused.code == "voted_already"
-    assert may_decide(fresh(request), both, now=NOW).startswith("You have decided a step of it already")
+    assert may_decide(fresh(request), both, now=NOW).startswith(
+        "You have decided a step of it already"
+    )
     assert list(Request.objects.awaiting(both, NOW)) == []
     assert list(Request.objects.awaiting(scene.elena, NOW)) == [request]
 
@@ -218,32 +313,55 @@ def test_one_person_with_two_seats_takes_one_of_the_steps(scene: Scene) -> None:
 def test_gpus_that_are_gone_by_now_are_a_conflict(scene: Scene) -> None:
     request = scene.ask(5)
     Flavor.objects.update(allocated=20)
-    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW))
+    refused = refusal(
+        lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+    )
     assert (refused.code, refused.message) == (
         "not_enough_free",
         "Not possible now: 4 free now, 5 needed.",
     )
-    assert (fresh(request).state, votes(request), request.evaluations.count()) == ("waiting", [], 1)
-    assert approve(request.pk, by=scene.priya, expected_version=1, count=4, now=NOW).approved_count == 4
+    assert (fresh(request).state, votes(request), request.evaluations.count()) == (
+        "waiting",
+        [],
+        1,
+    )
+    assert (
+        approve(
+            request.pk, by=scene.priya, expected_version=1, count=4, now=NOW
+        ).approved_count
+        == 4
+    )
 
 
 def test_money_that_is_not_there_is_a_conflict_until_it_is(scene: Scene) -> None:
-    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=100)
+    Budget.objects.create(
+        team=scene.team, month=NOW.date().replace(day=1), limit_usd=100
+    )
     request = scene.ask(5)
     assert (
-        refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW)).code
+        refusal(
+            lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+        ).code
         == "not_enough_budget"
     )
     Budget.objects.update(limit_usd=360)
-    assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state
+        == "approved"
+    )
     assert scene.held_usd() == 360
 
 
 def test_the_money_a_request_holds_itself_counts_as_left(scene: Scene) -> None:
-    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=360)
+    Budget.objects.create(
+        team=scene.team, month=NOW.date().replace(day=1), limit_usd=360
+    )
     request = scene.ask(5)
     assert scene.held_usd() == 360
-    assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state
+        == "approved"
+    )
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(360)}
 
 
@@ -253,7 +371,9 @@ def with_route(*steps: StepPlan) -> Policy:
 
 def test_a_policy_that_changes_on_the_way_takes_nobodys_say_away(scene: Scene) -> None:
     request = scene.ask(8)
-    factories.policy(with_route(StepPlan(by="platform_leads"), StepPlan(by=BOARD)), now=NOW + DAY / 2)
+    factories.policy(
+        with_route(StepPlan(by="platform_leads"), StepPlan(by=BOARD)), now=NOW + DAY / 2
+    )
     half = approve(request.pk, by=scene.priya, expected_version=1, now=NOW + DAY)
     assert (half.state, Allocation.objects.count()) == ("waiting", 0)
     whole = approve(request.pk, by=scene.elena, expected_version=2, now=NOW + DAY)
@@ -263,7 +383,10 @@ def test_a_policy_that_changes_on_the_way_takes_nobodys_say_away(scene: Scene) -
 def test_a_manager_who_changes_on_the_way_decides_still(scene: Scene) -> None:
     first, second = factories.person("Mona First"), factories.person("Mona Second")
     User.objects.filter(pk=scene.ada.pk).update(managers=[str(first.oid)])
-    factories.policy(with_route(StepPlan(by="platform_leads"), StepPlan(by="managers")), now=NOW - DAY)
+    factories.policy(
+        with_route(StepPlan(by="platform_leads"), StepPlan(by="managers")),
+        now=NOW - DAY,
+    )
     scene.ada.refresh_from_db()
     request = scene.ask(5)
     User.objects.filter(pk=scene.ada.pk).update(managers=[str(second.oid)])
@@ -275,18 +398,36 @@ def test_a_manager_who_changes_on_the_way_decides_still(scene: Scene) -> None:
 def test_nothing_is_granted_to_who_may_not_ask_any_more(scene: Scene) -> None:
     request = scene.ask(5)
     scene.team.memberships.filter(user=scene.ada).delete()
-    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=LATER))
+    refused = refusal(
+        lambda: approve(request.pk, by=scene.priya, expected_version=1, now=LATER)
+    )
     assert "cannot be granted any more" in refused.message
     assert not Allocation.objects.exists()
-    reject(request.pk, by=scene.priya, expected_version=1, reason="She has left.", now=LATER)
+    reject(
+        request.pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="She has left.",
+        now=LATER,
+    )
 
 
 def test_an_end_that_has_passed_is_not_approved(scene: Scene) -> None:
     request = scene.ask(5)
-    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=request.until))
+    refused = refusal(
+        lambda: approve(
+            request.pk, by=scene.priya, expected_version=1, now=request.until
+        )
+    )
     assert refused.code == "too_late"
     assert (
-        reject(request.pk, by=scene.priya, expected_version=1, reason="Too late.", now=request.until).state
+        reject(
+            request.pk,
+            by=scene.priya,
+            expected_version=1,
+            reason="Too late.",
+            now=request.until,
+        ).state
         == "rejected"
     )
 
@@ -298,6 +439,8 @@ def test_an_approver_sees_what_awaits_them_alone(scene: Scene) -> None:
         return set(Request.objects.awaiting(person, NOW).values_list("pk", flat=True))
 
     assert awaiting(scene.priya) == awaiting(scene.marcus) == {small.pk, large.pk}
-    assert awaiting(scene.elena) == awaiting(scene.ada) == awaiting(scene.mallory) == set()
+    assert (
+        awaiting(scene.elena) == awaiting(scene.ada) == awaiting(scene.mallory) == set()
+    )
     approve(large.pk, by=scene.priya, expected_version=1, now=NOW)
     assert (awaiting(scene.priya), awaiting(scene.elena)) == ({small.pk}, {large.pk})

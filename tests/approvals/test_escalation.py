@@ -42,7 +42,9 @@ def step_of(request: Request) -> Step:
 def told(kind: NoticeKind) -> list[str]:
     """Who was told of this kind, in the order of the alphabet."""
     return sorted(
-        n.person.name for n in Notice.objects.filter(kind=kind).select_related("person") if n.person
+        n.person.name
+        for n in Notice.objects.filter(kind=kind).select_related("person")
+        if n.person
     )
 
 
@@ -54,15 +56,24 @@ def events(request: Request) -> list[tuple[str, str, str]]:
     rows = Event.objects.filter(
         subject_type="request", subject_id=str(request.pk), actor_name="Quartermaster"
     )
-    return [(row.kind, row.details.get("to", ""), row.details.get("why", "")) for row in rows.order_by("seq")]
+    return [
+        (row.kind, row.details.get("to", ""), row.details.get("why", ""))
+        for row in rows.order_by("seq")
+    ]
 
 
-def away(user: User, *, until: datetime | None = None, known_at: datetime = NOW) -> None:
-    User.objects.filter(pk=user.pk).update(is_away=True, away_until=until, away_known_at=known_at)
+def away(
+    user: User, *, until: datetime | None = None, known_at: datetime = NOW
+) -> None:
+    User.objects.filter(pk=user.pk).update(
+        is_away=True, away_until=until, away_known_at=known_at
+    )
 
 
 def back(user: User, *, known_at: datetime) -> None:
-    User.objects.filter(pk=user.pk).update(is_away=False, away_until=None, away_known_at=known_at)
+    User.objects.filter(pk=user.pk).update(
+        is_away=False, away_until=None, away_known_at=known_at
+    )
 
 
 def decided_by(*steps: StepPlan) -> None:
@@ -81,16 +92,24 @@ def decided_by(*steps: StepPlan) -> None:
 
 
 def lend(
-    giver: User, to: User, *, start: datetime = NOW - HOUR, until: datetime = NOW + 5 * DAY
+    giver: User,
+    to: User,
+    *,
+    start: datetime = NOW - HOUR,
+    until: datetime = NOW + 5 * DAY,
 ) -> Delegation:
-    return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=until, accepted_at=start)
+    return Delegation.objects.create(
+        giver=giver, to=to, starts_at=start, until=until, accepted_at=start
+    )
 
 
 @pytest.fixture
 def boss(scene: Scene) -> User:
     """Ada's manager, known here; everything is for her manager to decide."""
     boss, chief = factories.person("Boss Bauer"), factories.person("Chief Chen")
-    User.objects.filter(pk=scene.ada.pk).update(managers=[str(boss.oid), str(chief.oid)])
+    User.objects.filter(pk=scene.ada.pk).update(
+        managers=[str(boss.oid), str(chief.oid)]
+    )
     scene.ada.refresh_from_db()
     decided_by(StepPlan(by="managers"))
     return boss
@@ -102,13 +121,22 @@ def chief(boss: User) -> User:
     return User.objects.get(name="Chief Chen")
 
 
-def test_a_reminder_an_escalation_and_an_end_each_come_once_on_their_dates(scene: Scene) -> None:
+def test_a_reminder_an_escalation_and_an_end_each_come_once_on_their_dates(
+    scene: Scene,
+) -> None:
     request = scene.ask(3, days=20)
     assert told(NoticeKind.REQUEST_WAITING) == ["Marcus Weber", "Priya Raman"]
     assert sweep(NOW + 8 * HOUR - timedelta(seconds=1)) == 0
-    assert [sweep(NOW + 8 * HOUR), sweep(NOW + 8 * HOUR), sweep(NOW + 47 * HOUR)] == [1, 0, 0]
+    assert [sweep(NOW + 8 * HOUR), sweep(NOW + 8 * HOUR), sweep(NOW + 47 * HOUR)] == [
+        1,
+        0,
+        0,
+    ]
     assert told(NoticeKind.REQUEST_REMINDER) == ["Marcus Weber", "Priya Raman"]
-    assert may_decide(Request.objects.get(), scene.elena, now=NOW) == "This step is for platform leads."
+    assert (
+        may_decide(Request.objects.get(), scene.elena, now=NOW)
+        == "This step is for platform leads."
+    )
     assert [sweep(NOW + 48 * HOUR), sweep(NOW + 13 * DAY)] == [1, 0]
     assert told(NoticeKind.REQUEST_ESCALATED) == ["Elena Petrova"]
     assert "Platform leads have not decided yet, so it is passed on to you." in said(
@@ -139,7 +167,11 @@ def test_a_sweep_that_comes_late_does_all_that_was_due(scene: Scene) -> None:
 def test_the_top_of_the_ladder_is_reminded_a_second_time(scene: Scene) -> None:
     decided_by(StepPlan(by="engineering_leadership"))
     request = scene.ask(3, days=20)
-    assert [sweep(NOW + 8 * HOUR), sweep(NOW + 48 * HOUR), sweep(NOW + 50 * HOUR)] == [1, 1, 0]
+    assert [sweep(NOW + 8 * HOUR), sweep(NOW + 48 * HOUR), sweep(NOW + 50 * HOUR)] == [
+        1,
+        1,
+        0,
+    ]
     assert told(NoticeKind.REQUEST_REMINDER) == ["Elena Petrova", "Elena Petrova"]
     assert not told(NoticeKind.REQUEST_ESCALATED)
     assert step_of(request).escalated_at == NOW + 48 * HOUR
@@ -147,7 +179,13 @@ def test_the_top_of_the_ladder_is_reminded_a_second_time(scene: Scene) -> None:
 
 def test_a_question_stops_the_clock_and_moves_every_moment(scene: Scene) -> None:
     request = scene.ask(3, days=20)
-    ask_back(request.pk, by=scene.priya, expected_version=1, question="Why three?", now=NOW + 2 * HOUR)
+    ask_back(
+        request.pk,
+        by=scene.priya,
+        expected_version=1,
+        question="Why three?",
+        now=NOW + 2 * HOUR,
+    )
     assert sweep(NOW + 3 * DAY) == 0
     answer(request.pk, by=scene.ada, text="Three folds.", now=NOW + 3 * DAY)
     step = step_of(request)
@@ -161,7 +199,9 @@ def test_a_question_stops_the_clock_and_moves_every_moment(scene: Scene) -> None
     assert sweep(NOW + stood + 8 * HOUR) == 1
 
 
-def test_where_one_is_away_the_others_are_told_and_nothing_is_passed_on(scene: Scene) -> None:
+def test_where_one_is_away_the_others_are_told_and_nothing_is_passed_on(
+    scene: Scene,
+) -> None:
     away(scene.marcus)
     scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Priya Raman"]
@@ -174,7 +214,10 @@ def test_it_is_passed_on_at_once_where_everybody_is_away(scene: Scene) -> None:
     request = scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Elena Petrova"]
     assert events(request) == [("request.escalated", "engineering leadership", "away")]
-    assert approve(request.pk, by=scene.elena, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.elena, expected_version=1, now=NOW).state
+        == "approved"
+    )
 
 
 def test_it_is_passed_on_later_when_the_last_one_leaves(scene: Scene) -> None:
@@ -184,12 +227,16 @@ def test_it_is_passed_on_later_when_the_last_one_leaves(scene: Scene) -> None:
     away(scene.marcus, known_at=NOW + HOUR)
     assert [sweep(NOW + HOUR), sweep(NOW + HOUR)] == [1, 0]
     assert told(NoticeKind.REQUEST_ESCALATED) == ["Elena Petrova"]
-    assert "Platform leads are out of office" in said(NoticeKind.REQUEST_ESCALATED, scene.elena)
+    assert "Platform leads are out of office" in said(
+        NoticeKind.REQUEST_ESCALATED, scene.elena
+    )
 
 
 def test_the_one_at_work_who_asked_does_not_count(scene: Scene) -> None:
     factories.join(scene.team, scene.priya)
-    request = factories.request(scene.priya, scene.tenancy, scene.flavor, gpus=3, now=NOW)
+    request = factories.request(
+        scene.priya, scene.tenancy, scene.flavor, gpus=3, now=NOW
+    )
     away(scene.marcus, known_at=NOW)
     assert sweep(NOW + timedelta(minutes=1)) == 1
     assert events(request) == [("request.escalated", "engineering leadership", "away")]
@@ -202,7 +249,10 @@ def test_who_stands_in_for_those_away_keeps_it_on_its_level(scene: Scene) -> Non
     request = scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Mallory Finch"]
     assert sweep(NOW) == 0
-    assert approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state
+        == "approved"
+    )
     assert request.decisions.get().seat_of == scene.priya
 
 
@@ -220,7 +270,9 @@ def test_without_a_known_manager_platform_leads_decide(scene: Scene) -> None:
     assert step_of(scene.ask(3)).words == "platform leads (no manager is known)"
 
 
-def test_the_next_manager_stands_in_until_the_first_is_back(scene: Scene, boss: User, chief: User) -> None:
+def test_the_next_manager_stands_in_until_the_first_is_back(
+    scene: Scene, boss: User, chief: User
+) -> None:
     away(boss)
     request = scene.ask(3, days=20)
     assert told(NoticeKind.REQUEST_WAITING) == ["Chief Chen"]
@@ -229,40 +281,63 @@ def test_the_next_manager_stands_in_until_the_first_is_back(scene: Scene, boss: 
     back(boss, known_at=NOW + HOUR)
     assert [sweep(NOW + HOUR), sweep(NOW + HOUR)] == [1, 0]
     assert step_of(request).stand_in is None
-    assert may_decide(Request.objects.get(), chief, now=NOW) == "This step is for Boss Bauer, manager."
-    assert [(to, why) for _, to, why in events(request)] == [("Chief Chen", "away"), ("Boss Bauer", "back")]
+    assert (
+        may_decide(Request.objects.get(), chief, now=NOW)
+        == "This step is for Boss Bauer, manager."
+    )
+    assert [(to, why) for _, to, why in events(request)] == [
+        ("Chief Chen", "away"),
+        ("Boss Bauer", "back"),
+    ]
 
 
-def test_who_leaves_while_it_waits_gets_a_stand_in_then(scene: Scene, boss: User, chief: User) -> None:
+def test_who_leaves_while_it_waits_gets_a_stand_in_then(
+    scene: Scene, boss: User, chief: User
+) -> None:
     request = scene.ask(3, days=20)
     away(boss, known_at=NOW + HOUR)
     assert [sweep(NOW + HOUR), sweep(NOW + HOUR)] == [1, 0]
     assert "Boss Bauer, manager is out of office, so this is for you." in said(
         NoticeKind.REQUEST_WAITING, chief
     )
-    assert approve(request.pk, by=chief, expected_version=1, now=NOW + HOUR).state == "approved"
+    assert (
+        approve(request.pk, by=chief, expected_version=1, now=NOW + HOUR).state
+        == "approved"
+    )
     assert sweep(NOW + 2 * HOUR) == 0
 
 
-def test_who_the_manager_named_comes_before_the_next_manager(scene: Scene, boss: User, chief: User) -> None:
+def test_who_the_manager_named_comes_before_the_next_manager(
+    scene: Scene, boss: User, chief: User
+) -> None:
     lend(boss, scene.mallory)
     away(boss)
     request = scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Mallory Finch"]
-    assert approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state
+        == "approved"
+    )
     assert request.decisions.get().seat_of == boss
 
 
-def test_where_nobody_above_is_there_platform_leads_may_decide(scene: Scene, boss: User, chief: User) -> None:
+def test_where_nobody_above_is_there_platform_leads_may_decide(
+    scene: Scene, boss: User, chief: User
+) -> None:
     away(boss)
     away(chief)
     request = scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Marcus Weber", "Priya Raman"]
     assert events(request) == [("request.escalated", "platform leads", "away")]
-    assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state
+        == "approved"
+    )
 
 
-def test_a_stand_in_who_leaves_too_is_followed_by_the_next(scene: Scene, boss: User, chief: User) -> None:
+def test_a_stand_in_who_leaves_too_is_followed_by_the_next(
+    scene: Scene, boss: User, chief: User
+) -> None:
     away(boss, known_at=NOW + HOUR)
     away(boss)
     request = scene.ask(3)
@@ -273,7 +348,9 @@ def test_a_stand_in_who_leaves_too_is_followed_by_the_next(scene: Scene, boss: U
     assert (step.stand_in, step.escalate_to) == (None, "platform_leads")
 
 
-def test_a_stand_in_named_by_dates_decides_within_them_only(scene: Scene, boss: User) -> None:
+def test_a_stand_in_named_by_dates_decides_within_them_only(
+    scene: Scene, boss: User
+) -> None:
     lend(boss, scene.mallory, start=NOW, until=NOW + HOUR)
     away(boss)
     request = scene.ask(3)
@@ -285,7 +362,9 @@ def test_a_stand_in_named_by_dates_decides_within_them_only(scene: Scene, boss: 
 
 def test_who_stands_in_for_the_requester_does_not_decide(scene: Scene) -> None:
     factories.join(scene.team, scene.priya)
-    request = factories.request(scene.priya, scene.tenancy, scene.flavor, gpus=3, now=NOW)
+    request = factories.request(
+        scene.priya, scene.tenancy, scene.flavor, gpus=3, now=NOW
+    )
     lend(scene.priya, scene.mallory)
     assert "Mallory Finch" not in told(NoticeKind.REQUEST_WAITING)
     with pytest.raises(NoRight) as refused:
@@ -293,18 +372,26 @@ def test_who_stands_in_for_the_requester_does_not_decide(scene: Scene) -> None:
     assert refused.value.code == "not_an_approver"
 
 
-def test_two_are_needed_where_the_policy_says_two_and_a_seat_votes_once(scene: Scene) -> None:
+def test_two_are_needed_where_the_policy_says_two_and_a_seat_votes_once(
+    scene: Scene,
+) -> None:
     decided_by(StepPlan(by="platform_leads", quorum=2))
     lend(scene.priya, scene.mallory)
     request = scene.ask(3, days=20)
-    assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "waiting"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state
+        == "waiting"
+    )
     with pytest.raises(Conflict) as refused:
         approve(request.pk, by=scene.mallory, expected_version=2, now=NOW)
     assert refused.value.code == "voted_already"
     Notice.objects.all().delete()
     assert sweep(NOW + 8 * HOUR) == 1
     assert told(NoticeKind.REQUEST_REMINDER) == ["Marcus Weber"]
-    assert approve(request.pk, by=scene.marcus, expected_version=2, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.marcus, expected_version=2, now=NOW).state
+        == "approved"
+    )
 
 
 def test_the_last_voice_of_two_that_is_away_is_passed_on(scene: Scene) -> None:
@@ -313,12 +400,18 @@ def test_the_last_voice_of_two_that_is_away_is_passed_on(scene: Scene) -> None:
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
     away(scene.marcus)
     assert sweep(NOW) == 1
-    assert approve(request.pk, by=scene.elena, expected_version=2, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.elena, expected_version=2, now=NOW).state
+        == "approved"
+    )
 
 
 def test_a_named_group_decides_and_who_left_it_is_refused(scene: Scene) -> None:
     decided_by(StepPlan(by=f"group:{GROUP}", name="the GPU council"))
-    grace, ben = factories.person("Grace", groups=[GROUP]), factories.person("Ben", groups=[GROUP])
+    grace, ben = (
+        factories.person("Grace", groups=[GROUP]),
+        factories.person("Ben", groups=[GROUP]),
+    )
     request = scene.ask(3)
     assert told(NoticeKind.REQUEST_WAITING) == ["Ben", "Grace"]
     assert may_decide(Request.objects.get(), grace, now=NOW) == ""  # what the page says
@@ -355,7 +448,10 @@ def test_while_the_directory_is_silent_the_clock_goes_on_and_nobody_decides(
     assert refused.value.code == "directory_away"
     assert [sweep(NOW + 48 * HOUR), sweep(NOW + 48 * HOUR)] == [1, 0]
     User.objects.update(groups_known_at=NOW + 49 * HOUR)
-    assert approve(request.pk, by=chief, expected_version=1, now=NOW + 49 * HOUR).state == "approved"
+    assert (
+        approve(request.pk, by=chief, expected_version=1, now=NOW + 49 * HOUR).state
+        == "approved"
+    )
 
 
 def test_looking_costs_the_same_for_however_many_wait(scene: Scene) -> None:

@@ -17,7 +17,12 @@ from tests.scene import DAY, NOW, Scene
 def rejected(scene: Scene, gpus: int = 6, *, because: str = "capacity") -> Request:
     request = scene.ask(gpus)
     return reject(
-        request.pk, by=scene.priya, expected_version=1, reason="Too few are free.", because=because, now=NOW
+        request.pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="Too few are free.",
+        because=because,
+        now=NOW,
     )
 
 
@@ -58,14 +63,18 @@ def test_who_waits_longest_is_offered_first_and_no_gpu_to_two(scene: Scene) -> N
     assert free_again.sweep(NOW + DAY + timedelta(minutes=1)) == [second.pk]
 
 
-def test_what_was_rejected_for_something_else_or_long_ago_is_not_offered(scene: Scene) -> None:
+def test_what_was_rejected_for_something_else_or_long_ago_is_not_offered(
+    scene: Scene,
+) -> None:
     rejected(scene, because="budget")
     old = rejected(scene)
     assert free_again.sweep(NOW + 30 * DAY) == []
     assert free_again.sweep(NOW + 30 * DAY - timedelta(seconds=1)) == [old.pk]
 
 
-def test_nothing_is_offered_that_the_budget_would_not_bear_or_that_is_offered_no_more(scene: Scene) -> None:
+def test_nothing_is_offered_that_the_budget_would_not_bear_or_that_is_offered_no_more(
+    scene: Scene,
+) -> None:
     request = rejected(scene)
     Budget.objects.update(limit_usd=100)
     assert free_again.sweep(NOW + DAY) == []

@@ -47,7 +47,9 @@ def several_in_another_team(scene: Scene, *gpus: int, now: Any = NOW) -> list[Re
     team = factories.team(by=person)
     factories.join(team, person)
     place = factories.tenancy(team, scene.flavor.cluster)
-    wanted = (replace(scene.wanted(each, days=5), team=team, tenancy=place) for each in gpus)
+    wanted = (
+        replace(scene.wanted(each, days=5), team=team, tenancy=place) for each in gpus
+    )
     return [submit(each, by=person, now=now) for each in wanted]
 
 
@@ -59,15 +61,27 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
     in_force(scene, automatic_gpus=4)
     later = NOW + HOUR
     assert judging_again.sweep(later) == [first.pk, second.pk]
-    assert [state_of(each) for each in (first, second, large)] == ["approved", "approved", "waiting"]
+    assert [state_of(each) for each in (first, second, large)] == [
+        "approved",
+        "approved",
+        "waiting",
+    ]
     decision = Decision.objects.get(request=first)
     assert (decision.by, decision.count, decision.at) == (None, 4, later)
     assert decision.reason == "Policy 2 is in force now, and every rule holds."
     event = Event.objects.filter(kind=Kind.REQUEST_APPROVED).earliest("seq")
     assert (event.subject_id, event.actor_kind) == (str(first.pk), "policy")
-    assert list(decided.has_a_record(later)) == list(decided.is_where_its_record_says(later)) == []
-    assert Notice.objects.filter(person=first.requester, kind="request_decided").exists()
-    assert Notice.objects.filter(person=scene.priya, kind="request_withdrawn", subject_id=first.pk).exists()
+    assert (
+        list(decided.has_a_record(later))
+        == list(decided.is_where_its_record_says(later))
+        == []
+    )
+    assert Notice.objects.filter(
+        person=first.requester, kind="request_decided"
+    ).exists()
+    assert Notice.objects.filter(
+        person=scene.priya, kind="request_withdrawn", subject_id=first.pk
+    ).exists()
 
 
 def test_a_second_sweep_grants_nothing_twice(scene: Scene) -> None:
@@ -81,15 +95,22 @@ def test_a_second_sweep_grants_nothing_twice(scene: Scene) -> None:
 
 def test_a_policy_for_later_frees_what_waits_on_its_day(scene: Scene) -> None:
     asked = scene.ask(3)
-    activated(drafted(scene.priya, automatic_gpus=4), by=scene.marcus, active_from=NOW + DAY)
+    activated(
+        drafted(scene.priya, automatic_gpus=4), by=scene.marcus, active_from=NOW + DAY
+    )
     assert judging_again.sweep(NOW + DAY - MINUTE) == []
     assert judging_again.sweep(NOW + DAY) == [asked.pk]
 
 
-def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(scene: Scene) -> None:
+def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(
+    scene: Scene,
+) -> None:
     held = Allocation.objects.get(hold=scene.ask(2, days=9).hold_id)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
-    first, second = in_another_team(scene, 2), in_another_team(scene, 2, now=NOW + MINUTE)
+    first, second = (
+        in_another_team(scene, 2),
+        in_another_team(scene, 2, now=NOW + MINUTE),
+    )
     assert judging_again.sweep(NOW + HOUR) == []
     give_back(held.pk, gpus=2, by=scene.ada, now=NOW + HOUR)
     assert judging_again.sweep(NOW + HOUR) == [first.pk]
@@ -99,7 +120,9 @@ def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(scene: Sc
 
 
 def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
-    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=10)
+    Budget.objects.create(
+        team=scene.team, month=NOW.date().replace(day=1), limit_usd=10
+    )
     asked = scene.ask(1)
     assert judging_again.sweep(NOW + MINUTE) == []
     Budget.objects.update(limit_usd=1_000)
@@ -117,7 +140,9 @@ def test_nobody_is_overtaken_by_an_equal_ask(scene: Scene) -> None:
     newer = scene.ask(2, now=NOW + MINUTE)
     assert (state_of(older), state_of(newer)) == ("waiting", "waiting")
     [evaluation] = newer.evaluations.all()
-    assert [rule["code"] for rule in evaluation.answer["rules"] if not rule["holds"]] == ["free"]
+    assert [
+        rule["code"] for rule in evaluation.answer["rules"] if not rule["holds"]
+    ] == ["free"]
     assert judging_again.sweep(NOW + HOUR) == [older.pk]
 
 
@@ -130,7 +155,9 @@ def test_what_waits_of_the_same_team_has_its_window_first(scene: Scene) -> None:
     assert state_of(newer) == State.WAITING
 
 
-def test_where_there_is_enough_for_both_nobody_waits_for_the_other(scene: Scene) -> None:
+def test_where_there_is_enough_for_both_nobody_waits_for_the_other(
+    scene: Scene,
+) -> None:
     older = in_another_team(scene, 3)
     in_force(scene, automatic_gpus=3)
     assert state_of(older) == State.WAITING
@@ -160,7 +187,9 @@ def test_of_those_ahead_no_more_are_judged_than_it_takes(scene: Scene) -> None:
     assert queries[1] * 4 >= queries[2] * 5
 
 
-def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(scene: Scene) -> None:
+def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(
+    scene: Scene,
+) -> None:
     queries: list[int] = []
     for waiting in (1, 1, 6):
         factories.policy(Thresholds(automatic_gpus=1), now=NOW)
@@ -173,28 +202,42 @@ def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(sce
     assert queries[1] == queries[2]
 
 
-def test_where_there_is_no_room_for_all_each_is_judged_without_who_would_decide_it(scene: Scene) -> None:
+def test_where_there_is_no_room_for_all_each_is_judged_without_who_would_decide_it(
+    scene: Scene,
+) -> None:
     several_in_another_team(scene, 3, 3, 3)
     factories.policy(Thresholds(automatic_gpus=3), now=NOW)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24 - 5)
     with CaptureQueriesContext(connection) as seen:
-        assert preview_of(scene.wanted(3), by=scene.ada, now=NOW + MINUTE)["answer"]["outcome"] == "people"
+        assert (
+            preview_of(scene.wanted(3), by=scene.ada, now=NOW + MINUTE)["answer"][
+                "outcome"
+            ]
+            == "people"
+        )
     # The steps of what a team asked before are read for the ask itself, once.
     assert sum(' FROM "approvals_step" ' in query["sql"] for query in seen) <= 1
 
 
-def test_an_older_ask_that_the_policy_leaves_to_people_keeps_nobody_waiting(scene: Scene) -> None:
+def test_an_older_ask_that_the_policy_leaves_to_people_keeps_nobody_waiting(
+    scene: Scene,
+) -> None:
     in_another_team(scene, 20)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=4)
     assert state_of(scene.ask(2, now=NOW + MINUTE)) == State.APPROVED
 
 
-def test_the_preview_says_it_too_and_people_may_decide_in_any_order(scene: Scene) -> None:
+def test_the_preview_says_it_too_and_people_may_decide_in_any_order(
+    scene: Scene,
+) -> None:
     older = in_another_team(scene, 3)
     in_force(scene, automatic_gpus=3)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
     shown = preview_of(scene.wanted(3), by=scene.ada, now=NOW + MINUTE)
-    assert (shown["answer"]["outcome"], shown["remedies"][0]["code"]) == ("people", "free")
+    assert (shown["answer"]["outcome"], shown["remedies"][0]["code"]) == (
+        "people",
+        "free",
+    )
     newer = scene.ask(3, now=NOW + MINUTE)
     approve(newer.pk, by=scene.priya, expected_version=newer.version, now=NOW + HOUR)
     assert (state_of(newer), state_of(older)) == ("approved", "waiting")
@@ -202,7 +245,13 @@ def test_the_preview_says_it_too_and_people_may_decide_in_any_order(scene: Scene
 
 def test_a_question_to_the_requester_is_not_answered_by_the_sweep(scene: Scene) -> None:
     asked = scene.ask(3)
-    ask_back(asked.pk, by=scene.priya, expected_version=asked.version, question="For what?", now=NOW)
+    ask_back(
+        asked.pk,
+        by=scene.priya,
+        expected_version=asked.version,
+        question="For what?",
+        now=NOW,
+    )
     in_force(scene, automatic_gpus=4)
     assert judging_again.sweep(NOW + HOUR) == []
     assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
@@ -212,7 +261,9 @@ def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
     in_force(scene, window_gpus_team=40, window_gpus_person=40)
     asked = scene.ask(10)
     approve(asked.pk, by=scene.priya, expected_version=asked.version, count=9, now=NOW)
-    draft = drafted(scene.priya, automatic_gpus=9, window_gpus_team=40, window_gpus_person=40)
+    draft = drafted(
+        scene.priya, automatic_gpus=9, window_gpus_team=40, window_gpus_person=40
+    )
     activated(draft, by=scene.marcus)
     assert judging_again.sweep(NOW + HOUR) == [asked.pk]
     request = Request.objects.get(pk=asked.pk)
@@ -247,7 +298,9 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     assert len(seen) == 5
 
 
-def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(scene: Scene) -> None:
+def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(
+    scene: Scene,
+) -> None:
     for _ in range(10):
         scene.ask(8)
     with CaptureQueriesContext(
@@ -257,7 +310,9 @@ def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(scene: Sc
     assert len(few) <= 3
 
 
-def test_what_is_refused_again_for_its_window_is_judged_without_a_lock(scene: Scene) -> None:
+def test_what_is_refused_again_for_its_window_is_judged_without_a_lock(
+    scene: Scene,
+) -> None:
     factories.policy(Thresholds(automatic_gpus=1), now=NOW)
     for _ in range(3):
         scene.ask(2)

@@ -46,9 +46,12 @@ def at(moment: datetime, known: Standing) -> Standing:
         now=moment,
         free_gpus=(known.free_gpus or 0) + sum(event.free for event in past),
         recent_team_gpus=known.recent_team_gpus - sum(event.team for event in past),
-        recent_person_gpus=known.recent_person_gpus - sum(event.person for event in past),
-        recent_team_usd=(known.recent_team_usd or Decimal(0)) - sum(event.team_usd for event in past),
-        recent_person_usd=(known.recent_person_usd or Decimal(0)) - sum(event.person_usd for event in past),
+        recent_person_gpus=known.recent_person_gpus
+        - sum(event.person for event in past),
+        recent_team_usd=(known.recent_team_usd or Decimal(0))
+        - sum(event.team_usd for event in past),
+        recent_person_usd=(known.recent_person_usd or Decimal(0))
+        - sum(event.person_usd for event in past),
     )
 
 
@@ -96,11 +99,20 @@ def test_it_is_the_first_second_from_which_it_is_automatic(
 
 
 def test_what_is_automatic_already_has_no_later_moment() -> None:
-    assert later_automatic(ask(), standing(coming=(Coming(NOW + DAY, 8),)), DEFAULT) is None
+    assert (
+        later_automatic(ask(), standing(coming=(Coming(NOW + DAY, 8),)), DEFAULT)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
-    "asked", [ask(3), ask(length=15 * DAY), ask(environment="production"), ask(decided_by_people=True)]
+    "asked",
+    [
+        ask(3),
+        ask(length=15 * DAY),
+        ask(environment="production"),
+        ask(decided_by_people=True),
+    ],
 )
 def test_time_alone_does_not_mend_what_is_too_large(asked: Ask) -> None:
     known = standing(free_gpus=0, coming=(Coming(NOW + DAY, 24),))
@@ -109,7 +121,9 @@ def test_time_alone_does_not_mend_what_is_too_large(asked: Ask) -> None:
 
 def test_what_must_stay_free_is_waited_for_too() -> None:
     policy = Policy(thresholds=Thresholds(keep_free_gpus=4))
-    known = standing(free_gpus=4, coming=(Coming(NOW + DAY, 1), Coming(NOW + 2 * DAY, 1)))
+    known = standing(
+        free_gpus=4, coming=(Coming(NOW + DAY, 1), Coming(NOW + 2 * DAY, 1))
+    )
     assert later_automatic(ask(2), known, policy) == NOW + 2 * DAY
 
 
@@ -126,7 +140,9 @@ def submitted(scene: Scene, gpus: int, *, now: datetime) -> str:
     with transaction.atomic():
         for due in Allocation.objects.live().filter(until__lte=now):
             expire(due.pk, now=now)
-        state = submit(replace(scene.wanted(gpus), until=now + 2 * DAY), by=scene.ada, now=now).state
+        state = submit(
+            replace(scene.wanted(gpus), until=now + 2 * DAY), by=scene.ada, now=now
+        ).state
         transaction.set_rollback(True)
     return state
 
@@ -137,7 +153,10 @@ def test_a_window_that_empties_is_kept_as_promised(scene: Scene) -> None:
     now = NOW + timedelta(hours=10)
     later = promised(scene, 2, now=now)
     assert later == NOW + 7 * DAY + SECOND
-    assert [submitted(scene, 2, now=later - SECOND), submitted(scene, 2, now=later)] == [
+    assert [
+        submitted(scene, 2, now=later - SECOND),
+        submitted(scene, 2, now=later),
+    ] == [
         "waiting",
         "approved",
     ]
@@ -149,16 +168,26 @@ def test_gpus_that_come_back_are_counted_from_their_end(scene: Scene) -> None:
     factories.join(other, scene.mallory)
     place = factories.tenancy(other, scene.flavor.cluster)
     factories.policy(
-        Thresholds(automatic_gpus=24, window_gpus_team=24, window_gpus_person=None, automatic_gpu_hours=None),
+        Thresholds(
+            automatic_gpus=24,
+            window_gpus_team=24,
+            window_gpus_person=None,
+            automatic_gpu_hours=None,
+        ),
         now=NOW - DAY,
     )
     for gpus, days in ((12, 2), (11, 3)):
-        factories.request(scene.mallory, place, scene.flavor, gpus=gpus, days=days, now=NOW)
+        factories.request(
+            scene.mallory, place, scene.flavor, gpus=gpus, days=days, now=NOW
+        )
     assert set(Request.objects.values_list("state", flat=True)) == {"approved"}
     assert promised(scene, 1 + 12, now=NOW) == NOW + 2 * DAY
     later = promised(scene, 14, now=NOW)
     assert later == NOW + 3 * DAY
-    assert [submitted(scene, 14, now=later - SECOND), submitted(scene, 14, now=later)] == [
+    assert [
+        submitted(scene, 14, now=later - SECOND),
+        submitted(scene, 14, now=later),
+    ] == [
         "waiting",
         "approved",
     ]

@@ -9,7 +9,14 @@ from django.utils import timezone
 from accounts.models import Delegation, User
 from accounts.roles import Role
 from approvals.decisions.actions import approve
-from approvals.stand_ins.actions import accept, decline, end, groups_that_decide, lend, may_lend
+from approvals.stand_ins.actions import (
+    accept,
+    decline,
+    end,
+    groups_that_decide,
+    lend,
+    may_lend,
+)
 from notices.models import Notice
 from policy.document import Policy, Route, StepPlan
 from tests import factories
@@ -24,7 +31,9 @@ NO_SCRIPT = "%Y-%m-%dT%H:%M"
 @pytest.fixture
 def board(scene: Scene) -> None:
     """The security board decides everything; what it leaves lying goes on to another group."""
-    step = StepPlan(by=f"group:{BOARD}", name="the security board", escalate_to=f"group:{NEXT}")
+    step = StepPlan(
+        by=f"group:{BOARD}", name="the security board", escalate_to=f"group:{NEXT}"
+    )
     factories.policy(Policy(routes=(Route(name="all", steps=(step,)),)), now=NOW - DAY)
 
 
@@ -34,35 +43,62 @@ def of_group(group: str, *, is_active: bool = True) -> User:
 
 @pytest.mark.usefixtures("board")
 @pytest.mark.parametrize("group", [BOARD, NEXT])
-def test_one_of_a_group_that_the_policy_names_lends_their_seat(scene: Scene, group: str) -> None:
+def test_one_of_a_group_that_the_policy_names_lends_their_seat(
+    scene: Scene, group: str
+) -> None:
     grace = of_group(group)
     assert may_lend(grace, now=NOW)
-    made = lend(giver=grace, to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+    made = lend(
+        giver=grace, to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW
+    )
     assert (made.giver, made.to) == (grace, scene.mallory)
 
 
 @pytest.mark.usefixtures("board")
 def test_who_stands_in_for_them_decides(scene: Scene) -> None:
-    made = lend(giver=of_group(BOARD), to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+    made = lend(
+        giver=of_group(BOARD),
+        to=scene.mallory,
+        starts_at=NOW,
+        until=NOW + DAY,
+        why="",
+        now=NOW,
+    )
     request = scene.ask(4)
     with pytest.raises(NoRight):
         approve(request.pk, by=scene.mallory, expected_version=1, now=NOW)
     accept(made, by=scene.mallory, now=NOW)
-    assert approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state
+        == "approved"
+    )
 
 
 @pytest.mark.usefixtures("board")
 def test_nobody_else_has_a_seat_for_it(scene: Scene) -> None:
-    others = (of_group(str(factories.group_oid(79))), of_group(BOARD, is_active=False), scene.ada)
+    others = (
+        of_group(str(factories.group_oid(79))),
+        of_group(BOARD, is_active=False),
+        scene.ada,
+    )
     for person in others:
         assert not may_lend(person, now=NOW)
         with pytest.raises(NoRight):
-            lend(giver=person, to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+            lend(
+                giver=person,
+                to=scene.mallory,
+                starts_at=NOW,
+                until=NOW + DAY,
+                why="",
+                now=NOW,
+            )
     assert not Delegation.objects.exists()
 
 
 @pytest.mark.usefixtures("board")
-def test_what_waits_at_a_group_counts_after_the_policy_has_changed(scene: Scene) -> None:
+def test_what_waits_at_a_group_counts_after_the_policy_has_changed(
+    scene: Scene,
+) -> None:
     request = scene.ask(4)
     factories.policy(Policy(), now=NOW - timedelta(hours=1))
     assert groups_that_decide(NOW) == {BOARD, NEXT}
@@ -105,11 +141,20 @@ def notices(person: User) -> list[str]:
 def test_each_side_is_told_of_what_the_other_does(scene: Scene) -> None:
     priya, marcus = scene.priya, scene.marcus
     for answer in (decline, accept):
-        made = lend(giver=priya, to=marcus, starts_at=NOW, until=NOW + DAY, why="At sea.", now=NOW)
+        made = lend(
+            giver=priya,
+            to=marcus,
+            starts_at=NOW,
+            until=NOW + DAY,
+            why="At sea.",
+            now=NOW,
+        )
         answer(made, by=marcus, now=NOW)
         answer(made, by=marcus, now=NOW)
     end(Delegation.objects.get(accepted_at__isnull=False), by=marcus, now=NOW)
-    again = lend(giver=priya, to=marcus, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+    again = lend(
+        giver=priya, to=marcus, starts_at=NOW, until=NOW + DAY, why="", now=NOW
+    )
     end(again, by=priya, now=NOW)
     end(again, by=priya, now=NOW)
     assert notices(marcus) == [
@@ -124,5 +169,8 @@ def test_each_side_is_told_of_what_the_other_does(scene: Scene) -> None:
         "A stand-in has ended",
     ]
     first = Notice.objects.filter(person=marcus, kind="stand_in").earliest("pk")
-    assert "from Fri 20 Nov, 12:00 UTC until Sat 21 Nov, 12:00 UTC" in first.message["sentence"]
+    assert (
+        "from Fri 20 Nov, 12:00 UTC until Sat 21 Nov, 12:00 UTC"
+        in first.message["sentence"]
+    )
     assert (first.link, first.message["facts"]) == ("/stand-in/", [["Why", "At sea."]])

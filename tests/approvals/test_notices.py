@@ -24,7 +24,9 @@ from tests.scene import DAY, NOW, Scene
 
 
 def told(kind: NoticeKind) -> list[str]:
-    rows = Notice.objects.filter(kind=kind, person__isnull=False).select_related("person")
+    rows = Notice.objects.filter(kind=kind, person__isnull=False).select_related(
+        "person"
+    )
     return sorted(row.person.name for row in rows if row.person)
 
 
@@ -50,7 +52,10 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
     said, evaluation = notice.said, request.evaluations.get()
     assert notice.link == f"/approvals/{request.pk}/"
     assert (said.title, said.action) == ("Vision asks for 5 × A100", "Decide")
-    assert said.sentence == f"{sentence(request, State.WAITING, [], now=NOW)} {evaluation.answer['sentence']}"
+    assert (
+        said.sentence
+        == f"{sentence(request, State.WAITING, [], now=NOW)} {evaluation.answer['sentence']}"
+    )
     assert said.sentence == (
         "Vision asks for 5 × A100 in training until Mon 23 Nov, 12:00 UTC, for $360. Platform leads decide."
     )
@@ -73,16 +78,25 @@ def test_a_manager_is_told_by_name_who_decides(scene: Scene) -> None:
     boss = factories.person("Boss Bauer")
     User.objects.filter(pk=scene.ada.pk).update(managers=[str(boss.oid)])
     scene.ada.refresh_from_db()
-    policy = Policy(routes=(Route(name="ordinary", steps=(StepPlan(by="managers"), LEADS)),))
+    policy = Policy(
+        routes=(Route(name="ordinary", steps=(StepPlan(by="managers"), LEADS)),)
+    )
     factories.policy(policy, now=NOW)
     asked = scene.ask(5)
-    assert asked.evaluations.get().answer["sentence"] == "Your manager, then platform leads decide."
+    assert (
+        asked.evaluations.get().answer["sentence"]
+        == "Your manager, then platform leads decide."
+    )
     assert told(NoticeKind.REQUEST_WAITING) == ["Boss Bauer"]
     assert last(NoticeKind.REQUEST_WAITING).sentence.endswith(
         "Boss Bauer, manager, then platform leads decide."
     )
     approve(asked.pk, by=boss, expected_version=1, now=NOW)
-    assert told(NoticeKind.REQUEST_WAITING) == ["Boss Bauer", "Marcus Weber", "Priya Raman"]
+    assert told(NoticeKind.REQUEST_WAITING) == [
+        "Boss Bauer",
+        "Marcus Weber",
+        "Priya Raman",
+    ]
     assert "our manager" not in last(NoticeKind.REQUEST_WAITING).sentence
 
 
@@ -91,7 +105,10 @@ def test_an_ask_that_the_policy_approves_tells_channels_alone(scene: Scene) -> N
     scene.ask(1)
     notice = Notice.objects.get()
     assert (notice.channel, notice.kind) == (place, NoticeKind.REQUEST_DECIDED)
-    assert notice.said.sentence == "The policy approved it: Automatic. Yours in about 5 seconds."
+    assert (
+        notice.said.sentence
+        == "The policy approved it: Automatic. Yours in about 5 seconds."
+    )
 
 
 def test_the_next_level_is_told_when_the_first_has_approved_and_who_asked_when_the_last_has(
@@ -99,9 +116,20 @@ def test_the_next_level_is_told_when_the_first_has_approved_and_who_asked_when_t
 ) -> None:
     request = scene.ask(8)
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
-    assert told(NoticeKind.REQUEST_WAITING) == ["Elena Petrova", "Marcus Weber", "Priya Raman"]
+    assert told(NoticeKind.REQUEST_WAITING) == [
+        "Elena Petrova",
+        "Marcus Weber",
+        "Priya Raman",
+    ]
     assert told(NoticeKind.REQUEST_DECIDED) == []
-    approve(request.pk, by=scene.elena, expected_version=2, count=6, reason="Six will do.", now=NOW)
+    approve(
+        request.pk,
+        by=scene.elena,
+        expected_version=2,
+        count=6,
+        reason="Six will do.",
+        now=NOW,
+    )
     assert told(NoticeKind.REQUEST_DECIDED) == ["Ada Okafor"]
     said = last(NoticeKind.REQUEST_DECIDED)
     assert (said.title, said.sentence) == (
@@ -112,19 +140,32 @@ def test_the_next_level_is_told_when_the_first_has_approved_and_who_asked_when_t
 
 def test_a_rejection_comes_with_its_reason(scene: Scene) -> None:
     request = scene.ask(5)
-    reject(request.pk, by=scene.priya, expected_version=1, reason="Use the T4s.", now=NOW)
+    reject(
+        request.pk, by=scene.priya, expected_version=1, reason="Use the T4s.", now=NOW
+    )
     assert told(NoticeKind.REQUEST_DECIDED) == ["Ada Okafor"]
-    assert last(NoticeKind.REQUEST_DECIDED).sentence == "Priya Raman rejected it: Use the T4s."
+    assert (
+        last(NoticeKind.REQUEST_DECIDED).sentence
+        == "Priya Raman rejected it: Use the T4s."
+    )
 
 
-def test_a_question_goes_to_who_asked_for_it_and_the_answer_to_who_asked(scene: Scene) -> None:
+def test_a_question_goes_to_who_asked_for_it_and_the_answer_to_who_asked(
+    scene: Scene,
+) -> None:
     request = scene.ask(5)
-    ask_back(request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW)
+    ask_back(
+        request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW
+    )
     assert told(NoticeKind.REQUEST_ASKED_BACK) == ["Ada Okafor"]
-    assert last(NoticeKind.REQUEST_ASKED_BACK).sentence.startswith("Priya Raman asks: Why five?")
+    assert last(NoticeKind.REQUEST_ASKED_BACK).sentence.startswith(
+        "Priya Raman asks: Why five?"
+    )
     answer(request.pk, by=scene.ada, text="Five folds.", now=NOW)
     assert told(NoticeKind.REQUEST_ANSWERED) == ["Priya Raman"]
-    assert last(NoticeKind.REQUEST_ANSWERED).sentence == "Ada Okafor answers: Five folds."
+    assert (
+        last(NoticeKind.REQUEST_ANSWERED).sentence == "Ada Okafor answers: Five folds."
+    )
 
 
 def test_nobody_is_told_to_decide_their_own_request(scene: Scene) -> None:
@@ -134,14 +175,18 @@ def test_nobody_is_told_to_decide_their_own_request(scene: Scene) -> None:
 
 
 def test_who_wants_to_hear_nothing_hears_nothing(scene: Scene) -> None:
-    Preference.objects.create(person=scene.marcus, kind=NoticeKind.REQUEST_WAITING, pace="none")
+    Preference.objects.create(
+        person=scene.marcus, kind=NoticeKind.REQUEST_WAITING, pace="none"
+    )
     scene.ask(5)
     assert told(NoticeKind.REQUEST_WAITING) == ["Priya Raman"]
 
 
 def test_text_from_people_comes_as_one_tidy_line(scene: Scene) -> None:
     submit(
-        scene.wanted(5, reason="Line one\r\nBcc: all@example.com\u202e x" + "y" * 900), by=scene.ada, now=NOW
+        scene.wanted(5, reason="Line one\r\nBcc: all@example.com\u202e x" + "y" * 900),
+        by=scene.ada,
+        now=NOW,
     )
     why = dict(last(NoticeKind.REQUEST_WAITING).facts)["Why"]
     assert why.startswith("Line one Bcc: all@example.com x")
@@ -149,19 +194,28 @@ def test_text_from_people_comes_as_one_tidy_line(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("leads", [0, 20])
-def test_telling_takes_as_many_queries_for_twenty_as_for_two(scene: Scene, leads: int) -> None:
+def test_telling_takes_as_many_queries_for_twenty_as_for_two(
+    scene: Scene, leads: int
+) -> None:
     for _ in range(leads):
         factories.person("", Role.PLATFORM_LEAD)
-    request = Request.objects.select_related("team", "requester", "flavor__cluster").get(pk=scene.ask(5).pk)
+    request = Request.objects.select_related(
+        "team", "requester", "flavor__cluster"
+    ).get(pk=scene.ask(5).pk)
     step = open_step(request)
     assert step is not None
     with CaptureQueriesContext(connection) as seen:
         telling.waits(request, step, now=NOW)
     assert len(seen) == 11, [query["sql"][:90] for query in seen]
-    assert User.objects.filter(notices__kind=NoticeKind.REQUEST_WAITING).distinct().count() == leads + 2
+    assert (
+        User.objects.filter(notices__kind=NoticeKind.REQUEST_WAITING).distinct().count()
+        == leads + 2
+    )
 
 
-def test_those_who_were_asked_are_told_once_that_it_was_taken_back(scene: Scene) -> None:
+def test_those_who_were_asked_are_told_once_that_it_was_taken_back(
+    scene: Scene,
+) -> None:
     request = scene.ask(5)
     clockwork.look(request.pk, now=NOW + DAY)
     assert told(NoticeKind.REQUEST_REMINDER) == ["Marcus Weber", "Priya Raman"]
@@ -170,11 +224,18 @@ def test_those_who_were_asked_are_told_once_that_it_was_taken_back(scene: Scene)
     notice = Notice.objects.filter(kind=NoticeKind.REQUEST_WITHDRAWN).latest("id")
     assert (notice.pace, notice.link) == ("digest", f"/requests/{request.pk}/")
     assert notice.said.title == "Taken back: 5 × A100 for Vision"
-    assert notice.said.sentence == "Ada Okafor took it back. There is nothing left to decide."
+    assert (
+        notice.said.sentence
+        == "Ada Okafor took it back. There is nothing left to decide."
+    )
 
 
-def test_nobody_hears_of_what_was_taken_back_before_they_were_asked(scene: Scene) -> None:
-    Preference.objects.create(person=scene.marcus, kind=NoticeKind.REQUEST_WAITING, pace="none")
+def test_nobody_hears_of_what_was_taken_back_before_they_were_asked(
+    scene: Scene,
+) -> None:
+    Preference.objects.create(
+        person=scene.marcus, kind=NoticeKind.REQUEST_WAITING, pace="none"
+    )
     request = scene.ask(5)
     withdraw(request.pk, by=scene.ada, now=NOW)
     assert told(NoticeKind.REQUEST_WITHDRAWN) == ["Priya Raman"]

@@ -26,7 +26,9 @@ from ui.amounts import moment, usd
 def ask(scene: Scene, gpus: int = 3, *, hours: float = 1, **changes: Any) -> Request:
     """Ada asked some hours ago."""
     now = timezone.now() - timedelta(hours=hours)
-    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, now=now, **changes)
+    return factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=gpus, now=now, **changes
+    )
 
 
 def decide(client: Client, request: Request, do: str, **values: Any) -> Any:
@@ -49,8 +51,16 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def test_what_they_hold_is_shown_with_how_it_was_used(page: Client, scene: Scene) -> None:
-    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now() - timedelta(days=2))
+def test_what_they_hold_is_shown_with_how_it_was_used(
+    page: Client, scene: Scene
+) -> None:
+    factories.request(
+        scene.ada,
+        scene.tenancy,
+        scene.flavor,
+        gpus=2,
+        now=timezone.now() - timedelta(days=2),
+    )
     today = timezone.now().date()
     for back, used in ((1, 2592), (2, 288)):
         UseDay.objects.create(
@@ -71,12 +81,18 @@ def test_what_they_hold_is_shown_with_how_it_was_used(page: Client, scene: Scene
     assert "reports to Mona Fields" in said
 
 
-def test_where_too_few_are_free_it_says_from_when_it_fits(page: Client, scene: Scene) -> None:
+def test_where_too_few_are_free_it_says_from_when_it_fits(
+    page: Client, scene: Scene
+) -> None:
     waits = ask(scene, 20)
-    held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now())
+    held = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now()
+    )
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=20)
     end = Allocation.objects.get(hold=held.hold_id).kept_until
-    assert f"It fits from {moment(end, timezone.now())} on, when others end." in shown(page, waits)
+    assert f"It fits from {moment(end, timezone.now())} on, when others end." in shown(
+        page, waits
+    )
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
     assert "No end within 60 days makes it fit." in shown(page, waits)
 
@@ -88,19 +104,31 @@ def page(client: Client, scene: Scene) -> Client:
     return client
 
 
-def test_the_queue_holds_what_waits_for_this_person_longest_first(page: Client, scene: Scene) -> None:
+def test_the_queue_holds_what_waits_for_this_person_longest_first(
+    page: Client, scene: Scene
+) -> None:
     new, old = ask(scene, hours=1), ask(scene, hours=30)
     ask(scene, 1)
     cells = [row["cells"] for row in page.get("/approvals/").context["rows"]]
-    assert [cell[0]["href"] for cell in cells] == [f"/approvals/{old.pk}/", f"/approvals/{new.pk}/"]
+    assert [cell[0]["href"] for cell in cells] == [
+        f"/approvals/{old.pk}/",
+        f"/approvals/{new.pk}/",
+    ]
     assert signed_in(scene.elena).get("/approvals/").context["rows"] == []
 
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [({"size": "large"}, 1), ({"size": "small"}, 1), ({"age": "day"}, 1), ({"team": "vision"}, 2)],
+    [
+        ({"size": "large"}, 1),
+        ({"size": "small"}, 1),
+        ({"age": "day"}, 1),
+        ({"team": "vision"}, 2),
+    ],
 )
-def test_the_queue_is_narrowed(page: Client, scene: Scene, query: dict[str, str], count: int) -> None:
+def test_the_queue_is_narrowed(
+    page: Client, scene: Scene, query: dict[str, str], count: int
+) -> None:
     ask(scene, hours=30)
     ask(scene, 8)
     assert len(page.get("/approvals/", query).context["rows"]) == count
@@ -109,10 +137,15 @@ def test_the_queue_is_narrowed(page: Client, scene: Scene, query: dict[str, str]
 def test_an_empty_queue_says_what_it_is_for(page: Client, scene: Scene) -> None:
     assert "Nothing waits for you" in page.get("/approvals/").content.decode()
     ask(scene)
-    assert "Nothing here fits" in page.get("/approvals/", {"size": "large"}).content.decode()
+    assert (
+        "Nothing here fits"
+        in page.get("/approvals/", {"size": "large"}).content.decode()
+    )
 
 
-def test_the_screen_holds_everything_a_decision_needs(page: Client, scene: Scene) -> None:
+def test_the_screen_holds_everything_a_decision_needs(
+    page: Client, scene: Scene
+) -> None:
     ask(scene, 2, hours=4)
     asked = ask(scene, 5, reason="Five for the long context, <b>no fewer</b>.")
     rival = ask(scene, 4, hours=2)
@@ -133,26 +166,38 @@ def test_the_screen_holds_everything_a_decision_needs(page: Client, scene: Scene
         f'href="/approvals/{rival.pk}/"',
         "of Vision",
     )
-    for words in ("Ada Okafor (Vision) asks for 5 × A100", "&lt;b&gt;no fewer&lt;/b&gt;", *facts, *use):
+    for words in (
+        "Ada Okafor (Vision) asks for 5 × A100",
+        "&lt;b&gt;no fewer&lt;/b&gt;",
+        *facts,
+        *use,
+    ):
         assert words in said, words
 
 
 def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> None:
     first, second = ask(scene, hours=3), ask(scene, hours=2)
     response = decide(page, first, "approve", reason="Fits the plan.")
-    assert (response.status_code, response["Location"]) == (302, f"/approvals/{second.pk}/")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        f"/approvals/{second.pk}/",
+    )
     assert Request.objects.get(pk=first.pk).state == "approved"
     assert decide(page, second, "approve")["Location"] == f"/requests/{second.pk}/"
 
 
-def test_approving_less_starts_with_what_would_be_automatic(page: Client, scene: Scene) -> None:
+def test_approving_less_starts_with_what_would_be_automatic(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 5)
     assert page.get(f"/approvals/{asked.pk}/").context["less"]["count"] == 2
     decide(page, asked, "less", count="4")
     assert Request.objects.get().approved_count == 4
 
 
-def test_what_is_approved_for_less_is_named_with_what_was_asked(page: Client, scene: Scene) -> None:
+def test_what_is_approved_for_less_is_named_with_what_was_asked(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 12)
     decide(page, asked, "less", count="10")
     elena = signed_in(scene.elena)
@@ -168,17 +213,23 @@ def test_what_is_approved_for_less_is_named_with_what_was_asked(page: Client, sc
 
 def said_after(client: Client, request: Request) -> str:
     """What the next page says was done."""
-    return " ".join(map(str, client.get(f"/requests/{request.pk}/").context["messages"]))
+    return " ".join(
+        map(str, client.get(f"/requests/{request.pk}/").context["messages"])
+    )
 
 
 @pytest.mark.parametrize("count", ["0", "6", "1.5", "99999999999"])
-def test_nobody_approves_more_than_was_asked_or_none(page: Client, scene: Scene, count: str) -> None:
+def test_nobody_approves_more_than_was_asked_or_none(
+    page: Client, scene: Scene, count: str
+) -> None:
     asked = ask(scene, 5)
     assert decide(page, asked, "less", count=count).status_code == 422
     assert Request.objects.get().state == "waiting"
 
 
-def test_rejecting_needs_a_reason_and_keeps_what_was_written(page: Client, scene: Scene) -> None:
+def test_rejecting_needs_a_reason_and_keeps_what_was_written(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene)
     response = decide(page, asked, "reject", reason=" ")
     assert response.status_code == 422
@@ -194,7 +245,9 @@ def test_asking_hands_the_turn_to_the_requester(page: Client, scene: Scene) -> N
     assert "Would two do?" in shown(page, asked)
 
 
-def test_what_changed_meanwhile_is_said_and_nothing_is_decided(page: Client, scene: Scene) -> None:
+def test_what_changed_meanwhile_is_said_and_nothing_is_decided(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene)
     decide(signed_in(scene.marcus), asked, "ask", reason="Would two do?")
     response = decide(page, asked, "approve", version=1)
@@ -206,7 +259,9 @@ def test_what_changed_meanwhile_is_said_and_nothing_is_decided(page: Client, sce
     assert 'name="version" value="2"' in said
 
 
-def test_a_request_that_was_withdrawn_meanwhile_is_not_decided(page: Client, scene: Scene) -> None:
+def test_a_request_that_was_withdrawn_meanwhile_is_not_decided(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene)
     actions.withdraw(asked.pk, by=scene.ada, now=timezone.now())
     response = decide(page, asked, "approve", version=1)
@@ -225,7 +280,9 @@ def test_nobody_decides_their_own_request(page: Client, scene: Scene) -> None:
     assert Request.objects.get().state == "waiting"
 
 
-def test_eight_gpus_need_platform_leads_and_then_leadership(page: Client, scene: Scene) -> None:
+def test_eight_gpus_need_platform_leads_and_then_leadership(
+    page: Client, scene: Scene
+) -> None:
     asked, leader = ask(scene, 8), signed_in(scene.elena)
     assert "This step is for platform leads." in shown(leader, asked)
     assert decide(leader, asked, "approve").status_code == 403
@@ -248,7 +305,14 @@ def test_a_stranger_and_a_member_decide_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"do": "burn"}, {"version": "x"}, {"version": ""}, {"state": "approved"}, {"version": "-1"}]
+    "wrong",
+    [
+        {"do": "burn"},
+        {"version": "x"},
+        {"version": ""},
+        {"state": "approved"},
+        {"version": "-1"},
+    ],
 )
 def test_a_form_that_the_page_did_not_make_is_refused(
     page: Client, scene: Scene, wrong: dict[str, str]
@@ -266,7 +330,9 @@ def test_looking_never_decides(page: Client, scene: Scene) -> None:
     assert Request.objects.get().state == "waiting"
 
 
-def test_a_request_whose_end_has_passed_can_still_be_rejected(page: Client, scene: Scene) -> None:
+def test_a_request_whose_end_has_passed_can_still_be_rejected(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, hours=48, days=1)
     assert "Reject" in shown(page, asked)
     assert decide(page, asked, "approve").status_code == 409
@@ -275,17 +341,24 @@ def test_a_request_whose_end_has_passed_can_still_be_rejected(page: Client, scen
 
 def test_a_decided_request_shows_how_it_was_judged(page: Client, scene: Scene) -> None:
     asked = ask(scene)
-    decisions.reject(asked.pk, by=scene.marcus, expected_version=1, reason="No.", now=timezone.now())
+    decisions.reject(
+        asked.pk, by=scene.marcus, expected_version=1, reason="No.", now=timezone.now()
+    )
     said = shown(page, asked)
     assert "It is already rejected." in said
     assert "Platform leads were to decide." in said
 
 
-def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, scene: Scene) -> None:
+def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(
+    page: Client, scene: Scene
+) -> None:
     counts = []
     for number in (5, 45):
         factories.more_like(ask(scene, days=2), number - 1)
-        for address in ("/approvals/", f"/approvals/{Request.objects.latest('pk').pk}/"):
+        for address in (
+            "/approvals/",
+            f"/approvals/{Request.objects.latest('pk').pk}/",
+        ):
             with CaptureQueriesContext(connection) as seen:
                 page.get(address)
             counts.append(len(seen))
@@ -307,7 +380,9 @@ def test_approving_less_without_a_number_never_approves_all(
     assert Request.objects.get(pk=request.pk).state == "waiting"
 
 
-def test_who_else_waits_is_shown_only_to_who_may_see_it(page: Client, scene: Scene) -> None:
+def test_who_else_waits_is_shown_only_to_who_may_see_it(
+    page: Client, scene: Scene
+) -> None:
     request = ask(scene)
     speech = factories.team("Speech", by=scene.mallory)
     factories.join(speech, scene.mallory)
@@ -320,15 +395,25 @@ def test_who_else_waits_is_shown_only_to_who_may_see_it(page: Client, scene: Sce
 FITS_NEVER = "No end within 60 days makes it fit."
 
 
-def test_what_is_not_possible_is_never_the_primary_button(page: Client, scene: Scene) -> None:
+def test_what_is_not_possible_is_never_the_primary_button(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 8)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
     some = page.get(f"/approvals/{asked.pk}/")
-    assert some.context["primary"] == {"label": "Approve 3 now", "count": 3, "less": True, "why": FITS_NEVER}
+    assert some.context["primary"] == {
+        "label": "Approve 3 now",
+        "count": 3,
+        "less": True,
+        "why": FITS_NEVER,
+    }
     assert 'name="do" value="approve"' not in some.content.decode()
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
     none = page.get(f"/approvals/{asked.pk}/")
-    assert (none.context["primary"]["label"], none.context["primary"]["count"]) == ("", 0)
+    assert (none.context["primary"]["label"], none.context["primary"]["count"]) == (
+        "",
+        0,
+    )
     assert FITS_NEVER in none.content.decode()
 
 
@@ -342,7 +427,9 @@ def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) 
     assert Request.objects.get(pk=asked.pk).decisions.get().count == offered
 
 
-def test_a_rejected_step_bears_no_tick_and_speaks_of_the_past(page: Client, scene: Scene) -> None:
+def test_a_rejected_step_bears_no_tick_and_speaks_of_the_past(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 16)
     decide(page, asked, "reject", reason="The pool is full.")
     screen = page.get(f"/approvals/{asked.pk}/")
@@ -363,23 +450,35 @@ def test_the_queue_marks_what_fits(page: Client, scene: Scene) -> None:
     ]
 
 
-def test_what_a_colleague_decided_meanwhile_is_told_on_the_open_page(page: Client, scene: Scene) -> None:
+def test_what_a_colleague_decided_meanwhile_is_told_on_the_open_page(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 3)
     assert page.get(f"/approvals/{asked.pk}/").context["meanwhile"] == []
-    decisions.approve(asked.pk, by=scene.marcus, expected_version=asked.version, now=timezone.now())
+    decisions.approve(
+        asked.pk, by=scene.marcus, expected_version=asked.version, now=timezone.now()
+    )
     told = page.get(f"/approvals/{asked.pk}/?seen={asked.version}").context["meanwhile"]
     assert any("Marcus Weber approved" in line for line in told)
 
 
 def test_everything_that_waits_is_live(page: Client, scene: Scene) -> None:
     asked = ask(scene, 3)
-    for path in ("/", "/approvals/", f"/approvals/{asked.pk}/", "/requests/", "/tasks/"):
+    for path in (
+        "/",
+        "/approvals/",
+        f"/approvals/{asked.pk}/",
+        "/requests/",
+        "/tasks/",
+    ):
         said = page.get(path).content.decode()
         assert re.search(r'data-live="[^"]*\brequests\b', said), path
         assert 'id="rail" data-live="requests clusters"' in said
 
 
-def test_a_price_that_is_not_the_one_of_then_is_shown_with_it(page: Client, scene: Scene) -> None:
+def test_a_price_that_is_not_the_one_of_then_is_shown_with_it(
+    page: Client, scene: Scene
+) -> None:
     waits = ask(scene, 4)
     then = usd(waits.usd)
     Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=2)

@@ -43,7 +43,9 @@ def test_everybody_sees_what_is_offered_in_order_with_price_gate_and_what_follow
     assert "Switch off" not in shown
 
 
-def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(page: Client, scene: Scene) -> None:
+def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(
+    page: Client, scene: Scene
+) -> None:
     offering_actions.change("volume", by=scene.priya, enabled=False)
     assert "Nobody can ask for it now." in text(page.get("/catalogue/"))
     page.force_login(scene.ada)
@@ -57,7 +59,11 @@ def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(page: 
 def test_every_offering_saves_as_its_form_shows_it(page: Client, key: str) -> None:
     form = page.get(f"/catalogue/{key}/").context["form"]
     shown = {name: form[name].value() for name in form.fields}
-    sent = {name: "on" if value is True else str(value) for name, value in shown.items() if value is not None}
+    sent = {
+        name: "on" if value is True else str(value)
+        for name, value in shown.items()
+        if value is not None
+    }
     answer = page.post(f"/catalogue/{key}/", sent)
     assert answer.status_code == 302, answer.context["form"].errors
     again = page.get(f"/catalogue/{key}/").context["form"]
@@ -101,7 +107,10 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
     }
     assert page.post("/catalogue/openai/", sent).status_code == 302
     row = OfferingSetting.objects.get(key="openai")
-    assert (row.gate, row.prices) == ("self_service", {"gpt-4o": "11", "gpt-4o-mini": None, "gpt-5": "12.5"})
+    assert (row.gate, row.prices) == (
+        "self_service",
+        {"gpt-4o": "11", "gpt-4o-mini": None, "gpt-5": "12.5"},
+    )
     assert "Not offered: it has no price." in text(page.get("/catalogue/openai/"))
 
 
@@ -118,7 +127,13 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
 def test_what_does_not_fit_is_said_and_nothing_is_saved(
     page: Client, changed: dict[str, str], said: str
 ) -> None:
-    sent = {"enabled": "on", "gate": "approval", "price_0": "10", "price_1": "1", "price_2": "1"} | changed
+    sent = {
+        "enabled": "on",
+        "gate": "approval",
+        "price_0": "10",
+        "price_1": "1",
+        "price_2": "1",
+    } | changed
     answer = page.post("/catalogue/openai/", sent)
     assert answer.status_code == 422
     assert said in text(answer)

@@ -24,10 +24,17 @@ def keeping(scene: Scene) -> Request:
     """Ada holds two, and asks to keep them for longer than the policy gives."""
     now = timezone.now()
     factories.policy(SHORT, now=now - 2 * DAY)
-    first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=now - DAY)
-    rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+    first = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, now=now - DAY
+    )
+    rows = Request.objects.select_related(
+        "team", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
     longer = renewing.wanted(
-        rows.get(pk=first.pk), until=now + timedelta(days=9), reason="It is not done yet.", now=now
+        rows.get(pk=first.pk),
+        until=now + timedelta(days=9),
+        reason="It is not done yet.",
+        now=now,
     )
     return submit(longer, by=scene.ada, now=now)
 
@@ -54,12 +61,23 @@ def test_who_asked_reads_everywhere_that_they_are_kept(
 def test_a_renewal_that_was_changed_still_began_as_one(
     client: Client, scene: Scene, keeping: Request
 ) -> None:
-    rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+    rows = Request.objects.select_related(
+        "team", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
     sooner = keeping.until - timedelta(days=1)
     fewer = renewing.wanted(
-        rows.get(renewals=keeping), until=sooner, reason="It is not done yet.", now=timezone.now()
+        rows.get(renewals=keeping),
+        until=sooner,
+        reason="It is not done yet.",
+        now=timezone.now(),
     )
-    edit(keeping.pk, fewer, by=scene.ada, expected_version=keeping.version, now=timezone.now())
+    edit(
+        keeping.pk,
+        fewer,
+        by=scene.ada,
+        expected_version=keeping.version,
+        now=timezone.now(),
+    )
     client.force_login(scene.ada)
     shown = client.get(f"/requests/{keeping.pk}/")
     assert shown.context["timeline"][0]["title"] == "Asked to keep 2 × A100 longer"
@@ -78,10 +96,17 @@ def test_the_page_that_keeps_them_longer_leads_to_the_renewal_that_waits(
     assert 'id="ask-button"' not in shown
 
 
-def test_what_is_only_kept_is_nobodys_rival(client: Client, scene: Scene, keeping: Request) -> None:
-    other = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=5, now=timezone.now())
+def test_what_is_only_kept_is_nobodys_rival(
+    client: Client, scene: Scene, keeping: Request
+) -> None:
+    other = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=5, now=timezone.now()
+    )
     client.force_login(scene.priya)
-    assert "Nobody else waits for them." in client.get(f"/approvals/{other.pk}/").content.decode()
+    assert (
+        "Nobody else waits for them."
+        in client.get(f"/approvals/{other.pk}/").content.decode()
+    )
 
 
 def test_its_api_call_keeps_them_and_asks_for_no_others(

@@ -35,7 +35,9 @@ def filled(draft: PolicyDraft, **changed: Any) -> dict[str, Any]:
     form = PolicyForm(draft=draft)
     sent = {bound.name: bound.value() for bound in form}
     return {
-        name: value for name, value in (sent | changed).items() if value is not None and value is not False
+        name: value
+        for name, value in (sent | changed).items()
+        if value is not None and value is not False
     }
 
 
@@ -44,10 +46,15 @@ def text_of(response: Any) -> str:
     return str(response.content.decode())
 
 
-def test_the_history_says_who_wrote_and_who_activated_each_and_what_it_changed(scene: Scene) -> None:
+def test_the_history_says_who_wrote_and_who_activated_each_and_what_it_changed(
+    scene: Scene,
+) -> None:
     in_force(scene, automatic_gpus=4)
     browser = as_(scene.priya)
-    listed, shown = text_of(browser.get("/policy/versions/")), text_of(browser.get("/policy/versions/2/"))
+    listed, shown = (
+        text_of(browser.get("/policy/versions/")),
+        text_of(browser.get("/policy/versions/2/")),
+    )
     for words in ("Priya Raman", "Marcus Weber", WHY, "In force"):
         assert words in listed
         assert words in shown
@@ -68,11 +75,16 @@ def test_a_draft_is_begun_written_and_activated_by_two_people(scene: Scene) -> N
     assert author.post(address, sent).status_code == 302
     draft.refresh_from_db()
     assert draft.policy == replace(
-        FIRST, thresholds=replace(FIRST.thresholds, automatic_gpus=4, automatic_gpu_hours=None)
+        FIRST,
+        thresholds=replace(
+            FIRST.thresholds, automatic_gpus=4, automatic_gpu_hours=None
+        ),
     )
     assert "somebody else activates it" in text_of(author.get(address))
     assert "Put policy 2 in force" in text_of(second.get(address))
-    done = second.post(f"{address}activate", {"version": draft.version, "active_from": ""})
+    done = second.post(
+        f"{address}activate", {"version": draft.version, "active_from": ""}
+    )
     assert done.headers["Location"] == "/policy/versions/2/"
     assert "Activated" in text_of(second.get(address))
 
@@ -87,7 +99,9 @@ def test_the_form_shows_the_value_in_force_beside_each_number(scene: Scene) -> N
 
 def test_the_author_activates_nothing_whatever_they_send(scene: Scene) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
-    answer = as_(scene.priya).post(f"/policy/drafts/{draft.pk}/activate", {"version": 1})
+    answer = as_(scene.priya).post(
+        f"/policy/drafts/{draft.pk}/activate", {"version": 1}
+    )
     assert answer.status_code == 403
     assert "Two people put a policy in force" in text_of(answer)
     assert PolicyVersion.objects.count() == 1
@@ -101,7 +115,11 @@ def test_the_author_activates_nothing_whatever_they_send(scene: Scene) -> None:
         ("automatic_gpus", "7", "One ask may have 7 GPUs, more than all of a team"),
         ("automatic_days", "91", "Longer than what is possible at all (90 days)."),
         ("least_use_percent", "101", "Write a percentage from 0 to 100."),
-        ("overrides", "- {where: {tier: [x]}, set: {}}", "overrides.0.where.tier: There is no such key."),
+        (
+            "overrides",
+            "- {where: {tier: [x]}, set: {}}",
+            "overrides.0.where.tier: There is no such key.",
+        ),
         (
             "overrides",
             "- {where: {}, set: {automatic_gpus: x}}",
@@ -129,10 +147,14 @@ def test_what_cannot_be_taken_is_said_at_its_place_and_nothing_is_lost(
     assert draft.version == 1
 
 
-def test_saving_a_draft_that_has_changed_since_is_refused_and_nothing_is_lost(scene: Scene) -> None:
+def test_saving_a_draft_that_has_changed_since_is_refused_and_nothing_is_lost(
+    scene: Scene,
+) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     sent = filled(draft, automatic_gpus="5")
-    policy_actions.change(draft.pk, by=scene.priya, expected_version=1, why="From elsewhere.", now=NOW)
+    policy_actions.change(
+        draft.pk, by=scene.priya, expected_version=1, why="From elsewhere.", now=NOW
+    )
     answer = as_(scene.priya).post(f"/policy/drafts/{draft.pk}/", sent)
     assert answer.status_code == 412
     assert 'value="5"' in text_of(answer)
@@ -153,7 +175,9 @@ def test_the_replay_stands_beside_what_was_decided(scene: Scene) -> None:
         "it cannot know",
     ):
         assert words in shown
-    assert as_(scene.marcus).get(f"{address}?days=3").status_code == 200  # no such choice: no replay
+    assert (
+        as_(scene.marcus).get(f"{address}?days=3").status_code == 200
+    )  # no such choice: no replay
 
 
 def test_a_policy_without_bounds_is_warned_of_and_ticked(scene: Scene) -> None:
@@ -169,14 +193,20 @@ def test_a_policy_without_bounds_is_warned_of_and_ticked(scene: Scene) -> None:
         window_usd_person=None,
     )
     address, browser = f"/policy/drafts/{draft.pk}/", as_(scene.marcus)
-    assert "64 GPUs for 90 days ($507,341) would be automatic in dev and test." in text_of(
-        browser.get(address)
+    assert (
+        "64 GPUs for 90 days ($507,341) would be automatic in dev and test."
+        in text_of(browser.get(address))
     )
     refused = browser.post(f"{address}activate", {"version": 1})
     assert refused.status_code == 422
     assert "Tick that this is meant." in text_of(refused)
     assert 'name="everything_automatic"' in text_of(refused)
-    assert browser.post(f"{address}activate", {"version": 1, "everything_automatic": "on"}).status_code == 302
+    assert (
+        browser.post(
+            f"{address}activate", {"version": 1, "everything_automatic": "on"}
+        ).status_code
+        == 302
+    )
 
 
 def test_a_draft_of_an_old_policy_is_taken_over_by_its_author(scene: Scene) -> None:
@@ -184,8 +214,12 @@ def test_a_draft_of_an_old_policy_is_taken_over_by_its_author(scene: Scene) -> N
     in_force(scene, automatic_days=7)
     address = f"/policy/drafts/{draft.pk}/"
     assert "A newer policy came" in text_of(as_(scene.marcus).get(address))
-    assert as_(scene.marcus).post(f"{address}take-over", {"version": 1}).status_code == 403
-    assert as_(scene.priya).post(f"{address}take-over", {"version": 1}).status_code == 302
+    assert (
+        as_(scene.marcus).post(f"{address}take-over", {"version": 1}).status_code == 403
+    )
+    assert (
+        as_(scene.priya).post(f"{address}take-over", {"version": 1}).status_code == 302
+    )
     draft.refresh_from_db()
     assert draft.base.number == 2
 
@@ -198,7 +232,10 @@ def test_a_draft_is_thrown_away_or_copied_by_other_platform_leads(scene: Scene) 
     assert copied.policy == draft.policy
     assert browser.post("/policy/drafts/", {"base": 99}).status_code == 422
     assert browser.post("/policy/drafts/", {"copy": 999_999}).status_code == 404
-    assert browser.post(f"/policy/drafts/{draft.pk}/discard", {"version": 1}).status_code == 302
+    assert (
+        browser.post(f"/policy/drafts/{draft.pk}/discard", {"version": 1}).status_code
+        == 302
+    )
     assert "Thrown away" in text_of(browser.get("/policy/drafts/"))
 
 
@@ -213,28 +250,54 @@ def test_yaml_goes_out_and_comes_in_again(scene: Scene) -> None:
     assert browser.get("/policy/export.yaml?version=9").status_code == 404
     assert browser.get("/policy/export.yaml?version=x").status_code == 404
     file = SimpleUploadedFile("policy.yaml", old.encode())
-    assert browser.post("/policy/import", {"file": file, "yaml": "", "reason": WHY}).status_code == 302
-    assert browser.post("/policy/import", {"yaml": old, "reason": ""}).status_code == 302
-    assert [draft.policy for draft in PolicyDraft.objects.filter(closed_at=None)] == [FIRST, FIRST]
+    assert (
+        browser.post(
+            "/policy/import", {"file": file, "yaml": "", "reason": WHY}
+        ).status_code
+        == 302
+    )
+    assert (
+        browser.post("/policy/import", {"yaml": old, "reason": ""}).status_code == 302
+    )
+    assert [draft.policy for draft in PolicyDraft.objects.filter(closed_at=None)] == [
+        FIRST,
+        FIRST,
+    ]
 
 
-def test_yaml_that_is_no_policy_is_answered_with_its_places_and_stays_in_the_box(scene: Scene) -> None:
+def test_yaml_that_is_no_policy_is_answered_with_its_places_and_stays_in_the_box(
+    scene: Scene,
+) -> None:
     browser = as_(scene.priya)
     text = "thresholds:\n  automatic_gpu: 2\nroutes: []\n"
-    for sent in ({"yaml": text}, {"yaml": "", "file": SimpleUploadedFile("p.yaml", text.encode())}):
+    for sent in (
+        {"yaml": text},
+        {"yaml": "", "file": SimpleUploadedFile("p.yaml", text.encode())},
+    ):
         answer = browser.post("/policy/import", sent)
         assert answer.status_code == 422
-        assert "<code>thresholds.automatic_gpu</code> There is no such key." in text_of(answer)
+        assert "<code>thresholds.automatic_gpu</code> There is no such key." in text_of(
+            answer
+        )
         assert "automatic_gpu: 2" in text_of(answer)
     for raw in (b"", b"\xff\xfe\x00", b"- " * 30_000, b"a: 1\na: 2\n"):
-        answer = browser.post("/policy/import", {"file": SimpleUploadedFile("p.yaml", raw)})
+        answer = browser.post(
+            "/policy/import", {"file": SimpleUploadedFile("p.yaml", raw)}
+        )
         assert answer.status_code == 422
     large = {"file": SimpleUploadedFile("p.yaml", b"a" * 1_000_000)}
     assert browser.post("/policy/import", large).status_code == 413
     assert PolicyDraft.objects.count() == 0
 
 
-PAGES = ("versions/", "versions/1/", "drafts/", "drafts/{}/", "export.yaml?version=1", "import")
+PAGES = (
+    "versions/",
+    "versions/1/",
+    "drafts/",
+    "drafts/{}/",
+    "export.yaml?version=1",
+    "import",
+)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +316,9 @@ def test_leads_and_auditors_see_drafts_and_others_the_policy_in_force(
     draft = drafted(scene.priya, automatic_gpus=4)
     in_force(scene, automatic_gpus=3)
     browser = as_(factories.person("", role))
-    assert [browser.get("/policy/" + page.format(draft.pk)).status_code for page in PAGES] == seen
+    assert [
+        browser.get("/policy/" + page.format(draft.pk)).status_code for page in PAGES
+    ] == seen
     first = text_of(browser.get("/policy/"))
     assert ("/policy/drafts/" in first) is (seen[2] == 200)
     assert "/policy/export.yaml" in first
@@ -266,11 +331,16 @@ def test_an_auditor_changes_nothing(scene: Scene) -> None:
     answers = [
         browser.post("/policy/drafts/"),
         browser.post(address, filled(draft)),
-        *(browser.post(f"{address}{do}", {"version": 1}) for do in ("take-over", "discard", "activate")),
+        *(
+            browser.post(f"{address}{do}", {"version": 1})
+            for do in ("take-over", "discard", "activate")
+        ),
         browser.post("/policy/import", {"yaml": write(FIRST)}),
     ]
     assert {answer.status_code for answer in answers} == {403}
-    assert '<form method="post"' not in text_of(browser.get(address)).partition("<main")[2]
+    assert (
+        '<form method="post"' not in text_of(browser.get(address)).partition("<main")[2]
+    )
 
 
 def test_the_lists_take_as_many_queries_for_fifty_as_for_five(scene: Scene) -> None:

@@ -45,6 +45,10 @@ def test_a_new_version_changes_page_and_examples(client: Client, scene: Scene) -
 
 def test_the_examples_write_a_named_group_as_it_is_named(scene: Scene) -> None:
     group = StepPlan(by=f"group:{factories.group_oid(7)}", name="Security")
-    factories.policy(Policy(routes=(Route(name="usual", steps=(LEADS, group)),)), now=timezone.now())
-    answers = {whole_cell(row["cells"][2])["word"] for row in context(timezone.now())["rows"]}
+    factories.policy(
+        Policy(routes=(Route(name="usual", steps=(LEADS, group)),)), now=timezone.now()
+    )
+    answers = {
+        whole_cell(row["cells"][2])["word"] for row in context(timezone.now())["rows"]
+    }
     assert answers == {"Automatic", "Platform leads, then Security", "Not possible"}

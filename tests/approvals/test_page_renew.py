@@ -47,7 +47,9 @@ def live() -> Allocation:
     return Allocation.objects.live().get()
 
 
-def test_it_shows_the_answer_before_anything_is_asked(page: Client, held: Allocation) -> None:
+def test_it_shows_the_answer_before_anything_is_asked(
+    page: Client, held: Allocation
+) -> None:
     shown = page.get(address(held), {"days": "1"})
     answer = shown.context["answer"]
     assert answer["button"] == "Keep 2 × A100 longer"
@@ -66,25 +68,37 @@ def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) 
     assert form.data["until"] == later(held, 7)
 
 
-def test_one_click_keeps_them_and_a_second_sending_changes_nothing(page: Client, held: Allocation) -> None:
+def test_one_click_keeps_them_and_a_second_sending_changes_nothing(
+    page: Client, held: Allocation
+) -> None:
     body = {"until": later(held), "reason": "", "token": "one"}
     answers = [page.post(address(held), body) for _ in range(2)]
     made = Request.objects.exclude(renews=None).get()
     assert [answer["Location"] for answer in answers] == [f"/requests/{made.pk}/"] * 2
     assert (live().hold, live().gpus) == (made.hold, 2)
-    assert "go on without a gap" in page.get(f"/requests/{made.renews_id}/").content.decode()
+    assert (
+        "go on without a gap"
+        in page.get(f"/requests/{made.renews_id}/").content.decode()
+    )
     assert f"request {made.pk}" in page.get(address(held)).content.decode()
 
 
-def test_what_people_decide_says_so_and_needs_a_reason(page: Client, held: Allocation) -> None:
+def test_what_people_decide_says_so_and_needs_a_reason(
+    page: Client, held: Allocation
+) -> None:
     body = {"until": later(held, 30), "reason": "", "token": "one"}
     refused = page.post(address(held), body)
     assert refused.status_code == 422
     assert "A person decides this." in refused.content.decode()
     body |= {"reason": "The training is at half of its epochs.", "token": "two"}
-    made = Request.objects.get(pk=page.post(address(held), body)["Location"].split("/")[2])
+    made = Request.objects.get(
+        pk=page.post(address(held), body)["Location"].split("/")[2]
+    )
     assert (made.state, live().pk) == ("waiting", held.pk)
-    assert "Asked to keep 2 × A100 longer" in page.get(f"/requests/{made.pk}/").content.decode()
+    assert (
+        "Asked to keep 2 × A100 longer"
+        in page.get(f"/requests/{made.pk}/").content.decode()
+    )
 
 
 def test_an_earlier_end_is_said_at_its_field(page: Client, held: Allocation) -> None:
@@ -93,7 +107,9 @@ def test_an_earlier_end_is_said_at_its_field(page: Client, held: Allocation) -> 
     assert "later than the present one" in refused.content.decode()
 
 
-def test_strangers_see_nothing_of_it(client: Client, scene: Scene, held: Allocation) -> None:
+def test_strangers_see_nothing_of_it(
+    client: Client, scene: Scene, held: Allocation
+) -> None:
     client.force_login(scene.mallory)
     assert client.get(address(held)).status_code == 404
     assert client.post(address(held), {"until": later(held)}).status_code == 404
@@ -123,7 +139,10 @@ def test_every_step_is_dated_on_the_pages_and_in_the_api(
     ]
     request = request_of(held)
     assert request is not None
-    titles = [part["title"] for part in page.get(f"/requests/{request.pk}/").context["timeline"]]
+    titles = [
+        part["title"]
+        for part in page.get(f"/requests/{request.pk}/").context["timeline"]
+    ]
     assert titles[-3:] == [
         "Ends; kept without charge for a while",
         "The GPUs go back to the pool by themselves",
@@ -155,27 +174,40 @@ def test_what_still_runs_stands_on_the_pages_and_in_the_api(
         assert "Job bert" in said
         assert "Work that still runs is stopped" in said
     body = Caller(scene.ada).get(f"requests/{request.pk}/").json()
-    assert [(one["job"], one["gpus"], one["flavor"]) for one in body["still_running"]] == [
-        ("Job bert", 2, "a100")
-    ]
+    assert [
+        (one["job"], one["gpus"], one["flavor"]) for one in body["still_running"]
+    ] == [("Job bert", 2, "a100")]
 
 
 def test_the_api_keeps_them_too(scene: Scene, held: Allocation) -> None:
     ada, request = Caller(scene.ada), request_of(held)
     assert request is not None
     until = (held.until + timedelta(days=2)).isoformat()
-    seen: dict[str, Any] = ada.post(f"requests/{request.pk}/renew/preview/", {"until": until}).json()
-    assert (seen["quota"], seen["answer"]["outcome"]) == ({"before": 2, "after": 2}, "automatic")
+    seen: dict[str, Any] = ada.post(
+        f"requests/{request.pk}/renew/preview/", {"until": until}
+    ).json()
+    assert (seen["quota"], seen["answer"]["outcome"]) == (
+        {"before": 2, "after": 2},
+        "automatic",
+    )
     assert seen["usd_per_day"]["before"] == seen["usd_per_day"]["after"]
     made = ada.post(f"requests/{request.pk}/renew/", {"until": until})
-    assert (made.status_code, made.json()["renews"], made.json()["state"]) == (201, request.pk, "approved")
+    assert (made.status_code, made.json()["renews"], made.json()["state"]) == (
+        201,
+        request.pk,
+        "approved",
+    )
     gone = ada.post(f"requests/{request.pk}/renew/", {"until": until})
     assert (gone.status_code, gone.json()["code"]) == (409, "not_held")
-    early = ada.post(f"requests/{made.json()['id']}/renew/", {"until": held.until.isoformat()})
+    early = ada.post(
+        f"requests/{made.json()['id']}/renew/", {"until": held.until.isoformat()}
+    )
     assert (early.status_code, early.json()["errors"][0]["code"]) == (422, "not_later")
 
 
-def test_in_its_grace_it_is_still_held_and_says_until_when(page: Client, held: Allocation) -> None:
+def test_in_its_grace_it_is_still_held_and_says_until_when(
+    page: Client, held: Allocation
+) -> None:
     now = timezone.now()
     Allocation.objects.update(
         starts_at=now - timedelta(days=3),

@@ -24,7 +24,9 @@ from tests.scene import Scene
 
 def ask(scene: Scene, gpus: int = 3, **changes: Any) -> Request:
     """Ada asks; three GPUs need a person, one does not."""
-    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, **changes)
+    return factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=gpus, **changes
+    )
 
 
 def shown(client: Client, request: Request) -> str:
@@ -41,7 +43,9 @@ def page(client: Client, scene: Scene) -> Client:
     return client
 
 
-def test_a_waiting_request_says_for_whom_since_when_and_what_can_be_done(page: Client, scene: Scene) -> None:
+def test_a_waiting_request_says_for_whom_since_when_and_what_can_be_done(
+    page: Client, scene: Scene
+) -> None:
     said = shown(page, ask(scene))
     what = ("Vision asks for 3 × A100", "Waits for platform leads", "Since", "first")
     for words in (
@@ -85,12 +89,16 @@ def test_it_says_that_the_cluster_refused(page: Client, scene: Scene) -> None:
     assert "exceeded quota" in said
 
 
-def test_it_says_when_it_ends_soon_and_that_it_ended(page: Client, scene: Scene) -> None:
+def test_it_says_when_it_ends_soon_and_that_it_ended(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 1, days=4, now=timezone.now() - timedelta(days=3, hours=12))
     factories.make_true(scene.tenancy)
     assert "Ending soon" in shown(page, asked)
     past = timezone.now() - timedelta(seconds=1)
-    Allocation.objects.filter(hold=asked.hold_id).update(until=past, kept_until=past, remind_at=None)
+    Allocation.objects.filter(hold=asked.hold_id).update(
+        until=past, kept_until=past, remind_at=None
+    )
     expire(Allocation.objects.get(hold=asked.hold_id).pk, now=timezone.now())
     said = shown(page, asked)
     assert "went back. Ask again" in said
@@ -113,12 +121,16 @@ def set_up_at(client: Client, request: Request) -> list[datetime]:
 def converged(scene: Scene) -> datetime:
     """A worker made everything true, and wrote it down."""
     with transaction.atomic():
-        event = record(Kind.TENANCY_CONVERGED, actor=PORTAL, subject=("tenancy", scene.tenancy.pk))
+        event = record(
+            Kind.TENANCY_CONVERGED, actor=PORTAL, subject=("tenancy", scene.tenancy.pk)
+        )
     factories.make_true(scene.tenancy, at=event.at)
     return event.at
 
 
-def test_it_was_set_up_when_it_first_was_and_stays_so(page: Client, scene: Scene) -> None:
+def test_it_was_set_up_when_it_first_was_and_stays_so(
+    page: Client, scene: Scene
+) -> None:
     converged(scene)
     asked = ask(scene, 2)
     assert set_up_at(page, asked) == []
@@ -129,7 +141,9 @@ def test_it_was_set_up_when_it_first_was_and_stays_so(page: Client, scene: Scene
     assert set_up_at(page, asked) == [first]
 
 
-def test_what_was_never_set_up_is_not_set_up_by_its_end(page: Client, scene: Scene) -> None:
+def test_what_was_never_set_up_is_not_set_up_by_its_end(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, 2)
     held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=timezone.now())
@@ -140,7 +154,11 @@ def test_what_was_never_set_up_is_not_set_up_by_its_end(page: Client, scene: Sce
 def test_a_rejection_says_who_and_why(page: Client, scene: Scene) -> None:
     asked = ask(scene)
     decisions.reject(
-        asked.pk, by=scene.priya, expected_version=1, reason="The pool is full.", now=timezone.now()
+        asked.pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="The pool is full.",
+        now=timezone.now(),
     )
     said = shown(page, asked)
     assert "Priya Raman rejected it: The pool is full." in said
@@ -168,46 +186,68 @@ def test_only_who_asked_withdraws(client: Client, scene: Scene) -> None:
 def test_a_question_is_answered_on_the_page(page: Client, scene: Scene) -> None:
     asked = ask(scene)
     decisions.ask_back(
-        asked.pk, by=scene.priya, expected_version=1, question="Would two do?", now=timezone.now()
+        asked.pk,
+        by=scene.priya,
+        expected_version=1,
+        question="Would two do?",
+        now=timezone.now(),
     )
     said = shown(page, asked)
     assert "Waits for an answer from you" in said
     assert "Would two do?" in said
     empty = page.post(f"/requests/{asked.pk}/answer", {"text": " "})
-    assert (empty.status_code, "Write something first." in empty.content.decode()) == (422, True)
-    assert page.post(f"/requests/{asked.pk}/answer", {"text": "No, three."}).status_code == 302
+    assert (empty.status_code, "Write something first." in empty.content.decode()) == (
+        422,
+        True,
+    )
+    assert (
+        page.post(f"/requests/{asked.pk}/answer", {"text": "No, three."}).status_code
+        == 302
+    )
     assert "Waits for platform leads" in shown(page, asked)
 
 
 @pytest.mark.parametrize("path", ["", "withdraw", "answer"])
-def test_a_strangers_request_looks_like_a_missing_one(client: Client, scene: Scene, path: str) -> None:
+def test_a_strangers_request_looks_like_a_missing_one(
+    client: Client, scene: Scene, path: str
+) -> None:
     asked = ask(scene)
     client.force_login(scene.mallory)
     for pk in (asked.pk, 4_000_000_000_000_000_000):
         address = f"/requests/{pk}/{path}"
-        response = client.post(address, {"reason": "x"}) if path else client.get(address)
+        response = (
+            client.post(address, {"reason": "x"}) if path else client.get(address)
+        )
         assert response.status_code == 404
 
 
 def test_what_people_write_stays_text(page: Client, scene: Scene) -> None:
-    said = shown(page, ask(scene, reason="<script>alert(1)</script> & more than ten letters"))
+    said = shown(
+        page, ask(scene, reason="<script>alert(1)</script> & more than ten letters")
+    )
     assert "<script>alert(1)" not in said
     assert "&lt;script&gt;alert(1)" in said
 
 
-def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(page: Client, scene: Scene) -> None:
+def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene, reason="It's for the detector's evaluation.")
     response = page.get(f"/requests/{asked.pk}/")
     address = response.context["curl"].split()[3]
     assert resolve(urlsplit(address).path).view_name == "v1:request-list"
     assert '"flavor": "training/a100"' in response.context["curl"]
     assert "It'\\''s for" in response.context["curl"]
-    decisions.reject(asked.pk, by=scene.priya, expected_version=1, reason="No.", now=timezone.now())
+    decisions.reject(
+        asked.pk, by=scene.priya, expected_version=1, reason="No.", now=timezone.now()
+    )
     again = page.get(page.get(f"/requests/{asked.pk}/").context["again"])
     assert "Ask for 3 × A100" in again.content.decode()
 
 
-def test_it_takes_a_dozen_queries_at_most_however_long_its_story(page: Client, scene: Scene) -> None:
+def test_it_takes_a_dozen_queries_at_most_however_long_its_story(
+    page: Client, scene: Scene
+) -> None:
     asked = ask(scene)
     address = f"/requests/{asked.pk}/"
     counts = []
@@ -217,7 +257,11 @@ def test_it_takes_a_dozen_queries_at_most_however_long_its_story(page: Client, s
         counts.append(len(seen))
         version = Request.objects.get(pk=asked.pk).version
         decisions.ask_back(
-            asked.pk, by=scene.priya, expected_version=version, question=f"{number}?", now=timezone.now()
+            asked.pk,
+            by=scene.priya,
+            expected_version=version,
+            question=f"{number}?",
+            now=timezone.now(),
         )
         page.post(f"{address}answer", {"text": "Yes."})
     assert max(counts) == min(counts) <= 12

@@ -23,7 +23,9 @@ NEW, PREVIEW = "/requests/new", "/requests/preview/gpus"
 @pytest.fixture
 def place() -> Tenancy:
     """Vision on training-eastus."""
-    return factories.tenancy(factories.team("Vision"), factories.cluster("training-eastus"))
+    return factories.tenancy(
+        factories.team("Vision"), factories.cluster("training-eastus")
+    )
 
 
 @pytest.fixture
@@ -73,7 +75,9 @@ def test_it_starts_from_what_exists_with_prices(page: Client) -> None:
     assert "Ask for 1 × A100" in shown
 
 
-def test_it_offers_what_was_asked_for_last(page: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+def test_it_offers_what_was_asked_for_last(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
     factories.request(ada, place, a100, gpus=2, days=3)
     response = page.get(NEW)
     assert "as last time" in text(response)
@@ -123,7 +127,10 @@ def test_a_link_fills_the_form(page: Client) -> None:
 def test_a_small_ask_is_granted_at_once(page: Client, ada: User) -> None:
     response = page.post(NEW, values())
     asked = Request.objects.get()
-    assert (response.status_code, response["Location"]) == (302, f"/requests/{asked.pk}/")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        f"/requests/{asked.pk}/",
+    )
     assert (asked.state, asked.requester, asked.gpus) == ("approved", ada, 2)
 
 
@@ -134,7 +141,9 @@ def test_sending_it_twice_asks_once(page: Client) -> None:
     assert Request.objects.count() == 1
 
 
-def test_the_same_form_with_other_values_is_refused_and_can_be_sent_again(page: Client) -> None:
+def test_the_same_form_with_other_values_is_refused_and_can_be_sent_again(
+    page: Client,
+) -> None:
     page.post(NEW, values())
     response = page.post(NEW, values(gpus="1"))
     assert response.status_code == 409
@@ -143,7 +152,9 @@ def test_the_same_form_with_other_values_is_refused_and_can_be_sent_again(page: 
     assert Request.objects.count() == 1
 
 
-@pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "NaN", str(10**20), "8 ", "８", "", "1e1", "+2", "two"])
+@pytest.mark.parametrize(
+    "gpus", ["0", "-1", "1.5", "NaN", str(10**20), "8 ", "８", "", "1e1", "+2", "two"]
+)
 def test_it_refuses_a_number_of_gpus_that_is_none(page: Client, gpus: str) -> None:
     response = page.post(NEW, values(gpus=gpus))
     assert response.status_code == 422
@@ -178,7 +189,9 @@ def test_anothers_team_looks_like_one_that_does_not_exist(page: Client) -> None:
     assert all("Team: Choose one of your teams." in text(answer) for answer in answers)
 
 
-def test_a_kind_of_gpu_elsewhere_looks_like_one_that_does_not_exist(page: Client) -> None:
+def test_a_kind_of_gpu_elsewhere_looks_like_one_that_does_not_exist(
+    page: Client,
+) -> None:
     factories.flavor(factories.cluster("other"), "secret")
     for flavor in ("other/secret", "other/none"):
         answer = page.post(NEW, values(flavor=flavor))
@@ -207,7 +220,9 @@ def test_a_person_is_not_asked_without_a_reason(page: Client) -> None:
 
 
 def test_what_changed_after_the_answer_is_answered_again_first(page: Client) -> None:
-    response = page.post(NEW, values(answered="vision training-eastus/a100 1 2026-11-28T18:00"))
+    response = page.post(
+        NEW, values(answered="vision training-eastus/a100 1 2026-11-28T18:00")
+    )
     assert response.status_code == 422
     assert "You changed it after this answer." in text(response)
     assert not Request.objects.exists()
@@ -219,8 +234,12 @@ def test_the_preview_says_what_is_stored_when_it_is_sent(page: Client) -> None:
     page.post(NEW, sent)
     stored = Request.objects.get().evaluations.get().answer
     assert shown["sentence"] == stored["sentence"]
-    assert [rule["number"] for rule in shown["rules"]] == [rule["limit"] for rule in stored["rules"]]
-    assert [rule["mark"] == "ok" for rule in shown["rules"]] == [rule["holds"] for rule in stored["rules"]]
+    assert [rule["number"] for rule in shown["rules"]] == [
+        rule["limit"] for rule in stored["rules"]
+    ]
+    assert [rule["mark"] == "ok" for rule in shown["rules"]] == [
+        rule["holds"] for rule in stored["rules"]
+    ]
 
 
 def test_the_preview_writes_nothing_and_is_no_refusal(page: Client) -> None:
@@ -248,7 +267,10 @@ def test_what_is_impossible_cannot_be_sent(page: Client) -> None:
     shown = text(page.post(PREVIEW, values(gpus="25")))
     assert "Not possible as it stands" in shown
     assert "disabled" in shown
-    assert page.post(NEW, values(gpus="25", reason="As many as there are.")).status_code == 422
+    assert (
+        page.post(NEW, values(gpus="25", reason="As many as there are.")).status_code
+        == 422
+    )
 
 
 def test_it_says_what_changes_and_what_it_costs(
@@ -262,13 +284,19 @@ def test_it_says_what_changes_and_what_it_costs(
     assert answer["per_day"] == "$88"
 
 
-def test_the_usual_time_needs_five_samples(page: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+def test_the_usual_time_needs_five_samples(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
     lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     now = timezone.now()
     for number in range(5):
-        said = page.post(PREVIEW, values(gpus="3")).context["answer"]["verdict"]["detail"]
+        said = page.post(PREVIEW, values(gpus="3")).context["answer"]["verdict"][
+            "detail"
+        ]
         assert said == ""
-        asked = factories.request(ada, place, a100, gpus=3, days=1, now=now - timedelta(days=9 - number))
+        asked = factories.request(
+            ada, place, a100, gpus=3, days=1, now=now - timedelta(days=9 - number)
+        )
         at = asked.created_at + timedelta(hours=3)
         decisions.approve(asked.pk, by=lead, expected_version=1, now=at)
     said = page.post(PREVIEW, values(gpus="3")).context["answer"]["verdict"]["detail"]
@@ -276,7 +304,11 @@ def test_the_usual_time_needs_five_samples(page: Client, ada: User, place: Tenan
 
 
 def test_it_asks_the_database_as_often_for_many_kinds_as_for_few(
-    page: Client, place: Tenancy, django_assert_max_num_queries: Any, ada: User, a100: Flavor
+    page: Client,
+    place: Tenancy,
+    django_assert_max_num_queries: Any,
+    ada: User,
+    a100: Flavor,
 ) -> None:
     factories.request(ada, place, a100, gpus=1)
     with django_assert_max_num_queries(21) as few:

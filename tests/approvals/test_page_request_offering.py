@@ -46,11 +46,15 @@ def values(key: str, **changes: Any) -> dict[str, str]:
         del spec["purpose"]
     until = (timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
     usual = {"team": "vision", **spec, "until": until, "reason": REASON, "token": "one"}
-    return {name: value for name, value in (usual | changes).items() if value is not None}
+    return {
+        name: value for name, value in (usual | changes).items() if value is not None
+    }
 
 
 @pytest.mark.parametrize("key", OTHERS)
-def test_every_offering_has_a_form_that_starts_with_what_is_possible(page: Client, key: str) -> None:
+def test_every_offering_has_a_form_that_starts_with_what_is_possible(
+    page: Client, key: str
+) -> None:
     response = page.get(f"/requests/new/{key}")
     shown = text(response)
     assert response.status_code == 200
@@ -67,7 +71,10 @@ def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
     shown = page.post(f"/requests/preview/{key}", values(key)).context["answer"]
     response = page.post(f"/requests/new/{key}", values(key))
     asked = Request.objects.get()
-    assert (response.status_code, response["Location"]) == (302, f"/requests/{asked.pk}/")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        f"/requests/{asked.pk}/",
+    )
     assert asked.spec == SPECS[key]
     assert shown["verdict"]["sentence"] == asked.evaluations.get().answer["sentence"]
     for person, address in (
@@ -83,7 +90,9 @@ def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
         assert not re.search(odd, said), (address, key)
 
 
-def test_a_new_form_says_what_the_answer_waits_for_and_calls_nothing_wrong(page: Client) -> None:
+def test_a_new_form_says_what_the_answer_waits_for_and_calls_nothing_wrong(
+    page: Client,
+) -> None:
     shown = text(page.get("/requests/new/volume"))
     assert "Name: still to be filled in" in shown
     assert "aria-invalid" not in shown
@@ -111,7 +120,9 @@ def test_lists_hold_only_what_the_team_can_have(page: Client, scene: Scene) -> N
     assert 'value="gpt-4o"' not in text(page.get("/requests/new/openai"))
 
 
-def test_what_would_be_refused_when_it_is_sent_is_said_beside_the_form(page: Client, scene: Scene) -> None:
+def test_what_would_be_refused_when_it_is_sent_is_said_beside_the_form(
+    page: Client, scene: Scene
+) -> None:
     speech_has_another_cluster(scene)
     answer = page.post("/requests/preview/notebook", values("notebook", team="speech"))
     assert answer.context["answer"] is None
@@ -139,12 +150,19 @@ def test_gpus_that_are_taken_back_are_nobodys_first_choice_and_say_so(
 
 def test_what_is_held_says_that_it_is_taken_back(page: Client, scene: Scene) -> None:
     spot = factories.flavor(
-        scene.flavor.cluster, "a100-spot", capacity_type="spot", node_labels={"accelerator": "spot"}
+        scene.flavor.cluster,
+        "a100-spot",
+        capacity_type="spot",
+        node_labels={"accelerator": "spot"},
     )
     held = factories.allocation(scene.ada, scene.tenancy, spot)
     for path in ("/", "/teams/vision/"):
         assert "1 × A100 80 GB (spot)" in text(page.get(path))
-    for path in ("/requests/", f"/allocations/{held.pk}/give-back", f"/allocations/{held.pk}/renew"):
+    for path in (
+        "/requests/",
+        f"/allocations/{held.pk}/give-back",
+        f"/allocations/{held.pk}/renew",
+    ):
         assert "1 × A100 (spot)" in text(page.get(path))
 
 
@@ -158,13 +176,17 @@ def test_what_takes_no_gpus_is_not_renewed_and_the_api_says_how_it_is_kept(
     assert "Ask for it again once it has ended" in refused.json()["detail"]
 
 
-def test_a_granted_namespace_tells_its_environment_once(page: Client, scene: Scene) -> None:
+def test_a_granted_namespace_tells_its_environment_once(
+    page: Client, scene: Scene
+) -> None:
     page.post("/requests/new/namespace", values("namespace"))
     facts = page.get(f"/requests/{Request.objects.get().pk}/").context["facts"]
     assert [fact["label"] for fact in facts].count("Environment") == 1
 
 
-def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: Client) -> None:
+def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(
+    page: Client,
+) -> None:
     assert 'value="77"' in text(page.get("/requests/new/volume", {"gib": "77"}))
     answer = page.post("/requests/new/volume", values("volume", gib="0", name="kept"))
     assert answer.status_code == 422
@@ -175,7 +197,11 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: C
 @pytest.mark.parametrize(
     ("key", "changes", "said"),
     [
-        ("volume", {"name": "Not Small"}, "Use letters, digits and hyphens, a letter first."),
+        (
+            "volume",
+            {"name": "Not Small"},
+            "Use letters, digits and hyphens, a letter first.",
+        ),
         ("volume", {"cluster": "dev"}, "Choose one of the list."),
         ("training", {"gpus": "7"}, "At least 8."),
         ("notebook", {"gpus": "9"}, "from 1 to 8"),
@@ -213,7 +239,9 @@ def test_sending_it_twice_asks_once(page: Client, key: str) -> None:
 
 def test_a_form_that_was_sent_is_refused_with_other_values(page: Client) -> None:
     page.post("/requests/new/volume", values("volume"))
-    assert page.post("/requests/new/volume", values("volume", gib="7")).status_code == 409
+    assert (
+        page.post("/requests/new/volume", values("volume", gib="7")).status_code == 409
+    )
     assert Request.objects.count() == 1
 
 
@@ -223,19 +251,27 @@ def test_what_changed_after_the_answer_is_answered_again_first(page: Client) -> 
     assert "You changed it after this answer." in text(answer)
 
 
-def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(page: Client, scene: Scene) -> None:
+def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(
+    page: Client, scene: Scene
+) -> None:
     speech = factories.team("Speech")
     factories.join(speech, scene.ada)
     shown = text(page.post("/requests/preview/volume", values("volume", team="speech")))
     assert 'id="field-cluster" hx-swap-oob="outerMorph"' in shown
     assert "The team is on no cluster yet." in shown
     assert not Request.objects.exists()
-    assert 'name="reason"' not in text(page.post("/requests/preview/volume", values("volume")))
-    assert 'name="reason"' in text(page.post("/requests/preview/openai", values("openai")))
+    assert 'name="reason"' not in text(
+        page.post("/requests/preview/volume", values("volume"))
+    )
+    assert 'name="reason"' in text(
+        page.post("/requests/preview/openai", values("openai"))
+    )
 
 
 @pytest.mark.parametrize("key", ["training", "endpoint"])
-def test_another_team_brings_a_kind_of_gpu_that_it_can_have(page: Client, scene: Scene, key: str) -> None:
+def test_another_team_brings_a_kind_of_gpu_that_it_can_have(
+    page: Client, scene: Scene, key: str
+) -> None:
     speech_has_another_cluster(scene)
     said = values(key, team="speech")
     for answer in (
@@ -255,7 +291,9 @@ def test_the_lists_of_a_team_come_with_every_answer(page: Client, scene: Scene) 
     assert 'value="speech/h100"' not in back
 
 
-def test_what_cannot_be_chosen_is_not_shown_as_chosen(page: Client, scene: Scene) -> None:
+def test_what_cannot_be_chosen_is_not_shown_as_chosen(
+    page: Client, scene: Scene
+) -> None:
     speech_has_another_cluster(scene)
     answer = page.post("/requests/new/notebook", values("notebook", team="speech"))
     assert answer.status_code == 422
@@ -272,8 +310,13 @@ def speech_has_another_cluster(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("key", ["volume", "namespace"])
-def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scene: Scene, key: str) -> None:
-    page.post(f"/requests/new/{key}", values(key, **({"cluster": "dev"} if key == "namespace" else {})))
+def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(
+    page: Client, scene: Scene, key: str
+) -> None:
+    page.post(
+        f"/requests/new/{key}",
+        values(key, **({"cluster": "dev"} if key == "namespace" else {})),
+    )
     asked = Request.objects.get()
     said = text(page.get(f"/requests/{asked.pk}/"))
     assert "Setting up" in said
@@ -311,17 +354,24 @@ def test_who_decides_reads_what_it_was_asked_for(
 ) -> None:
     page.post(f"/requests/new/{key}", values(key, **changes))
     page.force_login(scene.priya)
-    assert page.get(f"/approvals/{Request.objects.get().pk}/").context["requester"]["role"] == about
+    assert (
+        page.get(f"/approvals/{Request.objects.get().pk}/").context["requester"]["role"]
+        == about
+    )
 
 
-def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
+def test_a_request_shows_who_carries_it_out_and_can_be_let_go(
+    page: Client, scene: Scene
+) -> None:
     page.post("/requests/new/openai", values("openai"))
     asked = Request.objects.get()
     decisions.approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
     waiting = text(page.get(f"/requests/{asked.pk}/"))
     assert "nobody has taken it yet" in waiting
     assert "Nobody sets it up any more; it has cost nothing." in waiting
-    fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="It answers.", now=timezone.now())
+    fulfilment.finish(
+        Task.objects.get().pk, by=scene.priya, note="It answers.", now=timezone.now()
+    )
     shown = text(page.get(f"/requests/{asked.pk}/"))
     assert "It answers." in shown
     assert "Let it go" in shown
@@ -339,10 +389,14 @@ def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scen
         ("namespace", "then takes the namespace of main down, with everything in it."),
     ],
 )
-def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene, key: str, lost: str) -> None:
+def test_letting_go_asks_first_and_says_what_is_lost(
+    page: Client, scene: Scene, key: str, lost: str
+) -> None:
     page.post(
         f"/requests/new/{key}",
-        values(key, **({"cluster": "dev", "project": "main"} if key == "namespace" else {})),
+        values(
+            key, **({"cluster": "dev", "project": "main"} if key == "namespace" else {})
+        ),
     )
     asked = Request.objects.get()
     said = text(page.get(f"/requests/{asked.pk}/"))
@@ -352,12 +406,16 @@ def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene,
     assert "What it will not cost is free again." in said
 
 
-def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: Scene) -> None:
+def test_tasks_are_taken_given_and_finished_in_the_browser(
+    page: Client, scene: Scene
+) -> None:
     page.post("/requests/new/endpoint", values("endpoint"))
     for lead in (scene.priya, scene.elena):
         row = Request.objects.get()
         if row.state == "waiting":
-            decisions.approve(row.pk, by=lead, expected_version=row.version, now=timezone.now())
+            decisions.approve(
+                row.pk, by=lead, expected_version=row.version, now=timezone.now()
+            )
     asked, task = Request.objects.get(), Task.objects.get()
     assert page.get("/tasks/").status_code == 403
     page.force_login(scene.priya)
@@ -366,17 +424,28 @@ def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: 
     taken = page.post(f"/tasks/{task.pk}/", {"do": "take", "version": "1"})
     assert taken["Location"] == f"/requests/{asked.pk}/"
     assert "Set up an endpoint of 2 × 1 A100" in text(page.get("/tasks/?show=mine"))
-    stale = page.post(f"/tasks/{task.pk}/", {"do": "give", "to": str(scene.marcus.pk), "version": "1"})
+    stale = page.post(
+        f"/tasks/{task.pk}/", {"do": "give", "to": str(scene.marcus.pk), "version": "1"}
+    )
     assert stale.status_code == 412
-    assert page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": ""}).status_code == 422
-    kept = page.post(f"/tasks/{task.pk}/", {"do": "cannot", "version": "1", "note": "Full."})
+    assert (
+        page.post(
+            f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": ""}
+        ).status_code
+        == 422
+    )
+    kept = page.post(
+        f"/tasks/{task.pk}/", {"do": "cannot", "version": "1", "note": "Full."}
+    )
     assert (kept.status_code, ">Full.</textarea>" in text(kept)) == (412, True)
     page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": "There."})
     assert "Set up an endpoint of 2 × 1 A100" in text(page.get("/tasks/?show=over"))
     assert "Nothing is to be done" in text(page.get("/tasks/"))
 
 
-def test_lists_of_held_and_ended_know_what_takes_no_gpus(page: Client, scene: Scene) -> None:
+def test_lists_of_held_and_ended_know_what_takes_no_gpus(
+    page: Client, scene: Scene
+) -> None:
     page.post("/requests/new/volume", values("volume"))
     page.post("/requests/new/openai", values("openai", token="two"))
     asked = Request.objects.get(offering="openai")
@@ -388,7 +457,9 @@ def test_lists_of_held_and_ended_know_what_takes_no_gpus(page: Client, scene: Sc
         failed=True,
         now=timezone.now(),
     )
-    held, ended = (text(page.get("/requests/", {"state": state})) for state in ("held", "ended"))
+    held, ended = (
+        text(page.get("/requests/", {"state": state})) for state in ("held", "ended")
+    )
     assert ("volume corpus" in held, "gpt-4o-mini with" in held) == (True, False)
     assert ("volume corpus" in ended, "gpt-4o-mini with" in ended) == (False, True)
     assert "Failed" in ended

@@ -27,7 +27,9 @@ def rows(response: Any) -> list[str]:
 def ask(scene: Scene, number: int = 1) -> list[Request]:
     """So many small asks of Ada, a minute apart, oldest first."""
     began = timezone.now() - timedelta(minutes=number)
-    first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=1, now=began)
+    first = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, days=1, now=began
+    )
     return [first, *factories.more_like(first, number - 1, apart=timedelta(minutes=1))]
 
 
@@ -38,25 +40,43 @@ def queries(client: Client, url: str) -> int:
     return len(seen)
 
 
-def test_it_says_what_requests_are_for_when_there_are_none(client: Client, scene: Scene) -> None:
+def test_it_says_what_requests_are_for_when_there_are_none(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.ada)
     shown = client.get(URL).content.decode()
     assert "No requests yet" in shown
     assert "Ask for GPUs" in shown
 
 
-def test_it_shows_a_request_with_its_state_and_whom_it_waits_for(client: Client, scene: Scene) -> None:
+def test_it_shows_a_request_with_its_state_and_whom_it_waits_for(
+    client: Client, scene: Scene
+) -> None:
     asked = ask(scene)[0]
     client.force_login(scene.ada)
     shown = client.get(URL).content.decode()
-    for words in (f"/requests/{asked.pk}/", "Waiting for approval", "platform leads", "Vision", "Ada Okafor"):
+    for words in (
+        f"/requests/{asked.pk}/",
+        "Waiting for approval",
+        "platform leads",
+        "Vision",
+        "Ada Okafor",
+    ):
         assert words in shown
 
 
-def test_what_was_granted_costs_what_its_page_says(client: Client, scene: Scene) -> None:
+def test_what_was_granted_costs_what_its_page_says(
+    client: Client, scene: Scene
+) -> None:
     asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=6, days=2)
     assert asked.state == "waiting"
-    approve(asked.pk, by=scene.priya, expected_version=asked.version, count=4, now=timezone.now())
+    approve(
+        asked.pk,
+        by=scene.priya,
+        expected_version=asked.version,
+        count=4,
+        now=timezone.now(),
+    )
     held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=1, by=scene.ada, now=held.starts_at + timedelta(seconds=1))
     client.force_login(scene.ada)
@@ -102,7 +122,9 @@ def test_it_is_narrowed_by_whose_team_and_state(
     assert count or "No request fits" in response.content.decode()
 
 
-def test_pages_follow_each_other_without_repeating_or_losing_a_row(client: Client, scene: Scene) -> None:
+def test_pages_follow_each_other_without_repeating_or_losing_a_row(
+    client: Client, scene: Scene
+) -> None:
     asked = ask(scene, 60)
     client.force_login(scene.ada)
     seen: list[str] = []
@@ -128,7 +150,9 @@ def test_a_newer_row_does_not_move_the_page(client: Client, scene: Scene) -> Non
     assert rows(back) == rows(first)
 
 
-@pytest.mark.parametrize("cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\t"])
+@pytest.mark.parametrize(
+    "cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\t"]
+)
 def test_a_cursor_that_nobody_gave_out_leads_to_the_first_page(
     client: Client, scene: Scene, cursor: str
 ) -> None:
@@ -137,7 +161,9 @@ def test_a_cursor_that_nobody_gave_out_leads_to_the_first_page(
     assert len(rows(client.get(URL, {"before": cursor}))) == 1
 
 
-def test_it_takes_as_many_queries_for_fifty_as_for_five(client: Client, scene: Scene) -> None:
+def test_it_takes_as_many_queries_for_fifty_as_for_five(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.priya)
     ask(scene, 5)
     few = queries(client, URL)

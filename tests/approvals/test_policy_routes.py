@@ -12,7 +12,16 @@ from approvals.decisions.actions import approve
 from approvals.decisions.routing import seat_of
 from approvals.models import Request, Step
 from approvals.requests.actions import submit
-from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds, Where, policy_from
+from policy.document import (
+    LEADERSHIP,
+    LEADS,
+    Policy,
+    Route,
+    StepPlan,
+    Thresholds,
+    Where,
+    policy_from,
+)
 from policy.evaluation import evaluate
 from tests import factories
 from tests.approvals.asks import DAY, GROUP, ask, standing
@@ -36,7 +45,9 @@ def routes(*first: Route) -> Policy:
 
 
 def test_the_first_route_that_takes_an_ask_is_its_route() -> None:
-    production = Route(name="a", where=Where(environments=("production",)), steps=(BOARD,))
+    production = Route(
+        name="a", where=Where(environments=("production",)), steps=(BOARD,)
+    )
     large = Route(name="b", gpus_from=8, steps=(LEADS, LEADERSHIP))
     policy = routes(production, large)
     assert taken(policy, count=16, environment="production") == [GROUP]
@@ -50,12 +61,25 @@ def test_the_first_route_that_takes_an_ask_is_its_route() -> None:
 
 def test_everything_that_is_said_of_where_must_be_so() -> None:
     narrow = Where(
-        offerings=("notebook", "gpus"), environments=("dev",), flavors=("a100",), tiers=("trusted",)
+        offerings=("notebook", "gpus"),
+        environments=("dev",),
+        flavors=("a100",),
+        tiers=("trusted",),
     )
     policy = routes(Route(name="a", where=narrow, steps=(BOARD,)))
-    right = {"offering": "notebook", "environment": "dev", "flavor": "a100", "tier": "trusted"}
+    right = {
+        "offering": "notebook",
+        "environment": "dev",
+        "flavor": "a100",
+        "tier": "trusted",
+    }
     assert taken(policy, **right) == [GROUP]
-    for name, other in (("offering", "volume"), ("environment", ""), ("flavor", "t4"), ("tier", "standard")):
+    for name, other in (
+        ("offering", "volume"),
+        ("environment", ""),
+        ("flavor", "t4"),
+        ("tier", "standard"),
+    ):
         assert taken(policy, **(right | {name: other})) == ["platform_leads"], name
 
 
@@ -75,20 +99,37 @@ def test_everything_that_is_said_of_where_must_be_so() -> None:
 def test_one_of_its_sizes_is_enough_and_is_reached_exactly(
     gpus_from: int | None, usd_from: Decimal | None, large: bool
 ) -> None:
-    policy = routes(Route(name="large", gpus_from=gpus_from, usd_from=usd_from, steps=(LEADERSHIP,)))
-    assert taken(policy, count=4, gpus_each=2, length=timedelta(days=1), usd_per_hour_each=Decimal(2)) == [
-        "engineering_leadership" if large else "platform_leads"
-    ]
+    policy = routes(
+        Route(name="large", gpus_from=gpus_from, usd_from=usd_from, steps=(LEADERSHIP,))
+    )
+    assert taken(
+        policy,
+        count=4,
+        gpus_each=2,
+        length=timedelta(days=1),
+        usd_per_hour_each=Decimal(2),
+    ) == ["engineering_leadership" if large else "platform_leads"]
 
 
 def test_what_is_automatic_has_no_route() -> None:
-    assert evaluate(ask(), standing(), routes(Route(name="x", gpus_from=0, steps=(LEADS,)))).route == ()
+    assert (
+        evaluate(
+            ask(), standing(), routes(Route(name="x", gpus_from=0, steps=(LEADS,)))
+        ).route
+        == ()
+    )
 
 
 def test_an_override_is_for_its_asks_and_the_last_one_wins() -> None:
     said = [
-        {"where": {"tiers": ["trusted"]}, "set": {"automatic_gpus": 4, "automatic_days": 30}},
-        {"where": {"tiers": ["trusted"], "flavors": ["a100"]}, "set": {"automatic_gpus": 3}},
+        {
+            "where": {"tiers": ["trusted"]},
+            "set": {"automatic_gpus": 4, "automatic_days": 30},
+        },
+        {
+            "where": {"tiers": ["trusted"], "flavors": ["a100"]},
+            "set": {"automatic_gpus": 3},
+        },
     ]
     policy = policy_from({"overrides": said})
     assert policy.thresholds_for("gpus", "dev", "a100", "standard") == Thresholds()
@@ -105,7 +146,9 @@ def asked(scene: Scene, *steps: StepPlan, gpus: int = 4) -> Request:
 
 def with_managers(scene: Scene, *chain: User) -> None:
     """Whom Ada reports to, the nearest first."""
-    User.objects.filter(pk=scene.ada.pk).update(managers=[str(each.oid) for each in chain])
+    User.objects.filter(pk=scene.ada.pk).update(
+        managers=[str(each.oid) for each in chain]
+    )
     scene.ada.refresh_from_db()
 
 
@@ -122,20 +165,31 @@ def test_a_manager_decides_and_nobody_else_of_that_level(scene: Scene) -> None:
             approve(request.pk, by=other, expected_version=1, now=NOW)
     assert list(Request.objects.awaiting(chloe, NOW)) == [request]
     approve(request.pk, by=chloe, expected_version=1, now=NOW)
-    assert approve(request.pk, by=tomas, expected_version=2, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=tomas, expected_version=2, now=NOW).state == "approved"
+    )
 
 
 def test_platform_leads_decide_where_no_manager_is_known(scene: Scene) -> None:
     with_managers(scene, factories.person("Chloe Lindqvist"))
-    assert seat_of(SECOND_LEVEL, scene.ada) == ("platform_leads", "platform leads (no manager is known)")
+    assert seat_of(SECOND_LEVEL, scene.ada) == (
+        "platform_leads",
+        "platform leads (no manager is known)",
+    )
     request = asked(scene, SECOND_LEVEL)
-    assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state
+        == "approved"
+    )
 
 
 def test_a_manager_who_never_signed_in_is_named_as_such(scene: Scene) -> None:
     User.objects.filter(pk=scene.ada.pk).update(managers=[str(factories.oid(4711))])
     scene.ada.refresh_from_db()
-    assert seat_of(MANAGER, scene.ada) == (f"person:{factories.oid(4711)}", "the requester’s manager")
+    assert seat_of(MANAGER, scene.ada) == (
+        f"person:{factories.oid(4711)}",
+        "the requester’s manager",
+    )
 
 
 def test_a_group_decides_with_as_many_as_its_quorum_says(scene: Scene) -> None:
@@ -148,7 +202,9 @@ def test_a_group_decides_with_as_many_as_its_quorum_says(scene: Scene) -> None:
     assert list(Request.objects.awaiting(second, NOW)) == [request]
     with pytest.raises(NoRight):
         approve(request.pk, by=scene.priya, expected_version=2, now=NOW)
-    assert approve(request.pk, by=second, expected_version=2, now=NOW).state == "approved"
+    assert (
+        approve(request.pk, by=second, expected_version=2, now=NOW).state == "approved"
+    )
 
 
 def test_who_left_the_group_decides_no_more(scene: Scene) -> None:
@@ -167,8 +223,12 @@ MOMENTS: dict[str, Callable[[Step], Any]] = {
 }
 
 
-def test_a_step_that_opens_has_its_dates_and_the_next_one_has_none_yet(scene: Scene) -> None:
+def test_a_step_that_opens_has_its_dates_and_the_next_one_has_none_yet(
+    scene: Scene,
+) -> None:
     first, second = asked(scene, LEADS, LEADERSHIP, gpus=9).steps.order_by("position")
-    assert [read(first) for read in MOMENTS.values()] == [NOW + timedelta(hours=h) for h in (8, 24, 48)]
+    assert [read(first) for read in MOMENTS.values()] == [
+        NOW + timedelta(hours=h) for h in (8, 24, 48)
+    ]
     assert [read(second) for read in MOMENTS.values()] == [None] * 3
     assert (first.escalate_to, second.opened_at) == ("engineering_leadership", None)

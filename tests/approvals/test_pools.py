@@ -31,7 +31,9 @@ POLICY = Policy()
 def words(known: Standing, count: int = 1) -> tuple[str, str]:
     """The sentence, and what the rule about free GPUs says."""
     answer = evaluate(ask(count), known, POLICY)
-    return answer.sentence, next(rule.text for rule in answer.rules if rule.code == "free")
+    return answer.sentence, next(
+        rule.text for rule in answer.rules if rule.code == "free"
+    )
 
 
 def test_a_pool_at_zero_is_automatic_and_says_that_it_grows_and_how_long() -> None:
@@ -58,7 +60,9 @@ def test_a_cordoned_pool_is_not_free_and_people_decide_instead_of_nobody() -> No
     sentence, text = words(known)
     assert text == "0 free now, 4 cordoned or not ready"
     assert "decide" in sentence
-    assert "4 are cordoned or not ready" in remedies_of(ask(1), known, POLICY)[0].sentence
+    assert (
+        "4 are cordoned or not ready" in remedies_of(ask(1), known, POLICY)[0].sentence
+    )
 
 
 FAMILY = "the subscription quota of standardNCADSA100v4Family"
@@ -66,7 +70,12 @@ FAMILY = "the subscription quota of standardNCADSA100v4Family"
 
 def test_what_azure_holds_back_waits_for_people_and_names_the_link() -> None:
     known = standing(
-        free_gpus=8, total_gpus=40, ready_gpus=8, growing_minutes=6, held_back_gpus=24, held_back_by=FAMILY
+        free_gpus=8,
+        total_gpus=40,
+        ready_gpus=8,
+        growing_minutes=6,
+        held_back_gpus=24,
+        held_back_by=FAMILY,
     )
     assert words(known, 1)[0] == "Automatic. Yours in about 5 seconds."
     sentence, text = words(known, 12)
@@ -77,7 +86,12 @@ def test_what_azure_holds_back_waits_for_people_and_names_the_link() -> None:
 
 def test_a_pool_that_grows_as_far_as_azure_lets_it_says_what_stops_it() -> None:
     known = standing(
-        free_gpus=16, total_gpus=40, ready_gpus=0, growing_minutes=6, held_back_gpus=24, held_back_by=FAMILY
+        free_gpus=16,
+        total_gpus=40,
+        ready_gpus=0,
+        growing_minutes=6,
+        held_back_gpus=24,
+        held_back_by=FAMILY,
     )
     grows = f"the pool grows to 16, where {FAMILY} stops it, usually within 6 minutes"
     assert words(known, 2)[1] == f"16 can be had, 0 ready now: {grows}"
@@ -85,7 +99,10 @@ def test_a_pool_that_grows_as_far_as_azure_lets_it_says_what_stops_it() -> None:
 
 def test_where_there_is_none_at_all_the_words_say_so() -> None:
     sentence, _ = words(standing(free_gpus=0, total_gpus=0))
-    assert sentence == "Not possible as it stands: the cluster has none of this kind now; this asks for 1."
+    assert (
+        sentence
+        == "Not possible as it stands: the cluster has none of this kind now; this asks for 1."
+    )
 
 
 @given(asked=ASKS, known=STANDINGS, total=st.integers(0, 8), policy=POLICIES)
@@ -95,9 +112,15 @@ def test_no_words_ever_count_something_of_nothing(
     known = replace(known, free_gpus=min(known.free_gpus or 0, total), total_gpus=total)
     answer = evaluate(asked, known, policy)
     pool = [rule for rule in answer.rules if rule.code in ("exists", "free", "after")]
-    said = [answer.sentence, *(rule.text for rule in pool), *(rule.limit for rule in pool)]
+    said = [
+        answer.sentence,
+        *(rule.text for rule in pool),
+        *(rule.limit for rule in pool),
+    ]
     said += [
-        remedy.sentence for remedy in remedies_of(asked, known, policy) if remedy.code in ("exists", "free")
+        remedy.sentence
+        for remedy in remedies_of(asked, known, policy)
+        if remedy.code in ("exists", "free")
     ]
     assert not [one for one in said if OF_NONE.search(one)]
 
@@ -124,7 +147,9 @@ def test_two_asks_never_take_more_than_the_pool_can_grow_to(at_zero: Scene) -> N
     assert Flavor.objects.get().free == 1
 
 
-def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(at_zero: Scene) -> None:
+def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(
+    at_zero: Scene,
+) -> None:
     Flavor.objects.update(max_nodes=0, gpus_total=8, gpus_ready=8, allocated=8)
     waits = at_zero.ask(1)
     assert waits.state == State.WAITING
@@ -133,7 +158,9 @@ def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(at_zero: Sce
     assert Request.objects.get(pk=waits.pk).state == State.APPROVED
 
 
-def test_who_decides_reads_that_the_pool_has_to_grow(at_zero: Scene, client: Client) -> None:
+def test_who_decides_reads_that_the_pool_has_to_grow(
+    at_zero: Scene, client: Client
+) -> None:
     waits = at_zero.ask(4)
     client.force_login(at_zero.priya)
     page = client.get(f"/approvals/{waits.pk}/").content.decode()
@@ -147,10 +174,16 @@ def test_who_decides_reads_that_the_pool_has_to_grow(at_zero: Scene, client: Cli
 def test_form_options_and_preview_say_it(at_zero: Scene, client: Client) -> None:
     client.force_login(at_zero.ada)
     assert "24 can be had, 0 ready now" in client.get("/requests/new").content.decode()
-    caller, key = Caller(at_zero.ada), f"{at_zero.flavor.cluster.name}/{at_zero.flavor.name}"
+    caller, key = (
+        Caller(at_zero.ada),
+        f"{at_zero.flavor.cluster.name}/{at_zero.flavor.name}",
+    )
     options = caller.get(f"offerings/gpus/options/?team={at_zero.team.slug}").json()
     assert "24 can be had, 0 ready now" in options["choices"]["flavor"][0]["label"]
     body = {"team": at_zero.team.slug, "flavor": key, "gpus": 1, "purpose": "training"}
     until = {"until": (timezone.now() + timedelta(days=3)).isoformat()}
     said = caller.post("requests/preview/", body | until).json()["answer"]
-    assert "24 can be had, 0 ready now: the pool grows to 24, usually within 6 minutes" in str(said["rules"])
+    assert (
+        "24 can be had, 0 ready now: the pool grows to 24, usually within 6 minutes"
+        in str(said["rules"])
+    )

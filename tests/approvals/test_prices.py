@@ -39,7 +39,9 @@ def dearer(request: Request) -> Request:
     assert request.flavor is not None
     price = request.flavor.price_per_gpu_hour * 2
     Flavor.objects.filter(pk=request.flavor.pk).update(price_per_gpu_hour=price)
-    return Request.objects.select_related("team", "requester", "flavor__cluster").get(pk=request.pk)
+    return Request.objects.select_related("team", "requester", "flavor__cluster").get(
+        pk=request.pk
+    )
 
 
 def asked_before(scene: Scene, *, hours: int) -> Request:
@@ -48,14 +50,22 @@ def asked_before(scene: Scene, *, hours: int) -> Request:
     assert waits.flavor is not None
     start = timezone.now() - timedelta(hours=hours)
     until = start + timedelta(days=30)
-    asked = money.cost(gpus=waits.gpus, price=waits.flavor.price_per_gpu_hour, start=start, end=until)
+    asked = money.cost(
+        gpus=waits.gpus, price=waits.flavor.price_per_gpu_hour, start=start, end=until
+    )
     Request.objects.filter(pk=waits.pk).update(created_at=start, until=until, usd=asked)
-    return Request.objects.select_related("team", "requester", "flavor__cluster").get(pk=waits.pk)
+    return Request.objects.select_related("team", "requester", "flavor__cluster").get(
+        pk=waits.pk
+    )
 
 
-def test_every_page_says_the_price_as_asked_and_the_one_of_now(client: Client, scene: Scene) -> None:
+def test_every_page_says_the_price_as_asked_and_the_one_of_now(
+    client: Client, scene: Scene
+) -> None:
     now = timezone.now()
-    waits = dearer(factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4, now=now - DAY))
+    waits = dearer(
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4, now=now - DAY)
+    )
     found = prices.usd_now(waits, now=now)
     assert found is not None
     asked, of_now = usd(waits.usd), usd(found)
@@ -79,15 +89,28 @@ def test_a_price_that_is_still_the_same_stands_alone(scene: Scene) -> None:
     assert f", for {usd(waits.usd)}." in asks(waits, now=waits.created_at)
 
 
-def test_hours_of_a_month_that_it_waits_are_no_other_price_on_any_page(client: Client, scene: Scene) -> None:
+def test_hours_of_a_month_that_it_waits_are_no_other_price_on_any_page(
+    client: Client, scene: Scene
+) -> None:
     waits = asked_before(scene, hours=4)
     asked, found = usd(waits.usd), prices.usd_now(waits, now=timezone.now())
     assert found is not None
     of_now = usd(found)
     assert asked != of_now
-    for path in ("/", "/approvals/", "/requests/", f"/requests/{waits.pk}/", f"/approvals/{waits.pk}/"):
+    for path in (
+        "/",
+        "/approvals/",
+        "/requests/",
+        f"/requests/{waits.pk}/",
+        f"/approvals/{waits.pk}/",
+    ):
         # A rule of the policy holds what it would cost at this moment against its limit, to the dollar.
-        page = re.sub(r'<ul class="rules.*?</ul>', "", shown(client, scene.priya, path), flags=re.DOTALL)
+        page = re.sub(
+            r'<ul class="rules.*?</ul>',
+            "",
+            shown(client, scene.priya, path),
+            flags=re.DOTALL,
+        )
         assert asked in page, path
         assert of_now not in page, path
         assert not re.search(r"as asked on|as asked;|when it was asked for", page), path
@@ -95,9 +118,12 @@ def test_hours_of_a_month_that_it_waits_are_no_other_price_on_any_page(client: C
 
 
 @pytest.mark.parametrize(
-    ("now", "is_told"), [("99.01", False), ("99", True), ("100.99", False), ("101", True)]
+    ("now", "is_told"),
+    [("99.01", False), ("99", True), ("100.99", False), ("101", True)],
 )
-def test_a_hundredth_of_the_price_is_the_least_that_is_told(now: str, is_told: bool) -> None:
+def test_a_hundredth_of_the_price_is_the_least_that_is_told(
+    now: str, is_told: bool
+) -> None:
     assert prices.matters(Decimal(now), asked=Decimal(100)) is is_told
 
 
@@ -115,7 +141,9 @@ def test_waiting_makes_it_cheaper_because_the_end_stays(scene: Scene) -> None:
     assert prices.usd_now(waits, now=waits.until + timedelta(hours=1)) == 0
 
 
-def test_what_does_not_wait_any_more_has_the_price_that_was_agreed(scene: Scene) -> None:
+def test_what_does_not_wait_any_more_has_the_price_that_was_agreed(
+    scene: Scene,
+) -> None:
     granted = dearer(scene.ask(1))
     assert granted.state != "waiting"
     assert prices.usd_now(granted, now=granted.created_at) is None

@@ -47,13 +47,23 @@ def scene(db: None) -> Scene:
     return made
 
 
-def renewal(request: Request, *, until: datetime = NOW + 10 * DAY, now: datetime = LATER) -> Wanted:
-    found = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
-    return renewing.wanted(found.get(pk=request.pk), until=until, reason="It is not done yet.", now=now)
+def renewal(
+    request: Request, *, until: datetime = NOW + 10 * DAY, now: datetime = LATER
+) -> Wanted:
+    found = Request.objects.select_related(
+        "team", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
+    return renewing.wanted(
+        found.get(pk=request.pk), until=until, reason="It is not done yet.", now=now
+    )
 
 
 def renew(
-    scene: Scene, request: Request, *, until: datetime = NOW + 10 * DAY, now: datetime = LATER
+    scene: Scene,
+    request: Request,
+    *,
+    until: datetime = NOW + 10 * DAY,
+    now: datetime = LATER,
 ) -> Request:
     return submit(renewal(request, until=until, now=now), by=scene.ada, now=now)
 
@@ -74,10 +84,16 @@ def test_an_automatic_renewal_goes_on_without_a_gap(scene: Scene) -> None:
     after = Tenancy.objects.get(pk=scene.tenancy.pk)
     assert (after.generation, after.spec) == (desired.generation, desired.spec)
     # Two days under the first, eight under the second, and each day once.
-    assert sum(books(scene.team).values()) == sum(ledger(scene.team).values()) == Decimal(4 * 24 * 10)
-    assert list(Event.objects.filter(kind="allocation.renewed").values_list("details__under", flat=True)) == [
-        second.reference
-    ]
+    assert (
+        sum(books(scene.team).values())
+        == sum(ledger(scene.team).values())
+        == Decimal(4 * 24 * 10)
+    )
+    assert list(
+        Event.objects.filter(kind="allocation.renewed").values_list(
+            "details__under", flat=True
+        )
+    ) == [second.reference]
 
 
 def test_a_renewal_takes_nothing_from_a_pool_that_is_full(scene: Scene) -> None:
@@ -97,8 +113,12 @@ def test_nor_do_they_where_somebody_has_booked_for_later(scene: Scene) -> None:
     first = scene.ask(4)
     starts = NOW + 60 * DAY
     where = factories.tenancy(factories.team(), scene.flavor.cluster)
-    later = factories.granted(scene.priya, where, scene.flavor, gpus=1, until=starts + DAY)
-    allocations.grant(replace(later, starts_at=starts), actor=scene.priya.as_actor(), now=NOW)
+    later = factories.granted(
+        scene.priya, where, scene.flavor, gpus=1, until=starts + DAY
+    )
+    allocations.grant(
+        replace(later, starts_at=starts), actor=scene.priya.as_actor(), now=NOW
+    )
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=2)
     assert renew(scene, first).state == State.APPROVED
 
@@ -106,7 +126,10 @@ def test_nor_do_they_where_somebody_has_booked_for_later(scene: Scene) -> None:
 def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None:
     factories.policy(replace(WIDE, automatic_beyond_soft_budget=True), now=NOW)
     budget_actions.set_budget(
-        scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
+        scene.team,
+        month=NOW.date().replace(day=1),
+        limit_usd=Decimal(4 * 24 * 5),
+        by=scene.priya,
     )
     first = scene.ask(4, days=4)
     second = renew(scene, first, until=NOW + 5 * DAY)
@@ -116,7 +139,10 @@ def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None
 
 def test_too_little_money_for_the_days_on_top_is_not_automatic(scene: Scene) -> None:
     budget_actions.set_budget(
-        scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
+        scene.team,
+        month=NOW.date().replace(day=1),
+        limit_usd=Decimal(4 * 24 * 5),
+        by=scene.priya,
     )
     first = scene.ask(4, days=4)
     second = renew(scene, first, until=NOW + 6 * DAY)
@@ -134,12 +160,18 @@ def test_while_people_decide_only_the_days_on_top_are_set_aside(scene: Scene) ->
     assert second.state == State.WAITING
     assert sum(books(scene.team).values()) == Decimal(4 * 24 * 10)
     assert live(first) is not None
-    approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER + HOUR)
+    approve(
+        second.pk, by=scene.priya, expected_version=second.version, now=LATER + HOUR
+    )
     new = live(second)
     assert new is not None
     assert live(first) is None
     assert (new.starts_at, scene.allocated()) == (LATER + HOUR, 4)
-    assert sum(books(scene.team).values()) == sum(ledger(scene.team).values()) == Decimal(4 * 24 * 10)
+    assert (
+        sum(books(scene.team).values())
+        == sum(ledger(scene.team).values())
+        == Decimal(4 * 24 * 10)
+    )
 
 
 @pytest.mark.parametrize("ending", ["rejected", "withdrawn"])
@@ -148,7 +180,13 @@ def test_what_is_not_granted_leaves_the_old_end(scene: Scene, ending: str) -> No
     first = scene.ask(1)
     second = renew(scene, first)
     if ending == "rejected":
-        reject(second.pk, by=scene.priya, expected_version=second.version, reason="Not now.", now=LATER)
+        reject(
+            second.pk,
+            by=scene.priya,
+            expected_version=second.version,
+            reason="Not now.",
+            now=LATER,
+        )
     else:
         withdraw(second.pk, by=scene.ada, now=LATER)
     held = live(first)
@@ -163,27 +201,40 @@ def test_fewer_are_kept_longer_and_the_others_until_the_old_end(scene: Scene) ->
     factories.policy(SHORT, now=NOW)
     first = scene.ask(4)
     second = renew(scene, first)
-    approve(second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER)
+    approve(
+        second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER
+    )
     kept, rest = live(second), live(first)
     assert kept is not None
     assert rest is not None
-    assert (kept.gpus, rest.gpus, rest.until, scene.allocated()) == (3, 1, NOW + 3 * DAY, 4)
+    assert (kept.gpus, rest.gpus, rest.until, scene.allocated()) == (
+        3,
+        1,
+        NOW + 3 * DAY,
+        4,
+    )
     assert sum(books(scene.team).values()) == Decimal(4 * 48 + 3 * 8 * 24 + 24)
 
 
-def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(scene: Scene) -> None:
+def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(
+    scene: Scene,
+) -> None:
     factories.policy(SHORT, now=NOW)
     first = scene.ask(4)
     second, held = renew(scene, first), live(first)
     assert held is not None
     fewer = replace(renewal(first), spec=second.asked.model_copy(update={"gpus": 3}))
-    fewer = replace(fewer, size=fewer.spec.size(price=held.price_per_gpu_hour, prices={}))
+    fewer = replace(
+        fewer, size=fewer.spec.size(price=held.price_per_gpu_hour, prices={})
+    )
     there = renewable.freed(held, gpus=3, now=LATER)
     assert sum(part.usd for part in there.values()) == Decimal(3 * 24)
     judged = judge(fewer, person=scene.ada, now=LATER, own=second.hold_id)
     assert "$504 of it come on top" in extra_words(fewer, judged, now=LATER)
     assert goes_on(fewer, now=LATER) == Decimal(3 * 24)
-    approve(second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER)
+    approve(
+        second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER
+    )
     let_go = LedgerEntry.objects.filter(hold=first.hold_id, why="renewed")
     assert -sum(line.usd for line in let_go) == Decimal(3 * 24)
 
@@ -279,7 +330,9 @@ def test_a_renewal_changed_while_it_waits_stays_of_its_kind(scene: Scene) -> Non
     assert (scene.allocated(), live(first) is not None) == (2, True)
 
 
-def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(scene: Scene) -> None:
+def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(
+    scene: Scene,
+) -> None:
     factories.policy(SHORT, now=NOW)
     first = scene.ask(2)
     second = renew(scene, first)
@@ -287,9 +340,13 @@ def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(sce
     with pytest.raises(BadInput, match="later than the present"):
         edit(second.pk, early, by=scene.ada, expected_version=second.version, now=LATER)
     longer = renewal(first, until=LATER + 2 * DAY)
-    ends.give_back(Allocation.objects.live().get().pk, gpus=None, by=scene.ada, now=LATER)
+    ends.give_back(
+        Allocation.objects.live().get().pk, gpus=None, by=scene.ada, now=LATER
+    )
     with pytest.raises(Conflict, match="not held any more"):
-        edit(second.pk, longer, by=scene.ada, expected_version=second.version, now=LATER)
+        edit(
+            second.pk, longer, by=scene.ada, expected_version=second.version, now=LATER
+        )
 
 
 def test_what_is_held_of_another_kind_never_goes_over(scene: Scene) -> None:
@@ -315,11 +372,19 @@ def test_a_renewal_changed_while_it_waits_stays_one(scene: Scene) -> None:
     first = scene.ask(1)
     second = renew(scene, first)
     wanted = renewal(first, until=LATER + timedelta(days=2))
-    edited = edit(second.pk, wanted, by=scene.ada, expected_version=second.version, now=LATER)
-    assert (edited.state, edited.renews_id, scene.allocated()) == (State.APPROVED, first.pk, 1)
+    edited = edit(
+        second.pk, wanted, by=scene.ada, expected_version=second.version, now=LATER
+    )
+    assert (edited.state, edited.renews_id, scene.allocated()) == (
+        State.APPROVED,
+        first.pk,
+        1,
+    )
 
 
-def test_who_gives_back_what_was_renewed_is_told_which_allocation_holds_them_now(scene: Scene) -> None:
+def test_who_gives_back_what_was_renewed_is_told_which_allocation_holds_them_now(
+    scene: Scene,
+) -> None:
     asked = scene.ask(2)
     before = Allocation.objects.get(ended_at=None)
     renew(scene, asked)

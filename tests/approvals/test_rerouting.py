@@ -33,7 +33,9 @@ LATER = NOW + HOUR
 def by(*steps: StepPlan, now: Any = NOW, **thresholds: Any) -> PolicyVersion:
     """A policy that has these people decide, whatever the size."""
     limits = Thresholds(**thresholds)
-    return factories.policy(Policy(thresholds=limits, routes=(Route(name="all", steps=steps),)), now=now)
+    return factories.policy(
+        Policy(thresholds=limits, routes=(Route(name="all", steps=steps),)), now=now
+    )
 
 
 def steps_of(request: Request) -> list[tuple[str, bool, bool, bool]]:
@@ -66,30 +68,48 @@ def sam() -> User:
     return factories.person("Sam Security", groups=[SECURITY_GROUP])
 
 
-def test_a_policy_that_names_other_people_has_them_decide_what_waits(scene: Scene, sam: User) -> None:
+def test_a_policy_that_names_other_people_has_them_decide_what_waits(
+    scene: Scene, sam: User
+) -> None:
     by(LEADS)
     asked = scene.ask(5)
     version = by(SECURITY)
     assert rerouting.sweep(LATER) == [asked.pk]
-    assert steps_of(asked) == [("platform leads", False, False, True), ("Security", True, False, False)]
+    assert steps_of(asked) == [
+        ("platform leads", False, False, True),
+        ("Security", True, False, False),
+    ]
     step = Step.objects.get(request=asked, dropped_at=None)
     assert (step.opened_at, step.due_at) == (LATER, LATER + timedelta(hours=10))
     row = again(asked)
-    assert (row.routed_by, row.version, row.state) == (version, asked.version + 1, "waiting")
+    assert (row.routed_by, row.version, row.state) == (
+        version,
+        asked.version + 1,
+        "waiting",
+    )
     [changed] = row.reroutings.all()
     assert (changed.now_decide, changed.dropped) == (["Security"], ["platform leads"])
     assert told(scene.ada, "request_rerouted") == 1
     assert (told(sam, "request_waiting"), told(sam, "request_rerouted")) == (1, 0)
-    assert (told(scene.priya, "request_waiting"), told(scene.priya, "request_rerouted")) == (1, 1)
+    assert (
+        told(scene.priya, "request_waiting"),
+        told(scene.priya, "request_rerouted"),
+    ) == (1, 1)
     event = Event.objects.get(kind=Kind.REQUEST_REROUTED)
     assert (event.actor_kind, event.subject_id) == ("policy", str(asked.pk))
     assert event.details["no_longer_needed"] == ["platform leads"]
     done = approve(asked.pk, by=sam, expected_version=row.version, now=LATER + HOUR)
     assert done.state == "approved"
-    assert list(decided.has_a_record(LATER + HOUR)) == list(decided.is_where_its_record_says(LATER)) == []
+    assert (
+        list(decided.has_a_record(LATER + HOUR))
+        == list(decided.is_where_its_record_says(LATER))
+        == []
+    )
 
 
-def test_it_is_said_in_the_timeline_and_by_the_api(scene: Scene, sam: User, client: Any) -> None:
+def test_it_is_said_in_the_timeline_and_by_the_api(
+    scene: Scene, sam: User, client: Any
+) -> None:
     by(LEADS)
     asked = scene.ask(5)
     by(LEADS, SECURITY)
@@ -99,10 +119,14 @@ def test_it_is_said_in_the_timeline_and_by_the_api(scene: Scene, sam: User, clie
     assert "Other people decide" in page
     assert "Policy 3 is in force now: platform leads, then Security decide." in page
     said = Caller(scene.ada).get(f"requests/{asked.pk}/").json()["reroutings"]
-    assert [(row["policy"], row["now_decide"]) for row in said] == [(3, ["platform leads", "Security"])]
+    assert [(row["policy"], row["now_decide"]) for row in said] == [
+        (3, ["platform leads", "Security"])
+    ]
 
 
-def test_who_is_asked_already_is_not_asked_twice_and_keeps_the_dates(scene: Scene, sam: User) -> None:
+def test_who_is_asked_already_is_not_asked_twice_and_keeps_the_dates(
+    scene: Scene, sam: User
+) -> None:
     by(LEADS)
     asked = scene.ask(5)
     before = Step.objects.get(request=asked)
@@ -111,7 +135,10 @@ def test_who_is_asked_already_is_not_asked_twice_and_keeps_the_dates(scene: Scen
     assert rerouting.sweep(LATER) == rerouting.sweep(LATER + HOUR) == []
     after = Step.objects.get(pk=before.pk)
     assert (after.opened_at, after.due_at) == (before.opened_at, before.due_at)
-    assert steps_of(asked) == [("platform leads", True, False, False), ("Security", False, False, False)]
+    assert steps_of(asked) == [
+        ("platform leads", True, False, False),
+        ("Security", False, False, False),
+    ]
     assert told(scene.priya, "request_waiting") == 1
     assert told(scene.priya, "request_rerouted") == told(sam, "request_waiting") == 0
     assert told(scene.ada, "request_rerouted") == 1
@@ -134,7 +161,9 @@ def test_votes_stay_with_a_step_that_both_routes_have(scene: Scene, sam: User) -
     assert list(decided.has_a_record(LATER)) == []
 
 
-def test_what_everybody_has_approved_whom_the_new_policy_names_is_granted(scene: Scene) -> None:
+def test_what_everybody_has_approved_whom_the_new_policy_names_is_granted(
+    scene: Scene,
+) -> None:
     by(LEADS, LEADERSHIP)
     asked = scene.ask(5)
     approve(asked.pk, by=scene.priya, expected_version=asked.version, now=NOW)
@@ -142,12 +171,21 @@ def test_what_everybody_has_approved_whom_the_new_policy_names_is_granted(scene:
     assert rerouting.sweep(LATER) == [asked.pk]
     assert again(asked).state == "approved"
     assert again(asked).reroutings.get().dropped == ["engineering leadership"]
-    assert (told(scene.ada, "request_decided"), told(scene.elena, "request_withdrawn")) == (1, 1)
-    assert list(decided.has_a_record(LATER)) == list(decided.is_where_its_record_says(LATER)) == []
+    assert (
+        told(scene.ada, "request_decided"),
+        told(scene.elena, "request_withdrawn"),
+    ) == (1, 1)
+    assert (
+        list(decided.has_a_record(LATER))
+        == list(decided.is_where_its_record_says(LATER))
+        == []
+    )
     assert scene.allocated() == 5
 
 
-def test_what_everybody_has_approved_and_does_not_fit_waits_until_it_does(scene: Scene) -> None:
+def test_what_everybody_has_approved_and_does_not_fit_waits_until_it_does(
+    scene: Scene,
+) -> None:
     by(LEADS, LEADERSHIP)
     asked = scene.ask(5)
     approve(asked.pk, by=scene.priya, expected_version=asked.version, now=NOW)
@@ -168,13 +206,20 @@ def test_more_votes_of_the_same_people_open_their_step_again(scene: Scene) -> No
     assert rerouting.sweep(LATER) == [asked.pk]
     step = Step.objects.get(request=asked, dropped_at=None)
     assert (step.opened_at, step.done_at, step.quorum) == (LATER, None, 2)
-    assert (told(scene.marcus, "request_waiting"), told(scene.priya, "request_waiting")) == (2, 1)
-    done = approve(asked.pk, by=scene.marcus, expected_version=again(asked).version, now=LATER)
+    assert (
+        told(scene.marcus, "request_waiting"),
+        told(scene.priya, "request_waiting"),
+    ) == (2, 1)
+    done = approve(
+        asked.pk, by=scene.marcus, expected_version=again(asked).version, now=LATER
+    )
     assert done.state == "approved"
     assert list(decided.has_a_record(LATER)) == []
 
 
-def test_fewer_votes_than_before_are_enough_where_they_are_there(scene: Scene, sam: User) -> None:
+def test_fewer_votes_than_before_are_enough_where_they_are_there(
+    scene: Scene, sam: User
+) -> None:
     by(replace(LEADS, quorum=2))
     asked = scene.ask(5)
     approve(asked.pk, by=scene.priya, expected_version=asked.version, now=NOW)
@@ -184,10 +229,15 @@ def test_fewer_votes_than_before_are_enough_where_they_are_there(scene: Scene, s
         ("platform leads", False, True),
         ("Security", True, False),
     ]
-    assert (told(sam, "request_waiting"), told(scene.marcus, "request_rerouted")) == (1, 1)
+    assert (told(sam, "request_waiting"), told(scene.marcus, "request_rerouted")) == (
+        1,
+        1,
+    )
 
 
-def test_a_policy_with_the_same_people_changes_nothing_and_is_judged_once(scene: Scene) -> None:
+def test_a_policy_with_the_same_people_changes_nothing_and_is_judged_once(
+    scene: Scene,
+) -> None:
     by(LEADS)
     asked = scene.ask(5)
     version = by(replace(LEADS, target_hours=3), automatic_gpus=1)
@@ -208,18 +258,25 @@ def test_what_was_granted_since_changes_no_route_of_itself(scene: Scene) -> None
     Request.objects.filter(pk=other.pk).update(
         state="approved", approved_count=7, decided_at=NOW, created_at=NOW - DAY
     )
-    factories.policy(replace(Policy(), thresholds=Thresholds(automatic_gpus=1)), now=NOW)
+    factories.policy(
+        replace(Policy(), thresholds=Thresholds(automatic_gpus=1)), now=NOW
+    )
     assert rerouting.sweep(LATER) == []
 
 
-def test_an_ask_that_the_new_policy_refuses_waits_on_and_nobody_can_approve_it(scene: Scene) -> None:
+def test_an_ask_that_the_new_policy_refuses_waits_on_and_nobody_can_approve_it(
+    scene: Scene,
+) -> None:
     by(LEADS)
     asked = scene.ask(5, days=20)
     by(SECURITY, longest_days=10, automatic_days=5)
     assert rerouting.sweep(LATER) == [asked.pk]
     assert rerouting.sweep(LATER) == rerouting.sweep(LATER + HOUR) == []
     row = again(asked)
-    assert (row.state, steps_of(asked)) == ("waiting", [("platform leads", True, False, False)])
+    assert (row.state, steps_of(asked)) == (
+        "waiting",
+        [("platform leads", True, False, False)],
+    )
     [changed] = row.reroutings.all()
     assert changed.refused == "19 days 23 h: at most 10 days, whoever approves"
     [notice] = Notice.objects.filter(person=scene.ada, kind="request_rerouted")
@@ -238,18 +295,33 @@ def test_a_question_of_somebody_who_does_not_decide_any_more_need_not_be_answere
 ) -> None:
     by(LEADS)
     asked = scene.ask(5)
-    ask_back(asked.pk, by=scene.priya, expected_version=asked.version, question="For what?", now=NOW)
+    ask_back(
+        asked.pk,
+        by=scene.priya,
+        expected_version=asked.version,
+        question="For what?",
+        now=NOW,
+    )
     by(SECURITY)
     assert rerouting.sweep(LATER) == [asked.pk]
     row = again(asked)
     assert (row.turn, row.answer_by) == ("approver", None)
-    assert approve(asked.pk, by=sam, expected_version=row.version, now=LATER).state == "approved"
+    assert (
+        approve(asked.pk, by=sam, expected_version=row.version, now=LATER).state
+        == "approved"
+    )
 
 
 def test_a_question_of_who_still_decides_stays(scene: Scene, sam: User) -> None:
     by(LEADS)
     asked = scene.ask(5)
-    ask_back(asked.pk, by=scene.priya, expected_version=asked.version, question="For what?", now=NOW)
+    ask_back(
+        asked.pk,
+        by=scene.priya,
+        expected_version=asked.version,
+        question="For what?",
+        now=NOW,
+    )
     by(LEADS, SECURITY)
     assert rerouting.sweep(LATER) == [asked.pk]
     assert again(asked).turn == "requester"
@@ -259,12 +331,19 @@ def test_a_question_of_who_still_decides_stays(scene: Scene, sam: User) -> None:
     assert steps_of(asked)[-1] == ("Security", True, False, False)
 
 
-def test_approving_less_leaves_out_the_steps_of_the_new_route_that_fewer_do_not_need(scene: Scene) -> None:
-    factories.policy(replace(Policy(), routes=(Route(name="all", steps=(LEADERSHIP,)),)), now=NOW)
+def test_approving_less_leaves_out_the_steps_of_the_new_route_that_fewer_do_not_need(
+    scene: Scene,
+) -> None:
+    factories.policy(
+        replace(Policy(), routes=(Route(name="all", steps=(LEADERSHIP,)),)), now=NOW
+    )
     asked = scene.ask(9)
     factories.policy(Policy(), now=NOW)
     assert rerouting.sweep(LATER) == [asked.pk]
-    assert [row[0] for row in steps_of(asked) if not row[3]] == ["engineering leadership", "platform leads"]
+    assert [row[0] for row in steps_of(asked) if not row[3]] == [
+        "engineering leadership",
+        "platform leads",
+    ]
     row = again(asked)
     approve(asked.pk, by=scene.elena, expected_version=row.version, count=3, now=LATER)
     assert steps_of(asked)[-1] == ("platform leads", True, False, False)
@@ -281,7 +360,9 @@ def test_what_the_new_policy_approves_is_granted_and_not_routed(scene: Scene) ->
 
 def test_the_task_routes_what_waits(scene: Scene) -> None:
     by(LEADS)
-    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, now=timezone.now())
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, now=timezone.now()
+    )
     by(SECURITY)
     tasks.judge_again()
     assert Rerouting.objects.get().request == asked
@@ -306,7 +387,9 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     monkeypatch.setattr(rerouting, "MAX_REROUTED", 2)
     seen: set[int] = set()
     for number in range(5):
-        found = rerouting.due(LATER + number * timedelta(seconds=rerouting.SWEEP_SECONDS))
+        found = rerouting.due(
+            LATER + number * timedelta(seconds=rerouting.SWEEP_SECONDS)
+        )
         assert len(found) == 2
         seen.update(found)
     assert len(seen) == 5

@@ -19,9 +19,14 @@ FIRST = Said(
 
 def test_only_what_differs_is_said_in_the_order_of_the_form() -> None:
     then = replace(
-        FIRST, spec={**FIRST.spec, "gpus": 3}, until=NOW + timedelta(days=4), usd=Decimal("288.00")
+        FIRST,
+        spec={**FIRST.spec, "gpus": 3},
+        until=NOW + timedelta(days=4),
+        usd=Decimal("288.00"),
     )
-    assert [change.words for change in changes(FIRST, then, offering=GPUS, now=NOW)] == [
+    assert [
+        change.words for change in changes(FIRST, then, offering=GPUS, now=NOW)
+    ] == [
         "GPUs: 5 → 3",
         "Until: Mon 23 Nov, 12:00 UTC → Tue 24 Nov, 12:00 UTC",
         "Cost: $360 → $288",
@@ -29,7 +34,15 @@ def test_only_what_differs_is_said_in_the_order_of_the_form() -> None:
 
 
 def test_the_same_is_no_change_even_where_the_price_became_another() -> None:
-    assert changes(FIRST, replace(FIRST, usd=Decimal(1), reason=" Retrain. "), offering=GPUS, now=NOW) == []
+    assert (
+        changes(
+            FIRST,
+            replace(FIRST, usd=Decimal(1), reason=" Retrain. "),
+            offering=GPUS,
+            now=NOW,
+        )
+        == []
+    )
 
 
 def test_a_reason_is_named_and_shown_beside_the_other_but_not_put_into_a_line() -> None:

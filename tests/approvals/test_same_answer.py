@@ -62,7 +62,13 @@ def wanted(scene: Scene, key: str, count: int, until: datetime) -> Wanted:
     spec, counted = dict(SPECS[key]), OFFERINGS[key].spec.counted
     if counted:
         spec[counted] = max(count, OFFERINGS[key].spec.least())
-    return resolve(key, spec, team=scene.team, until=until, reason="As large as the dice say that it is.")
+    return resolve(
+        key,
+        spec,
+        team=scene.team,
+        until=until,
+        reason="As large as the dice say that it is.",
+    )
 
 
 @contextmanager
@@ -114,7 +120,9 @@ def test_what_is_sent_is_stored_as_it_was_shown_and_the_nearest_is_automatic(
         OfferingSetting.objects.create(key=key, gate=gate, position=0)
         Flavor.objects.update(allocated=taken)
         Budget.objects.update_or_create(
-            team=scene.team, month=NOW.date().replace(day=1), defaults={"limit_usd": money + 48}
+            team=scene.team,
+            month=NOW.date().replace(day=1),
+            defaults={"limit_usd": money + 48},
         )
         asked = wanted(scene, key, count, NOW + timedelta(hours=hours))
         shown = preview_of(asked, by=scene.ada, now=NOW)
@@ -124,8 +132,13 @@ def test_what_is_sent_is_stored_as_it_was_shown_and_the_nearest_is_automatic(
             if kept is not None:
                 assert kept.answer == shown["answer"]
                 assert hash_of(kept.inputs) == kept.input_hash
-                assert answer_of(derive(kept.inputs, policy_of(kept.policy))) == kept.answer
-                assert (kept.request.state == "approved") == (kept.outcome == Outcome.AUTOMATIC)
+                assert (
+                    answer_of(derive(kept.inputs, policy_of(kept.policy)))
+                    == kept.answer
+                )
+                assert (kept.request.state == "approved") == (
+                    kept.outcome == Outcome.AUTOMATIC
+                )
         nearest = shown["nearest_automatic"]
         if nearest is not None:
             again = wanted(scene, key, nearest["count"], nearest["until"])

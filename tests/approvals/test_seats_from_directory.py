@@ -58,11 +58,15 @@ def test_who_never_signed_in_is_mailed_and_is_the_same_person_when_they_sign_in(
     notice = Notice.objects.get(kind="request_waiting", person=priya)
     assert notice.link == f"/approvals/{request.pk}/"
     assert Delivery.objects.filter(notice=notice, way="email", state="waiting").exists()
-    claims = Claims(oid=PRIYA, tid=str(priya.tid), name="Priya Raman", roles=("PlatformLead",))
+    claims = Claims(
+        oid=PRIYA, tid=str(priya.tid), name="Priya Raman", roles=("PlatformLead",)
+    )
     assert take_over(claims, groups=[group_id(4)], now=NOW).pk == priya.pk
 
 
-def test_who_becomes_known_after_the_ask_is_told_of_it_once(directory: Running, scene: Scene) -> None:
+def test_who_becomes_known_after_the_ask_is_told_of_it_once(
+    directory: Running, scene: Scene
+) -> None:
     scene.ask(8)
     assert names("request_waiting") == set()
     filling.fill_due(NOW)
@@ -75,27 +79,38 @@ def test_who_becomes_known_after_the_ask_is_told_of_it_once(directory: Running, 
     ]
 
 
-def test_groups_are_expanded_and_blocked_accounts_are_nobody(directory: Running, scene: Scene) -> None:
+def test_groups_are_expanded_and_blocked_accounts_are_nobody(
+    directory: Running, scene: Scene
+) -> None:
     known = directory.sandbox.directory
     known.assign(group_id(2), "EngineeringLeadership")
     known.set_enabled(ELENA, False)
     filling.fill_due(NOW)
     holders = RoleHeld.objects.filter(role=Role.ENGINEERING_LEADERSHIP)
-    assert set(holders.values_list("user__name", flat=True)) == {"Ada Okafor", "Noor Haddad"}
+    assert set(holders.values_list("user__name", flat=True)) == {
+        "Ada Okafor",
+        "Noor Haddad",
+    }
 
 
 def test_people_of_a_group_that_the_policy_names_are_known(
     directory: Running, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "groups_that_decide", lambda now: frozenset({group_id(7)}))
+    monkeypatch.setattr(
+        filling, "groups_that_decide", lambda now: frozenset({group_id(7)})
+    )
     filling.fill_due(NOW)
     row = SeatFill.objects.get(seat=f"group:{group_id(7)}")
     assert (row.people, row.read_at) == (2, NOW)
-    held = GroupHeld.objects.filter(group=group_id(7)).values_list("user__name", flat=True)
+    held = GroupHeld.objects.filter(group=group_id(7)).values_list(
+        "user__name", flat=True
+    )
     assert set(held) == {"Ada Okafor", "Ben Ruiz"}
 
 
-def test_what_was_read_outlives_an_outage_with_its_age(directory: Running, scene: Scene) -> None:
+def test_what_was_read_outlives_an_outage_with_its_age(
+    directory: Running, scene: Scene
+) -> None:
     filling.fill_due(NOW)
     assert filling.fill_due(NOW + MINUTE) == 0
     directory.admin("POST", "/sandbox/faults", path="servicePrincipals", status=503)
@@ -108,20 +123,26 @@ def test_what_was_read_outlives_an_outage_with_its_age(directory: Running, scene
     assert names("request_waiting") == {"Priya Raman", "Marcus Weber"}
 
 
-def test_who_loses_the_seat_in_the_directory_loses_it_here(directory: Running, scene: Scene) -> None:
+def test_who_loses_the_seat_in_the_directory_loses_it_here(
+    directory: Running, scene: Scene
+) -> None:
     filling.fill_due(NOW)
     directory.sandbox.directory.withdraw(ELENA, "EngineeringLeadership")
     follow_due(NOW + MINUTE)
     assert not RoleHeld.objects.filter(role=Role.ENGINEERING_LEADERSHIP).exists()
 
 
-def test_nobody_uses_the_api_who_never_signed_in(directory: Running, scene: Scene) -> None:
+def test_nobody_uses_the_api_who_never_signed_in(
+    directory: Running, scene: Scene
+) -> None:
     filling.fill_due(NOW)
     headers = {"Authorization": f"Bearer {directory.token(kind='api', person=PRIYA)}"}
     assert Client().get("/api/v1/me/", headers=headers).status_code == 401
 
 
-def test_an_empty_seat_is_said_before_the_ask_and_after_it_and_passed_on_at_once(scene: Scene) -> None:
+def test_an_empty_seat_is_said_before_the_ask_and_after_it_and_passed_on_at_once(
+    scene: Scene,
+) -> None:
     elena = factories.person("Elena Petrova", Role.ENGINEERING_LEADERSHIP)
     body = {
         "team": scene.team.slug,
@@ -173,7 +194,9 @@ def test_a_new_installation_says_that_it_has_not_looked_yet_and_passes_nothing_o
     assert names("seat_empty") == set()
 
 
-def test_the_first_reading_tells_of_a_seat_that_it_finds_empty(directory: Running, scene: Scene) -> None:
+def test_the_first_reading_tells_of_a_seat_that_it_finds_empty(
+    directory: Running, scene: Scene
+) -> None:
     SeatFill.objects.all().delete()
     directory.sandbox.directory.withdraw(ELENA, "EngineeringLeadership")
     scene.ask(8)
@@ -184,12 +207,16 @@ def test_the_first_reading_tells_of_a_seat_that_it_finds_empty(directory: Runnin
     assert Notice.objects.filter(kind="seat_empty", person=scene.ada).count() == 1
 
 
-def test_a_first_reading_that_failed_says_when_it_was_tried(directory: Running, scene: Scene) -> None:
+def test_a_first_reading_that_failed_says_when_it_was_tried(
+    directory: Running, scene: Scene
+) -> None:
     SeatFill.objects.all().delete()
     directory.admin("POST", "/sandbox/faults", path="servicePrincipals", status=503)
     filling.fill_due(NOW)
     request = scene.ask(6)
-    line = waiting_line(request, list(request.steps.all()), [], viewer=scene.ada, now=NOW)
+    line = waiting_line(
+        request, list(request.steps.all()), [], viewer=scene.ada, now=NOW
+    )
     assert "Entra ID did not answer at 12:00 UTC" in line["advice"]
 
 

@@ -36,16 +36,30 @@ def second(scene: Scene) -> Tenancy:
 
 
 def wanted(scene: Scene, key: str, spec: dict[str, Any], namespace: str = "") -> Wanted:
-    return resolve(key, spec, team=scene.team, until=NOW + DAY, reason="For a test.", namespace=namespace)
+    return resolve(
+        key,
+        spec,
+        team=scene.team,
+        until=NOW + DAY,
+        reason="For a test.",
+        namespace=namespace,
+    )
 
 
 def form(scene: Scene, **values: str) -> dict[str, str]:
     until = (timezone.now() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
-    usual = {"team": scene.team.slug, "until": until, "reason": "For a test.", "token": "one"}
+    usual = {
+        "team": scene.team.slug,
+        "until": until,
+        "reason": "For a test.",
+        "token": "one",
+    }
     return usual | {name: str(value) for name, value in GPUS.items()} | values
 
 
-def test_a_project_gets_a_test_namespace_beside_the_one_for_development(scene: Scene) -> None:
+def test_a_project_gets_a_test_namespace_beside_the_one_for_development(
+    scene: Scene,
+) -> None:
     request = submit(wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW)
     made = Request.objects.select_related("tenancy__project").get(pk=request.pk).tenancy
     assert made is not None
@@ -59,14 +73,18 @@ def test_a_project_gets_a_test_namespace_beside_the_one_for_development(scene: S
     assert made.desired.namespace == made.namespace
 
 
-def test_a_namespace_that_has_ended_is_had_again_and_nobody_takes_it_down(scene: Scene) -> None:
+def test_a_namespace_that_has_ended_is_had_again_and_nobody_takes_it_down(
+    scene: Scene,
+) -> None:
     first = submit(wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW)
     with pytest.raises(Refused, match="already"):
         wanted(scene, "namespace", NAMESPACE)
     release(first.pk, by=scene.ada, now=NOW + HOUR)
     task = Task.objects.get()
     assert "Leave a cluster" in dict(task.lines)["Leaves by"]
-    again = submit(wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW + 2 * HOUR)
+    again = submit(
+        wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW + 2 * HOUR
+    )
     assert again.state == State.APPROVED
     assert again.tenancy_id == Request.objects.get(pk=first.pk).tenancy_id
     assert Task.objects.get().state == "dropped"
@@ -76,7 +94,11 @@ def test_a_namespace_that_has_ended_is_had_again_and_nobody_takes_it_down(scene:
 
 
 def test_a_second_project_has_a_namespace_of_its_own_name(scene: Scene) -> None:
-    request = submit(wanted(scene, "namespace", NAMESPACE | {"project": "speech"}), by=scene.ada, now=NOW)
+    request = submit(
+        wanted(scene, "namespace", NAMESPACE | {"project": "speech"}),
+        by=scene.ada,
+        now=NOW,
+    )
     made = Request.objects.select_related("tenancy__project").get(pk=request.pk).tenancy
     assert made is not None
     assert made.namespace.startswith("qm-vision-speech-")
@@ -85,12 +107,16 @@ def test_a_second_project_has_a_namespace_of_its_own_name(scene: Scene) -> None:
 
 def test_people_decide_about_a_namespace_for_production(scene: Scene) -> None:
     request = submit(
-        wanted(scene, "namespace", NAMESPACE | {"environment": "production"}), by=scene.ada, now=NOW
+        wanted(scene, "namespace", NAMESPACE | {"environment": "production"}),
+        by=scene.ada,
+        now=NOW,
     )
     assert request.state == State.WAITING
 
 
-def test_the_same_environment_of_a_project_is_refused_by_the_database(scene: Scene, second: Tenancy) -> None:
+def test_the_same_environment_of_a_project_is_refused_by_the_database(
+    scene: Scene, second: Tenancy
+) -> None:
     name = "a_project_has_an_environment_on_a_cluster_once"
     with pytest.raises(IntegrityError, match=name), transaction.atomic():
         Tenancy.objects.filter(pk=second.pk).update(environment="dev")
@@ -101,30 +127,43 @@ def test_gpus_go_where_they_are_asked_for(scene: Scene, second: Tenancy) -> None
         submit(wanted(scene, "gpus", GPUS, place.namespace), by=scene.ada, now=NOW)
     granted = Allocation.objects.values_list("tenancy", "gpus")
     assert sorted(granted) == sorted([(scene.tenancy.pk, 1), (second.pk, 1)])
-    specs = [Tenancy.objects.get(pk=place.pk).desired for place in (scene.tenancy, second)]
+    specs = [
+        Tenancy.objects.get(pk=place.pk).desired for place in (scene.tenancy, second)
+    ]
     assert [flavor.gpus for spec in specs for flavor in spec.flavors] == [1, 1]
 
 
-def test_an_ask_names_the_namespace_where_there_are_several(scene: Scene, second: Tenancy) -> None:
+def test_an_ask_names_the_namespace_where_there_are_several(
+    scene: Scene, second: Tenancy
+) -> None:
     with pytest.raises(BadInput) as refused:
         wanted(scene, "gpus", GPUS)
-    assert (refused.value.code, refused.value.field) == ("choose_namespace", "namespace")
+    assert (refused.value.code, refused.value.field) == (
+        "choose_namespace",
+        "namespace",
+    )
     assert second.namespace in refused.value.message
 
 
 @pytest.mark.parametrize("namespace", ["default", "qm-vision-main-000000"])
-def test_only_the_teams_own_namespaces_can_be_named(scene: Scene, namespace: str) -> None:
+def test_only_the_teams_own_namespaces_can_be_named(
+    scene: Scene, namespace: str
+) -> None:
     with pytest.raises(Refused) as refused:
         wanted(scene, "gpus", GPUS, namespace)
     assert (refused.value.code, refused.value.field) == ("not_there", "namespace")
 
 
 def test_what_leaves_is_no_choice(scene: Scene, second: Tenancy) -> None:
-    Tenancy.objects.filter(pk=second.pk).update(stage="leaving", is_protected=False, leaves_at=NOW)
+    Tenancy.objects.filter(pk=second.pk).update(
+        stage="leaving", is_protected=False, leaves_at=NOW
+    )
     assert wanted(scene, "gpus", GPUS).tenancy == scene.tenancy
 
 
-def test_the_api_takes_the_namespace_and_says_what_is_missing(scene: Scene, second: Tenancy) -> None:
+def test_the_api_takes_the_namespace_and_says_what_is_missing(
+    scene: Scene, second: Tenancy
+) -> None:
     ada = Caller(scene.ada)
     body = GPUS | {
         "team": "vision",
@@ -140,7 +179,9 @@ def test_the_api_takes_the_namespace_and_says_what_is_missing(scene: Scene, seco
     assert (elsewhere.status_code, elsewhere.json()["code"]) == (422, "not_there")
 
 
-def test_a_request_that_is_changed_stays_in_its_namespace(scene: Scene, second: Tenancy) -> None:
+def test_a_request_that_is_changed_stays_in_its_namespace(
+    scene: Scene, second: Tenancy
+) -> None:
     ada, now = Caller(scene.ada), timezone.now()
     sixteen = resolve(
         "gpus",
@@ -163,13 +204,18 @@ def test_a_request_that_is_changed_stays_in_its_namespace(scene: Scene, second: 
     assert (moved.status_code, moved.json()["code"]) == (422, "another_namespace")
 
 
-def test_the_form_asks_for_the_namespace_only_where_there_are_several(client: Client, scene: Scene) -> None:
+def test_the_form_asks_for_the_namespace_only_where_there_are_several(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.ada)
     address = "/requests/new?team=vision&flavor=training/a100&gpus=1"
     assert 'name="namespace"' not in client.get(address).content.decode()
     factories.tenancy(scene.team, scene.flavor.cluster, environment="test")
     shown = client.get(address).content.decode()
-    assert re.findall(r"<option[^>]*>\s*(main · \w+)", shown) == ["main · Development", "main · Test"]
+    assert re.findall(r"<option[^>]*>\s*(main · \w+)", shown) == [
+        "main · Development",
+        "main · Test",
+    ]
 
 
 @pytest.mark.parametrize("address", ["/requests/new", "/requests/new/notebook"])
@@ -179,9 +225,9 @@ def test_the_page_asks_in_the_namespace_that_was_chosen(
     client.force_login(scene.ada)
     values = form(scene, namespace=second.namespace)
     if address.endswith("notebook"):
-        values = {name: value for name, value in values.items() if name != "purpose"} | {
-            "profile": factories.notebooks_on(scene.flavor.cluster).slug
-        }
+        values = {
+            name: value for name, value in values.items() if name != "purpose"
+        } | {"profile": factories.notebooks_on(scene.flavor.cluster).slug}
     assert client.post(address, values).status_code == 302
     assert Request.objects.get().tenancy == second
 
@@ -191,18 +237,25 @@ def test_the_answer_is_about_the_namespace_that_the_form_shows(
 ) -> None:
     client.force_login(scene.ada)
     shown = client.post(
-        reverse("request-preview", args=["gpus"]), form(scene, namespace="qm-of-another-team")
+        reverse("request-preview", args=["gpus"]),
+        form(scene, namespace="qm-of-another-team"),
     ).content.decode()
     answered = re.search(r'name="answered" value="(\w+)"', shown)
     assert answered is not None
-    stale = client.post("/requests/new", form(scene, namespace=second.namespace, answered=answered[1]))
+    stale = client.post(
+        "/requests/new", form(scene, namespace=second.namespace, answered=answered[1])
+    )
     assert stale.status_code == 422
     assert not Request.objects.exists()
 
 
 def test_a_team_leaves_one_of_its_namespaces(scene: Scene, second: Tenancy) -> None:
     Tenancy.objects.update(is_protected=False)
-    body = {"team": "vision", "namespaces": [second.namespace], "reason": "The test is over."}
+    body = {
+        "team": "vision",
+        "namespaces": [second.namespace],
+        "reason": "The test is over.",
+    }
     left = Caller(scene.priya).post("departures/", body)
     assert left.status_code == 201
     places = DeparturePlace.objects.values_list("tenancy", flat=True)

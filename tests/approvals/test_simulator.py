@@ -18,7 +18,14 @@ from allocations.models import Hold
 from approvals.judging.inputs import answer_of, derive, inputs_of, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import simulator
-from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
+from approvals.policy_desk.simulator import (
+    AUTOMATIC,
+    IMPOSSIBLE,
+    PEOPLE,
+    Simulation,
+    because,
+    simulate,
+)
 from approvals.requests.actions import submit
 from approvals.states import State
 from policy.document import LEADS, Policy, Route
@@ -56,11 +63,15 @@ def test_the_policy_that_decided_decides_the_same_again(scene: Scene) -> None:
     [
         pytest.param({"automatic_gpus": 4}, id="more GPUs"),
         pytest.param({"automatic_gpus": 1}, id="fewer GPUs"),
-        pytest.param({"automatic_days": 3, "automatic_usd": Decimal(100)}, id="less time and money"),
+        pytest.param(
+            {"automatic_days": 3, "automatic_usd": Decimal(100)},
+            id="less time and money",
+        ),
         pytest.param({"longest_days": 14}, id="nothing long"),
         pytest.param({"automatic_environments": ()}, id="no environment"),
         pytest.param(
-            {"automatic_gpu_hours": None, "automatic_days": 40, "automatic_gpus": 6}, id="long and large"
+            {"automatic_gpu_hours": None, "automatic_days": 40, "automatic_gpus": 6},
+            id="long and large",
         ),
     ],
 )
@@ -75,9 +86,10 @@ def test_what_it_says_is_what_is_decided_once_the_draft_is_in_force(
     in_force(scene, **numbers)
     decided = [_undone(scene, gpus, days=days) for gpus, days in asks]
     assert sum(said.counts.values()) == len(asks)
-    assert {after: sum(said.counts[before, after] for before in Outcome) for after in Outcome} == {
-        outcome: decided.count(outcome) for outcome in Outcome
-    }
+    assert {
+        after: sum(said.counts[before, after] for before in Outcome)
+        for after in Outcome
+    } == {outcome: decided.count(outcome) for outcome in Outcome}
 
 
 def _undone(scene: Scene, gpus: int, *, days: float, kept: bool = False) -> str:
@@ -103,16 +115,31 @@ def test_the_stakes_are_counted_in_asks_money_and_gpu_hours(scene: Scene) -> Non
     scene.ask(4, days=3)
     found = replay(scene, but(automatic_gpus=4)).past
     count, amount = found.moved(AUTOMATIC)
-    assert (count, amount.usd, amount.gpu_hours) == (1, Decimal("288.00"), Decimal("288.00"))
+    assert (count, amount.usd, amount.gpu_hours) == (
+        1,
+        Decimal("288.00"),
+        Decimal("288.00"),
+    )
     assert found.moved(PEOPLE)[0] == found.moved(IMPOSSIBLE)[0] == 0
 
 
 def test_each_ask_that_differs_names_the_rule_with_both_limits(scene: Scene) -> None:
     scene.ask(2, days=3)
     waiting = scene.ask(4, days=3)
-    more, less = replay(scene, but(automatic_gpus=4)).past, replay(scene, but(automatic_gpus=1)).past
-    assert [(each.request_id, each.before, each.after, each.because) for each in more.differing] == [
-        (waiting.pk, PEOPLE, AUTOMATIC, "4 GPUs: people decide above 2 → people decide above 4")
+    more, less = (
+        replay(scene, but(automatic_gpus=4)).past,
+        replay(scene, but(automatic_gpus=1)).past,
+    )
+    assert [
+        (each.request_id, each.before, each.after, each.because)
+        for each in more.differing
+    ] == [
+        (
+            waiting.pk,
+            PEOPLE,
+            AUTOMATIC,
+            "4 GPUs: people decide above 2 → people decide above 4",
+        )
     ]
     assert [each.because for each in less.differing] == [
         "2 GPUs: people decide above 2 → people decide above 1"
@@ -133,12 +160,16 @@ def test_another_route_is_a_difference_too(scene: Scene) -> None:
     )
 
 
-def test_only_the_first_answer_to_each_version_of_the_last_days_counts(scene: Scene) -> None:
+def test_only_the_first_answer_to_each_version_of_the_last_days_counts(
+    scene: Scene,
+) -> None:
     old = scene.ask(4, days=60)
     asked = scene.ask(4, days=3, now=NOW)
     first = Evaluation.objects.get(request=asked)
     Evaluation.objects.create(**_fields(first) | {"at": NOW + DAY / 2})
-    Evaluation.objects.create(**_fields(first) | {"content_version": 2, "at": NOW + DAY / 2})
+    Evaluation.objects.create(
+        **_fields(first) | {"content_version": 2, "at": NOW + DAY / 2}
+    )
     assert replay(scene, FIRST).past.asks == 3
     assert simulate(FIRST, days=1, now=NOW + 1.25 * DAY, who=scene.priya).past.asks == 1
     assert replay(scene, FIRST).waiting.asks == 2
@@ -146,7 +177,11 @@ def test_only_the_first_answer_to_each_version_of_the_last_days_counts(scene: Sc
 
 
 def _fields(row: Evaluation) -> dict[str, Any]:
-    return {field.attname: getattr(row, field.attname) for field in row._meta.fields if field.name != "id"}
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.fields
+        if field.name != "id"
+    }
 
 
 def test_what_waits_is_judged_again_on_what_was_last_known(scene: Scene) -> None:
@@ -158,37 +193,51 @@ def test_what_waits_is_judged_again_on_what_was_last_known(scene: Scene) -> None
 
 def test_another_window_counts_what_was_granted_in_it_again(scene: Scene) -> None:
     for days_ago in (20, 12, 4):
-        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY)
+        factories.request(
+            scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY
+        )
     assert replay(scene, but(window_gpus_team=2)).past.differs == 0
-    found = replay(scene, but(window_days=30, window_gpus_team=2, window_gpus_person=None)).past
+    found = replay(
+        scene, but(window_days=30, window_gpus_team=2, window_gpus_person=None)
+    ).past
     assert found.counts == {(AUTOMATIC, AUTOMATIC): 1, (AUTOMATIC, PEOPLE): 2}
     assert [each.because for each in found.differing] == [
         "4 GPUs within 30 days: the team’s limit without people is 6 → the team’s limit without people is 2",
         "6 GPUs within 30 days: the team’s limit without people is 6 → the team’s limit without people is 2",
     ]
-    person = replay(scene, but(window_days=30, window_gpus_team=9, window_gpus_person=4)).past
+    person = replay(
+        scene, but(window_days=30, window_gpus_team=9, window_gpus_person=4)
+    ).past
     assert person.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
 
 
-def test_a_shorter_window_forgets_and_another_teams_asks_never_count(scene: Scene) -> None:
+def test_a_shorter_window_forgets_and_another_teams_asks_never_count(
+    scene: Scene,
+) -> None:
     other = factories.team("Speech")
     place = factories.tenancy(other, scene.flavor.cluster)
     factories.join(other, scene.mallory)
     for day in range(3):
         scene.ask(2, now=NOW - 3 * DAY + day * DAY)
-        factories.request(scene.mallory, place, scene.flavor, gpus=1, now=NOW - 3 * DAY + day * DAY)
+        factories.request(
+            scene.mallory, place, scene.flavor, gpus=1, now=NOW - 3 * DAY + day * DAY
+        )
     waits = scene.ask(2)
     assert waits.state == "waiting"
     found = replay(scene, but(window_days=1)).past
     assert (found.asks, found.differs) == (7, 1)
-    assert [(each.request_id, each.after) for each in found.differing] == [(waits.pk, AUTOMATIC)]
+    assert [(each.request_id, each.after) for each in found.differing] == [
+        (waits.pk, AUTOMATIC)
+    ]
 
 
 def test_a_window_of_money_is_replayed_also_on_asks_that_were_stored_before_there_was_one(
     scene: Scene,
 ) -> None:
     for days_ago in (5, 4, 3):
-        asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY)
+        asked = factories.request(
+            scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY
+        )
         assert asked.usd == 144
     draft = but(window_usd_team=Decimal(288), window_usd_person=None)
     found = replay(scene, draft).past
@@ -196,9 +245,20 @@ def test_a_window_of_money_is_replayed_also_on_asks_that_were_stored_before_ther
         "$432 within 7 days: the team’s limit without people is $4,500 → the team’s limit without people is $288"
     ]
     for row in Evaluation.objects.all():
-        known = {key: value for key, value in row.inputs["standing"].items() if not key.endswith("_usd")}
-        rules = [rule for rule in row.answer["rules"] if not rule["code"].startswith("window_usd")]
-        before = {"inputs": row.inputs | {"standing": known}, "answer": row.answer | {"rules": rules}}
+        known = {
+            key: value
+            for key, value in row.inputs["standing"].items()
+            if not key.endswith("_usd")
+        }
+        rules = [
+            rule
+            for rule in row.answer["rules"]
+            if not rule["code"].startswith("window_usd")
+        ]
+        before = {
+            "inputs": row.inputs | {"standing": known},
+            "answer": row.answer | {"rules": rules},
+        }
         Evaluation.objects.create(**_fields(row) | {"content_version": 2} | before)
     again = replay(scene, draft).past
     assert again.counts == {(AUTOMATIC, AUTOMATIC): 2 + 2, (AUTOMATIC, PEOPLE): 1 + 1}
@@ -235,7 +295,8 @@ def test_it_is_a_query_a_batch_however_many_asks_there_are(
     assert scene.priya.roles  # read once for a person
     for version in (2, 20):
         Evaluation.objects.bulk_create(
-            Evaluation(**first | {"content_version": number}) for number in range(version, version * 10)
+            Evaluation(**first | {"content_version": number})
+            for number in range(version, version * 10)
         )
         with CaptureQueriesContext(connection) as queries:
             found = replay(scene, but(automatic_gpus=4))
@@ -250,12 +311,18 @@ def test_it_is_a_query_a_batch_however_many_asks_there_are(
 def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
     asked = scene.ask(4, days=3)
     like = {
-        field.attname: getattr(asked, field.attname) for field in asked._meta.fields if field.name != "id"
+        field.attname: getattr(asked, field.attname)
+        for field in asked._meta.fields
+        if field.name != "id"
     }
     holds = Hold.objects.bulk_create(Hold(team=scene.team) for _ in range(MANY))
-    requests = Request.objects.bulk_create(Request(**like | {"hold_id": hold.pk}) for hold in holds)
+    requests = Request.objects.bulk_create(
+        Request(**like | {"hold_id": hold.pk}) for hold in holds
+    )
     first = _fields(Evaluation.objects.get(request=asked))
-    Evaluation.objects.bulk_create(Evaluation(**first | {"request_id": each.pk}) for each in requests)
+    Evaluation.objects.bulk_create(
+        Evaluation(**first | {"request_id": each.pk}) for each in requests
+    )
     began = perf_counter()
     found = replay(scene, but(automatic_gpus=4))
     seconds = perf_counter() - began
@@ -276,7 +343,9 @@ def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
             "window_gpus_person": st.none() | st.integers(1, 9),
             "keep_free_gpus": st.integers(0, 24),
             "automatic_gpu_hours": st.none() | st.integers(0, 3000),
-            "automatic_environments": st.sampled_from([(), ("dev",), ("dev", "production")]),
+            "automatic_environments": st.sampled_from(
+                [(), ("dev",), ("dev", "production")]
+            ),
         },
     ),
     gpus=st.integers(1, 30),
@@ -287,7 +356,12 @@ def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
 def test_every_difference_names_a_rule_and_no_difference_is_made_up(
     numbers: dict[str, Any], gpus: int, days: int, recent: int, free: int
 ) -> None:
-    ask = Ask(count=gpus, until=NOW + timedelta(days=days), usd_per_hour_each=Decimal(1), environment="dev")
+    ask = Ask(
+        count=gpus,
+        until=NOW + timedelta(days=days),
+        usd_per_hour_each=Decimal(1),
+        environment="dev",
+    )
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=NOW, end=ask.until)
     standing = Standing(
         now=NOW,

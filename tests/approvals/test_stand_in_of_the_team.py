@@ -21,7 +21,11 @@ DAY = timedelta(days=1)
 def lend(scene: Scene, **person: Any) -> Delegation:
     ben = factories.person("Ben Ruiz", **person)
     return Delegation.objects.create(
-        giver=scene.priya, to=ben, starts_at=NOW - DAY, until=NOW + DAY, accepted_at=NOW - DAY
+        giver=scene.priya,
+        to=ben,
+        starts_at=NOW - DAY,
+        until=NOW + DAY,
+        accepted_at=NOW - DAY,
     )
 
 
@@ -39,7 +43,13 @@ def test_nobody_of_the_team_that_asks_stands_in(scene: Scene) -> None:
 def test_the_record_and_the_mail_say_for_whom(scene: Scene) -> None:
     ben = lend(scene).to
     request = scene.ask(8)
-    decisions.reject(request.pk, by=ben, expected_version=request.version, reason="Too many.", now=NOW)
+    decisions.reject(
+        request.pk,
+        by=ben,
+        expected_version=request.version,
+        reason="Too many.",
+        now=NOW,
+    )
     assert _decided(request.decisions.get())["who"] == "Ben Ruiz for Priya Raman"
     told = Notice.objects.get(kind="request_decided", person=scene.ada).said.sentence
     assert told.startswith("Ben Ruiz for Priya Raman rejected it")

@@ -26,7 +26,10 @@ TABLE = re.compile(r'(?:FROM|INTO|UPDATE) "(\w+)"')
 @pytest.fixture
 def ada() -> User:
     """The one member of a team that is on a cluster with A100."""
-    team, flavor = factories.team("Vision"), factories.flavor(factories.cluster("training-eastus"), "a100")
+    team, flavor = (
+        factories.team("Vision"),
+        factories.flavor(factories.cluster("training-eastus"), "a100"),
+    )
     factories.tenancy(team, flavor.cluster)
     return factories.person("Ada Okafor", teams=[team])
 

@@ -24,8 +24,14 @@ HOUR = timedelta(hours=1)
 def decided(scene: Scene, *, hours: float, verdict: str = "approve") -> Request:
     """Three GPUs asked for some hours ago and decided now."""
     now = timezone.now()
-    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=2, now=now - hours * HOUR)
-    vote: dict[str, Any] = {"by": scene.priya, "expected_version": asked.version, "now": now}
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, days=2, now=now - hours * HOUR
+    )
+    vote: dict[str, Any] = {
+        "by": scene.priya,
+        "expected_version": asked.version,
+        "now": now,
+    }
     if verdict == "approve":
         return decisions.approve(asked.pk, count=2, **vote)
     return decisions.reject(asked.pk, reason="Full.", because="capacity", **vote)
@@ -63,10 +69,20 @@ def test_times_are_said_from_five_decisions_on(scene: Scene) -> None:
 def test_the_time_of_a_question_is_not_the_deciders(scene: Scene) -> None:
     now = timezone.now()
     for _ in range(5):
-        asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=2, now=now - 10 * HOUR)
-        decisions.ask_back(asked.pk, by=scene.priya, expected_version=1, question="Why?", now=now - 9 * HOUR)
+        asked = factories.request(
+            scene.ada, scene.tenancy, scene.flavor, gpus=3, days=2, now=now - 10 * HOUR
+        )
+        decisions.ask_back(
+            asked.pk,
+            by=scene.priya,
+            expected_version=1,
+            question="Why?",
+            now=now - 9 * HOUR,
+        )
         actions.answer(asked.pk, by=scene.ada, text="Because.", now=now - HOUR)
-        decisions.reject(asked.pk, by=scene.priya, expected_version=3, reason="No.", now=now)
+        decisions.reject(
+            asked.pk, by=scene.priya, expected_version=3, reason="No.", now=now
+        )
     (pace,) = statistics(days=30, now=now).paces
     assert pace.median == 2 * HOUR
 
@@ -96,4 +112,7 @@ def test_who_sees_every_team_sees_the_page(scene: Scene, client: Client) -> None
 
 def test_an_empty_time_says_what_would_stand_here(scene: Scene, client: Client) -> None:
     client.force_login(scene.priya)
-    assert "Nothing was asked in this time" in client.get("/approvals/statistics?days=x").content.decode()
+    assert (
+        "Nothing was asked in this time"
+        in client.get("/approvals/statistics?days=x").content.decode()
+    )

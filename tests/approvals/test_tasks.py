@@ -14,15 +14,25 @@ from tests import factories
 from tests.scene import DAY, NOW, Scene, books, ledger
 
 
-def test_a_request_nobody_decided_in_time_lapses_and_lets_its_money_go(scene: Scene) -> None:
+def test_a_request_nobody_decided_in_time_lapses_and_lets_its_money_go(
+    scene: Scene,
+) -> None:
     request = scene.ask(8)
     assert scene.held_usd() > 0
     assert lapse(request.pk, now=NOW + 3 * DAY)
     after = Request.objects.get(pk=request.pk)
-    assert (after.state, after.decided_at, after.version) == ("lapsed", NOW + 3 * DAY, 2)
+    assert (after.state, after.decided_at, after.version) == (
+        "lapsed",
+        NOW + 3 * DAY,
+        2,
+    )
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(0)}
     event = Event.objects.latest("seq")
-    assert (event.kind, event.actor_name, event.team_id) == ("request.lapsed", "Quartermaster", scene.team.pk)
+    assert (event.kind, event.actor_name, event.team_id) == (
+        "request.lapsed",
+        "Quartermaster",
+        scene.team.pk,
+    )
     assert not lapse(request.pk, now=NOW + 3 * DAY)
 
 
@@ -35,8 +45,12 @@ def test_what_is_decided_or_still_has_time_does_not_lapse(scene: Scene) -> None:
 
 def test_the_task_ends_exactly_those_whose_end_has_come(scene: Scene) -> None:
     now = timezone.now()
-    over = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=4, now=now - 5 * DAY)
-    waits = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=1, now=now)
+    over = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, days=4, now=now - 5 * DAY
+    )
+    waits = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, days=1, now=now
+    )
     lapse_all()
     states = dict(Request.objects.values_list("pk", "state"))
     assert states == {over.pk: "lapsed", waits.pk: "waiting"}
@@ -47,4 +61,7 @@ def test_its_page_says_that_it_lapsed(scene: Scene, client: Client) -> None:
     lapse(request.pk, now=NOW + 3 * DAY)
 
     client.force_login(scene.ada)
-    assert "Nobody decided in time." in client.get(f"/requests/{request.pk}/").content.decode()
+    assert (
+        "Nobody decided in time."
+        in client.get(f"/requests/{request.pk}/").content.decode()
+    )

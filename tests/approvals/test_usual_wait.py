@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 MANAGERS = StepPlan(by="managers")
 
 
-def done(scene: Scene, seat: str, *, number: int, hours: int, last: timedelta = timedelta(0)) -> None:
+def done(
+    scene: Scene, seat: str, *, number: int, hours: int, last: timedelta = timedelta(0)
+) -> None:
     """Steps of a seat that took so many hours each, one a minute until `last` ago."""
     request = scene.ask(5)
     first = request.steps.count()
@@ -65,7 +67,9 @@ def test_what_managers_take_is_known_before_it_is_sent_to_one(scene: Scene) -> N
         done(scene, f"person:{factories.oid(number)}", number=1, hours=3)
     assert usual_wait(["managers"]) == usual_wait([f"person:{boss.oid}"]) == 3 * HOUR
     assert usual_wait(["managers", "managers"]) == 6 * HOUR
-    assert preview_of(scene.wanted(5), by=scene.ada, now=NOW)["usual_seconds"] == 3 * 3600
+    assert (
+        preview_of(scene.wanted(5), by=scene.ada, now=NOW)["usual_seconds"] == 3 * 3600
+    )
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -74,18 +78,40 @@ def test_the_time_in_which_the_requester_had_the_turn_is_not_the_deciders(
 ) -> None:
     for _ in range(5):
         asked = scene.ask(3, days=20)
-        ask_back(asked.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW + HOUR)
+        ask_back(
+            asked.pk,
+            by=scene.priya,
+            expected_version=1,
+            question="Why?",
+            now=NOW + HOUR,
+        )
         if answered:
             answer(asked.pk, by=scene.ada, text="Because.", now=NOW + 9 * HOUR)
         end = NOW + (10 if answered else 9) * HOUR
-        reject(asked.pk, by=scene.priya, expected_version=3 if answered else 2, reason="No.", now=end)
+        reject(
+            asked.pk,
+            by=scene.priya,
+            expected_version=3 if answered else 2,
+            reason="No.",
+            now=end,
+        )
     assert usual_wait(["platform_leads"]) == (2 if answered else 1) * HOUR
 
 
-def test_a_step_that_is_decided_over_an_open_question_moves_every_date(scene: Scene) -> None:
-    factories.policy(Policy(routes=(Route(name="all", steps=(LEADS, LEADERSHIP)),)), now=NOW)
+def test_a_step_that_is_decided_over_an_open_question_moves_every_date(
+    scene: Scene,
+) -> None:
+    factories.policy(
+        Policy(routes=(Route(name="all", steps=(LEADS, LEADERSHIP)),)), now=NOW
+    )
     asked = scene.ask(3, days=40)
-    ask_back(asked.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW + DAY)
+    ask_back(
+        asked.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW + DAY
+    )
     approve(asked.pk, by=scene.priya, expected_version=2, now=NOW + 3 * DAY)
     asked.refresh_from_db()
-    assert (asked.turn, asked.answer_by, asked.lapses_at) == ("approver", None, NOW + 16 * DAY)
+    assert (asked.turn, asked.answer_by, asked.lapses_at) == (
+        "approver",
+        None,
+        NOW + 16 * DAY,
+    )

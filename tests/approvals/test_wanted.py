@@ -26,7 +26,11 @@ def places(scene: Scene) -> Scene:
 
 
 def wanted(scene: Scene, key: str, **changed: Any) -> Wanted:
-    said = {name: value for name, value in (SPECS[key] | changed).items() if value is not None}
+    said = {
+        name: value
+        for name, value in (SPECS[key] | changed).items()
+        if value is not None
+    }
     return resolve(key, said, team=scene.team, until=NOW + DAY, reason="For a test.")
 
 
@@ -53,7 +57,9 @@ BECOMES: Mapping[str, Becomes] = {
     "volume": Becomes(500, 0, "0.10959", "500 GiB volume corpus", "dev"),
     "namespace": Becomes(1, 0, "0", "Test namespace for detector", "test"),
     "training": Becomes(16, 16, "16", "16 × A100", "dev"),
-    "endpoint": Becomes(3, 6, "6", "Endpoint of 3 × 2 A100 for org/llama-3.1-8b", "production"),
+    "endpoint": Becomes(
+        3, 6, "6", "Endpoint of 3 × 2 A100 for org/llama-3.1-8b", "production"
+    ),
     "openai": Becomes(30, 0, "18", "gpt-4o with 30k tokens a minute", ""),
     "reservation": Becomes(2, 8, "29.384", "2 × Standard_NC96ads_A100_v4 reserved", ""),
     "cluster": Becomes(4, 4, "14.692", "Cluster of 4 × Standard_NC24ads_A100_v4", ""),
@@ -74,10 +80,15 @@ def test_a_good_spec_is_looked_up_and_priced(places: Scene, key: str) -> None:
         becomes.gpus,
         becomes.name,
     )
-    assert (ask.usd_per_hour, ask.environment) == (Decimal(becomes.usd_per_hour), becomes.environment)
+    assert (ask.usd_per_hour, ask.environment) == (
+        Decimal(becomes.usd_per_hour),
+        becomes.environment,
+    )
     assert ask.decided_by_people == (OFFERINGS[key].gate == "approval")
     assert (found.flavor is not None) == OFFERINGS[key].on_cluster
-    assert (found.tenancy is not None) == (key not in {"namespace", "openai", "reservation", "cluster"})
+    assert (found.tenancy is not None) == (
+        key not in {"namespace", "openai", "reservation", "cluster"}
+    )
     assert found.spec.model_dump(mode="json").items() >= SPECS[key].items()
 
 
@@ -125,7 +136,9 @@ def test_a_wrong_value_is_refused_at_its_field(
         ("cluster", "vm_size", "Standard_ND1_v9"),
     ],
 )
-def test_what_has_no_price_is_not_taken(places: Scene, key: str, field: str, value: str) -> None:
+def test_what_has_no_price_is_not_taken(
+    places: Scene, key: str, field: str, value: str
+) -> None:
     refused = refusal(places, key, **{field: value})
     assert (refused.code, refused.field) == ("no_price", field)
     assert value in refused.message
@@ -133,13 +146,22 @@ def test_what_has_no_price_is_not_taken(places: Scene, key: str, field: str, val
 
 def test_a_price_of_this_installation_goes_before_the_catalogues(places: Scene) -> None:
     own = {"Standard_NC96ads_A100_v4": "50", "Standard_ND1_v9": "1.25"}
-    OfferingSetting.objects.create(key="reservation", gate="self_service", position=0, prices=own)
+    OfferingSetting.objects.create(
+        key="reservation", gate="self_service", position=0, prices=own
+    )
     found = wanted(places, "reservation")
-    assert (found.ask().usd_per_hour, found.ask().decided_by_people) == (Decimal(100), False)
-    assert wanted(places, "reservation", vm_size="Standard_ND1_v9").size.usd_per_hour_each == Decimal("1.25")
+    assert (found.ask().usd_per_hour, found.ask().decided_by_people) == (
+        Decimal(100),
+        False,
+    )
+    assert wanted(
+        places, "reservation", vm_size="Standard_ND1_v9"
+    ).size.usd_per_hour_each == Decimal("1.25")
 
 
-def test_a_kind_of_gpu_that_is_not_there_and_one_elsewhere_look_the_same(places: Scene) -> None:
+def test_a_kind_of_gpu_that_is_not_there_and_one_elsewhere_look_the_same(
+    places: Scene,
+) -> None:
     elsewhere = factories.flavor(Cluster.objects.get(name="inference"), "l4")
     for key in ("gpus", "notebook", "training", "endpoint"):
         said = [
@@ -151,7 +173,11 @@ def test_a_kind_of_gpu_that_is_not_there_and_one_elsewhere_look_the_same(places:
             )
         ]
         assert {(each.code, each.field, each.message) for each in said} == {
-            ("not_there", "flavor", "The team has no place on a cluster with this kind of GPU.")
+            (
+                "not_there",
+                "flavor",
+                "The team has no place on a cluster with this kind of GPU.",
+            )
         }
 
 
@@ -161,10 +187,20 @@ def test_a_volume_goes_where_the_team_is(places: Scene) -> None:
     assert refusal(places, "volume", cluster="nowhere").code == "no_such_cluster"
 
 
-def test_a_namespace_is_for_an_environment_that_the_project_has_not_there(places: Scene) -> None:
-    assert wanted(places, "namespace", cluster="training", project="main").tenancy is None
-    refused = refusal(places, "namespace", cluster="training", project="main", environment="dev")
-    assert (type(refused), refused.code, refused.field) == (Conflict, "already_there", "cluster")
+def test_a_namespace_is_for_an_environment_that_the_project_has_not_there(
+    places: Scene,
+) -> None:
+    assert (
+        wanted(places, "namespace", cluster="training", project="main").tenancy is None
+    )
+    refused = refusal(
+        places, "namespace", cluster="training", project="main", environment="dev"
+    )
+    assert (type(refused), refused.code, refused.field) == (
+        Conflict,
+        "already_there",
+        "cluster",
+    )
     Cluster.objects.filter(name="inference").update(enabled=False)
     assert refusal(places, "namespace").code == "no_such_cluster"
 
@@ -181,7 +217,10 @@ def test_fewer_of_it_costs_less_and_says_so_in_its_spec(places: Scene) -> None:
         less = whole.of(1)
         assert (less.count, less.gpus) == (1, whole.size.gpus_each)
         counted = whole.spec.counted
-        assert less.spec.model_dump(mode="json").items() >= (spec | ({counted: 1} if counted else {})).items()
+        assert (
+            less.spec.model_dump(mode="json").items()
+            >= (spec | ({counted: 1} if counted else {})).items()
+        )
 
 
 def test_a_flavor_has_the_price_of_now(places: Scene) -> None:
@@ -190,7 +229,9 @@ def test_a_flavor_has_the_price_of_now(places: Scene) -> None:
 
 
 def test_a_training_is_never_made_smaller_than_it_may_be(places: Scene) -> None:
-    assert [OFFERINGS[key].spec.least() for key in ("training", "gpus", "namespace")] == [8, 1, 1]
+    assert [
+        OFFERINGS[key].spec.least() for key in ("training", "gpus", "namespace")
+    ] == [8, 1, 1]
     assert wanted(places, "training").ask().least == 8
 
 
@@ -205,5 +246,7 @@ def test_a_training_is_never_made_smaller_than_it_may_be(places: Scene) -> None:
 def test_how_it_gets_to_its_cluster_is_said_as_the_cluster_is_delivered_to(
     places: Scene, delivery: Cluster.Delivery, way: Cluster.GitWay, arrival: Arrival
 ) -> None:
-    Cluster.objects.update(delivery=delivery, git_way=way, git_url="https://git.example/clusters.git")
+    Cluster.objects.update(
+        delivery=delivery, git_way=way, git_url="https://git.example/clusters.git"
+    )
     assert wanted(places, "gpus").ask().arrival is arrival

@@ -35,7 +35,11 @@ def text_of(response: Any) -> str:
 def state_of_everything() -> dict[str, str]:
     """A digest of every table in which something that matters stands."""
     with connection.cursor() as cursor:
-        names = [name for name in connection.introspection.table_names(cursor) if name not in MAY_CHANGE]
+        names = [
+            name
+            for name in connection.introspection.table_names(cursor)
+            if name not in MAY_CHANGE
+        ]
         row = "(to_jsonb(t) - 'last_login')::text"  # signing in writes that one
         parts = [
             f"SELECT '{name}', coalesce(md5(string_agg({row}, '|' ORDER BY {row})), '') FROM \"{name}\" t"

@@ -24,17 +24,25 @@ DOORS = ("page", "together", "api", "bulk")
 
 def ask(scene: Scene, gpus: int = 3, *, by: User | None = None) -> Request:
     """Somebody asked a moment ago."""
-    return factories.request(by or scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=2)
+    return factories.request(
+        by or scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=2
+    )
 
 
 def attempt(
-    door: str, by: User, request: Request, *, version: int | None = None, verdict: str = "approve"
+    door: str,
+    by: User,
+    request: Request,
+    *,
+    version: int | None = None,
+    verdict: str = "approve",
 ) -> str:
     """Try to decide; the code of the refusal, a status for pages, "" when it was decided."""
     seen = Request.objects.get(pk=request.pk).version if version is None else version
     if door == "page":
         answer: Any = as_(by).post(
-            f"/approvals/{request.pk}/", {"do": verdict, "version": seen, "reason": "Because."}
+            f"/approvals/{request.pk}/",
+            {"do": verdict, "version": seen, "reason": "Because."},
         )
         return "" if answer.status_code == 302 else str(answer.status_code)
     if door == "together":
@@ -43,24 +51,37 @@ def attempt(
         return str(answer.context["results"][0][1].code)
     caller, body = Caller(by), {"reason": "Because."}
     if door == "api":
-        answer = caller.post(f"requests/{request.pk}/{verdict}/", body, **{"If-Match": f'"{seen}"'})
+        answer = caller.post(
+            f"requests/{request.pk}/{verdict}/", body, **{"If-Match": f'"{seen}"'}
+        )
         return "" if answer.status_code == 200 else str(answer.json()["code"])
     one = {"request": request.pk, "version": seen, "verdict": verdict, **body}
-    return str(caller.post("decisions/", {"decisions": [one]}).json()["results"][0]["code"])
+    return str(
+        caller.post("decisions/", {"decisions": [one]}).json()["results"][0]["code"]
+    )
 
 
 def lend(giver: User, to: User, **fields: Any) -> Delegation:
     """A seat lent for two days from now on and accepted, unless told otherwise."""
     now = timezone.now()
-    usual: dict[str, Any] = {"starts_at": now, "until": now + 2 * DAY, "why": "Away.", "now": now}
+    usual: dict[str, Any] = {
+        "starts_at": now,
+        "until": now + 2 * DAY,
+        "why": "Away.",
+        "now": now,
+    }
     said: dict[str, Any] = usual | fields
     made = delegate(giver=giver, to=to, **said)
     accept(made, by=to, now=now)
     return made
 
 
-@pytest.mark.parametrize(("door", "verdict"), list(zip(DOORS, ["approve", "reject"] * 2, strict=True)))
-def test_nobody_decides_their_own_request_by_any_door(scene: Scene, door: str, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("door", "verdict"), list(zip(DOORS, ["approve", "reject"] * 2, strict=True))
+)
+def test_nobody_decides_their_own_request_by_any_door(
+    scene: Scene, door: str, verdict: str
+) -> None:
     own = ask(scene, by=scene.priya)
     before = state_of_everything()
     assert attempt(door, scene.priya, own, verdict=verdict) in ("403", "self_approval")
@@ -69,20 +90,31 @@ def test_nobody_decides_their_own_request_by_any_door(scene: Scene, door: str, v
 
 
 @pytest.mark.parametrize("door", ["page", "api"])
-def test_a_seat_lent_in_either_direction_decides_no_own_request(scene: Scene, door: str) -> None:
+def test_a_seat_lent_in_either_direction_decides_no_own_request(
+    scene: Scene, door: str
+) -> None:
     lend(scene.marcus, scene.priya)
     own = ask(scene, by=scene.priya)
     assert attempt(door, scene.priya, own) in ("403", "self_approval")
     # Who sits in the requester's seat sits in nobody's for that request.
     lend(scene.priya, scene.ada)
-    assert attempt(door, scene.ada, own) in ("403", "404", "not_an_approver", "not_found")
+    assert attempt(door, scene.ada, own) in (
+        "403",
+        "404",
+        "not_an_approver",
+        "not_found",
+    )
     assert not Decision.objects.filter(request=own).exists()
 
 
-def test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope(scene: Scene) -> None:
+def test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope(
+    scene: Scene,
+) -> None:
     asked = ask(scene)
     for scope in ApiToken.Scope.values:
-        answer = Caller(scene.ada, scope).post(f"requests/{asked.pk}/approve/", **{"If-Match": '"1"'})
+        answer = Caller(scene.ada, scope).post(
+            f"requests/{asked.pk}/approve/", **{"If-Match": '"1"'}
+        )
         assert answer.status_code == 403, scope
     assert not Decision.objects.exists()
 
@@ -98,7 +130,9 @@ def test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope(scene: Scen
         ("stranger", "bulk"),
     ],
 )
-def test_a_role_without_the_seat_decides_nothing(scene: Scene, who: str, door: str) -> None:
+def test_a_role_without_the_seat_decides_nothing(
+    scene: Scene, who: str, door: str
+) -> None:
     asked = ask(scene)
     people = {
         "auditor": factories.person("Sam", Role.AUDITOR),
@@ -107,7 +141,12 @@ def test_a_role_without_the_seat_decides_nothing(scene: Scene, who: str, door: s
         "stranger": scene.mallory,
     }
     before = state_of_everything()
-    assert attempt(door, people[who], asked) in ("403", "404", "not_an_approver", "not_found")
+    assert attempt(door, people[who], asked) in (
+        "403",
+        "404",
+        "not_an_approver",
+        "not_found",
+    )
     assert state_of_everything() == before
     assert len(refusals()) == 1
 
@@ -152,10 +191,14 @@ def test_the_same_stand_in_decides_while_the_seat_is_lent(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_version_that_one_has_not_seen_is_not_decided_by_any_door(scene: Scene, door: str) -> None:
+def test_a_version_that_one_has_not_seen_is_not_decided_by_any_door(
+    scene: Scene, door: str
+) -> None:
     asked = ask(scene)
     body = {"spec": {"gpus": 9}}
-    edited = Caller(scene.ada).send("PATCH", f"requests/{asked.pk}/", body, key=None, **{"If-Match": '"1"'})
+    edited = Caller(scene.ada).send(
+        "PATCH", f"requests/{asked.pk}/", body, key=None, **{"If-Match": '"1"'}
+    )
     assert edited.status_code == 200, edited.content
     before = state_of_everything()
     for wrong in (1, 3):
@@ -163,13 +206,20 @@ def test_a_version_that_one_has_not_seen_is_not_decided_by_any_door(scene: Scene
     assert state_of_everything() == before
 
 
-@pytest.mark.parametrize(("first", "second"), list(zip(DOORS, [*DOORS[1:], DOORS[0]], strict=True)))
-def test_the_same_person_votes_once_whatever_the_doors(scene: Scene, first: str, second: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"), list(zip(DOORS, [*DOORS[1:], DOORS[0]], strict=True))
+)
+def test_the_same_person_votes_once_whatever_the_doors(
+    scene: Scene, first: str, second: str
+) -> None:
     asked = ask(scene, 8)
     assert attempt(first, scene.priya, asked) == ""
     # Even with the right to the next step.
     RoleHeld.objects.create(user=scene.priya, role=Role.ENGINEERING_LEADERSHIP)
-    assert attempt(second, User.objects.get(pk=scene.priya.pk), asked) in ("409", "voted_already")
+    assert attempt(second, User.objects.get(pk=scene.priya.pk), asked) in (
+        "409",
+        "voted_already",
+    )
     assert Decision.objects.filter(request=asked).count() == 1
 
 
@@ -185,7 +235,13 @@ def test_a_stand_in_and_the_giver_are_one_voice(scene: Scene) -> None:
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_decided_is_not_decided_again(scene: Scene, door: str) -> None:
     asked = ask(scene)
-    decisions.reject(asked.pk, by=scene.marcus, expected_version=1, reason="Full.", now=timezone.now())
+    decisions.reject(
+        asked.pk,
+        by=scene.marcus,
+        expected_version=1,
+        reason="Full.",
+        now=timezone.now(),
+    )
     before = state_of_everything()
     assert attempt(door, scene.priya, asked) in ("409", "already_decided")
     assert state_of_everything() == before
@@ -198,9 +254,13 @@ def test_a_refused_decision_leaves_an_event_by_every_door(scene: Scene) -> None:
         assert len(refusals()) == count, door
 
 
-def test_a_decision_that_waits_for_the_directory_leaves_an_event_too(scene: Scene) -> None:
+def test_a_decision_that_waits_for_the_directory_leaves_an_event_too(
+    scene: Scene,
+) -> None:
     asked = ask(scene)
-    User.objects.filter(pk=scene.priya.pk).update(groups_known_at=timezone.now() - timedelta(hours=1))
+    User.objects.filter(pk=scene.priya.pk).update(
+        groups_known_at=timezone.now() - timedelta(hours=1)
+    )
     for count, door in enumerate(DOORS, 1):
         assert attempt(door, scene.priya, asked) in ("503", "directory_away")
         assert len(refusals()) == count, door
@@ -217,7 +277,9 @@ def test_a_refusal_that_leads_to_another_page_leaves_an_event_too(scene: Scene) 
 
 
 @pytest.mark.parametrize("method", ["get", "head"])
-def test_a_link_that_is_only_looked_at_changes_nothing(scene: Scene, method: str) -> None:
+def test_a_link_that_is_only_looked_at_changes_nothing(
+    scene: Scene, method: str
+) -> None:
     asked = ask(scene)
     browser = as_(scene.priya)
     begun = browser.post("/policy/drafts/", {"base": "1"})
@@ -230,8 +292,12 @@ def test_a_link_that_is_only_looked_at_changes_nothing(scene: Scene, method: str
         f"/requests/{asked.pk}/",
         f"/requests/{asked.pk}/?do=approve",
     ]
-    only_post = [f"{begun['Location']}{act}?version=1" for act in ("activate", "discard", "take-over")] + [
-        f"/requests/{asked.pk}/{act}" for act in ("withdraw", "answer", "comment", "let-go")
+    only_post = [
+        f"{begun['Location']}{act}?version=1"
+        for act in ("activate", "discard", "take-over")
+    ] + [
+        f"/requests/{asked.pk}/{act}"
+        for act in ("withdraw", "answer", "comment", "let-go")
     ]
     before = state_of_everything()
     for address in addresses:
@@ -257,22 +323,39 @@ def test_a_form_from_another_site_decides_nothing(scene: Scene) -> None:
         {"Referer": "https://evil.example/"},
     ):
         for address in (f"/approvals/{asked.pk}/", "/approvals/together"):
-            assert browser.post(address, body, headers=headers).status_code == 403, (address, headers)
+            assert browser.post(address, body, headers=headers).status_code == 403, (
+                address,
+                headers,
+            )
     raw = '{"do": "approve", "version": 1}'
-    assert browser.post(f"/approvals/{asked.pk}/", raw, content_type="text/plain").status_code == 403
+    assert (
+        browser.post(
+            f"/approvals/{asked.pk}/", raw, content_type="text/plain"
+        ).status_code
+        == 403
+    )
     assert state_of_everything() == before
 
 
 def test_a_platform_lead_cannot_edit_what_they_then_decide(scene: Scene) -> None:
     asked = ask(scene)
     answer = Caller(scene.priya).send(
-        "PATCH", f"requests/{asked.pk}/", {"spec": {"gpus": 9}}, key=None, **{"If-Match": '"1"'}
+        "PATCH",
+        f"requests/{asked.pk}/",
+        {"spec": {"gpus": 9}},
+        key=None,
+        **{"If-Match": '"1"'},
     )
     assert (answer.status_code, answer.json()["code"]) == (403, "not_the_requester")
-    assert as_(scene.priya).post(f"/requests/{asked.pk}/edit", {"version": 1}).status_code == 404
+    assert (
+        as_(scene.priya).post(f"/requests/{asked.pk}/edit", {"version": 1}).status_code
+        == 404
+    )
 
 
-def test_who_lost_the_role_after_the_page_opened_is_refused_at_the_vote(scene: Scene) -> None:
+def test_who_lost_the_role_after_the_page_opened_is_refused_at_the_vote(
+    scene: Scene,
+) -> None:
     asked = ask(scene)
     loaded = User.objects.get(pk=scene.priya.pk)
     assert loaded.roles

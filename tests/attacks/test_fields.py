@@ -43,7 +43,13 @@ def task_of(here: World, *, theirs: bool = False) -> Task:
     now = timezone.now()
     until = now + timedelta(days=3)
     asked = submit(
-        resolve("openai", SPECS["openai"], team=side.team, until=until, reason="For the November data."),
+        resolve(
+            "openai",
+            SPECS["openai"],
+            team=side.team,
+            until=until,
+            reason="For the November data.",
+        ),
         by=side.asker,
         now=now,
     )
@@ -83,20 +89,29 @@ def calls(here: World) -> list[tuple[str, str, str, frozenset[str]]]:
     ]
 
 
-def test_every_address_that_takes_a_body_names_what_is_not_for_the_caller(here: World) -> None:
-    callers = {"lead": Caller(here.people["platform_lead"]), "asker": Caller(here.own.asker)}
+def test_every_address_that_takes_a_body_names_what_is_not_for_the_caller(
+    here: World,
+) -> None:
+    callers = {
+        "lead": Caller(here.people["platform_lead"]),
+        "asker": Caller(here.own.asker),
+    }
     given = calls(here)
     before = state_of_everything()
     for who, method, path, taken in given:
         wrong = [name for name in PROTECTED if name not in taken]
-        answer = callers[who].send(method, path, dict.fromkeys(wrong, 1), **{"If-Match": '"1"'})
+        answer = callers[who].send(
+            method, path, dict.fromkeys(wrong, 1), **{"If-Match": '"1"'}
+        )
         assert answer.status_code == 422, (method, path, answer.content)
         said = {(error["pointer"], error["code"]) for error in answer.json()["errors"]}
         assert said == {(f"/{name}", "unknown_field") for name in wrong}, (method, path)
     assert state_of_everything() == before
 
 
-def test_fields_within_a_spec_and_within_each_decision_are_closed_too(here: World) -> None:
+def test_fields_within_a_spec_and_within_each_decision_are_closed_too(
+    here: World,
+) -> None:
     asker, lead = Caller(here.own.asker), Caller(here.people["platform_lead"])
     waiting, until = here.own.waiting, (timezone.now() + timedelta(days=2)).isoformat()
     before = state_of_everything()
@@ -105,24 +120,45 @@ def test_fields_within_a_spec_and_within_each_decision_are_closed_too(here: Worl
         for answer in (
             asker.post("requests/", {"team": "vision", "until": until, "spec": spec}),
             asker.send(
-                "PATCH", f"requests/{waiting.pk}/", {"spec": {name: 1}}, key=None, **{"If-Match": '"1"'}
+                "PATCH",
+                f"requests/{waiting.pk}/",
+                {"spec": {name: 1}},
+                key=None,
+                **{"If-Match": '"1"'},
             ),
         ):
-            assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{name}")
+            assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+                422,
+                f"/{name}",
+            )
         if name != "version":
             one = {"request": waiting.pk, "version": 1, "verdict": "approve", name: 1}
-            assert lead.post("decisions/", {"decisions": [one]}).status_code == 422, name
+            assert lead.post("decisions/", {"decisions": [one]}).status_code == 422, (
+                name
+            )
     assert state_of_everything() == before
 
 
 def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
-    waiting, lead, asker = here.own.waiting, as_(here.people["platform_lead"]), as_(here.own.asker)
+    waiting, lead, asker = (
+        here.own.waiting,
+        as_(here.people["platform_lead"]),
+        as_(here.own.asker),
+    )
     task = task_of(here)
     begun = lead.post("/policy/drafts/", {"base": "1"})["Location"]
     month = f"{timezone.now():%Y-%m}-01"
     forms: list[tuple[Any, str, dict[str, Any]]] = [
-        (lead, f"/approvals/{waiting.pk}/", {"do": "approve", "version": waiting.version}),
-        (lead, "/approvals/together", {"do": "approve", "seen": f"{waiting.pk}:{waiting.version}"}),
+        (
+            lead,
+            f"/approvals/{waiting.pk}/",
+            {"do": "approve", "version": waiting.version},
+        ),
+        (
+            lead,
+            "/approvals/together",
+            {"do": "approve", "seen": f"{waiting.pk}:{waiting.version}"},
+        ),
         (lead, f"/tasks/{task.pk}/", {"do": "take", "version": 1}),
         (lead, "/catalogue/gpus/", {"gate": "approval", "enabled": "on"}),
         (lead, "/policy/drafts/", {"base": "1"}),
@@ -134,7 +170,11 @@ def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
         (lead, "/tokens/", {"name": "x", "scope": "read", "days": "1"}),
         (asker, f"/requests/{waiting.pk}/answer", {"text": "Because."}),
         (asker, f"/requests/{waiting.pk}/comment", {"text": "Because."}),
-        (asker, f"/requests/{waiting.pk}/edit", {"version": waiting.version, "gpus": "5"}),
+        (
+            asker,
+            f"/requests/{waiting.pk}/edit",
+            {"version": waiting.version, "gpus": "5"},
+        ),
         (asker, f"/allocations/{here.own.allocation.pk}/give-back", {"gpus": "1"}),
     ]
     before = state_of_everything()
@@ -150,7 +190,9 @@ def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["state", "requester", "usd"])
-def test_a_field_said_twice_or_with_a_zero_byte_does_not_slip_through(here: World, name: str) -> None:
+def test_a_field_said_twice_or_with_a_zero_byte_does_not_slip_through(
+    here: World, name: str
+) -> None:
     asker = Caller(here.own.asker)
     raw = f'{{"{name}": 1, "team": "vision", "team": "speech", "{name}": 2}}'
     assert asker.post("requests/", raw).status_code in (400, 422)

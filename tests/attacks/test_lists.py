@@ -72,15 +72,27 @@ def of_both(here: World) -> dict[str, Any]:
     """A task, a comment and a stand-in of the other team."""
     now, side = timezone.now(), here.other
     until = now + timedelta(days=3)
-    wanted = resolve("openai", SPECS["openai"], team=side.team, until=until, reason="For the November data.")
+    wanted = resolve(
+        "openai",
+        SPECS["openai"],
+        team=side.team,
+        until=until,
+        reason="For the November data.",
+    )
     asked = submit(wanted, by=side.asker, now=now)
-    Comment.objects.create(request=side.waiting, by=side.asker, text="Between us.", at=now)
+    Comment.objects.create(
+        request=side.waiting, by=side.asker, text="Between us.", at=now
+    )
     return {"task": asked_of_people(asked, now=now), "request": asked}
 
 
 def plain(answer: Any) -> dict[str, Any]:
     """A problem without what names the one call."""
-    return {key: value for key, value in answer.json().items() if key not in ("instance", "request_id")}
+    return {
+        key: value
+        for key, value in answer.json().items()
+        if key not in ("instance", "request_id")
+    }
 
 
 def test_no_list_tells_a_stranger_that_another_teams_things_exist(here: World) -> None:
@@ -91,16 +103,25 @@ def test_no_list_tells_a_stranger_that_another_teams_things_exist(here: World) -
         for word in ("speech", "Speech", "Asker of", "corpus", "Between us", "Vision"):
             assert word not in said, (name, word)
     for query in ("tasks/?request={}", "tasks/?state=unfinished&request={}"):
-        found = [caller.get(query.format(number)) for number in (theirs["request"].pk, 999_999_999)]
+        found = [
+            caller.get(query.format(number))
+            for number in (theirs["request"].pk, 999_999_999)
+        ]
         assert found[0].content == found[1].content, query
     for query in ("requests/?team={}", "requests/?team={}&state=waiting"):
-        assert caller.get(query.format("speech")).content == caller.get(query.format("nobody")).content
+        assert (
+            caller.get(query.format("speech")).content
+            == caller.get(query.format("nobody")).content
+        )
     for path in (
         "options/flavors/?team={}",
         "offerings/volume/options/?team={}",
         "offerings/gpus/options/?team={}",
     ):
-        first, second = caller.get(path.format("speech")), caller.get(path.format("nobody"))
+        first, second = (
+            caller.get(path.format("speech")),
+            caller.get(path.format("nobody")),
+        )
         assert (first.status_code, plain(first)) == (404, plain(second)), path
 
 
@@ -111,8 +132,14 @@ def test_anothers_new_things_are_like_missing_ones(here: World) -> None:
     gets = ("tasks/{}/", "delegations/{}/")
     numbers = (theirs["task"].pk, here.other.stand_in.pk)
     for path, number in zip(gets, numbers, strict=True):
-        first, second = caller.get(path.format(number)), caller.get(path.format(missing))
-        assert (first.status_code, plain(first)) == (second.status_code, plain(second)), path
+        first, second = (
+            caller.get(path.format(number)),
+            caller.get(path.format(missing)),
+        )
+        assert (first.status_code, plain(first)) == (
+            second.status_code,
+            plain(second),
+        ), path
     posts: list[tuple[str, str, int, dict[str, Any]]] = [
         ("POST", "tasks/{}/take/", theirs["task"].pk, {}),
         ("POST", "tasks/{}/done/", theirs["task"].pk, {"note": "x"}),
@@ -126,17 +153,24 @@ def test_anothers_new_things_are_like_missing_ones(here: World) -> None:
     before = state_of_everything()
     for method, path, number, body in posts:
         answers = [
-            caller.send(method, path.format(each), body, **{"If-Match": '"1"'}) for each in (number, missing)
+            caller.send(method, path.format(each), body, **{"If-Match": '"1"'})
+            for each in (number, missing)
         ]
-        assert (answers[0].status_code, plain(answers[0])) == (404, plain(answers[1])), path
+        assert (answers[0].status_code, plain(answers[0])) == (
+            404,
+            plain(answers[1]),
+        ), path
     assert caller.get(f"requests/{here.other.waiting.pk}/comments/").status_code == 404
     effect = [
-        caller.post("decisions/effect/", {"requests": [n]}).json() for n in (here.other.waiting.pk, missing)
+        caller.post("decisions/effect/", {"requests": [n]}).json()
+        for n in (here.other.waiting.pk, missing)
     ]
     assert effect[0] | {"left_out": []} == effect[1] | {"left_out": []}
     one = {"version": 1, "verdict": "approve"}
     bulk = [
-        caller.post("decisions/", {"decisions": [one | {"request": number}]}).json()["results"][0]
+        caller.post("decisions/", {"decisions": [one | {"request": number}]}).json()[
+            "results"
+        ][0]
         | {"request": 0}
         for number in (here.other.waiting.pk, missing)
     ]
@@ -155,7 +189,10 @@ def test_pages_of_others_new_things_are_like_missing_ones(here: World) -> None:
         ("/tasks/{}/", theirs["task"].pk),
         ("/policy/drafts/{}/", 1),
     ):
-        first, second = member.get(path.format(number)), member.get(path.format(missing))
+        first, second = (
+            member.get(path.format(number)),
+            member.get(path.format(missing)),
+        )
         assert first.status_code == second.status_code in (403, 404), path
     for path, number in (
         ("/requests/{}/comment", waiting),
@@ -164,7 +201,9 @@ def test_pages_of_others_new_things_are_like_missing_ones(here: World) -> None:
         ("/stand-in/{}/end", here.other.stand_in.pk),
         ("/settings/deliveries/{}/again", here.delivery.pk),
     ):
-        first, second = (member.post(path.format(each), {"text": "x"}) for each in (number, missing))
+        first, second = (
+            member.post(path.format(each), {"text": "x"}) for each in (number, missing)
+        )
         assert first.status_code == second.status_code in (403, 404), path
     assert "Speech" not in text_of(member.get(f"/approvals/together?pk={waiting}"))
     assert state_of_everything() == before
@@ -176,16 +215,32 @@ def test_what_is_switched_off_is_told_to_platform_leads_alone(here: World) -> No
     caller = Caller(here.people["member"])
     listed = caller.get("offerings/").json()["results"]
     assert "openai" not in [row["key"] for row in listed]
-    assert plain(caller.get("offerings/openai/")) == plain(caller.get("offerings/nothing/"))
-    assert "openai" in [row["key"] for row in Caller(lead).get("offerings/").json()["results"]]
+    assert plain(caller.get("offerings/openai/")) == plain(
+        caller.get("offerings/nothing/")
+    )
+    assert "openai" in [
+        row["key"] for row in Caller(lead).get("offerings/").json()["results"]
+    ]
 
 
 def test_lists_take_no_order_filter_or_size_that_was_not_offered(here: World) -> None:
     caller = Caller(here.people["platform_lead"])
-    for name in (*LISTS, "channels", "deliveries", "policy", "policy/versions", "policy/drafts"):
-        for query in HOPED_FOR if name in ("requests", "tasks", "deliveries") else HOPED_FOR[:5]:
+    for name in (
+        *LISTS,
+        "channels",
+        "deliveries",
+        "policy",
+        "policy/versions",
+        "policy/drafts",
+    ):
+        for query in (
+            HOPED_FOR if name in ("requests", "tasks", "deliveries") else HOPED_FOR[:5]
+        ):
             answer = caller.get(f"{name}/?{query}")
-            assert (answer.status_code, answer.json()["code"]) == (400, "bad_query"), (name, query)
+            assert (answer.status_code, answer.json()["code"]) == (400, "bad_query"), (
+                name,
+                query,
+            )
 
 
 def test_no_page_reflects_markup_of_its_address_or_breaks_by_it(here: World) -> None:
@@ -198,7 +253,11 @@ def test_no_page_reflects_markup_of_its_address_or_breaks_by_it(here: World) -> 
                 answer = browser.get(page.replace("{}", value))
                 transaction.set_rollback(True)
             said = text_of(answer)
-            if answer.status_code >= 500 or "<script>alert" in said or "<img src=x" in said:
+            if (
+                answer.status_code >= 500
+                or "<script>alert" in said
+                or "<img src=x" in said
+            ):
                 broken.append((page, value[:20], answer.status_code))
     assert broken == []
 
@@ -240,7 +299,10 @@ def test_nothing_is_at_the_addresses_that_scanners_try(here: World) -> None:
         "X-MS-CLIENT-PRINCIPAL-ID": str(here.people["platform_lead"].oid),
     }
     answer = nobody.get("/audit/", headers=forged)
-    assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/sign-in")
+    assert (answer.status_code, answer["Location"].partition("?")[0]) == (
+        302,
+        "/sign-in",
+    )
     assert nobody.get("/api/v1/me/", headers=forged).status_code == 401
     assert "evil.example" not in text_of(somebody.get("/", headers=forged))
     assert Request.objects.count() == 4

@@ -17,7 +17,11 @@ from tests.calling import Caller
 from tests.scene import REASON, Scene
 
 NUMBERS = {
-    key: [name for name, field in offering.spec.model_fields.items() if field.annotation is int]
+    key: [
+        name
+        for name, field in offering.spec.model_fields.items()
+        if field.annotation is int
+    ]
     for key, offering in OFFERINGS.items()
 }
 FIELDS = [(key, name) for key, names in NUMBERS.items() for name in names]
@@ -89,15 +93,21 @@ def ada(scene: Scene) -> Iterator[Caller]:
 
 def test_there_is_a_number_in_every_offering_but_the_namespace() -> None:
     assert [key for key, names in NUMBERS.items() if not names] == ["namespace"]
-    assert all(OFFERINGS[key].spec.counted in names for key, names in NUMBERS.items() if names)
+    assert all(
+        OFFERINGS[key].spec.counted in names for key, names in NUMBERS.items() if names
+    )
 
 
 @pytest.mark.parametrize(("key", "field"), FIELDS)
-def test_what_is_no_number_is_refused_at_its_field_by_the_api(ada: Caller, key: str, field: str) -> None:
+def test_what_is_no_number_is_refused_at_its_field_by_the_api(
+    ada: Caller, key: str, field: str
+) -> None:
     for raw in RAW:
         answer = ada.post("requests/", body(key, field, raw))
         assert answer.status_code == 422, (raw, answer.content)
-        assert {error["pointer"].rpartition("/")[2] for error in answer.json()["errors"]} == {field}, raw
+        assert {
+            error["pointer"].rpartition("/")[2] for error in answer.json()["errors"]
+        } == {field}, raw
     most = OFFERINGS[key].spec.model_json_schema()["properties"][field]["maximum"]
     assert ada.post("requests/", body(key, field, str(most + 1))).status_code == 422
 
@@ -111,7 +121,9 @@ def test_what_is_no_json_number_is_refused_as_no_json(ada: Caller) -> None:
 def form(key: str, **changed: str) -> dict[str, str]:
     """An offering's form, filled."""
     until = (timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
-    usual = {"team": "vision", "until": until, "reason": REASON} | {n: str(v) for n, v in SPECS[key].items()}
+    usual = {"team": "vision", "until": until, "reason": REASON} | {
+        n: str(v) for n, v in SPECS[key].items()
+    }
     return usual | changed
 
 
@@ -141,7 +153,10 @@ def test_what_is_no_number_is_refused_by_the_page(scene: Scene, key: str) -> Non
 
 def test_the_limits_are_where_they_are_said_to_be(scene: Scene) -> None:
     ada, reason = Caller(scene.ada), {"reason": REASON}
-    usual = {"team": "vision", "until": (timezone.now() + timedelta(hours=10)).isoformat()} | reason
+    usual = {
+        "team": "vision",
+        "until": (timezone.now() + timedelta(hours=10)).isoformat(),
+    } | reason
     spec = {"flavor": "training/a100", "purpose": "training"}
     at = ada.post("requests/", usual | {"spec": spec | {"gpus": 2}})
     assert (at.status_code, at.json()["state"]) == (201, "approved")
@@ -166,7 +181,9 @@ UNTIL = [
 ]
 
 
-def test_times_without_sense_are_refused_when_asking_changing_and_previewing(ada: Caller) -> None:
+def test_times_without_sense_are_refused_when_asking_changing_and_previewing(
+    ada: Caller,
+) -> None:
     spec = dict(SPECS["gpus"])
     for until in UNTIL:
         said = {"team": "vision", "spec": spec, "until": until, "reason": REASON}
@@ -176,12 +193,16 @@ def test_times_without_sense_are_refused_when_asking_changing_and_previewing(ada
             assert answer.json()["errors"][0]["pointer"] == "/until"
 
 
-def test_an_hour_that_clocks_skip_is_one_moment_because_zones_are_offsets(scene: Scene) -> None:
+def test_an_hour_that_clocks_skip_is_one_moment_because_zones_are_offsets(
+    scene: Scene,
+) -> None:
     # A last Sunday of March has no 02:30 in Berlin; with an offset it is a moment like any other.
     ada, at = Caller(scene.ada), timezone.now() + timedelta(days=2)
     said = {"team": "vision", "spec": dict(SPECS["gpus"]), "reason": REASON}
     seen = {
-        ada.post("requests/preview/", said | {"until": until}, key=None).json()["answer"]["sentence"]
+        ada.post("requests/preview/", said | {"until": until}, key=None).json()[
+            "answer"
+        ]["sentence"]
         for until in (
             f"{at:%Y-%m-%d}T02:30:00+01:00",
             f"{at:%Y-%m-%d}T01:30:00Z",
@@ -207,7 +228,9 @@ def test_a_wait_ends_after_it_starts(scene: Scene) -> None:
         assert caller.post("delegations/", said).status_code == 422
 
 
-@pytest.mark.parametrize("value", ["1.5", "-1", "1e3", "NaN", "８", "99999999999999", "true", " 1 2"])
+@pytest.mark.parametrize(
+    "value", ["1.5", "-1", "1e3", "NaN", "８", "99999999999999", "true", " 1 2"]
+)
 def test_prices_limits_and_money_take_no_number_that_is_none(
     scene: Scene, client: Client, value: str
 ) -> None:
@@ -220,7 +243,8 @@ def test_prices_limits_and_money_take_no_number_that_is_none(
             assert client.post("/teams/vision/budget", sent).status_code == 422, field
         assert (
             client.post(
-                "/catalogue/openai/", {"gate": "approval", "enabled": "on", "price_0": value}
+                "/catalogue/openai/",
+                {"gate": "approval", "enabled": "on", "price_0": value},
             ).status_code
             == 422
         )
@@ -231,7 +255,9 @@ def test_prices_limits_and_money_take_no_number_that_is_none(
     amounts: list[Any] = [value, None, 5, 1.5, True, [], {}]
     for amount in amounts:
         if amount != "1.5":
-            answer = caller.put(f"teams/vision/budgets/{month[:7]}/", {"limit_usd": amount})
+            answer = caller.put(
+                f"teams/vision/budgets/{month[:7]}/", {"limit_usd": amount}
+            )
             assert answer.status_code == 422, (amount, answer.content)
             answer = caller.patch("offerings/openai/", {"prices": {"gpt-4o": amount}})
             assert answer.status_code == 422 or amount is None, (amount, answer.content)

@@ -9,7 +9,10 @@ DECIDING, FIELDS = "tests.attacks.test_deciding:", "tests.attacks.test_fields:"
 LISTS, NUMBERS = "tests.attacks.test_lists:", "tests.attacks.test_numbers:"
 TEXTS, TOKENS = "tests.attacks.test_texts:", "tests.attacks.test_tokens:"
 CONTRACT, VIEWS = "tests.portal.test_api_contract:", "tests.accounts.test_views:"
-REQUESTS, DECISIONS = "tests.approvals.test_api_requests:", "tests.approvals.test_api_decisions:"
+REQUESTS, DECISIONS = (
+    "tests.approvals.test_api_requests:",
+    "tests.approvals.test_api_decisions:",
+)
 EVENTS, BEARER = "tests.portal.test_page_events:", "tests.connectors.test_entra_bearer:"
 HUBS = "tests.notebooks.test_hub_profiles:"
 RATES = "tests.portal.test_api_rates:"
@@ -68,8 +71,10 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A7": (
         "changing protected fields",
         (
-            FIELDS + "test_every_address_that_takes_a_body_names_what_is_not_for_the_caller",
-            FIELDS + "test_fields_within_a_spec_and_within_each_decision_are_closed_too",
+            FIELDS
+            + "test_every_address_that_takes_a_body_names_what_is_not_for_the_caller",
+            FIELDS
+            + "test_fields_within_a_spec_and_within_each_decision_are_closed_too",
             FIELDS + "test_a_form_takes_no_field_that_it_does_not_have",
         ),
     ),
@@ -77,8 +82,10 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "sending fields that are the portal's",
         (
             REQUESTS + "test_fields_that_are_not_for_the_caller_are_refused_by_name",
-            FIELDS + "test_every_address_that_takes_a_body_names_what_is_not_for_the_caller",
-            FIELDS + "test_a_field_said_twice_or_with_a_zero_byte_does_not_slip_through",
+            FIELDS
+            + "test_every_address_that_takes_a_body_names_what_is_not_for_the_caller",
+            FIELDS
+            + "test_a_field_said_twice_or_with_a_zero_byte_does_not_slip_through",
         ),
     ),
     "A10": (
@@ -86,7 +93,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             DECIDING + "test_nobody_decides_their_own_request_by_any_door",
             DECIDING + "test_a_seat_lent_in_either_direction_decides_no_own_request",
-            DECIDING + "test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope",
+            DECIDING
+            + "test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope",
             DECIDING + "test_a_platform_lead_cannot_edit_what_they_then_decide",
             DECISIONS + "test_nobody_decides_their_own_request_with_any_token",
             "tests.approvals.test_decisions:test_the_database_too_refuses_a_vote_on_ones_own_request",
@@ -98,14 +106,16 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "deciding without the seat, or with one that is lent no more",
         (
             DECIDING + "test_a_role_without_the_seat_decides_nothing",
-            DECIDING + "test_a_seat_that_is_lent_no_more_or_not_the_givers_any_more_decides_nothing",
+            DECIDING
+            + "test_a_seat_that_is_lent_no_more_or_not_the_givers_any_more_decides_nothing",
             DECISIONS + "test_who_holds_no_seat_is_refused_and_it_is_remembered",
         ),
     ),
     "A12": (
         "deciding a version that was not seen",
         (
-            DECIDING + "test_a_version_that_one_has_not_seen_is_not_decided_by_any_door",
+            DECIDING
+            + "test_a_version_that_one_has_not_seen_is_not_decided_by_any_door",
             DECISIONS + "test_what_changed_since_is_not_decided",
             DECISIONS + "test_a_decision_says_which_version_was_seen",
             "tests.approvals.test_conversation:test_earlier_votes_are_void_and_who_gave_them_is_asked_again",
@@ -135,8 +145,10 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A16": (
         "times without sense",
         (
-            NUMBERS + "test_times_without_sense_are_refused_when_asking_changing_and_previewing",
-            NUMBERS + "test_an_hour_that_clocks_skip_is_one_moment_because_zones_are_offsets",
+            NUMBERS
+            + "test_times_without_sense_are_refused_when_asking_changing_and_previewing",
+            NUMBERS
+            + "test_an_hour_that_clocks_skip_is_one_moment_because_zones_are_offsets",
             NUMBERS + "test_a_wait_ends_after_it_starts",
             "tests.approvals.test_page_request_new:test_it_refuses_an_end_without_sense",
         ),
@@ -194,12 +206,17 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "tests.accounts.test_sweep:test_a_blocked_account_loses_session_token_teams_and_roles",
             "tests.accounts.test_sweep:test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave",
             "tests.accounts.test_freshness:test_who_is_confirmed_passes_until_five_minutes_are_over",
-            DECIDING + "test_who_lost_the_role_after_the_page_opened_is_refused_at_the_vote",
-            DECIDING + "test_a_decision_that_waits_for_the_directory_leaves_an_event_too",
+            DECIDING
+            + "test_who_lost_the_role_after_the_page_opened_is_refused_at_the_vote",
+            DECIDING
+            + "test_a_decision_that_waits_for_the_directory_leaves_an_event_too",
             "tests.approvals.test_escalation:test_while_the_directory_is_silent_the_clock_goes_on_and_nobody_decides",
         ),
     ),
-    "A26": ("a target elsewhere after signing in", (VIEWS + "test_a_target_elsewhere_leads_home",)),
+    "A26": (
+        "a target elsewhere after signing in",
+        (VIEWS + "test_a_target_elsewhere_leads_home",),
+    ),
     "A27": (
         "a session that is kept or used again",
         (
@@ -212,7 +229,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             CONTRACT + "test_a_read_token_changes_nothing",
             CONTRACT + "test_the_secret_of_a_token_is_told_once",
-            CONTRACT + "test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked",
+            CONTRACT
+            + "test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked",
             TOKENS + "test_a_token_without_the_scope_decides_nothing",
             TOKENS + "test_a_token_makes_no_token_that_may_more",
             TOKENS + "test_a_key_or_token_in_the_address_is_no_sign_in",
@@ -224,7 +242,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "a token that outlives its owner's role",
         (
             TOKENS + "test_a_token_may_at_once_no_more_than_its_owner",
-            TOKENS + "test_who_left_the_team_does_nothing_for_it_with_a_token_made_before",
+            TOKENS
+            + "test_who_left_the_team_does_nothing_for_it_with_a_token_made_before",
         ),
     ),
     "A30": (
@@ -242,9 +261,11 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A31": (
         "templates and YAML in texts and names",
         (
-            TEXTS + "test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere",
+            TEXTS
+            + "test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere",
             TEXTS + "test_names_with_more_than_letters_are_refused_at_their_field",
-            TEXTS + "test_nothing_that_people_write_about_a_request_stands_in_a_manifest",
+            TEXTS
+            + "test_nothing_that_people_write_about_a_request_stands_in_a_manifest",
             TEXTS + "test_why_a_policy_changes_is_one_line_of_text",
         ),
     ),
@@ -267,10 +288,12 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A43": (
         "markup, links and formulas in texts",
         (
-            TEXTS + "test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere",
+            TEXTS
+            + "test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere",
             TEXTS + "test_the_note_of_a_task_is_text",
             TEXTS + "test_the_audit_log_shows_it_as_text",
-            TEXTS + "test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page",
+            TEXTS
+            + "test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page",
             "tests.notices.test_rendering:test_html_of_people_is_text_in_a_mail",
             "tests.notices.test_rendering:test_a_mention_or_link_of_people_is_text_in_slack_and_teams",
         ),
@@ -283,7 +306,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "too many calls, over all processes",
         (
             RATES + "test_the_call_over_the_limit_is_told_when_to_come_back",
-            RATES + "test_reading_and_writing_are_counted_apart_and_tokens_of_a_person_together",
+            RATES
+            + "test_reading_and_writing_are_counted_apart_and_tokens_of_a_person_together",
             "tests.accounts.test_sign_in_rate:test_too_many_starts_from_one_address_are_refused_for_a_minute",
             "tests.faults.test_rates:test_a_person_who_calls_two_web_servers_in_turns_has_one_limit",
         ),
@@ -322,7 +346,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A55": (
         "methods that an address does not take",
         (
-            CONTRACT + "test_methods_that_an_address_does_not_take_are_405_whatever_a_header_says",
+            CONTRACT
+            + "test_methods_that_an_address_does_not_take_are_405_whatever_a_header_says",
             MATRIX,
         ),
     ),

@@ -21,7 +21,9 @@ from tests.world import World
 from web.refusals import NoRight
 
 
-def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[str, Any]]]:
+def everything_that_decides_or_sets(
+    here: World,
+) -> list[tuple[str, str, dict[str, Any]]]:
     """Each call that decides something, and some that set tiers, prices, money and shares."""
     waiting = f"requests/{here.own.waiting.pk}/"
     one = {"request": here.own.waiting.pk, "version": 1, "verdict": "approve"}
@@ -32,7 +34,11 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
         ("POST", f"{waiting}ask/", {"text": "Why?"}),
         ("POST", "decisions/", {"decisions": [one]}),
         ("POST", f"{draft}activate/", {}),
-        ("POST", "delegations/", {"to": str(here.people["member"].oid), "until": "2099-01-01T00:00:00Z"}),
+        (
+            "POST",
+            "delegations/",
+            {"to": str(here.people["member"].oid), "until": "2099-01-01T00:00:00Z"},
+        ),
         ("POST", "tasks/1/take/", {}),
         ("POST", "tasks/1/done/", {"note": "Done."}),
         ("PATCH", f"teams/{here.own.team.slug}/", {"tier": "trusted"}),
@@ -40,8 +46,16 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
         ("PATCH", f"flavors/{here.flavor.pk}/", {"price_per_gpu_hour": "0.01"}),
         ("PUT", f"teams/{here.own.team.slug}/budgets/2026-12/", {"limit_usd": "1.00"}),
         ("PATCH", f"tenancies/{here.own.tenancy.pk}/shares/", {"weight": 9}),
-        ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"is_protected": False}),
-        ("PUT", f"hubs/{here.cluster.name}/", {"address": "https://hub.example.com", "token_file": "hub"}),
+        (
+            "PUT",
+            f"tenancies/{here.own.tenancy.pk}/protection/",
+            {"is_protected": False},
+        ),
+        (
+            "PUT",
+            f"hubs/{here.cluster.name}/",
+            {"address": "https://hub.example.com", "token_file": "hub"},
+        ),
         ("POST", f"hubs/{here.cluster.name}/key/", {}),
         ("DELETE", f"hubs/{here.cluster.name}/", {}),
         ("POST", "tasks/1/cannot/", {"reason": "Full."}),
@@ -55,7 +69,10 @@ def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> N
     before, calls = state_of_everything(), everything_that_decides_or_sets(here)
     for method, path, body in calls:
         answer = caller.send(method, path, body, **{"If-Match": '"1"'})
-        assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied"), path
+        assert (answer.status_code, answer.json()["code"]) == (
+            403,
+            "permission_denied",
+        ), path
     assert state_of_everything() == before
     assert len(refusals()) == len(calls)
 
@@ -63,8 +80,15 @@ def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> N
 def test_a_token_that_asks_may_ask_and_change_nothing_else() -> None:
     from portal.api import nested, router
 
-    found = [getattr(pattern.callback, "cls", None) for pattern in [*router.urls, *nested]]
-    asking = {(view.__name__, name) for view in found if view for name in getattr(view, "asking", ())}
+    found = [
+        getattr(pattern.callback, "cls", None) for pattern in [*router.urls, *nested]
+    ]
+    asking = {
+        (view.__name__, name)
+        for view in found
+        if view
+        for name in getattr(view, "asking", ())
+    }
     assert asking == {
         *(
             ("RequestEndpoint", name)
@@ -116,7 +140,9 @@ def test_a_token_may_at_once_no_more_than_its_owner(here: World) -> None:
     assert state_of_everything() == before
 
 
-def test_who_left_the_team_does_nothing_for_it_with_a_token_made_before(here: World) -> None:
+def test_who_left_the_team_does_nothing_for_it_with_a_token_made_before(
+    here: World,
+) -> None:
     asker = here.own.asker
     caller = Caller(asker)
     assert caller.get(f"requests/{here.own.waiting.pk}/").status_code == 200
@@ -128,7 +154,12 @@ def test_who_left_the_team_does_nothing_for_it_with_a_token_made_before(here: Wo
     }
     assert caller.post("requests/", said).status_code == 404
     assert caller.get(f"requests/{here.own.waiting.pk}/").status_code == 404
-    assert caller.post(f"allocations/{here.own.allocation.pk}/give-back/", {"gpus": 1}).status_code == 404
+    assert (
+        caller.post(
+            f"allocations/{here.own.allocation.pk}/give-back/", {"gpus": 1}
+        ).status_code
+        == 404
+    )
 
 
 def test_a_key_or_token_in_the_address_is_no_sign_in(here: World) -> None:
@@ -144,7 +175,9 @@ def test_a_key_or_token_in_the_address_is_no_sign_in(here: World) -> None:
 
 def made_with(caller: Caller, **wanted: Any) -> Any:
     """The answer to a call that makes a token."""
-    return caller.post("tokens/", {"name": "child", "scope": "write", "days": 1} | wanted)
+    return caller.post(
+        "tokens/", {"name": "child", "scope": "write", "days": 1} | wanted
+    )
 
 
 def with_secret(secret: str) -> Caller:
@@ -159,14 +192,19 @@ def test_a_token_makes_no_token_that_outlives_it(here: World) -> None:
     parent = ApiToken.objects.get(user=here.people["member"])
     for days in (2, 365):
         answer = made_with(caller, days=days)
-        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "outlives_its_maker")
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (
+            422,
+            "outlives_its_maker",
+        )
     made = made_with(caller)
     child = ApiToken.objects.get(prefix=made.json()["prefix"])
     assert (made.status_code, made.json()["made_by"]) == (201, parent.prefix)
     assert (child.parent, child.expires_at) == (parent, parent.expires_at)
 
 
-def test_revoking_a_token_revokes_every_token_that_descends_from_it(here: World) -> None:
+def test_revoking_a_token_revokes_every_token_that_descends_from_it(
+    here: World,
+) -> None:
     member = here.people["member"]
     first, other = Caller(member), Caller(member)
     parent = ApiToken.objects.filter(user=member).earliest("pk")
@@ -174,9 +212,15 @@ def test_revoking_a_token_revokes_every_token_that_descends_from_it(here: World)
     third = with_secret(made_with(second).json()["secret"])
     assert third.get("me/").status_code == 200
     assert other.delete(f"tokens/{parent.prefix}/").status_code == 204
-    assert [caller.get("me/").status_code for caller in (first, second, third, other)] == [401, 401, 401, 200]
+    assert [
+        caller.get("me/").status_code for caller in (first, second, third, other)
+    ] == [401, 401, 401, 200]
     revoked = Event.objects.filter(kind=Kind.TOKEN_REVOKED)
-    assert [event.details.get("with_token") for event in revoked] == [parent.prefix, parent.prefix, None]
+    assert [event.details.get("with_token") for event in revoked] == [
+        parent.prefix,
+        parent.prefix,
+        None,
+    ]
 
 
 def test_a_token_that_was_revoked_while_it_made_another_makes_none(here: World) -> None:
@@ -184,21 +228,29 @@ def test_a_token_that_was_revoked_while_it_made_another_makes_none(here: World) 
     parent = create_token(user=member, name="parent", scope="write", days=9, now=now)[0]
     revoke_token(parent, by=member, now=now)
     with pytest.raises(NoRight):
-        create_token(user=member, name="child", scope="read", days=1, now=now, parent=parent)
+        create_token(
+            user=member, name="child", scope="read", days=1, now=now, parent=parent
+        )
 
 
 def test_a_token_makes_none_that_is_wider(here: World) -> None:
     member, now = here.people["member"], timezone.now()
     parent = create_token(user=member, name="parent", scope="ask", days=9, now=now)[0]
-    assert create_token(user=member, name="child", scope="read", days=1, now=now, parent=parent)
+    assert create_token(
+        user=member, name="child", scope="read", days=1, now=now, parent=parent
+    )
     with pytest.raises(NoRight):
-        create_token(user=member, name="child", scope="write", days=1, now=now, parent=parent)
+        create_token(
+            user=member, name="child", scope="write", days=1, now=now, parent=parent
+        )
 
 
 def test_the_database_lets_no_token_outlive_its_maker(here: World) -> None:
     member, now = here.people["member"], timezone.now()
     parent = create_token(user=member, name="parent", scope="write", days=2, now=now)[0]
-    child = create_token(user=member, name="child", scope="write", days=1, now=now, parent=parent)[0]
+    child = create_token(
+        user=member, name="child", scope="write", days=1, now=now, parent=parent
+    )[0]
     row = ApiToken.objects.filter(pk=child.pk)
     for change in (
         {"expires_at": parent.expires_at + timedelta(seconds=1)},
@@ -226,7 +278,11 @@ def test_an_entra_token_may_do_what_its_scopes_say(
     """The token's signature is another test's: here the connector has checked it already."""
     lead = here.people["platform_lead"]
     claims = Claims(oid=str(lead.oid), tid=str(lead.tid), scopes=tuple(scope.split()))
-    monkeypatch.setattr(authentication, "entra", lambda: SimpleNamespace(verify_bearer=lambda raw: claims))
+    monkeypatch.setattr(
+        authentication,
+        "entra",
+        lambda: SimpleNamespace(verify_bearer=lambda raw: claims),
+    )
     caller = with_secret("eyJ.e30.x")
     waiting = f"requests/{here.own.waiting.pk}/"
     answers = [
@@ -235,4 +291,7 @@ def test_an_entra_token_may_do_what_its_scopes_say(
         caller.patch("offerings/openai/", {"enabled": False}),
     ]
     assert [answer.status_code for answer in answers] == statuses
-    assert caller.post("tokens/", {"name": "x", "scope": "read", "days": 1}).status_code == 403
+    assert (
+        caller.post("tokens/", {"name": "x", "scope": "read", "days": 1}).status_code
+        == 403
+    )

@@ -58,20 +58,35 @@ def test_an_anchor_is_read_with_the_public_key_alone() -> None:
     assert signing.read(f"  {TEXT}\r\n", trusted=OURS).seq == 3
 
 
-@pytest.mark.parametrize("change", [{"seq": 4}, {"hash": "cd" * 32}, {"log": "x"}, {"at": "x"}, {"more": 1}])
+@pytest.mark.parametrize(
+    "change", [{"seq": 4}, {"hash": "cd" * 32}, {"log": "x"}, {"at": "x"}, {"more": 1}]
+)
 def test_an_anchor_that_was_changed_is_not_genuine(change: dict[str, object]) -> None:
     with pytest.raises(signing.NotGenuine, match="changed after it was signed"):
         signing.read(json.dumps(json.loads(TEXT) | change), trusted=OURS)
 
 
 def test_an_anchor_signed_by_somebody_else_is_not_genuine() -> None:
-    forged = signing.sign(Known(3, "ab" * 32), log=LOG, at=NOW, key=signing.key_from("another"))
+    forged = signing.sign(
+        Known(3, "ab" * 32), log=LOG, at=NOW, key=signing.key_from("another")
+    )
     with pytest.raises(signing.NotGenuine, match="not trusted"):
         signing.read(forged, trusted=OURS)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "[]", "{}", "null", "[" * 9_000, TEXT[:-3], "x" * 20_000, '{"signature": 1}']
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        "{}",
+        "null",
+        "[" * 9_000,
+        TEXT[:-3],
+        "x" * 20_000,
+        '{"signature": 1}',
+    ],
 )
 def test_what_is_no_anchor_is_said_to_be_none(text: str) -> None:
     with pytest.raises(signing.NotGenuine, match="no anchor"):
@@ -79,13 +94,20 @@ def test_what_is_no_anchor_is_said_to_be_none(text: str) -> None:
 
 
 @pytest.mark.django_db
-def test_once_a_day_the_head_goes_out_by_mail_and_into_the_folder(post: Running, tmp_path: Path) -> None:
-    ways = Ways(mail=post.mail(), to=("audit@example.com", "board@example.com"), folder=tmp_path)
+def test_once_a_day_the_head_goes_out_by_mail_and_into_the_folder(
+    post: Running, tmp_path: Path
+) -> None:
+    ways = Ways(
+        mail=post.mail(), to=("audit@example.com", "board@example.com"), folder=tmp_path
+    )
     happen(3)
     leave(ways, log=LOG, now=NOW)
     happen(2)
     leave(ways, log=LOG, now=NOW + timedelta(minutes=15))
-    assert [got["to"] for got in post.got] == [["audit@example.com"], ["board@example.com"]]
+    assert [got["to"] for got in post.got] == [
+        ["audit@example.com"],
+        ["board@example.com"],
+    ]
     [path] = tmp_path.iterdir()
     assert path.name == f"audit-{NOW.date()}.json"
     assert signing.read(path.read_text(), trusted=anchors.trusted_keys()) == Known(
@@ -125,7 +147,9 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_nothing_is_signed_where_nobody_gets_it_or_nothing_happened(tmp_path: Path) -> None:
+def test_nothing_is_signed_where_nobody_gets_it_or_nothing_happened(
+    tmp_path: Path,
+) -> None:
     leave(Ways(None, (), tmp_path), log=LOG, now=NOW)
     happen(1)
     leave(Ways(None, (), None), log=LOG, now=NOW)
@@ -147,12 +171,16 @@ def test_the_command_compares_the_log_with_every_anchor(
     rewrite("DELETE FROM audit_event WHERE seq > 3")
     Head.objects.update(seq=3, hash=Event.objects.get(seq=3).hash)
     call_command("verify_audit_log")
-    with pytest.raises(CommandError, match="Event 4, the newest that is known, is missing"):
+    with pytest.raises(
+        CommandError, match="Event 4, the newest that is known, is missing"
+    ):
         call_command("verify_audit_log", "--anchor", str(tmp_path))
 
 
 @pytest.mark.django_db
-def test_a_log_that_was_rewritten_with_all_its_hashes_differs_from_its_anchor(tmp_path: Path) -> None:
+def test_a_log_that_was_rewritten_with_all_its_hashes_differs_from_its_anchor(
+    tmp_path: Path,
+) -> None:
     happen(3)
     leave(Ways(None, (), tmp_path), log=LOG, now=NOW)
     previous = GENESIS
@@ -167,7 +195,9 @@ def test_a_log_that_was_rewritten_with_all_its_hashes_differs_from_its_anchor(tm
     Head.objects.update(hash=previous)
     call_command("verify_audit_log")
     with pytest.raises(CommandError, match="it was rewritten"):
-        call_command("verify_audit_log", "--anchor", str(tmp_path / f"audit-{NOW.date()}.json"))
+        call_command(
+            "verify_audit_log", "--anchor", str(tmp_path / f"audit-{NOW.date()}.json")
+        )
 
 
 @pytest.mark.django_db

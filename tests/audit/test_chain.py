@@ -12,16 +12,23 @@ from audit.chain import GENESIS, Known, Link, Verdict, digest, verify
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-BODIES = st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=3), min_size=1, max_size=8)
+BODIES = st.lists(
+    st.dictionaries(st.text(max_size=8), JSON, max_size=3), min_size=1, max_size=8
+)
 
 
 def chained(bodies: Sequence[dict[str, Any]]) -> list[Link]:
     links, previous = [], GENESIS
     for seq, body in enumerate(bodies, start=1):
-        links.append(Link(seq, body, previous, digest(seq=seq, body=body, previous=previous)))
+        links.append(
+            Link(seq, body, previous, digest(seq=seq, body=body, previous=previous))
+        )
         previous = links[-1].hash
     return links
 
@@ -35,12 +42,19 @@ def test_a_whole_chain_holds() -> None:
 
 
 def test_a_chain_holds_with_what_is_known_of_it() -> None:
-    assert verify(FIVE, known=[Known(link.seq, link.hash) for link in FIVE[1:]]).broken_at is None
+    assert (
+        verify(FIVE, known=[Known(link.seq, link.hash) for link in FIVE[1:]]).broken_at
+        is None
+    )
 
 
 @pytest.mark.parametrize("left", range(5))
-def test_newest_events_that_were_cut_off_are_missed_by_who_knows_the_newest(left: int) -> None:
-    verdict = verify(FIVE[:left], known=[Known(5, FIVE[4].hash), Known(1, FIVE[0].hash)])
+def test_newest_events_that_were_cut_off_are_missed_by_who_knows_the_newest(
+    left: int,
+) -> None:
+    verdict = verify(
+        FIVE[:left], known=[Known(5, FIVE[4].hash), Known(1, FIVE[0].hash)]
+    )
     assert (verdict.checked, verdict.broken_at) == (left, left + 1)
     assert "missing" in verdict.reason
 
@@ -58,7 +72,9 @@ def test_a_part_of_it_holds_from_where_one_knows_it() -> None:
 @pytest.mark.parametrize("missing", range(4))
 def test_it_names_the_event_that_is_missing(missing: int) -> None:
     rest = [*FIVE[:missing], *FIVE[missing + 1 :]]
-    assert verify(rest) == Verdict(missing, missing + 1, f"Event {missing + 1} is missing.")
+    assert verify(rest) == Verdict(
+        missing, missing + 1, f"Event {missing + 1} is missing."
+    )
 
 
 @pytest.mark.parametrize("place", range(5))
@@ -72,7 +88,9 @@ def test_it_names_the_event_that_was_changed(place: int) -> None:
 def test_a_changed_event_with_a_new_hash_breaks_the_one_after_it() -> None:
     body = {"kind": "test", "n": 99}
     links = [*FIVE]
-    links[1] = replace(links[1], body=body, hash=digest(seq=2, body=body, previous=links[1].previous))
+    links[1] = replace(
+        links[1], body=body, hash=digest(seq=2, body=body, previous=links[1].previous)
+    )
     assert verify(links) == Verdict(2, 3, "Event 3 does not follow event 2.")
 
 
@@ -88,7 +106,9 @@ def test_it_sees_an_event_that_stands_there_twice() -> None:
 
 
 @given(BODIES, st.data())
-def test_no_change_of_a_body_goes_unseen(bodies: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_no_change_of_a_body_goes_unseen(
+    bodies: list[dict[str, Any]], data: st.DataObject
+) -> None:
     links = chained(bodies)
     assert verify(links).broken_at is None
     place = data.draw(st.integers(0, len(links) - 1))

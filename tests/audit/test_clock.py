@@ -19,11 +19,17 @@ def test_a_task_asks_the_database_once_and_counts_on(
     monkeypatch.setattr("django.utils.timezone.now", lambda: began + timedelta(days=1))
     with clock.of_the_database(), django_assert_num_queries(1):
         first, second = clock.now(), clock.now()
-        assert began - timedelta(minutes=1) < first < second < began + timedelta(minutes=1)
-        assert copy_context().run(clock.now) > second, "a thread beside it goes by the same clock"
+        assert (
+            began - timedelta(minutes=1) < first < second < began + timedelta(minutes=1)
+        )
+        assert copy_context().run(clock.now) > second, (
+            "a thread beside it goes by the same clock"
+        )
 
 
-def test_elsewhere_nobody_is_asked(django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_nobody_is_asked(
+    django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = timezone.now() + timedelta(days=1)
     monkeypatch.setattr("django.utils.timezone.now", lambda: at)
     with django_assert_num_queries(0):

@@ -32,7 +32,9 @@ def test_postgres_holds() -> None:
     said = {name: refusal(name, made) for name in ATTACKS}
     # A field or a rule without a name of its own is refused in words of its own.
     assert [name for name in [*UNIQUE, *ALSO] if not said[name]] == []
-    other = {name: said[name] for name in NAMED if f'constraint "{name}"' not in said[name]}
+    other = {
+        name: said[name] for name in NAMED if f'constraint "{name}"' not in said[name]
+    }
     assert set(other) <= set(OTHER_NAMES)
     assert [name for name in other if OTHER_NAMES[name] not in other[name]] == []
 
@@ -63,7 +65,11 @@ def test_postgres_adds_money_to_the_cent() -> None:
 @contextmanager
 def refused(because: str) -> Iterator[CursorWrapper]:
     """A cursor whose statement the database refuses for a reason, and takes back."""
-    with pytest.raises(DatabaseError, match=because), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match=because),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         yield cursor
 
 
@@ -100,7 +106,11 @@ def test_records_of_decisions_and_money_are_never_changed() -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) FROM {table}")
             assert cursor.fetchone() != (0,), table
-        for statement in ("UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {} CASCADE"):
+        for statement in (
+            "UPDATE {} SET id = id",
+            "DELETE FROM {}",
+            "TRUNCATE {} CASCADE",
+        ):
             with refused("are never changed") as cursor:
                 cursor.execute(statement.format(table))
 

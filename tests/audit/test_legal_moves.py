@@ -11,7 +11,12 @@ from audit.legal_moves import once_only, only_moves
 from provisioning.stages import NEXT
 
 MOVES = {"open": ["taken", "done"], "taken": ["open", "done"], "done": []}
-LEGAL_PAIRS = {("open", "taken"), ("open", "done"), ("taken", "open"), ("taken", "done")}
+LEGAL_PAIRS = {
+    ("open", "taken"),
+    ("open", "done"),
+    ("taken", "open"),
+    ("taken", "done"),
+}
 WORDS = "what is done stays done"
 
 
@@ -33,7 +38,9 @@ def keep(step: object) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(MOVES, MOVES)))
-def test_only_the_moves_of_the_table_are_made(machine: None, before: str, after: str) -> None:
+def test_only_the_moves_of_the_table_are_made(
+    machine: None, before: str, after: str
+) -> None:
     run(f"UPDATE machine SET state = '{before}'")
     keep(only_moves("machine", "state", MOVES, words=WORDS))
     if before == after or (before, after) in LEGAL_PAIRS:
@@ -49,7 +56,9 @@ def test_a_state_that_the_table_does_not_have_is_refused(machine: None) -> None:
         run("UPDATE machine SET state = 'elsewhere'")
 
 
-@pytest.mark.parametrize("change", ["ended = NULL", "ended = now() + interval '1 day'", "\"end\" = 'other'"])
+@pytest.mark.parametrize(
+    "change", ["ended = NULL", "ended = now() + interval '1 day'", "\"end\" = 'other'"]
+)
 def test_what_is_set_once_stays_as_it_is(machine: None, change: str) -> None:
     keep(once_only("machine", ["ended", "end"], words=WORDS))
     run("UPDATE machine SET \"end\" = 'not yet'")

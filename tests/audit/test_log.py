@@ -25,7 +25,14 @@ ADA = Actor("person", "00000000-0000-4000-8000-000000000001", "Ada Okafor")
 
 @pytest.mark.django_db
 def test_an_event_holds_who_did_what_to_what() -> None:
-    event = record(Kind.TEAM_CREATED, actor=ADA, subject=("team", 5), team_id=5, name="Vision", nothing=None)
+    event = record(
+        Kind.TEAM_CREATED,
+        actor=ADA,
+        subject=("team", 5),
+        team_id=5,
+        name="Vision",
+        nothing=None,
+    )
     stored = Event.objects.get(seq=event.seq)
     assert stored.body() == event.body()
     assert stored.details == {"name": "Vision"}
@@ -90,7 +97,10 @@ def test_what_is_recorded_together_is_one_piece_of_the_chain_in_its_order() -> N
             assert len(seen) == 0
         assert len(seen) == 3
     refuse(actor=PORTAL, reason="after", where="here")
-    said = [details["reason"] for details in Event.objects.order_by("seq").values_list("details", flat=True)]
+    said = [
+        details["reason"]
+        for details in Event.objects.order_by("seq").values_list("details", flat=True)
+    ]
     assert said == ["before", "one", "two", "three", "after"]
     assert (first.seq, Event.objects.get(seq=2).hash) == (2, first.hash)
     assert verify(links()).reason == "5 events, unbroken."
@@ -107,7 +117,9 @@ def test_what_was_rolled_back_within_is_not_appended() -> None:
             raise ValueError
         with transaction.atomic():
             record(Kind.REFUSED, actor=PORTAL, reason="two")
-    assert list(Event.objects.order_by("seq").values_list("details__reason", flat=True)) == ["one", "two"]
+    assert list(
+        Event.objects.order_by("seq").values_list("details__reason", flat=True)
+    ) == ["one", "two"]
     assert verify(links()).reason == "2 events, unbroken."
 
 
@@ -160,7 +172,9 @@ def test_sixteen_writers_at_once_leave_no_gap() -> None:
 
     assert at_once(16, write) == []
     assert verify(links()).reason == "112 events, unbroken."
-    assert list(Event.objects.order_by("seq").values_list("seq", flat=True)) == list(range(1, 113))
+    assert list(Event.objects.order_by("seq").values_list("seq", flat=True)) == list(
+        range(1, 113)
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -186,4 +200,6 @@ def test_asking_giving_back_and_deciding_at_once_lock_in_one_order() -> None:
 
 def another(story: Scene, which: int) -> None:
     """Somebody of the team asks for two more."""
-    factories.request(story.ada, story.tenancy, story.flavor, gpus=2, days=which, now=NOW)
+    factories.request(
+        story.ada, story.tenancy, story.flavor, gpus=2, days=which, now=NOW
+    )

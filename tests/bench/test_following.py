@@ -24,7 +24,10 @@ def test_an_event_that_is_cut_in_two_is_counted_once() -> None:
     for at in range(len(text)):
         answer = cast(Any, Answer(text[:at], text[at:]) if at else Answer(text))
         counted = [following.counted(part) for part in following.events(answer)]
-        assert (sum(lines for lines, _, _ in counted), sum(missed for _, missed, _ in counted)) == (2, 1)
+        assert (
+            sum(lines for lines, _, _ in counted),
+            sum(missed for _, missed, _ in counted),
+        ) == (2, 1)
 
 
 def test_a_pace_is_measured_behind_the_old_lines_and_needs_a_log_that_goes_on(
@@ -44,10 +47,16 @@ def test_a_pace_is_measured_behind_the_old_lines_and_needs_a_log_that_goes_on(
         following.rate(lambda: opened(old))
 
 
-def test_a_follower_is_whole_when_no_line_is_missing_between_its_first_and_last() -> None:
+def test_a_follower_is_whole_when_no_line_is_missing_between_its_first_and_last() -> (
+    None
+):
     given = (("0123", True), ("124", True), ("12", False))
     readings = [
         following.Reading(places=[one.encode() for one in places], is_enough=is_enough)
         for places, is_enough in given
     ]
-    assert [one.is_whole for one in following.compared(readings)] == [True, False, False]
+    assert [one.is_whole for one in following.compared(readings)] == [
+        True,
+        False,
+        False,
+    ]

@@ -20,7 +20,11 @@ AXE = Path(__file__).parents[1] / "assets" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 SIZES = {"desk": DESK, "phone": PHONE}
 # How long what must come is waited for, in milliseconds: however busy the machine is, only a failure waits so long.
 PATIENCE = 30_000
@@ -37,7 +41,9 @@ def browser() -> Iterator[Browser]:
         # Django would take every query for one made from async code.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         expect.set_options(timeout=PATIENCE)
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        chromium = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=ARGUMENTS
+        )
         yield chromium
         chromium.close()
 
@@ -53,7 +59,14 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
     """Opens a page as somebody: `open_page(user, path, size="phone", theme="dark", script=False)`."""
     contexts = []
 
-    def show(user: User, path: str, *, size: str = "desk", theme: str = "light", script: bool = True) -> Page:
+    def show(
+        user: User,
+        path: str,
+        *,
+        size: str = "desk",
+        theme: str = "light",
+        script: bool = True,
+    ) -> Page:
         context = browser.new_context(
             viewport=SIZES[size],
             color_scheme="dark" if theme == "dark" else "light",
@@ -62,7 +75,9 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
             base_url=live_server.url,
         )
         contexts.append(context)
-        context.add_cookies([{"name": "qm_session", "value": session_of(user), "url": live_server.url}])
+        context.add_cookies(
+            [{"name": "qm_session", "value": session_of(user), "url": live_server.url}]
+        )
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(path)
@@ -99,4 +114,8 @@ def violations(page: Page) -> list[str]:
 
 def overflow(page: Page) -> int:
     """By how many pixels the page is wider than the screen."""
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+    return int(
+        page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+    )

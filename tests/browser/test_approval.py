@@ -38,12 +38,16 @@ ACTIONS = ("Approve less…", "Ask", "Reject")
 def ask(scene: Scene, gpus: int = 16, hours: float = 1) -> Request:
     """Ada asked some hours ago."""
     now = timezone.now() - timedelta(hours=hours)
-    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=7, now=now)
+    return factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=7, now=now
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_everybody_can_use_every_page(open_page: Open, scene: Scene, size: str, theme: str) -> None:
+def test_everybody_can_use_every_page(
+    open_page: Open, scene: Scene, size: str, theme: str
+) -> None:
     asked = ask(scene)
     held = factories.allocation(scene.ada, scene.tenancy, scene.flavor)
     places = [
@@ -61,12 +65,19 @@ def test_everybody_can_use_every_page(open_page: Open, scene: Scene, size: str, 
         assert (path, violations(page), overflow(page)) == (path, [], 0)
 
 
-def test_everything_is_in_sight_without_scrolling(open_page: Open, scene: Scene) -> None:
+def test_everything_is_in_sight_without_scrolling(
+    open_page: Open, scene: Scene
+) -> None:
     asked = ask(scene)
     page = open_page(scene.priya, f"/approvals/{asked.pk}/")
     reason = page.get_by_text("Fine-tune the detector on the November data.")
     approve = page.get_by_role("button", name="Approve", exact=True)
-    for part in (reason, approve, page.get_by_text("Cost a day"), page.get_by_text("stay free").first):
+    for part in (
+        reason,
+        approve,
+        page.get_by_text("Cost a day"),
+        page.get_by_text("stay free").first,
+    ):
         box = part.bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= 800
@@ -96,7 +107,9 @@ def largest(scene: Scene) -> list[Request]:
     def asked(number: int, gpus: int) -> Request:
         at, since = places[number % 2], timezone.now() - timedelta(hours=40 - number)
         reason = reasons[number % 5]
-        return factories.request(scene.ada, at, scene.flavor, gpus=gpus, days=3, reason=reason, now=since)
+        return factories.request(
+            scene.ada, at, scene.flavor, gpus=gpus, days=3, reason=reason, now=since
+        )
 
     found = [asked(number, 24 - number) for number in range(10)]
     for number in range(20):
@@ -120,7 +133,9 @@ def test_tiles_and_buttons_of_the_largest_samples_are_in_the_window(
         assert overflow(page) <= 0
 
 
-def test_a_long_reason_is_cut_and_opens(open_page: Open, scene: Scene, largest: list[Request]) -> None:
+def test_a_long_reason_is_cut_and_opens(
+    open_page: Open, scene: Scene, largest: list[Request]
+) -> None:
     page = open_page(scene.priya, f"/approvals/{largest[0].pk}/")
     reason = page.locator(".reason summary")
     before = reason.bounding_box()
@@ -138,7 +153,9 @@ def test_it_approves_as_many_as_are_possible_now(open_page: Open, scene: Scene) 
     page = open_page(scene.priya, f"/approvals/{asked.pk}/")
     expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
     page.get_by_role("button", name="Approve 3 now").click()
-    expect(page.get_by_text("Approved for less: 3 of 5 × A100 for Vision.")).to_be_visible()
+    expect(
+        page.get_by_text("Approved for less: 3 of 5 × A100 for Vision.")
+    ).to_be_visible()
 
 
 def test_the_actions_never_move(open_page: Open, scene: Scene) -> None:
@@ -170,7 +187,9 @@ def test_it_is_decided_by_keyboard_alone(open_page: Open, scene: Scene) -> None:
     arrives(page, "4 × A100 for Vision")
     expect(page.get_by_text("Approved: 3 × A100 for Vision.")).to_be_visible()
     page.keyboard.press("r")
-    page.get_by_label("Why, and what would be possible").fill("The pool is full until Monday.")
+    page.get_by_label("Why, and what would be possible").fill(
+        "The pool is full until Monday."
+    )
     page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_text("Priya Raman rejected it").first).to_be_visible()
     states = dict(Request.objects.values_list("pk", "state"))
@@ -179,8 +198,12 @@ def test_it_is_decided_by_keyboard_alone(open_page: Open, scene: Scene) -> None:
 
 @pytest.mark.parametrize("size", ["desk", "phone"])
 @pytest.mark.parametrize("script", [True, False])
-def test_less_is_approved_with_what_fits(open_page: Open, scene: Scene, size: str, script: bool) -> None:
-    page = open_page(scene.priya, f"/approvals/{ask(scene, 5).pk}/", size=size, script=script)
+def test_less_is_approved_with_what_fits(
+    open_page: Open, scene: Scene, size: str, script: bool
+) -> None:
+    page = open_page(
+        scene.priya, f"/approvals/{ask(scene, 5).pk}/", size=size, script=script
+    )
     page.locator("summary", has_text="Approve less…").click()
     expect(page.get_by_label("GPUs instead of 5")).to_have_value("2")
     page.get_by_role("button", name="Approve less", exact=True).click()
@@ -201,7 +224,9 @@ def test_a_question_goes_there_and_back(open_page: Open, scene: Scene) -> None:
     expect(mine.get_by_text("Waits for platform leads", exact=True)).to_be_visible()
 
 
-def test_giving_back_shows_its_effect_and_is_done(open_page: Open, scene: Scene) -> None:
+def test_giving_back_shows_its_effect_and_is_done(
+    open_page: Open, scene: Scene
+) -> None:
     held = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
     page = open_page(scene.ada, f"/allocations/{held.pk}/give-back")
     page.get_by_label("GPUs to give back").fill("1")
@@ -209,7 +234,9 @@ def test_giving_back_shows_its_effect_and_is_done(open_page: Open, scene: Scene)
     expect(page.get_by_text("1 × A100 went back to the pool.")).to_be_visible()
 
 
-def test_a_form_that_a_key_opens_is_typed_into_at_once(open_page: Open, scene: Scene) -> None:
+def test_a_form_that_a_key_opens_is_typed_into_at_once(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.priya, f"/approvals/{ask(scene).pk}/")
     page.keyboard.press("r")
     field = page.get_by_label("Why, and what would be possible")
@@ -239,7 +266,9 @@ def test_on_a_phone_what_waits_is_read_in_four_lines_and_opened_from_anywhere(
 ) -> None:
     first, other = ask(scene, hours=5), ask(scene, 3)
     # Its price has doubled: both stand there, the longest line that there is.
-    Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=F("price_per_gpu_hour") * 2)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(
+        price_per_gpu_hour=F("price_per_gpu_hour") * 2
+    )
     page = open_page(scene.priya, "/approvals/", size="phone", theme=theme)
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)

@@ -66,7 +66,9 @@ def test_a_lead_sees_what_comes_near_and_asks_azure_for_more(
 def test_the_chain_leads_from_the_link_that_stops_to_the_quota(
     here: Site, open_page: Open, size: str, theme: str
 ) -> None:
-    page = open_page(here.scene.priya, f"{here.address}?gpus=16", size=size, theme=theme)
+    page = open_page(
+        here.scene.priya, f"{here.address}?gpus=16", size=size, theme=theme
+    )
     expect(page.get_by_text("16 × A100 more can be granted.")).to_be_visible()
     looks_right(page, f"chain-fits-{size}-{theme}")
     here.quota(limit=4)
@@ -83,7 +85,9 @@ def test_the_chain_leads_from_the_link_that_stops_to_the_quota(
 
 
 def test_everything_works_without_scripts(here: Site, open_page: Open) -> None:
-    page = open_page(here.scene.priya, f"/capacity/limits/{here.meter().pk}?limit=1920", script=False)
+    page = open_page(
+        here.scene.priya, f"/capacity/limits/{here.meter().pk}?limit=1920", script=False
+    )
     expect(page.locator("#gives")).to_contain_text("8 more Standard_NC96ads_A100_v4")
     page.get_by_label("Why").fill("Vision trains from January on.")
     page.get_by_role("button", name="Ask Azure for more").click()

@@ -66,12 +66,18 @@ def live_server(transactional_db: None) -> Iterator[Server]:
 
 @pytest.fixture
 def place(
-    transactional_db: None, kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None,
+    kubernetes: Kubernetes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Tenancy]:
     """A tenancy that was made true, on a cluster where a lead is asked about drift."""
     monkeypatch.setattr(configured.ENV, "kubeconfig_dir", tmp_path)
     cluster = factories.cluster(
-        "training", title="Training East US", kubeconfig=kubernetes.kubeconfig(tmp_path), on_drift="ask"
+        "training",
+        title="Training East US",
+        kubeconfig=kubernetes.kubeconfig(tmp_path),
+        on_drift="ask",
     )
     factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
     tenancy = factories.tenancy(factories.team("Vision"), cluster)
@@ -89,10 +95,14 @@ def test_it_appears_by_itself_is_explained_and_goes_by_one_click(
     open_page: Open, place: Tenancy, kubernetes: Kubernetes
 ) -> None:
     watching = open_page(
-        factories.person("Marcus Weber", Role.PLATFORM_LEAD), "/clusters/training/", theme="dark"
+        factories.person("Marcus Weber", Role.PLATFORM_LEAD),
+        "/clusters/training/",
+        theme="dark",
     )
     acting = open_page(
-        factories.person("Priya Raman", Role.PLATFORM_LEAD), "/clusters/training/", size="phone"
+        factories.person("Priya Raman", Role.PLATFORM_LEAD),
+        "/clusters/training/",
+        size="phone",
     )
     for page in (watching, acting):
         expect(page.get_by_text("Everything stands as it was made.")).to_be_visible()
@@ -103,7 +113,9 @@ def test_it_appears_by_itself_is_explained_and_goes_by_one_click(
     words = "kubectl-edit changed GPUs allowed from 0 to 64"
     for page in (watching, acting):
         expect(page.get_by_text(words)).to_be_visible()
-        expect(page.get_by_text("Nothing is written until a platform lead decides.")).to_be_visible()
+        expect(
+            page.get_by_text("Nothing is written until a platform lead decides.")
+        ).to_be_visible()
         assert violations(page) == []
         assert overflow(page) <= 0
     acting.get_by_role("button", name="Repair").click()

@@ -16,7 +16,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_a_hub_is_connected_given_a_key_and_disconnected(
-    scene: Scene, open_page: Open, size: str, theme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Scene,
+    open_page: Open,
+    size: str,
+    theme: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "hub").write_text("secret")
     monkeypatch.setattr(settings.ENV, "hub_credentials_dir", tmp_path)
@@ -32,13 +37,18 @@ def test_a_hub_is_connected_given_a_key_and_disconnected(
     looks_right(page)
     page.get_by_label("Address", exact=True).fill("https://hub.example.com")
     page.get_by_role("button", name="Connect the hub").click()
-    expect(page.get_by_text("A worker observes the hub within a minute.")).to_be_visible()
+    expect(
+        page.get_by_text("A worker observes the hub within a minute.")
+    ).to_be_visible()
     looks_right(page)
     page.get_by_role("button", name="Make its key").click()
     expect(page.get_by_text("Copy the key now")).to_be_visible()
     looks_right(page)
     Hub.objects.update(
-        reachable=False, looked_at=timezone.now(), failures=1, message="hub.example.com cannot be reached."
+        reachable=False,
+        looked_at=timezone.now(),
+        failures=1,
+        message="hub.example.com cannot be reached.",
     )
     page.goto(page.url.removesuffix("/key"))
     expect(page.get_by_text("hub.example.com cannot be reached.")).to_be_visible()
@@ -46,7 +56,9 @@ def test_a_hub_is_connected_given_a_key_and_disconnected(
     page.get_by_role("link", name="Disconnect").click()
     looks_right(page)
     page.get_by_role("button", name="Disconnect").click()
-    expect(page.get_by_text(f"The hub of {cluster.title} is disconnected.")).to_be_visible()
+    expect(
+        page.get_by_text(f"The hub of {cluster.title} is disconnected.")
+    ).to_be_visible()
     looks_right(page)
 
 

@@ -57,7 +57,9 @@ def place(transactional_db: None) -> Place:
     missing = drifted(tenancy, "NetworkPolicy", "default-deny", what="missing")
     apart.set_shares(tenancy.pk, by=priya, weight=3, isolation="subscription", now=now)
     Brake.objects.create(clock=now + 9 * DAY, due=12, live=40)
-    Cluster.objects.update(braked_at=now, brake_reason="12 of 40 tenancies differ at once.")
+    Cluster.objects.update(
+        braked_at=now, brake_reason="12 of 40 tenancies differ at once."
+    )
     asked, kept = departures(tenancy, by=priya, now=now)
     pages = [
         "/",
@@ -101,7 +103,9 @@ def drifted(
     )
 
 
-def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure, Departure]:
+def departures(
+    tenancy: Tenancy, *, by: User, now: datetime
+) -> tuple[Departure, Departure]:
     """One that waits to be confirmed, and one of another team whose place is kept for a return."""
     usual = {
         "is_whole": False,
@@ -119,7 +123,12 @@ def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure,
         team=tenancy.team, leaves_at=now + 3 * DAY, reason="It moves. " * 20, **usual
     )
     kept = Departure.objects.create(
-        team=gone, leaves_at=now, reason="It is over.", confirmed_by=by, confirmed_at=now, **usual
+        team=gone,
+        leaves_at=now,
+        reason="It is over.",
+        confirmed_by=by,
+        confirmed_at=now,
+        **usual,
     )
     asked.places.create(tenancy=tenancy)
     kept.places.create(tenancy=left)
@@ -128,7 +137,9 @@ def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, theme: str) -> None:
+def test_everybody_can_use_the_pages(
+    open_page: Open, place: Place, size: str, theme: str
+) -> None:
     page = open_page(place.priya, "/isolation", size=size, theme=theme)
     for path in place.pages:
         page.goto(path)
@@ -136,7 +147,9 @@ def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, t
         assert (path, overflow(page) <= 0) == (path, True)
 
 
-def test_everybody_can_use_the_pages_while_they_are_empty(open_page: Open, transactional_db: None) -> None:
+def test_everybody_can_use_the_pages_while_they_are_empty(
+    open_page: Open, transactional_db: None
+) -> None:
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     factories.team("Vision", by=priya)
     page = open_page(priya, "/isolation", size="phone")
@@ -146,7 +159,9 @@ def test_everybody_can_use_the_pages_while_they_are_empty(open_page: Open, trans
         assert (path, overflow(page) <= 0) == (path, True)
 
 
-def test_how_much_longer_is_marked_and_follows_the_date(open_page: Open, place: Place) -> None:
+def test_how_much_longer_is_marked_and_follows_the_date(
+    open_page: Open, place: Place
+) -> None:
     page = open_page(place.ada, next(path for path in place.pages if "/renew" in path))
     marked = page.get_by_role("group", name="How much longer").locator("[aria-current]")
     expect(marked).to_have_text("14 days more")
@@ -156,7 +171,9 @@ def test_how_much_longer_is_marked_and_follows_the_date(open_page: Open, place: 
     expect(marked).to_have_text("3 days more")
 
 
-def test_a_subscription_is_made_and_the_team_sees_it(open_page: Open, place: Place) -> None:
+def test_a_subscription_is_made_and_the_team_sees_it(
+    open_page: Open, place: Place
+) -> None:
     page = open_page(place.priya, "/")
     page.get_by_role("link", name=f"Open Make a subscription for {LONG}").click()
     page.get_by_role("textbox").last.fill(NOTE)

@@ -78,8 +78,12 @@ def test_long_names_leave_room_for_what_can_be_done(
     open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str
 ) -> None:
     running(tenancy, ada, hub)
-    NotebookServer.objects.update(title="Supercalifragilisticexpialidocious-Finetuning-Of-A-Detector")
-    User.objects.filter(pk=ada.pk).update(name="Ada Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh")
+    NotebookServer.objects.update(
+        title="Supercalifragilisticexpialidocious-Finetuning-Of-A-Detector"
+    )
+    User.objects.filter(pk=ada.pk).update(
+        name="Ada Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh"
+    )
     page = open_page(ada, PAGE, size=size, theme=theme)
     stop = page.get_by_role("button", name=re.compile("^Stop"))
     box, width = stop.bounding_box(), page.evaluate("innerWidth")
@@ -94,7 +98,9 @@ def test_a_devcontainer_is_copied_with_the_keyboard(
 ) -> None:
     page = open_page(ada, PAGE)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    button = page.get_by_role("button", name="Copy devcontainer.json of A100", exact=True)
+    button = page.get_by_role(
+        "button", name="Copy devcontainer.json of A100", exact=True
+    )
     button.focus()
     page.keyboard.press("Enter")
 
@@ -123,7 +129,11 @@ def test_everybody_can_use_the_pages(
     idle = running(tenancy, ada, hub, key="idle")
     earlier = timezone.now() - timedelta(minutes=50)
     NotebookServer.objects.filter(pk=idle.pk).update(
-        created_at=earlier, launched_at=earlier, ready_at=earlier, active_at=earlier, kept_times=1
+        created_at=earlier,
+        launched_at=earlier,
+        ready_at=earlier,
+        active_at=earlier,
+        kept_times=1,
     )
     reclaim_idle(now=timezone.now())
     running(tenancy, mei, hub, key="mei", profile="cpu")
@@ -141,7 +151,9 @@ def test_everybody_can_use_the_pages(
         page.goto(path)
         assert (path, violations(page)) == (path, [])
         assert (path, overflow(page) <= 0) == (path, True)
-    Hub.objects.update(reachable=False, message="Away.", failures=1, looked_at=timezone.now())
+    Hub.objects.update(
+        reachable=False, message="Away.", failures=1, looked_at=timezone.now()
+    )
     NotebookServer.objects.filter(pk=failed.pk).update(
         state=State.STOPPED, stop_reason="idle", message="", stopped_at=timezone.now()
     )
@@ -155,7 +167,13 @@ def test_everybody_can_use_the_pages(
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_platform_leads_can_use_what_says_which_notebooks_are_not_stopped_or_not_known(
-    open_page: Open, tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, size: str, theme: str
+    open_page: Open,
+    tenancy: Tenancy,
+    ada: User,
+    lead: User,
+    hub: HubOfTests,
+    size: str,
+    theme: str,
 ) -> None:
     now, earlier = timezone.now(), timezone.now() - timedelta(hours=3)
     server = running(tenancy, ada, hub)
@@ -164,7 +182,9 @@ def test_platform_leads_can_use_what_says_which_notebooks_are_not_stopped_or_not
     )
     Cluster.objects.update(prometheus="monitoring/prometheus-operated:9090")
     reason = f"The board sees it on Friday: https://wiki.example.com/{'demo' * 20}"
-    actions.exempt(server.pk, until=now + timedelta(days=3), reason=reason, by=lead, now=now)
+    actions.exempt(
+        server.pk, until=now + timedelta(days=3), reason=reason, by=lead, now=now
+    )
     hub.start_inside("somebody.with.a.long.name@subsidiary.example.com", "theirs", {})
     hub.start_inside(str(ada.oid), "odd", {"profile": "no-such-profile"})
     follow(now=timezone.now)

@@ -27,7 +27,9 @@ def ada(transactional_db: None) -> User:
     training = factories.cluster("training", title="Training East US")
     factories.flavor(training, "a100")
     factories.flavor(training, "h100", product="H100", price_per_gpu_hour="6.98")
-    factories.cluster("away", title="Away West Europe", reachable=False, message="connection refused")
+    factories.cluster(
+        "away", title="Away West Europe", reachable=False, message="connection refused"
+    )
     return factories.person("Ada Okafor", oid=person_id(1), groups=[GENOMICS])
 
 
@@ -52,15 +54,21 @@ def start(page: Page) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
-def test_four_steps_lead_to_the_list_of_objects(open_page: Open, ada: User, script: bool) -> None:
+def test_four_steps_lead_to_the_list_of_objects(
+    open_page: Open, ada: User, script: bool
+) -> None:
     page = open_page(ada, "/teams/new", script=script)
     who(page)
     where(page)
     start(page)
-    expect(page.get_by_text("Genomics gets a space on Training East US with 2 × A100")).to_be_visible()
+    expect(
+        page.get_by_text("Genomics gets a space on Training East US with 2 × A100")
+    ).to_be_visible()
     expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
     page.get_by_role("button", name="Bring Genomics on board").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Bringing Genomics on board"
+    )
     expect(page.get_by_text(f"0 of {OBJECTS} objects ready")).to_be_visible()
     assert Onboarding.objects.get().team.name == "Genomics"
 
@@ -75,12 +83,16 @@ def test_on_a_cost_centre_that_is_not_confirmed_people_decide_and_the_wizard_say
     where(page)
     start(page)
     expect(page.get_by_role("alert")).to_contain_text("Why")
-    expect(page.locator("#answer")).to_contain_text("on cost centre CC-4711, which is not confirmed")
+    expect(page.locator("#answer")).to_contain_text(
+        "on cost centre CC-4711, which is not confirmed"
+    )
     page.get_by_label("Why").fill("Align the November reads.")
     page.get_by_role("button", name="Next: review").click()
     expect(page.get_by_text("Platform leads decide.")).to_be_visible()
     page.get_by_role("button", name="Bring Genomics on board").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Bringing Genomics on board"
+    )
     asked = Onboarding.objects.get().request
     assert asked is not None
     assert (asked.state, asked.reason) == ("waiting", "Align the November reads.")
@@ -99,10 +111,14 @@ def test_fields_are_checked_while_they_are_typed(open_page: Open, ada: User) -> 
     factories.team("Vision")
     page = open_page(ada, "/teams/new")
     page.get_by_label("Team’s name").fill("Vision")
-    expect(page.get_by_text("There is a team of this name already. Choose another.")).to_be_visible()
+    expect(
+        page.get_by_text("There is a team of this name already. Choose another.")
+    ).to_be_visible()
     page.get_by_label("Team’s name").fill("Genomics")
     expect(
-        page.get_by_text("Free. Its short name, in addresses and on clusters, is genomics.")
+        page.get_by_text(
+            "Free. Its short name, in addresses and on clusters, is genomics."
+        )
     ).to_be_visible()
     page.get_by_label("Search a group by name").fill("clim")
     expect(page.get_by_label("climate-team")).to_be_visible()
@@ -117,25 +133,33 @@ def test_the_answer_follows_what_is_chosen(open_page: Open, ada: User) -> None:
     expect(page.get_by_label("GPUs", exact=True)).to_be_hidden()
     page.get_by_label("Exactly").check()
     page.get_by_label("GPUs", exact=True).fill("16")
-    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    expect(
+        page.get_by_text("Platform leads, then engineering leadership decide.")
+    ).to_be_visible()
     page.get_by_label("No GPUs yet").check()
     expect(page.get_by_text("The space, and no GPUs yet")).to_be_visible()
     expect(page.get_by_label("Why")).to_be_hidden()
 
 
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(open_page: Open, ada: User) -> None:
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(
+    open_page: Open, ada: User
+) -> None:
     page = open_page(ada, "/teams/new")
     page.get_by_label("Team’s name").fill("Genomics")
     page.get_by_label("Cost centre").fill("CC 4711")
     page.get_by_role("button", name="Next: where").click()
-    expect(page.get_by_role("alert")).to_contain_text("Cost centre: Use up to 20 letters")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "Cost centre: Use up to 20 letters"
+    )
     expect(page.get_by_role("alert")).to_contain_text("Choose the group")
     expect(page.get_by_label("Team’s name")).to_have_value("Genomics")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_everybody_can_use_every_step(open_page: Open, ada: User, size: str, theme: str) -> None:
+def test_everybody_can_use_every_step(
+    open_page: Open, ada: User, size: str, theme: str
+) -> None:
     page = open_page(ada, "/teams/new", size=size, theme=theme)
     for step, following in ((who, "where"), (where, "start"), (start, "review")):
         assert violations(page) == []
@@ -144,12 +168,16 @@ def test_everybody_can_use_every_step(open_page: Open, ada: User, size: str, the
         expect(page).to_have_url(re.compile(f"step={following}"))
     assert violations(page) == []
     page.get_by_role("button", name="Bring Genomics on board").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Bringing Genomics on board"
+    )
     assert violations(page) == []
     assert overflow(page) <= 0
 
 
-def test_the_progress_page_finds_out_by_itself(open_page: Open, ada: User, directory: Running) -> None:
+def test_the_progress_page_finds_out_by_itself(
+    open_page: Open, ada: User, directory: Running
+) -> None:
     page = open_page(ada, "/teams/new")
     for step in (who, where, start):
         step(page)

@@ -18,13 +18,26 @@ SIZE = "Standard_NC96ads_A100_v4"
 def listed() -> MachinePrice:
     """A machine of four GPUs whose price changed a month ago, and that costs ten times as much since today."""
     now = timezone.now()
-    usual = {"spot": Decimal("4.4"), "one_year": Decimal("9.55"), "three_years": Decimal("6.61")}
-    PriceRegion.objects.create(name="eastus", read_at=now, next_read_at=now + timedelta(days=1))
+    usual = {
+        "spot": Decimal("4.4"),
+        "one_year": Decimal("9.55"),
+        "three_years": Decimal("6.61"),
+    }
+    PriceRegion.objects.create(
+        name="eastus", read_at=now, next_read_at=now + timedelta(days=1)
+    )
     row = MachinePrice.objects.create(
-        region="eastus", size=SIZE, on_demand=Decimal("14.69"), since=now, seen_at=now, **usual
+        region="eastus",
+        size=SIZE,
+        on_demand=Decimal("14.69"),
+        since=now,
+        seen_at=now,
+        **usual,
     )
     for days, usd in ((60, "15.5"), (30, "14.69")):
-        PastPrice.objects.create(price=row, at=now - timedelta(days=days), on_demand=Decimal(usd), **usual)
+        PastPrice.objects.create(
+            price=row, at=now - timedelta(days=days), on_demand=Decimal(usd), **usual
+        )
     DoubtedPrice.objects.create(price=row, at=now, on_demand=Decimal("146.9"))
     return row
 

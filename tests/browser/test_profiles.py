@@ -48,13 +48,23 @@ def test_people_see_what_a_notebook_costs_and_whether_it_starts(
     scene: Scene, open_page: Open, size: str, theme: str
 ) -> None:
     lead, now = scene.priya, timezone.now()
-    many = A100.replace("flavor: a100", f"flavor: {scene.flavor.name}").replace("teams: [vision, nlp]\n", "")
-    for text in (CPU, many, f"{CPU}environments: [production]\n".replace("slug: cpu", "slug: served")):
+    many = A100.replace("flavor: a100", f"flavor: {scene.flavor.name}").replace(
+        "teams: [vision, nlp]\n", ""
+    )
+    for text in (
+        CPU,
+        many,
+        f"{CPU}environments: [production]\n".replace("slug: cpu", "slug: served"),
+    ):
         made = actions.save(text, by=lead, now=now)
         actions.publish(made.profile.slug, by=lead, now=now)
-    actions.deprecate("cpu", by=lead, now=now, reason="Its image is old.", successor="a100-1")
+    actions.deprecate(
+        "cpu", by=lead, now=now, reason="Its image is old.", successor="a100-1"
+    )
     Tenancy.objects.filter(pk=scene.tenancy.pk).update(observed_generation=1)
-    page = open_page(scene.ada, f"/teams/{scene.team.slug}/notebooks", size=size, theme=theme)
+    page = open_page(
+        scene.ada, f"/teams/{scene.team.slug}/notebooks", size=size, theme=theme
+    )
     expect(page.get_by_role("heading", name="1 × A100")).to_be_visible()
     looks_right(page)
     page.get_by_role("link", name="Ask for 1 GPU").click()

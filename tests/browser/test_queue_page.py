@@ -27,7 +27,9 @@ def test_who_runs_and_who_waits_is_readable_everywhere(
         if name == "Vision":
             factories.join(team, ada)
         for one in (OLD, NEW, HIGH, workload(LONG, 8)):
-            held = one["status"].get("admission", {}) | {"clusterQueue": place.namespace}
+            held = one["status"].get("admission", {}) | {
+                "clusterQueue": place.namespace
+            }
             status = one["status"] | {"admission": held}
             meta = one["metadata"] | {
                 "namespace": place.namespace,

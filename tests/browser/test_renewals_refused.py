@@ -32,12 +32,18 @@ def test_what_one_may_no_longer_see_stays_and_is_said_to_be_old(
 
 
 @pytest.mark.parametrize("status", [403, 404, 409, 413, 429, 500])
-def test_once_it_comes_again_nothing_is_said_any_more(open_page: Open, scene: Scene, status: int) -> None:
+def test_once_it_comes_again_nothing_is_said_any_more(
+    open_page: Open, scene: Scene, status: int
+) -> None:
     factories.allocation(scene.ada, scene.tenancy, scene.flavor)
     page = open_page(scene.ada, "/teams/vision/")
 
     def refuse(route: Route) -> None:
-        route.fulfill(status=status, content_type="text/html", body="<title>No</title><main>No</main>")
+        route.fulfill(
+            status=status,
+            content_type="text/html",
+            body="<title>No</title><main>No</main>",
+        )
 
     page.route("**/teams/vision/", refuse)
     page.evaluate(HTMX_REFRESH)
@@ -57,7 +63,11 @@ def test_a_part_that_renews_itself_well_takes_nothing_back_that_is_said_of_anoth
     own = f"**/requests/{request.pk}/"
 
     def refuse(route: Route) -> None:
-        route.fulfill(status=404, content_type="text/html", body="<title>No</title><main>No</main>")
+        route.fulfill(
+            status=404,
+            content_type="text/html",
+            body="<title>No</title><main>No</main>",
+        )
 
     page.route(own, refuse)
     page.evaluate(HTMX_REFRESH)

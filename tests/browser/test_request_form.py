@@ -17,7 +17,9 @@ NEW = "/requests/new"
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 @pytest.mark.parametrize("query", ["", "?gpus=16", "?gpus=0"])
-def test_everybody_can_use_it(open_page: Open, scene: Scene, size: str, theme: str, query: str) -> None:
+def test_everybody_can_use_it(
+    open_page: Open, scene: Scene, size: str, theme: str, query: str
+) -> None:
     page = open_page(scene.ada, NEW + query, size=size, theme=theme)
     assert violations(page) == []
     assert overflow(page) <= 0
@@ -28,15 +30,21 @@ def test_the_answer_follows_the_fingers(open_page: Open, scene: Scene) -> None:
     expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
     expect(page.get_by_label("Why")).to_have_count(0)
     page.get_by_label("GPUs", exact=True).fill("16")
-    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    expect(
+        page.get_by_text("Platform leads, then engineering leadership decide.")
+    ).to_be_visible()
     expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_visible()
     page.get_by_label("Why").fill("Pretrain the detector on the November tiles.")
     page.get_by_label("GPUs", exact=True).fill("12")
     expect(page.get_by_role("button", name="Ask for 12 × A100")).to_be_visible()
-    expect(page.get_by_label("Why")).to_have_value("Pretrain the detector on the November tiles.")
+    expect(page.get_by_label("Why")).to_have_value(
+        "Pretrain the detector on the November tiles."
+    )
     page.get_by_role("button", name="Ask for 12 × A100").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("12 × A100 for Vision")
-    assert Request.objects.get().reason == "Pretrain the detector on the November tiles."
+    assert (
+        Request.objects.get().reason == "Pretrain the detector on the November tiles."
+    )
 
 
 def test_typing_keeps_the_focus_and_the_place(open_page: Open, scene: Scene) -> None:
@@ -48,7 +56,9 @@ def test_typing_keeps_the_focus_and_the_place(open_page: Open, scene: Scene) -> 
     expect(why).to_have_value("For the")
 
 
-def test_the_nearest_automatic_ask_is_one_click_away(open_page: Open, scene: Scene) -> None:
+def test_the_nearest_automatic_ask_is_one_click_away(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     page.get_by_role("link", name="Use that").click()
     expect(page.get_by_role("button", name="Ask for 2 × A100")).to_be_visible()
@@ -86,14 +96,20 @@ def test_the_kinds_of_gpu_follow_the_team(open_page: Open, scene: Scene) -> None
     factories.flavor(place.cluster, "t4", product="T4", memory_gb=16)
     page = open_page(scene.ada, NEW + "?team=vision&flavor=training/a100")
     page.get_by_label("Team").select_option("nlp")
-    expect(page.get_by_label("Kind of GPU").get_by_role("option", name=re.compile("T4 16 GB"))).to_have_count(
-        1
-    )
+    expect(
+        page.get_by_label("Kind of GPU").get_by_role(
+            "option", name=re.compile("T4 16 GB")
+        )
+    ).to_have_count(1)
     page.get_by_label("Kind of GPU").select_option("dev/t4")
-    expect(page.get_by_role("button", name=re.compile("Ask for . × T4"))).to_be_enabled()
+    expect(
+        page.get_by_role("button", name=re.compile("Ask for . × T4"))
+    ).to_be_enabled()
 
 
-def test_a_quick_choice_sets_the_end_without_leaving_the_page(open_page: Open, scene: Scene) -> None:
+def test_a_quick_choice_sets_the_end_without_leaving_the_page(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW)
     before = page.get_by_label("Until (UTC)").input_value()
     with page.expect_response(re.compile("/requests/preview")):
@@ -106,7 +122,9 @@ def test_it_works_without_script(open_page: Open, scene: Scene) -> None:
     page = open_page(scene.ada, NEW, script=False)
     page.get_by_label("GPUs", exact=True).fill("16")
     page.get_by_label("GPUs", exact=True).press("Enter")
-    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    expect(
+        page.get_by_text("Platform leads, then engineering leadership decide.")
+    ).to_be_visible()
     page.get_by_role("link", name="Use that").click()
     page.get_by_label("GPUs", exact=True).fill("1")
     page.get_by_role("button", name="Check").click()
@@ -123,7 +141,9 @@ def test_an_old_answer_is_never_what_is_sent(open_page: Open, scene: Scene) -> N
     expect(page.get_by_role("heading", level=1)).to_have_text("2 × A100 for Vision")
 
 
-def test_a_starting_point_is_for_the_team_one_came_for(open_page: Open, scene: Scene) -> None:
+def test_a_starting_point_is_for_the_team_one_came_for(
+    open_page: Open, scene: Scene
+) -> None:
     other = factories.team("Weather", by=scene.ada)
     factories.join(other, scene.ada)
     factories.make_true(factories.tenancy(other, scene.tenancy.cluster))

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_idle_machines_are_seen_and_given_back(scene: Scene, open_page: Open, size: str, theme: str) -> None:
+def test_idle_machines_are_seen_and_given_back(
+    scene: Scene, open_page: Open, size: str, theme: str
+) -> None:
     row = factories.reservation(scene.team, machines=4, used=2, flavor=scene.flavor)
     factories.reserved_days(row, [3, 2, 1, 2, 2, 2])
     grant = factories.machines_of(row, scene.ada, count=4)

@@ -44,8 +44,12 @@ def portal(watched: Watched) -> Iterator[str]:
 
 def seen(browser: Browser, portal: str, by: Watched, path: str) -> Page:
     """A page of Ada's."""
-    context = browser.new_context(viewport=DESK, reduced_motion="reduce", base_url=portal)
-    context.add_cookies([{"name": "qm_session", "value": session_of(by.ada), "url": portal}])
+    context = browser.new_context(
+        viewport=DESK, reduced_motion="reduce", base_url=portal
+    )
+    context.add_cookies(
+        [{"name": "qm_session", "value": session_of(by.ada), "url": portal}]
+    )
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(path)

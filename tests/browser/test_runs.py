@@ -46,13 +46,21 @@ def place(transactional_db: None) -> Place:
         message="Out of memory. " * 9,
     )
     form = "/teams/vision/runs/new?template=single-node"
-    pages = ["/teams/vision/runs", "/teams/vision/runs/new", form, f"/runs/{waits.pk}", f"/runs/{failed.pk}"]
+    pages = [
+        "/teams/vision/runs",
+        "/teams/vision/runs/new",
+        form,
+        f"/runs/{waits.pk}",
+        f"/runs/{failed.pk}",
+    ]
     return Place(ada, form, pages)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, theme: str) -> None:
+def test_everybody_can_use_the_pages(
+    open_page: Open, place: Place, size: str, theme: str
+) -> None:
     page = open_page(place.ada, "/", size=size, theme=theme)
     for path in place.pages:
         page.goto(path)
@@ -70,15 +78,22 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     assert violations(page) == []
 
 
-def test_what_is_too_large_to_be_sent_is_said_and_not_sent(open_page: Open, place: Place) -> None:
+def test_what_is_too_large_to_be_sent_is_said_and_not_sent(
+    open_page: Open, place: Place
+) -> None:
     page = open_page(place.ada, place.form)
     page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
     page.get_by_label("Image").fill("registry.example.com/vision/train:1")
     page.get_by_label("Program").fill("python train.py")
     page.get_by_text("Bring a script or a source").click()
-    script, start = page.get_by_label("Paste a script"), page.get_by_role("button", name="Start it")
+    script, start = (
+        page.get_by_label("Paste a script"),
+        page.get_by_role("button", name="Start it"),
+    )
     script.fill("#" * 600 * 1024)
-    expect(page.get_by_text("a script has at most 256 KiB. Fetch a larger one from Git.")).to_be_visible()
+    expect(
+        page.get_by_text("a script has at most 256 KiB. Fetch a larger one from Git.")
+    ).to_be_visible()
     expect(start).to_be_disabled()
     assert "Go home" not in page.locator("#answer").inner_text()
     script.fill("#" * 300 * 1024)

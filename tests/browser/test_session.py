@@ -59,7 +59,9 @@ def type_and_leave(page: Page) -> None:
 
 def tells_why(response: Response) -> bool:
     """Whether it answers a preview in which the reason stood: the page may have asked for others before."""
-    return "/requests/preview" in response.url and "detector" in (response.request.post_data or "")
+    return "/requests/preview" in response.url and "detector" in (
+        response.request.post_data or ""
+    )
 
 
 WAYS = [deleted, expired, signed_out]
@@ -72,14 +74,20 @@ def sign_in_again(context: BrowserContext, user: User, banner_of: Page) -> None:
         banner_of.get_by_role("link", name="Sign in again").click()
     tab = opened.value
     expect(tab.get_by_role("button", name="Sign in with Microsoft")).to_be_visible()
-    cookie = {"name": "qm_session", "value": session_of(user), "url": tab.url.split("/sign-in")[0]}
+    cookie = {
+        "name": "qm_session",
+        "value": session_of(user),
+        "url": tab.url.split("/sign-in")[0],
+    }
     context.add_cookies([cookie])  # type: ignore[list-item]
     tab.goto("/sign-in/done")
     expect(tab.get_by_role("heading", level=1)).to_have_text("You are signed in again")
 
 
 @pytest.mark.parametrize("end", WAYS)
-def test_a_live_page_stays_as_it_is_and_says_so(open_page: Open, scene: Scene, end: End) -> None:
+def test_a_live_page_stays_as_it_is_and_says_so(
+    open_page: Open, scene: Scene, end: End
+) -> None:
     factories.allocation(scene.ada, scene.tenancy, scene.flavor)
     for path, words in (("/teams/vision/", "What the team holds"), ("/", "A100")):
         page = open_page(scene.ada, path)
@@ -98,20 +106,30 @@ def test_a_form_in_mid_typing_goes_on_after_signing_in_in_another_tab(
     open_page: Open, scene: Scene, end: End
 ) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
-    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    expect(
+        page.get_by_text("Platform leads, then engineering leadership decide.")
+    ).to_be_visible()
     end(page)
     page.get_by_label("Why").fill(WHY)
     expect(page.get_by_text(SIGNED_OUT)).to_be_visible()
-    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    expect(
+        page.get_by_text("Platform leads, then engineering leadership decide.")
+    ).to_be_visible()
     expect(page.get_by_text("Sign in with Microsoft")).to_have_count(0)
     page.get_by_role("button", name="Ask for 16 × A100").click()
-    expect(page.get_by_text("Nothing was sent yet: it is sent as soon as you are signed in")).to_be_visible()
+    expect(
+        page.get_by_text(
+            "Nothing was sent yet: it is sent as soon as you are signed in"
+        )
+    ).to_be_visible()
     sign_in_again(page.context, scene.ada, page)
     expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
     assert Request.objects.get().reason == WHY
 
 
-def test_what_was_typed_is_kept_in_the_page_and_its_token_renewed(open_page: Open, scene: Scene) -> None:
+def test_what_was_typed_is_kept_in_the_page_and_its_token_renewed(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     deleted(page)
     page.get_by_label("Why").fill(WHY)
@@ -124,20 +142,28 @@ def test_what_was_typed_is_kept_in_the_page_and_its_token_renewed(open_page: Ope
     expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
 
 
-def test_a_form_whose_session_ended_unseen_is_not_sent_into_nothing(open_page: Open, scene: Scene) -> None:
+def test_a_form_whose_session_ended_unseen_is_not_sent_into_nothing(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     type_and_leave(page)
     expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_enabled()
     deleted(page)
     page.evaluate(LATER)
     page.get_by_role("button", name="Ask for 16 × A100").click()
-    expect(page.get_by_text("Nothing was sent yet: it is sent as soon as you are signed in")).to_be_visible()
+    expect(
+        page.get_by_text(
+            "Nothing was sent yet: it is sent as soon as you are signed in"
+        )
+    ).to_be_visible()
     sign_in_again(page.context, scene.ada, page)
     expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
     assert Request.objects.get().reason == WHY
 
 
-def test_what_one_person_typed_is_not_sent_as_another(open_page: Open, scene: Scene) -> None:
+def test_what_one_person_typed_is_not_sent_as_another(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     deleted(page)
     page.get_by_label("Why").fill(WHY)
@@ -165,7 +191,9 @@ def test_a_form_that_reaches_the_server_too_late_shows_what_was_typed(
     assert not Request.objects.exists()
 
 
-def test_without_script_a_form_is_sent_after_signing_in_in_another_tab(open_page: Open, scene: Scene) -> None:
+def test_without_script_a_form_is_sent_after_signing_in_in_another_tab(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16", script=False)
     page.get_by_label("Why").fill(WHY)
     # Signing in anew renews the token of forms: the one on this page is too old now.
@@ -179,7 +207,9 @@ def test_without_script_a_form_is_sent_after_signing_in_in_another_tab(open_page
 
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_the_banner_is_for_everybody(open_page: Open, scene: Scene, size: str, theme: str) -> None:
+def test_the_banner_is_for_everybody(
+    open_page: Open, scene: Scene, size: str, theme: str
+) -> None:
     page = open_page(scene.ada, "/", size=size, theme=theme)
     deleted(page)
     page.evaluate(HTMX_REFRESH)
@@ -189,7 +219,9 @@ def test_the_banner_is_for_everybody(open_page: Open, scene: Scene, size: str, t
     page.screenshot(path=f"/tmp/pages-banner-{size}.png")
 
 
-def test_after_back_the_answer_is_for_what_the_field_says(open_page: Open, scene: Scene) -> None:
+def test_after_back_the_answer_is_for_what_the_field_says(
+    open_page: Open, scene: Scene
+) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     page.get_by_label("GPUs", exact=True).fill("3")
     expect(page.get_by_role("button", name="Ask for 3 × A100")).to_be_visible()

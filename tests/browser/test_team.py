@@ -42,9 +42,13 @@ def priya(transactional_db: None) -> User:
     factories.request(priya, place, a100, gpus=2, days=2)
     factories.request(ada, place, a100, gpus=16)
     factories.make_true(place)
-    away = factories.cluster("away", title="Away West Europe", reachable=False, message="connection refused")
+    away = factories.cluster(
+        "away", title="Away West Europe", reachable=False, message="connection refused"
+    )
     factories.make_true(
-        factories.tenancy(vision, away), failed="ResourceQuota", message="The cluster answers 403."
+        factories.tenancy(vision, away),
+        failed="ResourceQuota",
+        message="The cluster answers 403.",
     )
     factories.team(LONG[:60], slug="long", by=priya)
     return priya
@@ -52,7 +56,9 @@ def priya(transactional_db: None) -> User:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_everybody_can_use_the_pages(open_page: Open, priya: User, size: str, theme: str) -> None:
+def test_everybody_can_use_the_pages(
+    open_page: Open, priya: User, size: str, theme: str
+) -> None:
     page = open_page(priya, PAGES[0], size=size, theme=theme)
     for path in PAGES:
         page.goto(path)
@@ -78,7 +84,9 @@ def test_search_is_one_key_away_and_enter_goes(open_page: Open, priya: User) -> 
     expect(page.get_by_role("heading", level=1)).to_have_text("Vision")
 
 
-def test_a_token_is_created_shown_once_and_revoked(open_page: Open, priya: User) -> None:
+def test_a_token_is_created_shown_once_and_revoked(
+    open_page: Open, priya: User
+) -> None:
     page = open_page(priya, "/tokens/")
     page.get_by_label("Name").fill("nightly")
     page.get_by_role("button", name="Create the token").click()
@@ -100,7 +108,9 @@ def test_a_cluster_is_added_without_script(open_page: Open, priya: User) -> None
     expect(page.get_by_text("Not looked at yet")).to_be_visible()
 
 
-def test_a_failed_object_can_be_tried_again_from_the_team(open_page: Open, priya: User) -> None:
+def test_a_failed_object_can_be_tried_again_from_the_team(
+    open_page: Open, priya: User
+) -> None:
     page = open_page(priya, f"/teams/{Team.objects.get(name='Vision').slug}/")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("A worker looks at it now.")).to_be_visible()
@@ -112,7 +122,9 @@ def test_the_chain_is_checked_with_one_button(open_page: Open, priya: User) -> N
     expect(page.get_by_text("The chain holds:")).to_be_visible()
 
 
-def test_only_spot_nodes_are_asked_how_often_they_are_taken_back(open_page: Open, priya: User) -> None:
+def test_only_spot_nodes_are_asked_how_often_they_are_taken_back(
+    open_page: Open, priya: User
+) -> None:
     page = open_page(priya, "/clusters/training/flavors/new")
     hours = page.get_by_label("Hours between interruptions")
     expect(hours).to_be_hidden()

@@ -39,7 +39,9 @@ def size(**fields: Any) -> VmSize:
 def quota(**fields: Any) -> FamilyQuota:
     """A quota of which nothing is used."""
     usual = {"region": "eastus", "name": "NC", "title": "NC", "limit": 192, "used": 0}
-    return FamilyQuota.objects.create(**usual | {"subscription": subscription(), "seen_at": NOW} | fields)
+    return FamilyQuota.objects.create(
+        **usual | {"subscription": subscription(), "seen_at": NOW} | fields
+    )
 
 
 def pool(w: Any, **fields: Any) -> NodePool:
@@ -50,7 +52,13 @@ def pool(w: Any, **fields: Any) -> NodePool:
 
 def meter(**fields: Any) -> Meter:
     """A limit that is far."""
-    usual = {"key": "quota:one/eastus/nc", "title": "NC", "unit": "vCPUs", "limit": 192, "used": 0}
+    usual = {
+        "key": "quota:one/eastus/nc",
+        "title": "NC",
+        "unit": "vCPUs",
+        "limit": 192,
+        "used": 0,
+    }
     return Meter.objects.create(**usual | {"seen_at": NOW} | fields)
 
 
@@ -74,7 +82,14 @@ def reservation(w: Any, **fields: Any) -> Reservation:
 
 def reservation_day(w: Any, **fields: Any) -> ReservationDay:
     """One look at two machines, both in use."""
-    usual = {"day": NOW.date(), "looks": 1, "held_sum": 2, "used_sum": 2, "most": 2, "last_at": NOW}
+    usual = {
+        "day": NOW.date(),
+        "looks": 1,
+        "held_sum": 2,
+        "used_sum": 2,
+        "most": 2,
+        "last_at": NOW,
+    }
     of = fields.pop("reservation", None) or reservation(w)
     return ReservationDay.objects.create(reservation=of, **usual | fields)
 
@@ -113,8 +128,12 @@ NAMED: Mapping[str, Attack] = {
     **models.NAMED,
     **orphans.NAMED,
     **prices.NAMED,
-    "a_subscription_is_away_for_a_reason": lambda w: moved(subscription(), reachable=False, failures=1),
-    "rights_were_checked_at_a_moment": lambda w: moved(subscription(), missing_rights={}),
+    "a_subscription_is_away_for_a_reason": lambda w: moved(
+        subscription(), reachable=False, failures=1
+    ),
+    "rights_were_checked_at_a_moment": lambda w: moved(
+        subscription(), missing_rights={}
+    ),
     "a_size_is_in_a_region_once": lambda w: [size(), size()],
     "a_size_has_a_vcpu": lambda w: size(vcpus=0),
     "a_quota_is_of_a_region_once": lambda w: [quota(), quota()],
@@ -124,11 +143,19 @@ NAMED: Mapping[str, Attack] = {
     "a_meter_is_read_once_an_hour": lambda w: Reading.objects.bulk_create(
         [Reading(meter=one, at=NOW, limit=1, used=1) for one in [meter()] * 2]
     ),
-    "a_parked_reservation_is_worked_on_by_nobody": lambda w: reservation(w, parked_at=NOW, lease_until=NOW),
-    "a_reservation_observes_what_was_wanted": lambda w: reservation(w, observed_generation=2),
-    "a_team_reserves_nodes_in_a_zone_once": lambda w: [reservation(w, flavor=w.scene.flavor) for _ in "ab"],
+    "a_parked_reservation_is_worked_on_by_nobody": lambda w: reservation(
+        w, parked_at=NOW, lease_until=NOW
+    ),
+    "a_reservation_observes_what_was_wanted": lambda w: reservation(
+        w, observed_generation=2
+    ),
+    "a_team_reserves_nodes_in_a_zone_once": lambda w: [
+        reservation(w, flavor=w.scene.flavor) for _ in "ab"
+    ],
     "a_team_reserves_a_size_in_a_zone_once": lambda w: [reservation(w) for _ in "ab"],
-    "a_reservation_is_in_a_known_state": lambda w: reservation(w, state="asleep", machines=0),
+    "a_reservation_is_in_a_known_state": lambda w: reservation(
+        w, state="asleep", machines=0
+    ),
     "a_reservation_that_is_wanted_has_machines": lambda w: reservation(w, machines=0),
     "a_reservation_says_since_when": lambda w: reservation(w, state="reserved"),
     "what_is_released_holds_nothing": lambda w: reservation(w, **RELEASED, held=1),
@@ -138,14 +165,23 @@ NAMED: Mapping[str, Attack] = {
     "a_day_of_a_reservation_is_counted_once": two_looks_at_a_day,
     "a_day_uses_no_more_than_is_reserved": lambda w: reservation_day(w, used_sum=3),
     "a_day_is_over_at_some_of_its_looks": lambda w: reservation_day(w, over=2),
-    "a_parked_quotaincrease_is_worked_on_by_nobody": lambda w: increase(w, parked_at=NOW, lease_until=NOW),
-    "one_increase_of_a_quota_is_open": lambda w: [increase(w), increase(w, family="nc", **SENT)],
-    "an_increase_is_in_a_known_state": lambda w: increase(w, state="lost", answered_at=NOW),
+    "a_parked_quotaincrease_is_worked_on_by_nobody": lambda w: increase(
+        w, parked_at=NOW, lease_until=NOW
+    ),
+    "one_increase_of_a_quota_is_open": lambda w: [
+        increase(w),
+        increase(w, family="nc", **SENT),
+    ],
+    "an_increase_is_in_a_known_state": lambda w: increase(
+        w, state="lost", answered_at=NOW
+    ),
     "an_increase_asks_for_more": lambda w: increase(w, limit=192),
     "an_increase_has_a_reason": lambda w: increase(w, reason=""),
     "an_increase_that_was_sent_has_a_number": lambda w: increase(w, state="sent"),
     "an_increase_is_open_until_it_is_answered": lambda w: increase(w, answered_at=NOW),
-    "an_increase_is_refused_for_a_reason": lambda w: increase(w, state="refused", answered_at=NOW),
+    "an_increase_is_refused_for_a_reason": lambda w: increase(
+        w, state="refused", answered_at=NOW
+    ),
 }
 UNIQUE: Mapping[str, Attack] = {
     **prices.UNIQUE,
@@ -154,20 +190,34 @@ UNIQUE: Mapping[str, Attack] = {
 ALSO: Mapping[str, Attack] = {
     **orphans.ALSO,
     **prices.ALSO,
-    "a pool with more nodes at least than at most": lambda w: pool(w, min_nodes=5, max_nodes=4),
-    "rights checked at a moment, and none known": lambda w: moved(subscription(), rights_checked_at=NOW),
+    "a pool with more nodes at least than at most": lambda w: pool(
+        w, min_nodes=5, max_nodes=4
+    ),
+    "rights checked at a moment, and none known": lambda w: moved(
+        subscription(), rights_checked_at=NOW
+    ),
     "a released reservation that is reserved once more": lambda w: moved(
         reservation(w, **RELEASED), state="pending", machines=1, released_at=None
     ),
     "a released reservation with an operation under way": lambda w: reservation(
         w, **RELEASED, operation={"step": "release"}
     ),
-    "a refusal of what nobody wanted yet": lambda w: reservation(w, refused_generation=2, refusal="x"),
-    "an increase that is answered and has no end": lambda w: increase(w, **SENT | {"state": "granted"}),
-    "an increase that was sent without a moment": lambda w: increase(w, state="sent", azure_id="a"),
-    "an increase that failed for no reason": lambda w: increase(w, state="failed", answered_at=NOW),
+    "a refusal of what nobody wanted yet": lambda w: reservation(
+        w, refused_generation=2, refusal="x"
+    ),
+    "an increase that is answered and has no end": lambda w: increase(
+        w, **SENT | {"state": "granted"}
+    ),
+    "an increase that was sent without a moment": lambda w: increase(
+        w, state="sent", azure_id="a"
+    ),
+    "an increase that failed for no reason": lambda w: increase(
+        w, state="failed", answered_at=NOW
+    ),
     "a granted increase that is sent again": lambda w: moved(
-        increase(w, **SENT | {"state": "granted", "answered_at": NOW}), state="sent", answered_at=None
+        increase(w, **SENT | {"state": "granted", "answered_at": NOW}),
+        state="sent",
+        answered_at=None,
     ),
     "an increase withdrawn after it was sent": lambda w: moved(
         increase(w, **SENT), state="withdrawn", answered_at=NOW

@@ -47,7 +47,9 @@ def connected(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     }
     for name, value in values.items():
         monkeypatch.setattr(settings.ENV, name, value)
-    monkeypatch.setattr(settings.ENV, "azure_client_secret", SecretStr(given.client_secret))
+    monkeypatch.setattr(
+        settings.ENV, "azure_client_secret", SecretStr(given.client_secret)
+    )
     connection.forget()
     yield
     connection.forget()
@@ -77,16 +79,29 @@ class Site:
     time: Time
     flavor: Flavor
 
-    def grant(self, instances: int = 1, *, days: float = 3, **changes: Any) -> Allocation:
+    def grant(
+        self, instances: int = 1, *, days: float = 3, **changes: Any
+    ) -> Allocation:
         """Have so many machines asked for and approved."""
         now, until = self.time(), self.time() + timedelta(days=days)
-        asked = shop.granted(self.scene, "reservation", instances=instances, until=until, now=now, **changes)
+        asked = shop.granted(
+            self.scene,
+            "reservation",
+            instances=instances,
+            until=until,
+            now=now,
+            **changes,
+        )
         return Allocation.objects.get(hold__request=asked)
 
     def work(self, rounds: int = 20) -> None:
         """Let workers do what is due, as long as something is."""
         for _ in range(rounds):
-            due = list(Reservation.objects.in_azure().due(self.time()).values_list("pk", flat=True))
+            due = list(
+                Reservation.objects.in_azure()
+                .due(self.time())
+                .values_list("pk", flat=True)
+            )
             for pk in due:
                 reconcile(pk, now=self.time)
             for pk in allocations.not_charged_yet(self.time()):
@@ -108,7 +123,10 @@ class Site:
     def in_books(self) -> dict[str, int]:
         """The same as the portal has it."""
         rows = Reservation.objects.filter(state="reserved").select_related("team")
-        return {f"{(names := Names.of(row)).group}/{names.reservation}": row.machines for row in rows}
+        return {
+            f"{(names := Names.of(row)).group}/{names.reservation}": row.machines
+            for row in rows
+        }
 
     @property
     def pools(self) -> dict[str, int]:

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from capacity.models import ModelAccount, ModelEndpoint, ModelQuota, RegistryAccess, Subscription
+from capacity.models import (
+    ModelAccount,
+    ModelEndpoint,
+    ModelQuota,
+    RegistryAccess,
+    Subscription,
+)
 from tests import factories
 from tests.scene import NOW
 
@@ -32,7 +38,9 @@ def again(row: Any) -> None:
 
 def quota() -> ModelQuota:
     """A model of which nothing is used."""
-    subscription, _ = Subscription.objects.get_or_create(id="one", defaults={"next_look_at": NOW})
+    subscription, _ = Subscription.objects.get_or_create(
+        id="one", defaults={"next_look_at": NOW}
+    )
     return ModelQuota.objects.create(
         subscription=subscription,
         region="eastus",
@@ -60,24 +68,38 @@ def access(w: Any, **fields: Any) -> RegistryAccess:
 
 
 NAMED: Mapping[str, Attack] = {
-    "a_parked_modelaccount_is_worked_on_by_nobody": lambda w: account(w, parked_at=NOW, lease_until=NOW),
-    "a_modelaccount_observes_what_was_wanted": lambda w: account(w, observed_generation=2),
+    "a_parked_modelaccount_is_worked_on_by_nobody": lambda w: account(
+        w, parked_at=NOW, lease_until=NOW
+    ),
+    "a_modelaccount_observes_what_was_wanted": lambda w: account(
+        w, observed_generation=2
+    ),
     "a_team_has_one_model_account_in_a_region": lambda w: again(account(w)),
     "a_model_account_is_in_a_known_state": lambda w: ModelAccount.objects.create(
         team=w.scene.team, region="x", created_at=NOW, requeue_at=NOW, state="asleep"
     ),
-    "a_model_account_that_is_ready_has_an_address": lambda w: account(w, state="ready", ready_at=NOW),
+    "a_model_account_that_is_ready_has_an_address": lambda w: account(
+        w, state="ready", ready_at=NOW
+    ),
     "nobody_may_call_a_deleted_model_account": lambda w: account(w, deleted_at=NOW),
     "a_model_is_deployed_once_in_an_account": lambda w: again(endpoint(w)),
-    "a_model_endpoint_is_in_a_known_state": lambda w: endpoint(w, state="asleep", capacity=0),
+    "a_model_endpoint_is_in_a_known_state": lambda w: endpoint(
+        w, state="asleep", capacity=0
+    ),
     "a_model_endpoint_is_deployed_in_a_known_way": lambda w: endpoint(w, sku="Batch"),
     "a_model_endpoint_that_is_wanted_has_a_capacity": lambda w: endpoint(w, capacity=0),
     "a_model_endpoint_says_since_when": lambda w: endpoint(w, state="ready"),
     "a_deleted_model_endpoint_holds_nothing": lambda w: endpoint(w, deleted_at=NOW),
     "a_refusal_of_a_model_says_why": lambda w: endpoint(w, refusal="Because."),
     "a_model_is_in_a_region_once": lambda w: [quota(), quota()],
-    "a_parked_registryaccess_is_worked_on_by_nobody": lambda w: access(w, parked_at=NOW, lease_until=NOW),
-    "a_registryaccess_observes_what_was_wanted": lambda w: access(w, observed_generation=2),
+    "a_parked_registryaccess_is_worked_on_by_nobody": lambda w: access(
+        w, parked_at=NOW, lease_until=NOW
+    ),
+    "a_registryaccess_observes_what_was_wanted": lambda w: access(
+        w, observed_generation=2
+    ),
     "a_team_has_one_access_to_a_registry": lambda w: [access(w), access(w)],
-    "an_access_that_was_granted_is_of_a_group": lambda w: access(w, granted_at=NOW, login_server="x"),
+    "an_access_that_was_granted_is_of_a_group": lambda w: access(
+        w, granted_at=NOW, login_server="x"
+    ),
 }

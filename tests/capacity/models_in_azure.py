@@ -26,17 +26,28 @@ class Models:
     azure: Running
     time: Time
 
-    def grant(self, thousand: int = 30, *, days: float = 3, **changes: Any) -> Allocation:
+    def grant(
+        self, thousand: int = 30, *, days: float = 3, **changes: Any
+    ) -> Allocation:
         """Have so many thousand tokens a minute asked for and approved."""
         now, until = self.time(), self.time() + timedelta(days=days)
-        said = {"model": "gpt-4o", "region": "eastus", "thousand_tokens_per_minute": thousand, **changes}
+        said = {
+            "model": "gpt-4o",
+            "region": "eastus",
+            "thousand_tokens_per_minute": thousand,
+            **changes,
+        }
         asked = shop.granted(self.scene, "openai", until=until, now=now, **said)
         return Allocation.objects.get(hold__request=asked)
 
     def work(self, rounds: int = 25) -> None:
         """Let workers do what is due, as long as something is."""
         for _ in range(rounds):
-            due = list(ModelAccount.objects.in_azure().due(self.time()).values_list("pk", flat=True))
+            due = list(
+                ModelAccount.objects.in_azure()
+                .due(self.time())
+                .values_list("pk", flat=True)
+            )
             for pk in due:
                 reconcile(pk, now=self.time)
             for pk in allocations.not_charged_yet(self.time()):

@@ -9,7 +9,9 @@ from tests.scene import NOW
 
 def orphan(**fields: Any) -> Orphan:
     """A reservation that is the portal's and orphaned, past every action."""
-    subscription, _ = Subscription.objects.get_or_create(pk="sub", defaults={"next_look_at": NOW})
+    subscription, _ = Subscription.objects.get_or_create(
+        pk="sub", defaults={"next_look_at": NOW}
+    )
     usual = {
         "subscription": subscription,
         "key": "rg/group/one",
@@ -28,11 +30,15 @@ def orphan(**fields: Any) -> Orphan:
 
 
 NAMED: Mapping[str, Callable[[Any], object]] = {
-    "a_parked_orphan_is_worked_on_by_nobody": lambda w: orphan(parked_at=NOW, lease_until=NOW),
+    "a_parked_orphan_is_worked_on_by_nobody": lambda w: orphan(
+        parked_at=NOW, lease_until=NOW
+    ),
     "a_difference_is_kept_once": lambda w: (orphan(), orphan()),
     "a_difference_is_of_a_known_kind": lambda w: orphan(kind="lost"),
     "a_difference_from_a_record_names_it": lambda w: orphan(kind="missing"),
-    "nothing_of_others_is_released": lambda w: orphan(kind="foreign", release_asked_at=NOW),
+    "nothing_of_others_is_released": lambda w: orphan(
+        kind="foreign", release_asked_at=NOW
+    ),
     "only_what_is_released_is_worked_on": lambda w: orphan(operation={"token": "x"}),
     "no_more_of_an_orphan_is_used_than_it_holds": lambda w: orphan(used=3),
 }

@@ -13,7 +13,9 @@ USD, NOTHING = Decimal("3.67"), Decimal(0)
 
 def region(**fields: Any) -> PriceRegion:
     """A region whose prices were not read yet."""
-    return PriceRegion.objects.create(**{"name": "eastus", "next_read_at": NOW} | fields)
+    return PriceRegion.objects.create(
+        **{"name": "eastus", "next_read_at": NOW} | fields
+    )
 
 
 def price(**fields: Any) -> MachinePrice:
@@ -24,12 +26,16 @@ def price(**fields: Any) -> MachinePrice:
 
 def doubted(of: MachinePrice | None = None, **fields: Any) -> DoubtedPrice:
     """Another price of it, which nobody believes yet."""
-    return DoubtedPrice.objects.create(**{"price": of or price(), "at": NOW, "on_demand": USD} | fields)
+    return DoubtedPrice.objects.create(
+        **{"price": of or price(), "at": NOW, "on_demand": USD} | fields
+    )
 
 
 def past(of: MachinePrice | None = None, **fields: Any) -> PastPrice:
     """What it cost before."""
-    return PastPrice.objects.create(**{"price": of or price(), "at": NOW, "on_demand": USD} | fields)
+    return PastPrice.objects.create(
+        **{"price": of or price(), "at": NOW, "on_demand": USD} | fields
+    )
 
 
 def twice(make: Callable[[MachinePrice], object]) -> None:
@@ -55,5 +61,7 @@ UNIQUE: Mapping[str, Attack] = {
     "capacity.DoubtedPrice.price": lambda w: twice(doubted),
 }
 ALSO: Mapping[str, Attack] = {
-    "prices that are read and say why they are not": lambda w: region(message="No answer."),
+    "prices that are read and say why they are not": lambda w: region(
+        message="No answer."
+    ),
 }

@@ -23,16 +23,28 @@ def two_clusters(*, machines: int) -> tuple[Site, Flavor, Tenancy]:
     other = factories.cluster("second", azure_id=AKS + "second")
     flavor = kind(other, "second-a100", node_pool="a100")
     pool(other, at=NOW)
-    FamilyQuota.objects.filter(name=FAMILY).update(used=4 * VCPUS, limit=(4 + machines) * VCPUS)
+    FamilyQuota.objects.filter(name=FAMILY).update(
+        used=4 * VCPUS, limit=(4 + machines) * VCPUS
+    )
     FamilyQuota.objects.filter(name="cores").update(used=4 * VCPUS, limit=40 * VCPUS)
     read_again(here.cluster, other)
-    return here, Flavor.objects.get(pk=flavor.pk), factories.tenancy(here.scene.team, other)
+    return (
+        here,
+        Flavor.objects.get(pk=flavor.pk),
+        factories.tenancy(here.scene.team, other),
+    )
 
 
 def kind(on: Cluster, name: str, **fields: Any) -> Flavor:
     """A kind of GPU of which two nodes of four stand."""
     return factories.flavor(
-        on, name, gpus_per_node=4, gpus_ready=8, gpus_total=8, price_per_gpu_hour=1, **fields
+        on,
+        name,
+        gpus_per_node=4,
+        gpus_ready=8,
+        gpus_total=8,
+        price_per_gpu_hour=1,
+        **fields,
     )
 
 
@@ -77,7 +89,11 @@ def grant(
     """Grant GPUs as the last step of an approval does it, at once or from a later moment on."""
     fresh = Flavor.objects.select_related("cluster").get(pk=flavor.pk)
     granted = factories.granted(
-        here.scene.ada, at, fresh, gpus=gpus, until=(starts or NOW) + timedelta(days=days)
+        here.scene.ada,
+        at,
+        fresh,
+        gpus=gpus,
+        until=(starts or NOW) + timedelta(days=days),
     )
     granted = replace(granted, starts_at=starts)
     return actions.grant(granted, actor=here.scene.priya.as_actor(), now=NOW)

@@ -36,7 +36,11 @@ def ask(here: Site, **changes: Any) -> Request:
     now = here.time()
     spec = {**SPECS["reservation"], **changes}
     wanted = resolve(
-        "reservation", spec, team=here.scene.team, until=now + timedelta(days=2), reason="For the review."
+        "reservation",
+        spec,
+        team=here.scene.team,
+        until=now + timedelta(days=2),
+        reason="For the review.",
     )
     return submit(wanted, by=here.scene.ada, now=now)
 
@@ -45,20 +49,40 @@ def ask(here: Site, **changes: Any) -> Request:
     ("changes", "code", "field", "words"),
     [
         ({"vm_size": "Standard_NC24ads_A100_v9"}, "no_price", "vm_size", "no price"),
-        ({"region": "uksouth"}, "region_not_read", "region", "reads no sizes of uksouth"),
+        (
+            {"region": "uksouth"},
+            "region_not_read",
+            "region",
+            "reads no sizes of uksouth",
+        ),
         ({"region": "marsnorth"}, "no_such_region", "region", "Choose a region"),
-        ({"vm_size": A100, "zone": "3"}, "not_in_zone", "zone", "zones 1 and 2 of eastus"),
+        (
+            {"vm_size": A100, "zone": "3"},
+            "not_in_zone",
+            "zone",
+            "zones 1 and 2 of eastus",
+        ),
         ({"zone": "9"}, "literal_error", "zone", "Choose one of"),
         ({"instances": 0}, "greater_than_equal", "instances", "At least 1"),
         ({"instances": 10_000}, "less_than_equal", "instances", "At most 1,000"),
-        ({"nodes_for": "dev-eastus/nothing"}, "no_such_flavor", "nodes_for", "Choose a kind of GPU"),
+        (
+            {"nodes_for": "dev-eastus/nothing"},
+            "no_such_flavor",
+            "nodes_for",
+            "Choose a kind of GPU",
+        ),
         (
             {"nodes_for": "dev-eastus/t4';--"},
             "string_pattern_mismatch",
             "nodes_for",
             "Choose one of the list",
         ),
-        ({"vm_size": T4_OF_4, "nodes_for": "dev-eastus/t4"}, "other_nodes", "vm_size", "has 1 GPU"),
+        (
+            {"vm_size": T4_OF_4, "nodes_for": "dev-eastus/t4"},
+            "other_nodes",
+            "vm_size",
+            "has 1 GPU",
+        ),
     ],
 )
 def test_what_azure_would_refuse_is_refused_in_words(
@@ -77,7 +101,9 @@ def test_a_size_that_is_not_reserved_names_those_that_are(here: Site) -> None:
     setting.save()
     with pytest.raises(BadInput) as refused:
         ask(here, vm_size=H100)
-    assert refused.value.message.startswith(f"Azure reserves no {H100} on demand. It reserves there: ")
+    assert refused.value.message.startswith(
+        f"Azure reserves no {H100} on demand. It reserves there: "
+    )
     assert A100 in refused.value.message
     assert H100 not in refused.value.message.partition("there:")[2]
 
@@ -91,7 +117,9 @@ def test_only_sizes_that_azure_reserves_are_offered(here: Site) -> None:
     assert H100 not in offered
 
 
-def test_what_azure_says_that_it_reserves_is_offered_whatever_its_name(here: Site) -> None:
+def test_what_azure_says_that_it_reserves_is_offered_whatever_its_name(
+    here: Site,
+) -> None:
     VmSize.objects.filter(name=H100, region="eastus").update(is_reservable=True)
     setting = setting_of(OFFERINGS["reservation"])
     choices = choices_of(OFFERINGS["reservation"], setting, team=here.scene.team)
@@ -110,7 +138,9 @@ def test_another_teams_kind_of_gpu_is_like_none(here: Site) -> None:
 def test_the_answer_names_the_quota_that_has_too_little_left(here: Site) -> None:
     now = here.time()
     spec = {**SPECS["reservation"], "vm_size": A100, "instances": 200}
-    wanted = resolve("reservation", spec, team=here.scene.team, until=now + timedelta(days=2))
+    wanted = resolve(
+        "reservation", spec, team=here.scene.team, until=now + timedelta(days=2)
+    )
     judged = judge(wanted, person=here.scene.ada, now=now)
     [rule] = [one for one in judged.answer.rules if one.code == "quota"]
     assert not rule.holds
@@ -119,7 +149,9 @@ def test_the_answer_names_the_quota_that_has_too_little_left(here: Site) -> None
     assert all(one.holds for one in small.answer.rules if one.code == "quota")
 
 
-def test_without_azure_a_person_finds_out(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_a_person_finds_out(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("django.conf.settings.ENV.azure_subscription_id", "")
     made = ask(here, region="uksouth")
     assert made.state == "waiting"

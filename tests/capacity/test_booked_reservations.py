@@ -26,7 +26,17 @@ from tests import factories
 from tests.approvals import shop
 from tests.calling import Caller
 from tests.capacity.shared import grant, kind, read_again
-from tests.insights.fleet import AKS, FAMILY, SIZE, SUBSCRIPTION, VCPUS, Site, connect, pool, site
+from tests.insights.fleet import (
+    AKS,
+    FAMILY,
+    SIZE,
+    SUBSCRIPTION,
+    VCPUS,
+    Site,
+    connect,
+    pool,
+    site,
+)
 from tests.scene import DAY, HOUR, NOW, REASON, scene
 from web.refusals import Conflict
 
@@ -50,12 +60,29 @@ def allow(here: Site, machines: int) -> None:
 
 
 def wanted(
-    here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2, nodes_for: str = ""
+    here: Site,
+    machines: int,
+    *,
+    starts: datetime | None = NEXT_WEEK,
+    days: float = 2,
+    nodes_for: str = "",
 ) -> Wanted:
     """An ask for machines from a moment on, for so many days."""
-    spec = {**shop.SPECS["reservation"], "vm_size": SIZE, "instances": machines, "nodes_for": nodes_for}
+    spec = {
+        **shop.SPECS["reservation"],
+        "vm_size": SIZE,
+        "instances": machines,
+        "nodes_for": nodes_for,
+    }
     until = (starts or NOW) + timedelta(days=days)
-    return resolve("reservation", spec, team=here.scene.team, until=until, starts=starts, reason=REASON)
+    return resolve(
+        "reservation",
+        spec,
+        team=here.scene.team,
+        until=until,
+        starts=starts,
+        reason=REASON,
+    )
 
 
 def judged(here: Site, machines: int, **asked: Any) -> Judged:
@@ -97,7 +124,9 @@ def test_a_booking_takes_the_quota_of_its_own_days_alone(here: Site) -> None:
     )
 
 
-def test_two_bookings_of_the_same_days_are_not_both_promised_the_last_machines(here: Site) -> None:
+def test_two_bookings_of_the_same_days_are_not_both_promised_the_last_machines(
+    here: Site,
+) -> None:
     granted(here, 3)
     second = judged(here, 3)
     assert not quota(second).holds
@@ -125,7 +154,9 @@ def test_what_is_approved_and_not_made_yet_counts_at_once_and_once(here: Site) -
     assert quota(judged(here, 1)).value == 0
 
 
-def test_gpus_that_need_more_nodes_leave_less_to_reserve_as_long_as_they_are_held(here: Site) -> None:
+def test_gpus_that_need_more_nodes_leave_less_to_reserve_as_long_as_they_are_held(
+    here: Site,
+) -> None:
     # Eight stand; four more take a machine.
     grant(here, here.scene.tenancy, here.flavor, 12, days=3)
     assert quota(judged(here, 1, starts=None)).value == 3
@@ -137,14 +168,18 @@ def test_a_booked_reservation_leaves_fewer_gpus_on_its_days(here: Site) -> None:
     granted(here, 3)
     spec = {"flavor": here.flavor.key, "gpus": 16, "purpose": "training"}
     for days, free in ((6, 8 + 16), (8, 8 + 4)):
-        ask = resolve("gpus", spec, team=here.scene.team, until=NOW + days * DAY, reason=REASON)
+        ask = resolve(
+            "gpus", spec, team=here.scene.team, until=NOW + days * DAY, reason=REASON
+        )
         assert judge(ask, person=here.scene.ada, now=NOW).standing.free_gpus == free
     with pytest.raises(Conflict, match="in all of that time"), transaction.atomic():
         grant(here, here.scene.tenancy, here.flavor, 16, days=8)
     grant(here, here.scene.tenancy, here.flavor, 16, days=6)
 
 
-def test_nodes_of_a_reservation_take_quota_anew_for_gpus_that_are_held_beyond_its_end(here: Site) -> None:
+def test_nodes_of_a_reservation_take_quota_anew_for_gpus_that_are_held_beyond_its_end(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     nodes = {"nodes_for": here.flavor.key}
     row = granted(here, 2, starts=None, days=3)
@@ -200,7 +235,9 @@ def test_it_begins_by_itself_where_the_quota_has_room(here: Site) -> None:
     assert quota(judged(here, 1)).value == 0
 
 
-def test_what_stands_in_its_way_is_told_two_days_before_with_the_next_step(here: Site) -> None:
+def test_what_stands_in_its_way_is_told_two_days_before_with_the_next_step(
+    here: Site,
+) -> None:
     row = granted(here, 3)
     allow(here, 1)
     told = bookings.look(row.pk, now=NEXT_WEEK - 2 * DAY)
@@ -208,8 +245,14 @@ def test_what_stands_in_its_way_is_told_two_days_before_with_the_next_step(here:
         f"2 × {SIZE} more than the subscription quota of {FAMILY} has room for. "
         "An increase takes days: ask for it now."
     )
-    assert Notice.objects.filter(kind="booking_blocked", person=here.scene.ada).count() == 1
-    assert Notice.objects.filter(kind="booking_blocked", person=here.scene.priya).count() == 1
+    assert (
+        Notice.objects.filter(kind="booking_blocked", person=here.scene.ada).count()
+        == 1
+    )
+    assert (
+        Notice.objects.filter(kind="booking_blocked", person=here.scene.priya).count()
+        == 1
+    )
     allow(here, 3)
     assert bookings.look(row.pk, now=NEXT_WEEK - DAY) == ""
 
@@ -221,7 +264,9 @@ def test_what_ends_before_it_begins_does_not_stand_in_its_way(here: Site) -> Non
     assert bookings.look(second.pk, now=NEXT_WEEK - 2 * DAY) == ""
 
 
-def test_it_waits_while_the_quota_has_no_room_and_begins_once_it_has(here: Site) -> None:
+def test_it_waits_while_the_quota_has_no_room_and_begins_once_it_has(
+    here: Site,
+) -> None:
     row = granted(here, 3)
     allow(here, 2)
     assert not bookings.begin(row.pk, now=NEXT_WEEK)
@@ -239,16 +284,22 @@ def test_of_two_that_begin_together_one_that_fits_begins(here: Site) -> None:
     assert Request.objects.filter(state=State.APPROVED).count() == 2
 
 
-def test_a_reservation_of_another_region_or_subscription_takes_nothing(here: Site) -> None:
+def test_a_reservation_of_another_region_or_subscription_takes_nothing(
+    here: Site,
+) -> None:
     row = granted(here, 3)
-    elsewhere = factories.cluster("elsewhere", azure_id=AKS.replace(SUBSCRIPTION, OTHER) + "elsewhere")
+    elsewhere = factories.cluster(
+        "elsewhere", azure_id=AKS.replace(SUBSCRIPTION, OTHER) + "elsewhere"
+    )
     far = kind(elsewhere, "far-a100", node_pool="a100")
     for changed in ({"region": "westeurope"}, {"nodes_for": far.key}):
         Allocation.objects.filter(pk=row.pk).update(spec={**row.spec, **changed})
         assert quota(judged(here, 1)).value == 4
 
 
-def test_machines_for_a_kind_that_is_not_in_azure_any_more_take_quota_where_they_are_made(here: Site) -> None:
+def test_machines_for_a_kind_that_is_not_in_azure_any_more_take_quota_where_they_are_made(
+    here: Site,
+) -> None:
     row = granted(here, 3)
     gone = kind(factories.cluster("gone"), "gone-a100", node_pool="a100")
     for key in (gone.key, "nowhere/a100"):
@@ -264,14 +315,20 @@ def test_what_has_begun_gives_quota_back_where_it_was_made(here: Site) -> None:
     assert quota(judged(here, 1)).value == 0
 
 
-def test_without_azure_nothing_is_said_of_quota(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_nothing_is_said_of_quota(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("django.conf.settings.ENV.azure_subscription_id", "")
-    assert [one.code for one in judged(here, 40).answer.rules if one.code == "quota"] == []
+    assert [
+        one.code for one in judged(here, 40).answer.rules if one.code == "quota"
+    ] == []
 
 
 def known_free(flavor: Flavor) -> tuple[Level, ...]:
     """How many GPUs of a kind are free from when on."""
-    return levels_of(Flavor.objects.select_related("cluster").get(pk=flavor.pk), now=NOW)
+    return levels_of(
+        Flavor.objects.select_related("cluster").get(pk=flavor.pk), now=NOW
+    )
 
 
 def free(flavor: Flavor) -> set[int]:
@@ -285,7 +342,9 @@ def free_at(flavor: Flavor, days: float) -> int:
     return lowest(known_free(flavor), start=at, end=at)
 
 
-def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(here: Site) -> None:
+def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     grant(here, here.scene.tenancy, here.flavor, 24, days=9)
     # Of the quota nothing is left to others, and to the nodes themselves as many as their GPUs need.
@@ -299,7 +358,9 @@ def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(h
     assert quota(judged(here, 1)).value == 0
 
 
-def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(here: Site) -> None:
+def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     machines = granted(here, 4, nodes_for=here.flavor.key)
     assert free_at(here.flavor, 7.5) == 24
@@ -307,12 +368,16 @@ def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(here: Site)
     assert free_at(here.flavor, 7.5) == 0
     assert quota(judged(here, 1)).value == 0
     assert (
-        bookings.look(machines.pk, now=NEXT_WEEK - DAY) == bookings.look(gpus.pk, now=NEXT_WEEK - DAY) == ""
+        bookings.look(machines.pk, now=NEXT_WEEK - DAY)
+        == bookings.look(gpus.pk, now=NEXT_WEEK - DAY)
+        == ""
     )
 
 
 @pytest.mark.parametrize("gpus_first", [True, False])
-def test_gpus_and_their_machines_begin_in_either_order(here: Site, gpus_first: bool) -> None:
+def test_gpus_and_their_machines_begin_in_either_order(
+    here: Site, gpus_first: bool
+) -> None:
     read_again(here.cluster)
     machines = granted(here, 4, nodes_for=here.flavor.key)
     gpus = grant(here, here.scene.tenancy, here.flavor, 24, starts=NEXT_WEEK, days=2)
@@ -329,7 +394,9 @@ def test_machines_that_are_booked_beyond_the_quota_carry_no_gpus(here: Site) -> 
     assert free_at(here.flavor, 7.5) == 8
 
 
-def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_is(here: Site) -> None:
+def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_is(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     assert free(here.flavor) == {24}
     row = granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
@@ -343,13 +410,23 @@ def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_
     # One is made, and is among the nodes.
     Reservation.objects.filter(allocations=row).update(held=1)
     FamilyQuota.objects.update(used=3 * VCPUS)
-    pool(here.cluster, at=NOW, name="qm1", nodes=0, max_nodes=2, labels=here.flavor.node_labels, reserved=1)
+    pool(
+        here.cluster,
+        at=NOW,
+        name="qm1",
+        nodes=0,
+        max_nodes=2,
+        labels=here.flavor.node_labels,
+        reserved=1,
+    )
     read_again(here.cluster)
     assert free(here.flavor) == {24}
     assert quota(judged(here, 1)).value == 4
 
 
-def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(here: Site) -> None:
+def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
     grant(here, here.scene.tenancy, here.flavor, 16, days=9)
@@ -367,7 +444,11 @@ def test_machines_for_a_kind_carry_others_of_its_nodes_where_they_have_its_label
 ) -> None:
     labels = here.flavor.node_labels if have_their_labels else {"mig": "1g.10gb"}
     slices = kind(
-        here.cluster, "slices", node_pool="a100", resource="nvidia.com/mig-1g.10gb", node_labels=labels
+        here.cluster,
+        "slices",
+        node_pool="a100",
+        resource="nvidia.com/mig-1g.10gb",
+        node_labels=labels,
     )
     read_again(here.cluster)
     granted(here, 2, nodes_for=here.flavor.key)
@@ -376,13 +457,23 @@ def test_machines_for_a_kind_carry_others_of_its_nodes_where_they_have_its_label
     assert free_at(slices, 0) == left
 
 
-def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(here: Site) -> None:
+def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(
+    here: Site,
+) -> None:
     read_again(here.cluster)
     first = granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
     granted(here, 2, starts=None, days=6, nodes_for=here.flavor.key)
     Reservation.objects.filter(allocations=first).update(held=2)
     FamilyQuota.objects.update(used=4 * VCPUS)
-    pool(here.cluster, at=NOW, name="qm1", nodes=0, max_nodes=4, labels=here.flavor.node_labels, reserved=2)
+    pool(
+        here.cluster,
+        at=NOW,
+        name="qm1",
+        nodes=0,
+        max_nodes=4,
+        labels=here.flavor.node_labels,
+        reserved=2,
+    )
     read_again(here.cluster)
     assert free(here.flavor) == {24}
 
@@ -398,5 +489,7 @@ def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(here: 
         pytest.param(-100, 100, 300, -1, id="too few"),
     ],
 )
-def test_machines_left_where_nodes_are_made_of_them(vcpus: int, each: int, carried: int, left: int) -> None:
+def test_machines_left_where_nodes_are_made_of_them(
+    vcpus: int, each: int, carried: int, left: int
+) -> None:
     assert machines_left(vcpus, each=each, carried=carried, per_node=100) == left

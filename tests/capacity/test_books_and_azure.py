@@ -54,7 +54,9 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Walk:
     """One sequence of what people do and what fails, drawn by a seed."""
 
-    def __init__(self, here: Site, draw: Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, here: Site, draw: Random, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.here, self.draw, self.env, self.said = here, draw, monkeypatch, list[str]()
 
     def go(self) -> None:
@@ -100,7 +102,9 @@ class Walk:
         if size == SIZES[1] and self.draw.random() < 0.5:
             changes["nodes_for"] = "dev-eastus/t4"
         try:
-            self.here.grant(instances, vm_size=size, days=self.draw.choice((1, 9)), **changes)
+            self.here.grant(
+                instances, vm_size=size, days=self.draw.choice((1, 9)), **changes
+            )
         except Refused as refusal:
             return refusal.message
         return f"grant {instances} × {size} {changes}"
@@ -110,7 +114,9 @@ class Walk:
         if row is None:
             return "nothing to give back"
         machines = self.draw.randint(1, row.count)
-        ends.give_back_machines(row.pk, machines, by=self.here.scene.ada, now=self.here.time())
+        ends.give_back_machines(
+            row.pk, machines, by=self.here.scene.ada, now=self.here.time()
+        )
         return f"give back {machines} of {row.pk}"
 
     def let_go(self) -> str:
@@ -121,7 +127,10 @@ class Walk:
         row = self._one()
         if row is not None:
             ends.release(
-                row.pk, actor=self.here.scene.ada.as_actor(), now=self.here.time(), why="let go early"
+                row.pk,
+                actor=self.here.scene.ada.as_actor(),
+                now=self.here.time(),
+                why="let go early",
             )
         return f"let go of {row and row.pk}"
 
@@ -134,13 +143,21 @@ class Walk:
                 (
                     "PUT",
                     RESERVING,
-                    {"operation": {"error": {"code": "AllocationFailed", "message": "No room."}}},
+                    {
+                        "operation": {
+                            "error": {"code": "AllocationFailed", "message": "No room."}
+                        }
+                    },
                 ),
                 ("PATCH", RESERVING, {"drop": True}),
                 (
                     "PATCH",
                     RESERVING,
-                    {"operation": {"error": {"code": "AllocationFailed", "message": "No room."}}},
+                    {
+                        "operation": {
+                            "error": {"code": "AllocationFailed", "message": "No room."}
+                        }
+                    },
                 ),
                 ("DELETE", RESERVING, {"drop": True}),
                 ("DELETE", RESERVING, {"status": 500, "retry_after": 0}),
@@ -151,14 +168,24 @@ class Walk:
                 (
                     "PUT",
                     "agentPools",
-                    {"operation": {"error": {"code": "InternalError", "message": "Sorry."}}},
+                    {
+                        "operation": {
+                            "error": {"code": "InternalError", "message": "Sorry."}
+                        }
+                    },
                 ),
                 ("DELETE", "agentPools", {"drop": True}),
                 ("PUT", "capacityReservationGroups/[^/]*$", {"drop": True}),
-                ("PUT", RESERVING, {"status": 409, "code": "QuotaExceeded", "message": "quota"}),
+                (
+                    "PUT",
+                    RESERVING,
+                    {"status": 409, "code": "QuotaExceeded", "message": "quota"},
+                ),
             )
         )
-        self.here.azure.fault(method, path, times=self.draw.choice((1, 1, 3, 6)), **what)
+        self.here.azure.fault(
+            method, path, times=self.draw.choice((1, 1, 3, 6)), **what
+        )
         return f"{method} {path} {what}"
 
     def crash(self) -> str:
@@ -167,7 +194,11 @@ class Walk:
         return f"crash at {point}"
 
     def _one(self) -> Allocation | None:
-        rows = list(Allocation.objects.live().filter(kept_until__gt=self.here.time()).order_by("pk"))
+        rows = list(
+            Allocation.objects.live()
+            .filter(kept_until__gt=self.here.time())
+            .order_by("pk")
+        )
         return self.draw.choice(rows) if rows else None
 
 
@@ -177,13 +208,19 @@ def _walked(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with crashing(monkeypatch):
         walk.go()
         walk.rest()
-    story = "\n".join([f"seed {seed}", *walk.said, *map(str, Reservation.objects.values())])
+    story = "\n".join(
+        [f"seed {seed}", *walk.said, *map(str, Reservation.objects.values())]
+    )
     assert here.in_azure() == here.in_books(), story
-    assert not Reservation.objects.exclude(state__in=(State.RESERVED, State.RELEASED)).exists(), story
+    assert not Reservation.objects.exclude(
+        state__in=(State.RESERVED, State.RELEASED)
+    ).exists(), story
     live = Allocation.objects.live().filter(reservation__isnull=False)
     assert sum(one.count for one in live) == sum(here.in_azure().values()), story
     pools = Reservation.objects.filter(state=State.RESERVED, flavor__isnull=False)
-    assert sorted(here.pools.values()) == sorted(pools.values_list("machines", flat=True)), story
+    assert sorted(here.pools.values()) == sorted(
+        pools.values_list("machines", flat=True)
+    ), story
     failed = Allocation.objects.filter(end_reason=Allocation.End.FAILED)
     assert all(one.failure for one in failed), story
     holds = LedgerEntry.objects.filter(hold__in=failed.values("hold"))
@@ -197,13 +234,22 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+    "seed",
+    [
+        0,
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.slow),
+    ],
 )
-def test_books_and_azure_agree(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_books_and_azure_agree(
+    here: Site, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _walked(here, seed, monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 140))
-def test_books_and_azure_agree_many_times(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_books_and_azure_agree_many_times(
+    here: Site, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _walked(here, seed, monkeypatch)

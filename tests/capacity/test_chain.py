@@ -8,20 +8,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.chain.facts import Facts, Machine, Nodes, Pool, Promised, Queue, Quota, Reserved, ResourceQuota
+from capacity.chain.facts import (
+    Facts,
+    Machine,
+    Nodes,
+    Pool,
+    Promised,
+    Queue,
+    Quota,
+    Reserved,
+    ResourceQuota,
+)
 from capacity.chain.links import Layer, Question, blocking, limit_for, links, tightest
 from capacity.chain.words import age, verdict
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 FAMILY = "standardNCADSA100v4Family"
-QUEUE = Queue(name="qm-vision", nominal=6, borrowable=4, used=3, idle_elsewhere=2, seen_at=NOW)
+QUEUE = Queue(
+    name="qm-vision", nominal=6, borrowable=4, used=3, idle_elsewhere=2, seen_at=NOW
+)
 # Two nodes of 4 GPUs stand, of at most 12; 6 GPUs were granted; Azure lets 30 machines of this family run.
 PLENTY = Facts(
     product="A100",
     gpus_per_node=4,
     machine=Machine(name="Standard_NC96ads_A100_v4", vcpus=96),
     family=Quota(name=FAMILY, region="eastus", limit=30 * 96, used=2 * 96, seen_at=NOW),
-    regional=Quota(name="cores", region="eastus", limit=100 * 96, used=10 * 96, seen_at=NOW),
+    regional=Quota(
+        name="cores", region="eastus", limit=100 * 96, used=10 * 96, seen_at=NOW
+    ),
     pool=Pool(name="a100", nodes=2, maximum=12, seen_at=NOW),
     nodes=Nodes(ready=8, cordoned=0, seen_at=NOW),
     promised=Promised(granted=6, obtainable=48),
@@ -33,7 +47,9 @@ PLENTY = Facts(
 
 def quota(*, machines: int, used: int, name: str = FAMILY) -> Quota:
     """A quota of so many machines of 96 vCPUs, of which some run."""
-    return Quota(name=name, region="eastus", limit=machines * 96, used=used * 96, seen_at=NOW)
+    return Quota(
+        name=name, region="eastus", limit=machines * 96, used=used * 96, seen_at=NOW
+    )
 
 
 def changed(**fields: Any) -> Facts:
@@ -48,7 +64,12 @@ RESERVED = Reserved(name="qm-crg-7", machines=6, used=2, seen_at=NOW)
 SITUATIONS = [
     # what is asked, the facts, by which links in which order it is stopped, with how much left
     ("nothing stops it", 16, PLENTY, []),
-    ("the family's quota", 16, changed(family=quota(machines=4, used=2)), [(Layer.FAMILY, 10)]),
+    (
+        "the family's quota",
+        16,
+        changed(family=quota(machines=4, used=2)),
+        [(Layer.FAMILY, 10)],
+    ),
     (
         "what others run in the family counts",
         16,
@@ -58,7 +79,15 @@ SITUATIONS = [
     (
         "vCPUs that are no whole machine",
         4,
-        changed(family=Quota(name=FAMILY, region="eastus", limit=2 * 96 + 95, used=2 * 96, seen_at=NOW)),
+        changed(
+            family=Quota(
+                name=FAMILY,
+                region="eastus",
+                limit=2 * 96 + 95,
+                used=2 * 96,
+                seen_at=NOW,
+            )
+        ),
         [(Layer.FAMILY, 2)],
     ),
     (
@@ -73,11 +102,19 @@ SITUATIONS = [
         changed(regional=quota(machines=12, used=10, name="cores")),
         [(Layer.REGIONAL, 10)],
     ),
-    ("the pool's maximum", 48, changed(family=quota(machines=99, used=2)), [(Layer.POOL, 42)]),
+    (
+        "the pool's maximum",
+        48,
+        changed(family=quota(machines=99, used=2)),
+        [(Layer.POOL, 42)],
+    ),
     (
         "cordoned nodes count towards the maximum",
         40,
-        changed(nodes=Nodes(ready=4, cordoned=4, seen_at=NOW), family=quota(machines=99, used=2)),
+        changed(
+            nodes=Nodes(ready=4, cordoned=4, seen_at=NOW),
+            family=quota(machines=99, used=2),
+        ),
         [(Layer.POOL, 38)],
     ),
     ("nodes that nothing adds to", 4, changed(pool=FIXED), [(Layer.NODES, 2)]),
@@ -96,7 +133,10 @@ SITUATIONS = [
     (
         "of two that are alike the one further up",
         60,
-        changed(family=quota(machines=12, used=2), regional=quota(machines=20, used=10, name="cores")),
+        changed(
+            family=quota(machines=12, used=2),
+            regional=quota(machines=20, used=10, name="cores"),
+        ),
         [(Layer.FAMILY, 42), (Layer.REGIONAL, 42), (Layer.POOL, 42)],
     ),
     (
@@ -121,7 +161,11 @@ SITUATIONS = [
         "without Azure the nodes",
         3,
         changed(
-            machine=None, family=None, regional=None, pool=None, promised=Promised(granted=6, obtainable=8)
+            machine=None,
+            family=None,
+            regional=None,
+            pool=None,
+            promised=Promised(granted=6, obtainable=8),
         ),
         [(Layer.NODES, 2)],
     ),
@@ -135,7 +179,9 @@ SITUATIONS = [
 
 
 @pytest.mark.parametrize(
-    ("more", "facts", "stops"), [one[1:] for one in SITUATIONS], ids=[one[0] for one in SITUATIONS]
+    ("more", "facts", "stops"),
+    [one[1:] for one in SITUATIONS],
+    ids=[one[0] for one in SITUATIONS],
 )
 def test_a_grant_is_stopped_by_the_link_that_has_the_least_room(
     more: int, facts: Facts, stops: list[tuple[Layer, int]]
@@ -165,7 +211,12 @@ STARTS = [
         changed(pool=FIXED, busy=7),
         [(Layer.NODES, 1)],
     ),
-    ("a queue that is stopped", 1, changed(queue=replace(QUEUE, admits=False)), [(Layer.QUEUE, 0)]),
+    (
+        "a queue that is stopped",
+        1,
+        changed(queue=replace(QUEUE, admits=False)),
+        [(Layer.QUEUE, 0)],
+    ),
     (
         "Azure, though the team holds them",
         5,
@@ -176,7 +227,9 @@ STARTS = [
 
 
 @pytest.mark.parametrize(
-    ("more", "facts", "stops"), [one[1:] for one in STARTS], ids=[one[0] for one in STARTS]
+    ("more", "facts", "stops"),
+    [one[1:] for one in STARTS],
+    ids=[one[0] for one in STARTS],
 )
 def test_a_start_is_stopped_by_what_runs_and_by_the_teams_own_limits(
     more: int, facts: Facts, stops: list[tuple[Layer, int]]
@@ -187,23 +240,37 @@ def test_a_start_is_stopped_by_what_runs_and_by_the_teams_own_limits(
 
 def test_the_answer_names_the_link_what_comes_next_and_what_can_be_done() -> None:
     facts = changed(family=quota(machines=6, used=2))
-    found = verdict(links(facts, Question.GRANT), 60, product="A100", question=Question.GRANT)
+    found = verdict(
+        links(facts, Question.GRANT), 60, product="A100", question=Question.GRANT
+    )
     assert not found.fits
-    assert found.sentence == f"60 × A100 more: stopped at the subscription quota of {FAMILY}, 18 left."
+    assert (
+        found.sentence
+        == f"60 × A100 more: stopped at the subscription quota of {FAMILY}, 18 left."
+    )
     assert found.then == "Then the maximum of node pool a100 stops it: 42 left."
     assert found.advice == "An increase takes days: ask for it now."
 
 
 def test_a_queue_that_is_stopped_is_said_so_and_no_grant_is_stopped_by_it() -> None:
     facts = changed(queue=replace(QUEUE, admits=False))
-    found = verdict(links(facts, Question.START), 1, product="A100", question=Question.START)
-    assert found.sentence == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
+    found = verdict(
+        links(facts, Question.START), 1, product="A100", question=Question.START
+    )
+    assert (
+        found.sentence
+        == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
+    )
     assert found.advice.startswith("The queue is stopped")
-    assert verdict(links(facts, Question.GRANT), 1, product="A100", question=Question.GRANT).fits
+    assert verdict(
+        links(facts, Question.GRANT), 1, product="A100", question=Question.GRANT
+    ).fits
 
 
 def test_what_fits_says_which_link_is_the_tightest() -> None:
-    found = verdict(links(PLENTY, Question.GRANT), 16, product="A100", question=Question.GRANT)
+    found = verdict(
+        links(PLENTY, Question.GRANT), 16, product="A100", question=Question.GRANT
+    )
     assert (found.fits, found.then, found.advice) == (True, "", "")
     assert (
         found.sentence
@@ -215,7 +282,9 @@ def test_a_reading_that_is_old_says_how_old() -> None:
     family, *_ = links(PLENTY, Question.GRANT)
     assert age(family, NOW + timedelta(minutes=30)) == ""
     assert age(family, NOW + timedelta(minutes=95)) == "as of 1 h ago"
-    promised = next(one for one in links(PLENTY, Question.GRANT) if one.layer is Layer.PROMISED)
+    promised = next(
+        one for one in links(PLENTY, Question.GRANT) if one.layer is Layer.PROMISED
+    )
     assert age(promised, NOW + timedelta(days=9)) == ""
 
 
@@ -226,7 +295,10 @@ def test_more_than_can_be_had_and_more_than_is_reserved_is_said() -> None:
     )
     details = {one.layer: one.detail for one in links(over, Question.GRANT)}
     assert details[Layer.PROMISED] == "2 more were granted than can be had"
-    assert details[Layer.RESERVATION] == "2 of 1 machines in use; 1 more than reserved, without a guarantee"
+    assert (
+        details[Layer.RESERVATION]
+        == "2 of 1 machines in use; 1 more than reserved, without a guarantee"
+    )
 
 
 numbers = st.integers(0, 40)
@@ -257,7 +329,9 @@ def test_the_tightest_link_lets_through_exactly_its_room(
         regional=quota(machines=regional[0], used=regional[1], name="cores"),
         nodes=Nodes(ready=4 * nodes[0], cordoned=4 * nodes[1], seen_at=NOW),
         pool=Pool(name="a100", nodes=sum(nodes), maximum=maximum, seen_at=NOW),
-        reserved=Reserved(name="r", machines=reserved[0], used=reserved[1], seen_at=NOW),
+        reserved=Reserved(
+            name="r", machines=reserved[0], used=reserved[1], seen_at=NOW
+        ),
         promised=Promised(granted=granted, obtainable=160),
         busy=busy,
     )
@@ -292,13 +366,21 @@ def test_the_limit_that_an_ask_needs_lets_it_through_and_one_less_does_not(
 
     def room(limit: int) -> int:
         allowed: dict[str, Any] = {
-            name: Quota(name=FAMILY, region="eastus", limit=limit, used=used, seen_at=NOW)
+            name: Quota(
+                name=FAMILY, region="eastus", limit=limit, used=used, seen_at=NOW
+            )
         }
-        [link] = [one for one in links(replace(facts, **allowed), question) if one.layer is layer]
+        [link] = [
+            one
+            for one in links(replace(facts, **allowed), question)
+            if one.layer is layer
+        ]
         assert link.room is not None
         return link.room
 
-    short = Quota(name=FAMILY, region="eastus", limit=machines * 96, used=used, seen_at=NOW)
+    short = Quota(
+        name=FAMILY, region="eastus", limit=machines * 96, used=used, seen_at=NOW
+    )
     promised = Promised(granted=granted, obtainable=48)
     facts = changed(**{name: short}, promised=promised, reserved=reserved, busy=granted)
     needed = limit_for(facts, layer, more, question)
@@ -308,6 +390,13 @@ def test_the_limit_that_an_ask_needs_lets_it_through_and_one_less_does_not(
 
 
 def test_spot_machines_have_a_quota_of_their_own() -> None:
-    spot = changed(family=None, regional=quota(machines=3, used=0, name="lowPriorityCores"))
-    said = verdict(links(spot, Question.GRANT), 48, product="A100", question=Question.GRANT).sentence
-    assert said == "48 × A100 more: stopped at the subscription quota of spot machines, 14 left."
+    spot = changed(
+        family=None, regional=quota(machines=3, used=0, name="lowPriorityCores")
+    )
+    said = verdict(
+        links(spot, Question.GRANT), 48, product="A100", question=Question.GRANT
+    ).sentence
+    assert (
+        said
+        == "48 × A100 more: stopped at the subscription quota of spot machines, 14 left."
+    )

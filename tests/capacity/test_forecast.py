@@ -6,21 +6,34 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from capacity.chain.forecast import MAX_AHEAD, MIN_WEEKS, WEEK, Point, forecast, quantile_80, weekly
+from capacity.chain.forecast import (
+    MAX_AHEAD,
+    MIN_WEEKS,
+    WEEK,
+    Point,
+    forecast,
+    quantile_80,
+    weekly,
+)
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 
 def weeks(*used: float) -> list[Point]:
     """Readings of the last weeks, the newest last."""
-    return [Point(NOW - (len(used) - 1 - number) * WEEK, one) for number, one in enumerate(used)]
+    return [
+        Point(NOW - (len(used) - 1 - number) * WEEK, one)
+        for number, one in enumerate(used)
+    ]
 
 
 def test_a_straight_line_crosses_on_its_day() -> None:
     found = forecast(weeks(10, 20, 30, 40, 50, 60), limit=80, now=NOW)
     assert found is not None
     assert found.per_week == pytest.approx(10)
-    assert found.crosses_at == found.earliest == found.latest == NOW + timedelta(days=14)
+    assert (
+        found.crosses_at == found.earliest == found.latest == NOW + timedelta(days=14)
+    )
 
 
 def test_below_five_weeks_nothing_is_said() -> None:
@@ -61,7 +74,11 @@ def test_what_swings_has_a_wider_interval_than_what_does_not() -> None:
 
 
 def test_the_peak_of_a_week_counts() -> None:
-    points = [Point(NOW, 5), Point(NOW - timedelta(days=2), 9), Point(NOW - timedelta(days=8), 3)]
+    points = [
+        Point(NOW, 5),
+        Point(NOW - timedelta(days=2), 9),
+        Point(NOW - timedelta(days=8), 3),
+    ]
     assert [(one.at, one.used) for one in weekly(points)] == [(NOW - WEEK, 3), (NOW, 9)]
 
 
@@ -74,7 +91,11 @@ def test_the_interval_holds_four_of_five_futures() -> None:
         points, then = weeks(*used), 50 + 3 * 10 + chance.gauss(0, 4)
         # At which limits the edges lie in a week: the first ones that they do not cross within it.
         low, high = (
-            bisect_left(range(200), True, key=lambda limit: not _crosses_within_a_week(points, limit, edge))
+            bisect_left(
+                range(200),
+                True,
+                key=lambda limit: not _crosses_within_a_week(points, limit, edge),
+            )
             for edge in ("latest", "earliest")
         )
         inside += low - 1 <= then <= high

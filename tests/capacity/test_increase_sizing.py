@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.increases.sizing import MAX_VCPUS, MachineSize, max_limit, more_machines, suggested
+from capacity.increases.sizing import (
+    MAX_VCPUS,
+    MachineSize,
+    max_limit,
+    more_machines,
+    suggested,
+)
 from capacity.increases.states import LEGAL, LONGEST_PAUSE, OPEN, State, next_look
 from capacity.increases.words import Told, sentence
 
@@ -64,7 +70,9 @@ def test_what_is_suggested_is_expected_in_whole_machines_or_double(
 
 
 @given(
-    st.integers(0, MAX_VCPUS - 1), st.none() | st.floats(0, 10**9), st.lists(st.sampled_from([NC24, NC96]))
+    st.integers(0, MAX_VCPUS - 1),
+    st.none() | st.floats(0, 10**9),
+    st.lists(st.sampled_from([NC24, NC96])),
 )
 def test_what_is_suggested_may_be_asked_for(
     limit: int, expected: float | None, sizes: list[MachineSize]
@@ -73,16 +81,26 @@ def test_what_is_suggested_may_be_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("limit", "most"), [(0, MAX_VCPUS), (1, 100), (192, 19_200), (1_000, MAX_VCPUS), (50_000, MAX_VCPUS)]
+    ("limit", "most"),
+    [(0, MAX_VCPUS), (1, 100), (192, 19_200), (1_000, MAX_VCPUS), (50_000, MAX_VCPUS)],
 )
-def test_nobody_asks_for_more_than_a_hundred_times_as_much(limit: int, most: int) -> None:
+def test_nobody_asks_for_more_than_a_hundred_times_as_much(
+    limit: int, most: int
+) -> None:
     assert max_limit(limit) == most
 
 
 def test_azure_is_asked_often_at_first_and_every_hour_in_the_end() -> None:
-    waits = [next_look(timedelta(minutes=minutes)) for minutes in (0, 4, 5, 59, 60, 719, 720, 9000)]
+    waits = [
+        next_look(timedelta(minutes=minutes))
+        for minutes in (0, 4, 5, 59, 60, 719, 720, 9000)
+    ]
     assert waits == sorted(waits)
-    assert (waits[0], waits[-1], waits[-2]) == (timedelta(seconds=20), LONGEST_PAUSE, LONGEST_PAUSE)
+    assert (waits[0], waits[-1], waits[-2]) == (
+        timedelta(seconds=20),
+        LONGEST_PAUSE,
+        LONGEST_PAUSE,
+    )
 
 
 def test_what_is_over_moves_no_more() -> None:
@@ -95,14 +113,32 @@ def test_what_is_over_moves_no_more() -> None:
     ("state", "message", "words"),
     [
         (State.NEW, "", "The portal sends it now."),
-        (State.NEW, "Azure answered 503.", "It is not sent yet, and tried again: Azure answered 503."),
-        (State.SENT, "In progress.", "Azure has had it since Wed 25 Nov, 12:00 UTC. “In progress.” Some are"),
+        (
+            State.NEW,
+            "Azure answered 503.",
+            "It is not sent yet, and tried again: Azure answered 503.",
+        ),
+        (
+            State.SENT,
+            "In progress.",
+            "Azure has had it since Wed 25 Nov, 12:00 UTC. “In progress.” Some are",
+        ),
         (State.SENT, "", "Azure has had it since Wed 25 Nov, 12:00 UTC. Some are"),
         (State.GRANTED, "", "Azure granted it on Wed 25 Nov, 12:00 UTC."),
-        (State.REFUSED, "No.", "Azure refused it on Wed 25 Nov, 12:00 UTC: No. A support request in Azure"),
-        (State.FAILED, "No right.", "The portal gave it up on Wed 25 Nov, 12:00 UTC: No right."),
+        (
+            State.REFUSED,
+            "No.",
+            "Azure refused it on Wed 25 Nov, 12:00 UTC: No. A support request in Azure",
+        ),
+        (
+            State.FAILED,
+            "No right.",
+            "The portal gave it up on Wed 25 Nov, 12:00 UTC: No right.",
+        ),
         (State.WITHDRAWN, "", "It was withdrawn on Wed 25 Nov, 12:00 UTC."),
     ],
 )
 def test_each_state_has_a_sentence(state: State, message: str, words: str) -> None:
-    assert sentence(Told(state=state, message=message, since=NOW), NOW).startswith(words)
+    assert sentence(Told(state=state, message=message, since=NOW), NOW).startswith(
+        words
+    )

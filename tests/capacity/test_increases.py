@@ -22,7 +22,11 @@ from tests.sandbox.azure.running import SUBSCRIPTION, Running
 from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
-A100, T4, H100 = "StandardNCADSA100v4Family", "Standard NCASv3_T4 Family", "standardNDSH100v5Family"
+A100, T4, H100 = (
+    "StandardNCADSA100v4Family",
+    "Standard NCASv3_T4 Family",
+    "standardNDSH100v5Family",
+)
 REASON = "Vision trains from January on."
 
 
@@ -49,7 +53,10 @@ def work(here: Site, row: QuotaIncrease) -> QuotaIncrease:
 
 
 def in_azure(here: Site) -> list[tuple[str, int]]:
-    return [(one.name, one.limit) for one in AzureQuota(here.azure.session()).requests("eastus")]
+    return [
+        (one.name, one.limit)
+        for one in AzureQuota(here.azure.session()).requests("eastus")
+    ]
 
 
 def told(here: Site) -> list[str]:
@@ -57,7 +64,9 @@ def told(here: Site) -> list[str]:
     return [one.message["title"] for one in rows.filter(person=here.scene.priya)]
 
 
-def test_what_azure_grants_at_once_raises_the_limit_and_is_told_once(here: Site) -> None:
+def test_what_azure_grants_at_once_raises_the_limit_and_is_told_once(
+    here: Site,
+) -> None:
     row = work(here, ask(here, T4, 1024))
     assert (row.state, row.azure_id != "") == (State.SENT, True)
     here.azure.advance(2)
@@ -66,7 +75,9 @@ def test_what_azure_grants_at_once_raises_the_limit_and_is_told_once(here: Site)
     assert (row.state, row.answered_at) == (State.GRANTED, here.time())
     assert FamilyQuota.objects.get(region="eastus", name=T4).limit == 1024
     assert meter(T4).limit == 1024
-    assert told(here) == ["Azure grants 1,024 vCPUs: Standard NCASv3_T4 Family vCPUs in eastus"]
+    assert told(here) == [
+        "Azure grants 1,024 vCPUs: Standard NCASv3_T4 Family vCPUs in eastus"
+    ]
     assert not reconcile(row.pk, now=here.time)
     assert len(told(here)) == 1
     kinds = Event.objects.filter(subject_type="quota_increase").order_by("seq")
@@ -91,7 +102,9 @@ def test_what_a_person_at_azure_decides_is_asked_after_for_days(here: Site) -> N
     assert in_azure(here) == [(A100, 384)]
 
 
-def test_a_refusal_keeps_azures_sentence_and_tells_the_way_from_here(here: Site) -> None:
+def test_a_refusal_keeps_azures_sentence_and_tells_the_way_from_here(
+    here: Site,
+) -> None:
     row = work(here, ask(here, H100, 384))
     here.azure.advance(2)
     here.time.pass_(minutes=1)
@@ -159,7 +172,11 @@ def test_a_request_that_somebody_made_in_azure_is_waited_for(here: Site) -> None
 
 def test_what_the_portal_may_not_ask_for_fails_with_the_permission(here: Site) -> None:
     here.azure.fault(
-        "PUT", "/quotas/", status=403, code="AuthorizationFailed", message="no Microsoft.Quota/quotas/write"
+        "PUT",
+        "/quotas/",
+        status=403,
+        code="AuthorizationFailed",
+        message="no Microsoft.Quota/quotas/write",
     )
     row = work(here, ask(here, A100, 384))
     assert row.state == State.FAILED
@@ -183,7 +200,10 @@ def test_a_request_that_azure_forgot_is_given_up_after_an_hour(here: Site) -> No
     assert work(here, row).state == State.SENT
     here.time.pass_(hours=2)
     row = work(here, row)
-    assert (row.state, "knows this request no more" in row.message) == (State.FAILED, True)
+    assert (row.state, "knows this request no more" in row.message) == (
+        State.FAILED,
+        True,
+    )
 
 
 def test_one_that_ends_every_worker_fails_and_is_told(here: Site) -> None:
@@ -228,7 +248,12 @@ def test_platform_leads_alone_ask_and_withdraw(here: Site) -> None:
     row = ask(here, A100, 384)
     for person in (here.scene.ada, here.scene.elena, here.scene.mallory):
         with pytest.raises(NoRight):
-            actions.ask(meter(A100).pk, Ask(limit=384, reason=REASON), by=person, now=here.time())
+            actions.ask(
+                meter(A100).pk,
+                Ask(limit=384, reason=REASON),
+                by=person,
+                now=here.time(),
+            )
         with pytest.raises(NoRight):
             actions.withdraw(row.pk, by=person, now=here.time())
 
@@ -238,11 +263,15 @@ def test_a_limit_that_is_no_quota_is_not_asked_for(here: Site) -> None:
         key="granted:a/b", title="x", unit="GPUs", limit=8, used=1, seen_at=here.time()
     )
     with pytest.raises(Conflict) as refused:
-        actions.ask(other.pk, Ask(limit=16, reason=REASON), by=here.scene.priya, now=here.time())
+        actions.ask(
+            other.pk, Ask(limit=16, reason=REASON), by=here.scene.priya, now=here.time()
+        )
     assert refused.value.code == "not_a_quota"
 
 
-def test_without_azure_nothing_is_asked(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_nothing_is_asked(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(settings.ENV, "azure_subscription_id", "")
     with pytest.raises(Conflict) as refused:
         ask(here, A100, 384)
@@ -251,8 +280,14 @@ def test_without_azure_nothing_is_asked(here: Site, monkeypatch: pytest.MonkeyPa
 
 def test_it_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> None:
     row = ask(here, A100, 384)
-    assert actions.withdraw(row.pk, by=here.scene.priya, now=here.time()).state == State.WITHDRAWN
-    assert actions.withdraw(row.pk, by=here.scene.priya, now=here.time()).state == State.WITHDRAWN
+    assert (
+        actions.withdraw(row.pk, by=here.scene.priya, now=here.time()).state
+        == State.WITHDRAWN
+    )
+    assert (
+        actions.withdraw(row.pk, by=here.scene.priya, now=here.time()).state
+        == State.WITHDRAWN
+    )
     assert not reconcile(row.pk, now=here.time)
     assert in_azure(here) == []
     second = work(here, ask(here, A100, 384))

@@ -31,15 +31,22 @@ def read(used: int, *, at: datetime = NOW, limit: int = 100, **fields: Any) -> M
 
 def told() -> list[str]:
     """What Priya was told, the oldest first."""
-    rows = Notice.objects.filter(kind="limit_near", person__name="Priya Raman").order_by("pk")
+    rows = Notice.objects.filter(
+        kind="limit_near", person__name="Priya Raman"
+    ).order_by("pk")
     return [one.message["title"] for one in rows]
 
 
 def test_each_stage_is_told_once_on_the_way_up(here: Scene) -> None:
     for hour, used in enumerate((50, 61, 65, 80, 79, 81, 95, 99, 100)):
         read(used, at=NOW + timedelta(hours=hour))
-    assert told() == [f"Family B in eastus is at {percent} %" for percent in (61, 80, 95)]
-    assert [one.details["stage"] for one in Event.objects.filter(kind="limit.near").order_by("seq")] == [
+    assert told() == [
+        f"Family B in eastus is at {percent} %" for percent in (61, 80, 95)
+    ]
+    assert [
+        one.details["stage"]
+        for one in Event.objects.filter(kind="limit.near").order_by("seq")
+    ] == [
         60,
         80,
         95,
@@ -59,18 +66,27 @@ def test_it_is_told_again_once_it_was_left_well_behind(here: Scene) -> None:
 
 def test_all_platform_leads_are_told_and_nobody_else(here: Scene) -> None:
     read(82)
-    people = Notice.objects.filter(kind="limit_near").values_list("person__name", flat=True)
+    people = Notice.objects.filter(kind="limit_near").values_list(
+        "person__name", flat=True
+    )
     assert set(people) == {"Priya Raman", "Marcus Weber"}
 
 
 def test_a_raised_limit_makes_room_without_a_word(here: Scene) -> None:
     read(90)
     meter = read(90, limit=200, at=NOW + timedelta(minutes=10))
-    assert (meter.percent, meter.stage, meter.told_stage, meter.left) == (45, Stage.NONE, Stage.NONE, 110)
+    assert (meter.percent, meter.stage, meter.told_stage, meter.left) == (
+        45,
+        Stage.NONE,
+        Stage.NONE,
+        110,
+    )
     assert len(told()) == 1
 
 
-@pytest.mark.parametrize(("limit", "used", "percent"), [(0, 0, 100), (0, 5, 100), (3, 1, 33), (2, 5, 250)])
+@pytest.mark.parametrize(
+    ("limit", "used", "percent"), [(0, 0, 100), (0, 5, 100), (3, 1, 33), (2, 5, 250)]
+)
 def test_percent_is_rounded_down_and_a_limit_of_nothing_is_all_used(
     here: Scene, limit: int, used: int, percent: int
 ) -> None:
@@ -100,11 +116,16 @@ def test_what_was_read_before_changes_nothing(here: Scene) -> None:
 
 def test_a_title_follows_what_is_read(here: Scene) -> None:
     read(40)
-    assert read(41, title="Family B (new)", at=NOW + timedelta(hours=1)).title == "Family B (new)"
+    assert (
+        read(41, title="Family B (new)", at=NOW + timedelta(hours=1)).title
+        == "Family B (new)"
+    )
     assert Meter.objects.count() == 1
 
 
-def test_old_readings_and_limits_that_are_there_no_more_are_forgotten(here: Scene) -> None:
+def test_old_readings_and_limits_that_are_there_no_more_are_forgotten(
+    here: Scene,
+) -> None:
     read(40, at=NOW - KEPT_FOR - timedelta(hours=1))
     read(41, at=NOW)
     read(1, key="quota:a/eastus/gone", at=NOW - GONE_AFTER - timedelta(hours=1))
@@ -122,7 +143,10 @@ def test_the_fleets_own_limits_are_read(here: Scene) -> None:
     NodePool.objects.create(name="stays", nodes=3, **pool)
     note_fleet(now=NOW)
     rows = {one.key: (one.used, one.limit, one.unit) for one in Meter.objects.all()}
-    assert rows == {"granted:training/a100": (6, 24, "GPUs"), "pool:training/grows": (3, 12, "nodes")}
+    assert rows == {
+        "granted:training/a100": (6, 24, "GPUs"),
+        "pool:training/grows": (3, 12, "nodes"),
+    }
     Cluster.objects.update(enabled=False)
     note_fleet(now=NOW + timedelta(hours=1))
     assert set(Meter.objects.values_list("seen_at", flat=True)) == {NOW}

@@ -53,24 +53,47 @@ def read(here: Models) -> None:
 
 def let_go(here: Models, allocation: Allocation) -> None:
     """Have a grant ended before its date."""
-    ends.release(allocation.pk, actor=here.scene.ada.as_actor(), now=here.time(), why="let go early")
+    ends.release(
+        allocation.pk,
+        actor=here.scene.ada.as_actor(),
+        now=here.time(),
+        why="let go early",
+    )
 
 
-def test_a_grant_is_deployed_for_the_teams_group_and_costs_from_then_on(here: Models) -> None:
+def test_a_grant_is_deployed_for_the_teams_group_and_costs_from_then_on(
+    here: Models,
+) -> None:
     allocation = here.grant(30)
     assert (allocation.provisioner, allocation.charged_from) == ("openai", None)
     here.work()
-    row, made = ModelEndpoint.objects.select_related("account").get(), Allocation.objects.get()
+    row, made = (
+        ModelEndpoint.objects.select_related("account").get(),
+        Allocation.objects.get(),
+    )
     assert made.charged_from is not None
     assert made.endpoint == row
-    assert (row.state, row.held, row.version, row.sku) == (State.READY, 30, "2024-08-06", "Standard")
+    assert (row.state, row.held, row.version, row.sku) == (
+        State.READY,
+        30,
+        "2024-08-06",
+        "Standard",
+    )
     [account] = here.accounts
     assert here.deployed == {"gpt-4o": 30}
     assert here.callers == {group_id(1)}
     assert (account.is_open, account.has_keys) == (False, False)
-    assert row.account.endpoint == account.endpoint == f"https://{account.name}.openai.azure.com/"
+    assert (
+        row.account.endpoint
+        == account.endpoint
+        == f"https://{account.name}.openai.azure.com/"
+    )
     assert account.name.endswith(f"-vision-{row.account.pk}")
-    kinds = set(Event.objects.filter(subject_type="model_endpoint").values_list("kind", flat=True))
+    kinds = set(
+        Event.objects.filter(subject_type="model_endpoint").values_list(
+            "kind", flat=True
+        )
+    )
     assert kinds == {"model_endpoint.ready"}
 
 
@@ -103,12 +126,18 @@ def test_what_ends_is_deleted_and_purged_with_its_account(here: Models) -> None:
     assert here.services.deleted_accounts() == []
     assert {one.state for one in ModelEndpoint.objects.all()} == {State.DELETED}
     account = ModelAccount.objects.get()
-    assert (account.state, account.group, account.operation) == (State.DELETED, None, None)
+    assert (account.state, account.group, account.operation) == (
+        State.DELETED,
+        None,
+        None,
+    )
     usage = {one.name: one.used for one in here.services.usages("eastus")}
     assert usage["OpenAI.Standard.gpt-4o"] == 0
 
 
-def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(here: Models) -> None:
+def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(
+    here: Models,
+) -> None:
     first = here.grant(30)
     here.grant(5, model=EMBEDDING)
     here.work()
@@ -121,12 +150,17 @@ def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(h
     assert len({one.account_id for one in rows}) == 1
 
 
-def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Models) -> None:
+def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(
+    here: Models,
+) -> None:
     here.grant(300, model=EMBEDDING)
     here.work()
     before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
     too_much = here.grant(100, model=EMBEDDING)
-    assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) > before
+    assert (
+        sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
+        > before
+    )
     here.work()
     too_much.refresh_from_db()
     assert too_much.end_reason == Allocation.End.FAILED
@@ -136,7 +170,12 @@ def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budg
     assert after <= before
     assert here.deployed == {EMBEDDING: 300}
     row = ModelEndpoint.objects.get()
-    assert (row.state, row.capacity, row.refused_capacity, row.refusal) == (State.READY, 300, None, "")
+    assert (row.state, row.capacity, row.refused_capacity, row.refusal) == (
+        State.READY,
+        300,
+        None,
+        "",
+    )
     assert Event.objects.filter(kind="model_endpoint.refused").exists()
 
 
@@ -150,7 +189,9 @@ def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) 
     assert here.deployed == {"gpt-4o": 30}
 
 
-def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(here: Models) -> None:
+def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(
+    here: Models,
+) -> None:
     offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
     allocation = here.grant(2, model="gpt-9")
     here.work(rounds=40)
@@ -160,7 +201,9 @@ def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(here: M
     assert here.services.deleted_accounts() == []
 
 
-def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(here: Models) -> None:
+def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(
+    here: Models,
+) -> None:
     here.grant(30)
     here.work()
     [account] = here.accounts
@@ -174,7 +217,9 @@ def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(here: Mode
     assert services.deleted_accounts() == []
 
 
-def test_another_group_of_the_team_may_call_instead_of_the_old_one(here: Models) -> None:
+def test_another_group_of_the_team_may_call_instead_of_the_old_one(
+    here: Models,
+) -> None:
     here.grant(30)
     here.work()
     Team.objects.filter(pk=here.scene.team.pk).update(entra_group=group_id(2))
@@ -184,7 +229,9 @@ def test_another_group_of_the_team_may_call_instead_of_the_old_one(here: Models)
 
 
 def test_a_group_that_azure_does_not_know_yet_is_granted_later(here: Models) -> None:
-    Team.objects.filter(pk=here.scene.team.pk).update(entra_group="12345678-1234-4234-8234-123456789abc")
+    Team.objects.filter(pk=here.scene.team.pk).update(
+        entra_group="12345678-1234-4234-8234-123456789abc"
+    )
     allocation = here.grant(30)
     here.work(rounds=5)
     status = provisioners.status(Allocation.objects.described().get(pk=allocation.pk))
@@ -206,7 +253,13 @@ def test_what_is_changed_in_azure_past_the_portal_is_put_right(here: Models) -> 
     services = AzureCognitiveServices(here.azure.session())
     version = ModelEndpoint.objects.get().version
     services.begin_deploy(
-        GROUP, account.name, "gpt-4o", model="gpt-4o", version=version, sku="Standard", capacity=99
+        GROUP,
+        account.name,
+        "gpt-4o",
+        model="gpt-4o",
+        version=version,
+        sku="Standard",
+        capacity=99,
     )
     here.time.pass_(minutes=6)
     here.work()
@@ -235,15 +288,23 @@ def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
         crashes = _crashes(here, lambda: here.grant(30), monkeypatch)
         assert here.deployed == {"gpt-4o": 30}
         assert here.callers == {group_id(1)}
-        crashes += _crashes(here, lambda: let_go(here, Allocation.objects.get()), monkeypatch)
+        crashes += _crashes(
+            here, lambda: let_go(here, Allocation.objects.get()), monkeypatch
+        )
     assert crashes == 1
     assert here.accounts == []
     assert here.services.deleted_accounts() == []
-    puts = [one for one in here.azure.azure.asked if one.startswith("PUT") and "/deployments/" in one]
+    puts = [
+        one
+        for one in here.azure.azure.asked
+        if one.startswith("PUT") and "/deployments/" in one
+    ]
     assert len(puts) <= 2
 
 
-def _crashes(here: Models, deed: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+def _crashes(
+    here: Models, deed: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> int:
     """Do something and let workers go on, each of whom may end in the middle; how many did."""
     deed()
     crashes = 0
@@ -278,11 +339,17 @@ def test_books_and_azure_agree_whatever_is_done_and_fails(
         here.time.pass_(minutes=15)
         here.work(30)
     told = "\n".join([*story, *map(str, ModelEndpoint.objects.values())])
-    live = Allocation.objects.live().filter(endpoint__isnull=False).select_related("endpoint")
+    live = (
+        Allocation.objects.live()
+        .filter(endpoint__isnull=False)
+        .select_related("endpoint")
+    )
     wanted: dict[str, int] = {}
     for one in live:
         assert one.endpoint is not None
-        wanted[one.endpoint.deployment] = wanted.get(one.endpoint.deployment, 0) + one.count
+        wanted[one.endpoint.deployment] = (
+            wanted.get(one.endpoint.deployment, 0) + one.count
+        )
     assert here.deployed == wanted, told
     assert len(here.accounts) == (1 if wanted else 0), told
     assert here.services.deleted_accounts() == [], told
@@ -296,12 +363,18 @@ def _deed(here: Models, draw: Random) -> str:
         case "grant":
             model = draw.choice(("gpt-4o", EMBEDDING))
             try:
-                here.grant(draw.choice((10, 60, 300)) if model == EMBEDDING else 10, model=model, days=2)
+                here.grant(
+                    draw.choice((10, 60, 300)) if model == EMBEDDING else 10,
+                    model=model,
+                    days=2,
+                )
             except Refused as refusal:
                 return refusal.message
             return f"grant {model}"
         case "end":
-            rows = list(Allocation.objects.live().filter(endpoint__isnull=False).order_by("pk"))
+            rows = list(
+                Allocation.objects.live().filter(endpoint__isnull=False).order_by("pk")
+            )
             if rows:
                 let_go(here, draw.choice(rows))
             return "end"
@@ -327,7 +400,9 @@ def test_quota_is_read_by_region_and_metered(here: Models) -> None:
     row = ModelQuota.objects.get(region="eastus", model="gpt-4o", sku="Standard")
     assert (row.version, row.limit, row.left) == ("2024-08-06", 450, 450)
     assert row.sentence == "450 of 450 thousand tokens a minute are left in eastus"
-    meter = Meter.objects.get(key__endswith="openai.standard.gpt-4o", title="gpt-4o (Standard) in eastus")
+    meter = Meter.objects.get(
+        key__endswith="openai.standard.gpt-4o", title="gpt-4o (Standard) in eastus"
+    )
     assert (meter.limit, meter.used, meter.unit) == (450, 0, "k tokens a minute")
 
 
@@ -338,11 +413,21 @@ def test_ways_to_deploy_that_count_no_tokens_are_passed_over(here: Models) -> No
         # The quota of all models together, whose name has two parts.
         {"name": "ProvisionedManaged", "usageName": "OpenAI.ProvisionedManaged"},
     ]
-    model = {"format": "OpenAI", "name": "gpt-4o", "version": "2024-08-06", "skus": skus}
+    model = {
+        "format": "OpenAI",
+        "name": "gpt-4o",
+        "version": "2024-08-06",
+        "skus": skus,
+    }
     offered = {"value": [{"kind": "OpenAI", "skuName": "S0", "model": model}]}
     used = {
         "value": [
-            {"name": {"value": one["usageName"]}, "currentValue": 10.0, "limit": 100.0, "unit": "Count"}
+            {
+                "name": {"value": one["usageName"]},
+                "currentValue": 10.0,
+                "limit": 100.0,
+                "unit": "Count",
+            }
             for one in skus
         ]
     }
@@ -390,9 +475,17 @@ def test_what_a_region_that_was_read_does_not_offer_is_refused(
     assert refusal.value.message == words
 
 
-def test_models_that_may_not_be_read_keep_nothing_else_from_being_read(here: Models) -> None:
+def test_models_that_may_not_be_read_keep_nothing_else_from_being_read(
+    here: Models,
+) -> None:
     read(here)
-    here.azure.fault("GET", "CognitiveServices/locations", status=403, code="AuthorizationFailed", times=9)
+    here.azure.fault(
+        "GET",
+        "CognitiveServices/locations",
+        status=403,
+        code="AuthorizationFailed",
+        times=9,
+    )
     here.time.pass_(minutes=11)
     observing.observe(SUBSCRIPTION, now=here.time)
     assert Subscription.objects.get().reachable
@@ -443,13 +536,17 @@ def test_the_database_refuses_a_model_endpoint_that_makes_no_sense(
     ],
     ids=str,
 )
-def test_the_database_refuses_an_account_that_makes_no_sense(here: Models, values: dict[str, Any]) -> None:
+def test_the_database_refuses_an_account_that_makes_no_sense(
+    here: Models, values: dict[str, Any]
+) -> None:
     here.grant(30)
     with pytest.raises(DatabaseError), transaction.atomic():
         ModelAccount.objects.update(**values)
 
 
-def test_there_is_one_account_and_one_deployment_of_a_model_for_a_team_in_a_region(here: Models) -> None:
+def test_there_is_one_account_and_one_deployment_of_a_model_for_a_team_in_a_region(
+    here: Models,
+) -> None:
     here.grant(30)
     account, endpoint = ModelAccount.objects.get(), ModelEndpoint.objects.get()
     for row in (account, endpoint):

@@ -32,10 +32,14 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
 def page_of(here: Models, client: Client) -> str:
     """The page of the newest request, as Ada sees it."""
     client.force_login(here.scene.ada)
-    return str(client.get(f"/requests/{Request.objects.latest('pk').pk}/").content.decode())
+    return str(
+        client.get(f"/requests/{Request.objects.latest('pk').pk}/").content.decode()
+    )
 
 
-def test_the_page_says_that_azure_makes_it_and_then_how_it_is_called(here: Models, client: Client) -> None:
+def test_the_page_says_that_azure_makes_it_and_then_how_it_is_called(
+    here: Models, client: Client
+) -> None:
     here.grant(30)
     before = page_of(here, client)
     assert "Azure makes it within minutes, or says why not." in before
@@ -87,15 +91,25 @@ def test_the_api_tells_of_models_of_ones_own_teams(here: Models) -> None:
     here.grant(30)
     here.work()
     row = ModelEndpoint.objects.get()
-    [listed] = Caller(here.scene.ada).get("model-endpoints/?team=vision&state=ready").json()["results"]
+    [listed] = (
+        Caller(here.scene.ada)
+        .get("model-endpoints/?team=vision&state=ready")
+        .json()["results"]
+    )
     assert listed["deployment"] == "gpt-4o"
     assert listed["called_by"]["id"] == str(here.scene.team.entra_group)
-    assert (listed["thousand_tokens_per_minute"], listed["held_thousand_tokens_per_minute"]) == (30, 30)
+    assert (
+        listed["thousand_tokens_per_minute"],
+        listed["held_thousand_tokens_per_minute"],
+    ) == (30, 30)
     assert (listed["is_network_open"], listed["message"]) == (False, "")
     one = Caller(here.scene.ada).get(f"model-endpoints/{row.pk}/").json()
     assert listed.items() <= one.items()
     assert one["endpoint"] in one["example"]
-    assert Caller(here.scene.ada).get("model-endpoints/?state=deleted").json()["results"] == []
+    assert (
+        Caller(here.scene.ada).get("model-endpoints/?state=deleted").json()["results"]
+        == []
+    )
 
 
 def test_another_teams_model_answers_like_a_missing_one(here: Models) -> None:
@@ -106,7 +120,9 @@ def test_another_teams_model_answers_like_a_missing_one(here: Models) -> None:
     assert Caller(here.scene.priya).get(f"model-endpoints/{row.pk}/").status_code == 200
 
 
-def test_a_list_asks_as_much_for_many_as_for_few(here: Models, django_assert_max_num_queries: Any) -> None:
+def test_a_list_asks_as_much_for_many_as_for_few(
+    here: Models, django_assert_max_num_queries: Any
+) -> None:
     for model in ("gpt-4o", "gpt-4o-mini", "text-embedding-3-large"):
         here.grant(5, model=model)
     ada = Caller(here.scene.ada)

@@ -11,7 +11,12 @@ from audit.models import Event
 from capacity.models import FamilyQuota, Meter, NodePool, Subscription, VmSize
 from capacity.subscriptions import observing
 from capacity.subscriptions.ids import aks_of
-from capacity.subscriptions.observing import LOOKED_EVERY, SIZES_EVERY, keep_known, observe
+from capacity.subscriptions.observing import (
+    LOOKED_EVERY,
+    SIZES_EVERY,
+    keep_known,
+    observe,
+)
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
 from fleet.models import Cluster, Flavor
@@ -61,7 +66,12 @@ def test_sizes_quotas_and_pools_are_kept(here: Site) -> None:
     assert {"cores", "lowPriorityCores"} <= names
     assert "standardDSv5Family" not in names
     pool = NodePool.objects.get(cluster__name="dev-eastus", name="h100nvl")
-    assert (pool.vm_size, pool.nodes, pool.min_nodes, pool.max_nodes) == ("Standard_NC40ads_H100_v5", 0, 0, 4)
+    assert (pool.vm_size, pool.nodes, pool.min_nodes, pool.max_nodes) == (
+        "Standard_NC40ads_H100_v5",
+        0,
+        0,
+        4,
+    )
     assert NodePool.objects.get(cluster__name="dev-eastus", name="t4").max_nodes is None
 
 
@@ -88,7 +98,12 @@ def of_the_pool(here: Site) -> Flavor:
 
 def test_a_kind_of_gpu_follows_what_azure_says_of_its_pool(here: Site) -> None:
     flavor = of_the_pool(here)
-    assert (flavor.min_nodes, flavor.max_nodes, flavor.azure_nodes, flavor.gpus_total) == (0, 4, 4, 4)
+    assert (
+        flavor.min_nodes,
+        flavor.max_nodes,
+        flavor.azure_nodes,
+        flavor.gpus_total,
+    ) == (0, 4, 4, 4)
     assert not flavor.is_kept_small
     here.azure.azure.usage.raise_limit("eastus", H100, 3 * 40)
     read(here)
@@ -106,7 +121,9 @@ def test_it_is_read_every_ten_minutes_and_by_one_worker(here: Site) -> None:
     observe(SUBSCRIPTION, now=here.time)
     assert len(here.azure.azure.asked) == asked
     Subscription.objects.update(next_look_at=here.time())
-    claimed = Subscription.objects.due(here.time()).update(next_look_at=here.time() + observing.LOOKING)
+    claimed = Subscription.objects.due(here.time()).update(
+        next_look_at=here.time() + observing.LOOKING
+    )
     assert claimed == 1
     observe(SUBSCRIPTION, now=here.time)
     assert len(here.azure.azure.asked) == asked
@@ -124,9 +141,17 @@ def test_what_azure_has_no_more_is_forgotten(here: Site) -> None:
     at = here.time()
     sub = Subscription.objects.get()
     cluster = Cluster.objects.get(name="dev-eastus")
-    NodePool.objects.create(cluster=cluster, name="gone", vm_size=T4, nodes=1, seen_at=at)
+    NodePool.objects.create(
+        cluster=cluster, name="gone", vm_size=T4, nodes=1, seen_at=at
+    )
     FamilyQuota.objects.create(
-        subscription=sub, region="eastus", name="gone", title="Gone", limit=1, used=0, seen_at=at
+        subscription=sub,
+        region="eastus",
+        name="gone",
+        title="Gone",
+        limit=1,
+        used=0,
+        seen_at=at,
     )
     VmSize.objects.create(
         subscription=sub,
@@ -144,7 +169,9 @@ def test_what_azure_has_no_more_is_forgotten(here: Site) -> None:
     assert not VmSize.objects.filter(name="Standard_Gone").exists()
 
 
-def test_a_new_pool_is_found_with_the_reservation_that_it_takes_from(here: Site) -> None:
+def test_a_new_pool_is_found_with_the_reservation_that_it_takes_from(
+    here: Site,
+) -> None:
     compute = AzureCompute(here.azure.session())
     compute.ensure_group(GROUP, "research", location="eastus", zones=["1"])
     compute.begin_create_reservation(
@@ -153,28 +180,59 @@ def test_a_new_pool_is_found_with_the_reservation_that_it_takes_from(here: Site)
     group = compute.group(GROUP, "research")
     assert group is not None
     new = NewPool(
-        size=T4, minimum=0, maximum=3, zones=("1",), labels={}, taints=(), reservation_group=group.id
+        size=T4,
+        minimum=0,
+        maximum=3,
+        zones=("1",),
+        labels={},
+        taints=(),
+        reservation_group=group.id,
     )
-    AzureContainerService(here.azure.session()).begin_create_pool(GROUP, "dev-eastus", "research", new)
+    AzureContainerService(here.azure.session()).begin_create_pool(
+        GROUP, "dev-eastus", "research", new
+    )
     read(here)
     pool = NodePool.objects.get(name="research")
     assert (pool.max_nodes, pool.reserved, pool.reserved_used) == (3, 3, 0)
     assert pool.reservation_group.lower() == group.id.lower()
 
 
-def test_a_subscription_that_refuses_keeps_what_was_known_and_says_why(here: Site) -> None:
+def test_a_subscription_that_refuses_keeps_what_was_known_and_says_why(
+    here: Site,
+) -> None:
     before = Subscription.objects.get().answered_at
-    here.azure.fault("GET", "/usages", status=403, code="AuthorizationFailed", message="no usages/read")
+    here.azure.fault(
+        "GET",
+        "/usages",
+        status=403,
+        code="AuthorizationFailed",
+        message="no usages/read",
+    )
     row = read(here)
     assert (row.reachable, row.failures, row.answered_at) == (False, 1, before)
     assert "no usages/read" in row.message
     assert FamilyQuota.objects.exists()
-    here.azure.fault("GET", "/usages", status=403, code="AuthorizationFailed", message="no usages/read")
+    here.azure.fault(
+        "GET",
+        "/usages",
+        status=403,
+        code="AuthorizationFailed",
+        message="no usages/read",
+    )
     row = read(here)
     assert row.failures == 2
     row = read(here)
-    assert (row.reachable, row.failures, row.message, row.answered_at) == (True, 0, "", here.time())
-    assert kinds() == ["subscription.reachable", "subscription.unreachable", "subscription.reachable"]
+    assert (row.reachable, row.failures, row.message, row.answered_at) == (
+        True,
+        0,
+        "",
+        here.time(),
+    )
+    assert kinds() == [
+        "subscription.reachable",
+        "subscription.unreachable",
+        "subscription.reachable",
+    ]
 
 
 def test_each_failure_doubles_the_wait(here: Site) -> None:
@@ -183,7 +241,11 @@ def test_each_failure_doubles_the_wait(here: Site) -> None:
         here.azure.fault("GET", "/usages", status=403, code="AuthorizationFailed")
         row = read(here)
         waits.append(row.next_look_at - here.time())
-    assert waits == [timedelta(seconds=30), timedelta(seconds=60), timedelta(seconds=120)]
+    assert waits == [
+        timedelta(seconds=30),
+        timedelta(seconds=60),
+        timedelta(seconds=120),
+    ]
 
 
 def test_a_throttled_reading_waits_as_long_as_azure_says(here: Site) -> None:
@@ -197,17 +259,25 @@ def test_an_answer_that_is_cut_off_changes_nothing(here: Site) -> None:
     pools = list(NodePool.objects.values_list("name", "seen_at").order_by("name"))
     here.azure.fault("GET", "/agentPools", truncate=60, times=9)
     assert read(here).reachable is False
-    assert list(NodePool.objects.values_list("name", "seen_at").order_by("name")) == pools
+    assert (
+        list(NodePool.objects.values_list("name", "seen_at").order_by("name")) == pools
+    )
 
 
-def test_what_the_portal_may_not_do_is_kept_by_what_it_is_needed_for(here: Site) -> None:
+def test_what_the_portal_may_not_do_is_kept_by_what_it_is_needed_for(
+    here: Site,
+) -> None:
     row = Subscription.objects.get()
     assert (row.missing_rights, row.rights_checked_at) == ({}, here.time())
-    allowed = tuple(one for one in ROLE_ACTIONS if one != "Microsoft.Quota/quotas/write")
+    allowed = tuple(
+        one for one in ROLE_ACTIONS if one != "Microsoft.Quota/quotas/write"
+    )
     said = json.dumps({"value": [{"actions": allowed, "notActions": []}]})
     here.azure.fault("GET", "/permissions", status=200, body=said)
     row = read(here)
-    assert row.missing_rights == {"ask for more quota": ["Microsoft.Quota/quotas/write"]}
+    assert row.missing_rights == {
+        "ask for more quota": ["Microsoft.Quota/quotas/write"]
+    }
     [event] = Event.objects.filter(kind="subscription.rights_changed")
     assert event.details["lacking"] == ["Microsoft.Quota/quotas/write"]
     assert read(here).missing_rights == {}
@@ -215,10 +285,18 @@ def test_what_the_portal_may_not_do_is_kept_by_what_it_is_needed_for(here: Site)
 
 
 def test_a_check_of_rights_that_fails_fails_no_reading(here: Site) -> None:
-    for fault in ({"status": 503}, {"truncate": 12}, {"status": 403, "code": "AuthorizationFailed"}):
+    for fault in (
+        {"status": 503},
+        {"truncate": 12},
+        {"status": 403, "code": "AuthorizationFailed"},
+    ):
         here.azure.fault("GET", "/permissions", times=9, **fault)
         row = read(here)
-        assert (row.reachable, row.answered_at, row.missing_rights) == (True, here.time(), {})
+        assert (row.reachable, row.answered_at, row.missing_rights) == (
+            True,
+            here.time(),
+            {},
+        )
         assert row.rights_message != ""
         here.azure.admin("DELETE", "/sandbox/faults")
     assert read(here).rights_message == ""
@@ -230,9 +308,14 @@ def test_rights_are_read_also_where_the_subscription_refuses(here: Site) -> None
     assert (row.reachable, row.rights_checked_at) == (False, here.time())
 
 
-def test_subscriptions_come_and_go_with_the_clusters_that_are_in_them(here: Site) -> None:
+def test_subscriptions_come_and_go_with_the_clusters_that_are_in_them(
+    here: Site,
+) -> None:
     other = "99999999-9999-4999-8999-999999999999"
-    factories.cluster("elsewhere", azure_id=EASTUS.replace(SUBSCRIPTION, other).replace("dev-", "other-"))
+    factories.cluster(
+        "elsewhere",
+        azure_id=EASTUS.replace(SUBSCRIPTION, other).replace("dev-", "other-"),
+    )
     keep_known(now=here.time())
     assert {one.pk for one in Subscription.objects.all()} == {SUBSCRIPTION, other}
     Cluster.objects.filter(name="elsewhere").update(azure_id="")
@@ -249,7 +332,9 @@ def test_a_cluster_that_is_azures_no_more_is_held_back_by_nothing(here: Site) ->
     assert flavor.gpus_total == flavor.gpus_obtainable
 
 
-def test_without_azure_nothing_is_read_and_nothing_fails(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_nothing_is_read_and_nothing_fails(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(settings.ENV, "azure_subscription_id", "")
     Subscription.objects.all().delete()
     keep_known(now=here.time())

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.orphans.comparing import Difference, Group, Held, OrphanKind, Recorded, differences
+from capacity.orphans.comparing import (
+    Difference,
+    Group,
+    Held,
+    OrphanKind,
+    Recorded,
+    differences,
+)
 
 MARK = "1a2b3c4d"
 SIZE = "Standard_NC4as_T4_v3"
@@ -35,11 +42,15 @@ OTHER = replace(GROUP, name="theirs", mark="", reservations=(replace(HELD, mark=
 
 
 def found(
-    *groups: Group, before: list[Recorded] | None = None, after: list[Recorded] | None = None
+    *groups: Group,
+    before: list[Recorded] | None = None,
+    after: list[Recorded] | None = None,
 ) -> list[Difference]:
     """In what the portal and Azure differ; `after` is `before` unless told otherwise."""
     before = [] if before is None else before
-    return differences(groups, mark=MARK, before=before, after=before if after is None else after)
+    return differences(
+        groups, mark=MARK, before=before, after=before if after is None else after
+    )
 
 
 def test_what_is_recorded_and_there_is_no_difference() -> None:
@@ -77,7 +88,13 @@ def test_without_the_mark_on_both_it_is_somebody_elses(theirs: Group) -> None:
 def test_an_empty_group_of_ours_is_an_orphan_and_one_of_others_is_nothing() -> None:
     assert [one.name for one in found(replace(GROUP, reservations=()))] == [""]
     assert found(replace(OTHER, reservations=())) == []
-    assert found(replace(GROUP, reservations=()), before=[replace(RECORDED, is_reserved=False)]) == []
+    assert (
+        found(
+            replace(GROUP, reservations=()),
+            before=[replace(RECORDED, is_reserved=False)],
+        )
+        == []
+    )
 
 
 def test_what_is_recorded_and_azure_has_not_is_missing() -> None:
@@ -86,8 +103,14 @@ def test_what_is_recorded_and_azure_has_not_is_missing() -> None:
 
 
 def test_another_number_is_told_with_both() -> None:
-    [one] = found(replace(GROUP, reservations=(replace(HELD, machines=5),)), before=[RECORDED])
-    assert (one.kind, one.machines, one.recorded and one.recorded.machines) == (OrphanKind.DIFFERS, 5, 2)
+    [one] = found(
+        replace(GROUP, reservations=(replace(HELD, machines=5),)), before=[RECORDED]
+    )
+    assert (one.kind, one.machines, one.recorded and one.recorded.machines) == (
+        OrphanKind.DIFFERS,
+        5,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +119,10 @@ def test_another_number_is_told_with_both() -> None:
         ([], [RECORDED]),
         ([RECORDED], []),
         ([RECORDED], [replace(RECORDED, generation=2, machines=5)]),
-        ([replace(RECORDED, is_reserved=False)], [replace(RECORDED, is_reserved=False)]),
+        (
+            [replace(RECORDED, is_reserved=False)],
+            [replace(RECORDED, is_reserved=False)],
+        ),
     ],
 )
 def test_what_changes_while_azure_is_listed_is_left_for_the_next_reading(
@@ -107,15 +133,22 @@ def test_what_changes_while_azure_is_listed_is_left_for_the_next_reading(
 
 
 def test_a_stranger_in_a_group_of_ours_is_somebody_elses() -> None:
-    both = replace(GROUP, reservations=(HELD, Held(name="mine", vm_size=SIZE, machines=1)))
-    assert [(one.kind, one.name) for one in found(both, before=[RECORDED])] == [(OrphanKind.FOREIGN, "mine")]
+    both = replace(
+        GROUP, reservations=(HELD, Held(name="mine", vm_size=SIZE, machines=1))
+    )
+    assert [(one.kind, one.name) for one in found(both, before=[RECORDED])] == [
+        (OrphanKind.FOREIGN, "mine")
+    ]
 
 
 numbers = st.integers(1, 4)
 marks = st.sampled_from(["", MARK, "99999999"])
 
 
-@given(st.dictionaries(numbers, st.tuples(marks, marks, st.integers(0, 3))), st.sets(numbers))
+@given(
+    st.dictionaries(numbers, st.tuples(marks, marks, st.integers(0, 3))),
+    st.sets(numbers),
+)
 def test_each_difference_is_named_once_and_nothing_unmarked_is_ours(
     there: dict[int, tuple[str, str, int]], recorded: set[int]
 ) -> None:

@@ -39,10 +39,16 @@ def read(here: Site) -> list[tuple[str, str]]:
     return [(one.kind, one.group) for one in Orphan.objects.order_by("group")]
 
 
-def made_in_azure(here: Site, name: str, *, machines: int = 2, tagged: bool = True) -> str:
+def made_in_azure(
+    here: Site, name: str, *, machines: int = 2, tagged: bool = True
+) -> str:
     """A reservation that somebody made past the portal; with its tags, it looks like one of the portal's."""
     compute = AzureCompute(here.azure.session())
-    marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC") if tagged else {}
+    marks = (
+        tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC")
+        if tagged
+        else {}
+    )
     compute.ensure_group(GROUP, name, location="eastus", tags=marks)
     compute.begin_create_reservation(
         GROUP, name, T4, location="eastus", size=T4, capacity=machines, tags=marks
@@ -71,13 +77,28 @@ def groups(here: Site) -> list[str]:
 
 def test_an_orphaned_reservation_is_found_and_told_once(here: Site) -> None:
     row = lost(here)
-    assert (row.kind, row.machines, row.vm_size, row.tagged_team) == ("orphaned", 2, T4, "vision")
-    assert Notice.objects.filter(kind="reservation_orphaned").values("person").distinct().count() == 2
+    assert (row.kind, row.machines, row.vm_size, row.tagged_team) == (
+        "orphaned",
+        2,
+        T4,
+        "vision",
+    )
+    assert (
+        Notice.objects.filter(kind="reservation_orphaned")
+        .values("person")
+        .distinct()
+        .count()
+        == 2
+    )
     told = Notice.objects.count()
     read(here)
     assert Notice.objects.count() == told
     assert Event.objects.filter(kind="reservation.orphaned").count() == 1
-    assert Orphan.objects.get().first_seen_at == row.first_seen_at < Orphan.objects.get().seen_at
+    assert (
+        Orphan.objects.get().first_seen_at
+        == row.first_seen_at
+        < Orphan.objects.get().seen_at
+    )
 
 
 def test_reservations_of_others_are_shown_apart_and_nobody_is_told(here: Site) -> None:
@@ -94,23 +115,35 @@ def test_what_the_portal_reserved_is_no_orphan_at_any_step(here: Site) -> None:
     assert read(here) == []
 
 
-def test_what_goes_behind_the_portals_back_is_missing_until_it_is_reserved_again(here: Site) -> None:
+def test_what_goes_behind_the_portals_back_is_missing_until_it_is_reserved_again(
+    here: Site,
+) -> None:
     here.grant(2)
     here.work()
     names = engine.Names.of(Reservation.objects.get())
-    AzureCompute(here.azure.session()).begin_delete_reservation(GROUP, names.group, names.reservation)
+    AzureCompute(here.azure.session()).begin_delete_reservation(
+        GROUP, names.group, names.reservation
+    )
     assert [kind for kind, _ in read(here)] == ["missing"]
     found = Orphan.objects.get()
-    assert (found.expected, found.machines, found.reservation_id) == (2, 0, Reservation.objects.get().pk)
+    assert (found.expected, found.machines, found.reservation_id) == (
+        2,
+        0,
+        Reservation.objects.get().pk,
+    )
     here.work()
     assert read(here) == []
 
 
-def test_a_number_that_was_changed_past_the_portal_is_told_with_both(here: Site) -> None:
+def test_a_number_that_was_changed_past_the_portal_is_told_with_both(
+    here: Site,
+) -> None:
     here.grant(2)
     here.work()
     names = engine.Names.of(Reservation.objects.get())
-    AzureCompute(here.azure.session()).begin_resize_reservation(GROUP, names.group, names.reservation, 5)
+    AzureCompute(here.azure.session()).begin_resize_reservation(
+        GROUP, names.group, names.reservation, 5
+    )
     read(here)
     found = Orphan.objects.get()
     assert (found.kind, found.expected, found.machines) == ("differs", 2, 5)
@@ -124,8 +157,16 @@ def test_a_platform_lead_releases_it_and_nothing_of_it_stays(here: Site) -> None
     work(here, row)
     assert groups(here) == []
     assert not Orphan.objects.exists()
-    kinds = Event.objects.filter(subject_type="orphan").order_by("seq").values_list("kind", flat=True)
-    assert list(kinds) == ["reservation.orphaned", "orphan.release_asked", "orphan.released"]
+    kinds = (
+        Event.objects.filter(subject_type="orphan")
+        .order_by("seq")
+        .values_list("kind", flat=True)
+    )
+    assert list(kinds) == [
+        "reservation.orphaned",
+        "orphan.release_asked",
+        "orphan.released",
+    ]
 
 
 def test_a_slow_release_is_asked_after_and_begun_once(here: Site) -> None:
@@ -151,16 +192,24 @@ def test_a_slow_release_is_asked_after_and_begun_once(here: Site) -> None:
 def test_a_group_of_ours_without_reservations_is_found_and_released(here: Site) -> None:
     name = group_name(999, mark=mark(), team="vision")
     marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC")
-    AzureCompute(here.azure.session()).ensure_group(GROUP, name, location="eastus", tags=marks)
+    AzureCompute(here.azure.session()).ensure_group(
+        GROUP, name, location="eastus", tags=marks
+    )
     read(here)
     row = Orphan.objects.get()
-    assert (row.kind, row.name, row.title) == ("orphaned", "", "A group without reservations")
+    assert (row.kind, row.name, row.title) == (
+        "orphaned",
+        "",
+        "A group without reservations",
+    )
     ask_release(row.pk, by=here.scene.priya, now=here.time())
     work(here, row)
     assert groups(here) == []
 
 
-def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(here: Site) -> None:
+def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(
+    here: Site,
+) -> None:
     name = group_name(999, mark=mark(), team="vision")
     marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC")
     compute = AzureCompute(here.azure.session())
@@ -168,7 +217,9 @@ def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(here: Si
     read(here)
     row = Orphan.objects.get()
     ask_release(row.pk, by=here.scene.priya, now=here.time())
-    compute.begin_create_reservation(GROUP, name, A100, location="eastus", size=A100, capacity=1)
+    compute.begin_create_reservation(
+        GROUP, name, A100, location="eastus", size=A100, capacity=1
+    )
     work(here, row)
     row.refresh_from_db()
     assert (row.release_asked_at, row.message) == (None, FILLED)
@@ -176,10 +227,14 @@ def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(here: Si
     assert not Event.objects.filter(kind="orphan.released").exists()
 
 
-def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_group(here: Site) -> None:
+def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_group(
+    here: Site,
+) -> None:
     row = lost(here)
     compute = AzureCompute(here.azure.session())
-    compute.begin_create_reservation(GROUP, row.group, A100, location="eastus", size=A100, capacity=1)
+    compute.begin_create_reservation(
+        GROUP, row.group, A100, location="eastus", size=A100, capacity=1
+    )
     read(here)
     ask_release(row.pk, by=here.scene.priya, now=here.time())
     work(here, row)
@@ -190,7 +245,9 @@ def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_gro
 
 def test_what_azure_cannot_be_asked_about_is_kept_as_it_was(here: Site) -> None:
     row = lost(here)
-    here.azure.fault("GET", "capacityReservationGroups", times=9, status=503, retry_after=0)
+    here.azure.fault(
+        "GET", "capacityReservationGroups", times=9, status=503, retry_after=0
+    )
     read(here)
     assert Orphan.objects.get().seen_at == row.seen_at
     assert not Subscription.objects.get().reachable
@@ -232,7 +289,13 @@ def test_what_lost_its_mark_after_the_ask_is_left_alone(here: Site) -> None:
 def test_azure_that_refuses_stands_on_the_row_and_is_tried_again(here: Site) -> None:
     row = lost(here)
     ask_release(row.pk, by=here.scene.priya, now=here.time())
-    here.azure.fault("DELETE", "capacityReservations/", status=403, code="AuthorizationFailed", message="No.")
+    here.azure.fault(
+        "DELETE",
+        "capacityReservations/",
+        status=403,
+        code="AuthorizationFailed",
+        message="No.",
+    )
     release(row.pk, now=here.time)
     row.refresh_from_db()
     assert "AuthorizationFailed" in row.message
@@ -249,7 +312,9 @@ def test_only_leads_release_and_only_what_is_orphaned(here: Site) -> None:
     made_in_azure(here, "theirs", tagged=False)
     read(here)
     with pytest.raises(Conflict) as refused:
-        ask_release(Orphan.objects.foreign().get().pk, by=here.scene.priya, now=here.time())
+        ask_release(
+            Orphan.objects.foreign().get().pk, by=here.scene.priya, now=here.time()
+        )
     assert refused.value.code == "not_an_orphan"
     with pytest.raises(Conflict) as gone:
         ask_release(10**9, by=here.scene.priya, now=here.time())
@@ -270,7 +335,9 @@ def test_a_parked_reservation_is_tried_again_by_a_lead_alone(here: Site) -> None
     assert (row.state, row.held) == ("reserved", 2)
     assert Event.objects.filter(kind="reservation.tried_again").count() == 1
     Reservation.objects.update(state="releasing", machines=0)
-    Reservation.objects.update(state="released", released_at=here.time(), held=0, used=0)
+    Reservation.objects.update(
+        state="released", released_at=here.time(), held=0, used=0
+    )
     with pytest.raises(Conflict):
         try_again(row.pk, by=here.scene.priya, now=here.time())
 
@@ -281,4 +348,6 @@ def _run_machines_on(here: Site, row: Orphan) -> None:
     group = compute.group(row.resource_group, row.group)
     assert group is not None
     pool = NewPool(size=T4, minimum=1, maximum=1, reservation_group=group.id)
-    AzureContainerService(here.azure.session()).begin_create_pool(GROUP, "dev-eastus", "borrowed", pool)
+    AzureContainerService(here.azure.session()).begin_create_pool(
+        GROUP, "dev-eastus", "borrowed", pool
+    )

@@ -49,7 +49,9 @@ class Reader:
     def read(self) -> None:
         """Do all that is due now."""
         syncing.keep_known(now=self.time())
-        for region_id in PriceRegion.objects.due(self.time()).values_list("pk", flat=True):
+        for region_id in PriceRegion.objects.due(self.time()).values_list(
+            "pk", flat=True
+        ):
             syncing.read(region_id, now=self.time)
         syncing.follow()
 
@@ -73,7 +75,9 @@ def changes() -> int:
     return Event.objects.filter(kind="prices.changed").count()
 
 
-def costlier(monkeypatch: pytest.MonkeyPatch, factor: str, region: str = "eastus") -> None:
+def costlier(
+    monkeypatch: pytest.MonkeyPatch, factor: str, region: str = "eastus"
+) -> None:
     monkeypatch.setitem(sandbox_prices.FACTORS, region, Decimal(factor))
 
 
@@ -84,21 +88,35 @@ def test_the_fleets_sizes_and_regions_are_read(reader: Reader) -> None:
     reader.read()
     found = price()
     assert (found.on_demand, found.spot) == (Decimal("3.673"), Decimal("1.1019"))
-    assert (found.one_year, found.three_years) == (Decimal("2.387450"), Decimal("1.652850"))
-    assert (found.since, found.seen_at) == (datetime(2026, 6, 1, tzinfo=UTC), reader.time())
+    assert (found.one_year, found.three_years) == (
+        Decimal("2.387450"),
+        Decimal("1.652850"),
+    )
+    assert (found.since, found.seen_at) == (
+        datetime(2026, 6, 1, tzinfo=UTC),
+        reader.time(),
+    )
     pools = {*NodePool.objects.values_list("vm_size", flat=True)}
     assert pools <= {*MachinePrice.objects.values_list("size", flat=True)}
     assert {*MachinePrice.objects.values_list("region", flat=True)} == {"eastus"}
 
 
-def test_a_first_reading_is_one_event_and_the_beginning_of_each_history(reader: Reader) -> None:
+def test_a_first_reading_is_one_event_and_the_beginning_of_each_history(
+    reader: Reader,
+) -> None:
     reader.read()
     assert changes() == 1
     event = Event.objects.get(kind="prices.changed")
-    assert event.details["changed"] == MachinePrice.objects.count() == PastPrice.objects.count()
+    assert (
+        event.details["changed"]
+        == MachinePrice.objects.count()
+        == PastPrice.objects.count()
+    )
 
 
-def test_a_reading_that_finds_the_same_leaves_no_trace_but_its_day(reader: Reader) -> None:
+def test_a_reading_that_finds_the_same_leaves_no_trace_but_its_day(
+    reader: Reader,
+) -> None:
     reader.read()
     reader.next_day()
     assert (changes(), PastPrice.objects.count()) == (1, MachinePrice.objects.count())
@@ -119,7 +137,10 @@ def test_a_change_is_history_and_one_event_for_all_of_them(
     assert changes() == 2
     words = Event.objects.filter(kind="prices.changed").latest("seq").details["prices"]
     assert any(
-        line.startswith(f"{A100}: on demand from $3.673 to $4.0403, spot from $1.1019 to") for line in words
+        line.startswith(
+            f"{A100}: on demand from $3.673 to $4.0403, spot from $1.1019 to"
+        )
+        for line in words
     )
 
 
@@ -133,7 +154,9 @@ def test_it_is_read_once_a_day_and_not_twice_at_once(reader: Reader) -> None:
     assert PastPrice.objects.count() == asked
 
 
-def test_a_worker_that_comes_late_changes_nothing(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_comes_late_changes_nothing(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader.read()
     PriceRegion.objects.update(next_read_at=NOW)
     costlier(monkeypatch, "1.1")
@@ -152,11 +175,16 @@ def test_what_the_list_has_no_more_keeps_the_price_and_the_day_of_its_last_readi
     assert price(T4).seen_at == reader.time()
 
 
-def test_a_region_that_fails_delays_no_other_and_is_tried_again_soon(reader: Reader, azure: Running) -> None:
+def test_a_region_that_fails_delays_no_other_and_is_tried_again_soon(
+    reader: Reader, azure: Running
+) -> None:
     factories.cluster("far", region="westeurope", azure_id=WESTEUROPE)
     azure.fault("GET", LIST, status=503)
     reader.read()
-    failed, read = PriceRegion.objects.get(name="eastus"), PriceRegion.objects.get(name="westeurope")
+    failed, read = (
+        PriceRegion.objects.get(name="eastus"),
+        PriceRegion.objects.get(name="westeurope"),
+    )
     assert (failed.read_at, failed.failing_since, failed.failures) == (None, NOW, 1)
     assert "503" in failed.message
     assert (read.read_at, read.message) == (NOW, "")
@@ -165,10 +193,16 @@ def test_a_region_that_fails_delays_no_other_and_is_tried_again_soon(reader: Rea
     reader.time.pass_(minutes=1)
     reader.read()
     failed.refresh_from_db()
-    assert (failed.read_at, failed.message, failed.failing_since) == (reader.time(), "", None)
+    assert (failed.read_at, failed.message, failed.failing_since) == (
+        reader.time(),
+        "",
+        None,
+    )
 
 
-def test_each_failure_doubles_the_wait_and_keeps_what_was_read(reader: Reader, azure: Running) -> None:
+def test_each_failure_doubles_the_wait_and_keeps_what_was_read(
+    reader: Reader, azure: Running
+) -> None:
     reader.read()
     reader.time.pass_(days=1)
     azure.fault("GET", LIST, status=503, times=3)
@@ -191,7 +225,9 @@ def test_a_server_that_asks_for_time_gets_it(reader: Reader, azure: Running) -> 
     assert PriceRegion.objects.get().next_read_at == NOW.replace(minute=NOW.minute + 10)
 
 
-def test_half_a_reading_is_none(reader: Reader, azure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_reading_is_none(
+    reader: Reader, azure: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader.read()
     reader.time.pass_(days=1)
     costlier(monkeypatch, "1.1")
@@ -200,7 +236,9 @@ def test_half_a_reading_is_none(reader: Reader, azure: Running, monkeypatch: pyt
     assert (price().on_demand, changes()) == (Decimal("3.673"), 1)
 
 
-def test_a_region_that_the_fleet_leaves_is_read_no_more_and_keeps_its_history(reader: Reader) -> None:
+def test_a_region_that_the_fleet_leaves_is_read_no_more_and_keeps_its_history(
+    reader: Reader,
+) -> None:
     reader.read()
     reader.site.flavor.cluster.enabled = False
     reader.site.flavor.cluster.save()
@@ -209,7 +247,9 @@ def test_a_region_that_the_fleet_leaves_is_read_no_more_and_keeps_its_history(re
     assert price().seen_at == NOW
 
 
-def test_without_azure_nothing_is_read(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_nothing_is_read(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(settings.ENV, "azure_subscription_id", "")
     reader.read()
     assert not PriceRegion.objects.exists()
@@ -242,7 +282,9 @@ def test_a_price_that_moved_too_far_is_told_and_does_not_count(
     flavor.refresh_from_db()
     assert (flavor.price_per_gpu_hour, flavor.priced_at) == (Decimal("1.088"), NOW)
     # Each lead is told once, of all of them together.
-    told = Notice.objects.filter(kind="price_doubted").values_list("person__name", flat=True)
+    told = Notice.objects.filter(kind="price_doubted").values_list(
+        "person__name", flat=True
+    )
     assert sorted(told) == ["Marcus Weber", "Priya Raman"]
     assert Event.objects.filter(kind="prices.doubted").count() == 1
     assert found.history.count() == 1
@@ -267,17 +309,26 @@ def test_a_doubtful_price_counts_once_a_platform_lead_confirms_it(
     with pytest.raises(Conflict):
         actions.confirm(row.pk, doubted_at=seen, by=people.priya, now=now)
     row = price(FOUR_T4)
-    assert (row.on_demand, row.doubts, row.history.count()) == (Decimal("43.52"), None, 2)
+    assert (row.on_demand, row.doubts, row.history.count()) == (
+        Decimal("43.52"),
+        None,
+        2,
+    )
     syncing.follow()
     flavor.refresh_from_db()
     assert flavor.price_per_gpu_hour == Decimal("10.88")
-    assert Event.objects.filter(kind="prices.confirmed", actor_name="Priya Raman").count() == 1
+    assert (
+        Event.objects.filter(kind="prices.confirmed", actor_name="Priya Raman").count()
+        == 1
+    )
     # The next reading finds what was confirmed.
     reader.next_day()
     assert price(FOUR_T4).doubts is None
 
 
-def test_a_mistake_that_is_mended_is_doubted_no_more(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_that_is_mended_is_doubted_no_more(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader.read()
     costlier(monkeypatch, "0.1")
     reader.next_day()
@@ -313,7 +364,10 @@ def test_up_or_down_by_three_is_still_believed(
 
 def follower(reader: Reader, **fields: object) -> Flavor:
     """A kind of GPU on machines of four T4 that goes with the list."""
-    flavor, usual = reader.site.flavor, {"follows_list": True, "node_pool": "t4", "gpus_per_node": 4}
+    flavor, usual = (
+        reader.site.flavor,
+        {"follows_list": True, "node_pool": "t4", "gpus_per_node": 4},
+    )
     Flavor.objects.filter(pk=flavor.pk).update(**usual | fields)
     return Flavor.objects.select_related("cluster").get(pk=flavor.pk)
 
@@ -333,12 +387,20 @@ def test_a_kind_that_follows_the_list_costs_what_its_machine_costs(
     costlier(monkeypatch, "1.1")
     reader.next_day()
     flavor.refresh_from_db()
-    assert (flavor.price_per_gpu_hour, flavor.priced_at) == (Decimal("1.1968"), reader.time())
+    assert (flavor.price_per_gpu_hour, flavor.priced_at) == (
+        Decimal("1.1968"),
+        reader.time(),
+    )
     event = Event.objects.filter(kind="flavor.changed").latest("seq")
-    assert (event.details["price_per_gpu_hour"], event.actor_name) == ("1.1968", "Quartermaster")
+    assert (event.details["price_per_gpu_hour"], event.actor_name) == (
+        "1.1968",
+        "Quartermaster",
+    )
 
 
-def test_a_reading_that_finds_the_same_moves_the_day_of_the_price_and_is_no_event(reader: Reader) -> None:
+def test_a_reading_that_finds_the_same_moves_the_day_of_the_price_and_is_no_event(
+    reader: Reader,
+) -> None:
     flavor = follower(reader)
     reader.read()
     told = Event.objects.count()
@@ -376,7 +438,11 @@ def test_spot_nodes_cost_the_spot_price(reader: Reader) -> None:
 
 def test_a_price_that_people_set_wins_over_the_list(reader: Reader) -> None:
     flavor = follower(reader, follows_list=False)
-    change_flavor(flavor.pk, values={"price_per_gpu_hour": Decimal("0.40")}, by=reader.site.scene.priya)
+    change_flavor(
+        flavor.pk,
+        values={"price_per_gpu_hour": Decimal("0.40")},
+        by=reader.site.scene.priya,
+    )
     reader.read()
     flavor.refresh_from_db()
     assert (flavor.price_per_gpu_hour, flavor.is_list_price) == (Decimal("0.40"), False)
@@ -395,8 +461,15 @@ def test_nobody_sets_a_price_while_the_list_is_followed(reader: Reader) -> None:
     reader.read()
     with pytest.raises(BadInput) as refused:
         change_flavor(flavor.pk, values={"price_per_gpu_hour": Decimal(9)}, by=lead)
-    assert (refused.value.code, refused.value.field) == ("follows_list", "price_per_gpu_hour")
-    change_flavor(flavor.pk, values={"price_per_gpu_hour": Decimal(9), "follows_list": False}, by=lead)
+    assert (refused.value.code, refused.value.field) == (
+        "follows_list",
+        "price_per_gpu_hour",
+    )
+    change_flavor(
+        flavor.pk,
+        values={"price_per_gpu_hour": Decimal(9), "follows_list": False},
+        by=lead,
+    )
     flavor.refresh_from_db()
     assert (flavor.price_per_gpu_hour, flavor.is_list_price) == (Decimal(9), False)
     reader.next_day()
@@ -407,7 +480,9 @@ def test_nobody_sets_a_price_while_the_list_is_followed(reader: Reader) -> None:
 def test_a_cluster_outside_azure_follows_no_list(reader: Reader) -> None:
     flavor = reader.site.scene.flavor
     with pytest.raises(BadInput) as refused:
-        change_flavor(flavor.pk, values={"follows_list": True}, by=reader.site.scene.priya)
+        change_flavor(
+            flavor.pk, values={"follows_list": True}, by=reader.site.scene.priya
+        )
     assert (refused.value.code, refused.value.field) == ("not_in_azure", "follows_list")
     assert list_prices([flavor]) == {}
 
@@ -435,28 +510,43 @@ def reservation(reader: Reader, **changes: Any) -> Wanted:
     return shop.wanted(reader.site.scene, "reservation", vm_size=A100, **changes)
 
 
-def test_a_reservation_costs_the_list_price_of_its_region_and_says_of_which_day(reader: Reader) -> None:
+def test_a_reservation_costs_the_list_price_of_its_region_and_says_of_which_day(
+    reader: Reader,
+) -> None:
     factories.cluster("far", region="westeurope", azure_id=WESTEUROPE)
     reader.read()
-    here, there = reservation(reader, instances=2), reservation(reader, region="westeurope")
+    here, there = (
+        reservation(reader, instances=2),
+        reservation(reader, region="westeurope"),
+    )
     assert (here.size.usd_per_hour_each, there.size.usd_per_hour_each) == (
         Decimal("3.673"),
         Decimal("4.4076"),
     )
     day = f"{NOW.day} {NOW:%b %Y}"
-    assert here.size.told == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {day})"
+    assert (
+        here.size.told
+        == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {day})"
+    )
 
 
-def test_before_the_list_was_read_the_shipped_price_counts_with_its_month(reader: Reader) -> None:
+def test_before_the_list_was_read_the_shipped_price_counts_with_its_month(
+    reader: Reader,
+) -> None:
     found = reservation(reader)
     assert found.size.usd_per_hour_each == Decimal("3.673")
     assert found.size.priced == "Azure's list price of November 2026"
     reader.read()
     # Of a region that the fleet is not in, nothing is read.
-    assert reservation(reader, region="uksouth").size.priced == "Azure's list price of November 2026"
+    assert (
+        reservation(reader, region="uksouth").size.priced
+        == "Azure's list price of November 2026"
+    )
 
 
-def test_what_was_granted_keeps_the_price_of_its_day(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_granted_keeps_the_price_of_its_day(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader.read()
     allocation = reader.site.grant(1, vm_size=A100)
     costlier(monkeypatch, "1.1")
@@ -489,7 +579,9 @@ def test_a_price_of_nothing_is_refused(
         model.objects.update(**change)
 
 
-def test_a_size_has_one_price_in_a_region_and_changes_once_at_a_moment(reader: Reader) -> None:
+def test_a_size_has_one_price_in_a_region_and_changes_once_at_a_moment(
+    reader: Reader,
+) -> None:
     reader.read()
     with pytest.raises(IntegrityError), transaction.atomic():
         MachinePrice.objects.filter(size=T4).update(size=A100)
@@ -499,17 +591,25 @@ def test_a_size_has_one_price_in_a_region_and_changes_once_at_a_moment(reader: R
         PastPrice.objects.exclude(pk=row.pk).update(price=row.price)
 
 
-@pytest.mark.parametrize("change", [{"message": "It is away."}, {"failures": 1}, {"failing_since": NOW}])
-def test_prices_are_not_read_for_a_reason(reader: Reader, change: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"message": "It is away."}, {"failures": 1}, {"failing_since": NOW}]
+)
+def test_prices_are_not_read_for_a_reason(
+    reader: Reader, change: dict[str, object]
+) -> None:
     reader.read()
     with pytest.raises(IntegrityError), transaction.atomic():
         PriceRegion.objects.update(**change)
 
 
 @pytest.mark.parametrize("change", [{"follows_list": False}, {"priced_at": None}])
-def test_a_list_price_is_followed_and_of_a_day(reader: Reader, change: dict[str, object]) -> None:
+def test_a_list_price_is_followed_and_of_a_day(
+    reader: Reader, change: dict[str, object]
+) -> None:
     follower(reader)
     reader.read()
     with pytest.raises(IntegrityError), transaction.atomic():
         Flavor.objects.filter(is_list_price=True).update(**change)
-    assert Flavor.objects.filter(is_list_price=True, price_per_gpu_hour=F("price_per_gpu_hour")).exists()
+    assert Flavor.objects.filter(
+        is_list_price=True, price_per_gpu_hour=F("price_per_gpu_hour")
+    ).exists()

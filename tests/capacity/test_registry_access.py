@@ -63,14 +63,22 @@ class Here:
         """Let the sweep and workers do what is due."""
         actions.follow_all(now=self.time())
         for _ in range(5):
-            for pk in RegistryAccess.objects.unfinished().due(self.time()).values_list("pk", flat=True):
+            for pk in (
+                RegistryAccess.objects.unfinished()
+                .due(self.time())
+                .values_list("pk", flat=True)
+            ):
                 reconcile(pk, now=self.time)
             self.time.pass_(seconds=30)
 
     def roles(self, registry: str) -> list[RoleAssignment]:
         """Who of the sandbox's groups has which role on a registry, as Azure's own client sees it."""
         azure = AzureAuthorization(self.azure.session())
-        rows = [one for number in range(1, 10) for one in azure.assignments(registry, group_id(number))]
+        rows = [
+            one
+            for number in range(1, 10)
+            for one in azure.assignments(registry, group_id(number))
+        ]
         return [one for one in rows if one.scope.lower() == registry.lower()]
 
     def who(self, registry: str) -> list[tuple[str, str]]:
@@ -103,13 +111,20 @@ def test_a_team_that_is_there_gets_access_by_the_sweep(here: Here) -> None:
         "Your group can pull from gpuplatform.azurecr.io. "
         "Platform leads push to gpuplatform.azurecr.io/vision/ for you."
     )
-    assert Event.objects.filter(kind="registry.granted", team_id=here.scene.team.pk).count() == 1
+    assert (
+        Event.objects.filter(
+            kind="registry.granted", team_id=here.scene.team.pk
+        ).count()
+        == 1
+    )
     here.time.pass_(hours=2)
     here.work()
     assert Event.objects.filter(kind="registry.granted").count() == 1
 
 
-def test_a_registry_that_gives_rights_by_repository_gives_the_teams_own(here: Here) -> None:
+def test_a_registry_that_gives_rights_by_repository_gives_the_teams_own(
+    here: Here,
+) -> None:
     here.use(BY_REPOSITORY)
     here.work()
     [role] = here.roles(BY_REPOSITORY)
@@ -132,9 +147,13 @@ def test_another_registry_takes_the_place_of_the_first(here: Here) -> None:
     assert access_of(here.scene.team) is None
 
 
-def test_a_role_of_another_mode_is_taken_when_the_registry_changes_its_mode(here: Here) -> None:
+def test_a_role_of_another_mode_is_taken_when_the_registry_changes_its_mode(
+    here: Here,
+) -> None:
     here.use(BY_REPOSITORY)
-    AzureAuthorization(here.azure.session()).assign(BY_REPOSITORY, ACR_PULL, group_id(1))
+    AzureAuthorization(here.azure.session()).assign(
+        BY_REPOSITORY, ACR_PULL, group_id(1)
+    )
     here.work()
     assert here.who(BY_REPOSITORY) == [(group_id(1), REPOSITORY_WRITER)]
 
@@ -163,7 +182,11 @@ def test_a_group_that_azure_does_not_know_yet_gets_it_later(here: Here) -> None:
 def leave(here: Here, *stages: Stage) -> None:
     """Have the team's place go through these stages."""
     for stage in stages:
-        now, is_here, is_off = here.time(), stage == Stage.HERE, stage not in (Stage.HERE, Stage.LEAVING)
+        now, is_here, is_off = (
+            here.time(),
+            stage == Stage.HERE,
+            stage not in (Stage.HERE, Stage.LEAVING),
+        )
         Tenancy.objects.filter(team=here.scene.team).update(
             stage=stage,
             is_protected=False,
@@ -185,7 +208,11 @@ def test_a_team_that_leaves_loses_it_when_it_may_work_no_more_and_has_it_again_w
     here.work()
     assert here.roles(WHOLE) == []
     access = RegistryAccess.objects.get()
-    assert (access.is_wanted, access.granted_group, access.granted_at) == (False, None, None)
+    assert (access.is_wanted, access.granted_group, access.granted_at) == (
+        False,
+        None,
+        None,
+    )
     assert Event.objects.filter(kind="registry.withdrawn").exists()
     leave(here, Stage.HERE)
     here.work()
@@ -217,7 +244,9 @@ def test_off_boarding_withdraws_it(here: Here) -> None:
     assert here.roles(WHOLE) == []
 
 
-def test_on_boarding_gives_it_and_shows_it_in_the_checklist(here: Here, client: Client) -> None:
+def test_on_boarding_gives_it_and_shows_it_in_the_checklist(
+    here: Here, client: Client
+) -> None:
     by = here.scene.priya
     enrolment = onboarding.Enrolment(
         name="Speech",
@@ -233,7 +262,9 @@ def test_on_boarding_gives_it_and_shows_it_in_the_checklist(here: Here, client: 
     assert RegistryAccess.objects.filter(team=made.team, is_wanted=True).exists()
     client.force_login(by)
     path = f"/teams/{made.team.slug}/onboarding"
-    assert "Your group gets access to the registry within minutes." in _text(client, path)
+    assert "Your group gets access to the registry within minutes." in _text(
+        client, path
+    )
     here.time.at = timezone.now()
     here.work()
     said = "Your group can pull from gpuplatform.azurecr.io."
@@ -247,7 +278,9 @@ def _text(client: Client, path: str) -> str:
     return str(answer.content.decode())
 
 
-def test_without_a_registry_nothing_is_kept_and_nothing_is_shown(here: Here, client: Client) -> None:
+def test_without_a_registry_nothing_is_kept_and_nothing_is_shown(
+    here: Here, client: Client
+) -> None:
     here.use("")
     here.work()
     assert not RegistryAccess.objects.exists()
@@ -284,7 +317,10 @@ def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
 def test_a_registry_that_is_gone_says_so(here: Here) -> None:
     here.use(WHOLE.replace("gpuplatform", "gpuplatformx"))
     here.work()
-    assert RegistryAccess.objects.get().sentence == "There is no such registry in Azure any more."
+    assert (
+        RegistryAccess.objects.get().sentence
+        == "There is no such registry in Azure any more."
+    )
 
 
 @pytest.mark.parametrize(
@@ -298,7 +334,9 @@ def test_a_registry_that_is_gone_says_so(here: Here) -> None:
     ],
     ids=str,
 )
-def test_the_database_refuses_an_access_that_makes_no_sense(here: Here, values: dict[str, Any]) -> None:
+def test_the_database_refuses_an_access_that_makes_no_sense(
+    here: Here, values: dict[str, Any]
+) -> None:
     here.work()
     with pytest.raises(DatabaseError), transaction.atomic():
         RegistryAccess.objects.update(**values)
@@ -312,11 +350,21 @@ def test_a_team_has_one_access_to_a_registry(here: Here) -> None:
         row.save(force_insert=True)
 
 
-grants = st.builds(Grant, st.sampled_from("pw"), st.sampled_from("ab"), st.sampled_from(["", "c d", "cd"]))
+grants = st.builds(
+    Grant,
+    st.sampled_from("pw"),
+    st.sampled_from("ab"),
+    st.sampled_from(["", "c d", "cd"]),
+)
 
 
-@given(st.none() | grants, st.lists(grants, max_size=4, unique_by=lambda one: (one.role, one.group)))
-def test_steps_end_where_the_wanted_role_alone_is_there(wanted: Grant | None, there: list[Grant]) -> None:
+@given(
+    st.none() | grants,
+    st.lists(grants, max_size=4, unique_by=lambda one: (one.role, one.group)),
+)
+def test_steps_end_where_the_wanted_role_alone_is_there(
+    wanted: Grant | None, there: list[Grant]
+) -> None:
     for _ in range(9):
         step, grant = plan.next_step(wanted, there)
         if grant is None:
@@ -324,6 +372,8 @@ def test_steps_end_where_the_wanted_role_alone_is_there(wanted: Grant | None, th
         if step is Step.WITHDRAW:
             there = [one for one in there if one != grant]
         else:
-            assert all((one.role, one.group) != (grant.role, grant.group) for one in there)
+            assert all(
+                (one.role, one.group) != (grant.role, grant.group) for one in there
+            )
             there = [*there, replace(grant)]
     assert [one.is_like for one in there] == ([wanted.is_like] if wanted else [])

@@ -39,7 +39,10 @@ def test_two_days_say_nothing() -> None:
 def test_what_never_ran_is_released_with_what_that_saves() -> None:
     found = of(days(1, 2, 1, 2))
     assert (found.deed, found.machines) == (Deed.RELEASE, 2)
-    assert found.sentence == "In 4 days at most 2 of 4 ran. Release 2: that saves $1,234 a week."
+    assert (
+        found.sentence
+        == "In 4 days at most 2 of 4 ran. Release 2: that saves $1,234 a week."
+    )
 
 
 def test_what_was_full_at_times_is_kept() -> None:

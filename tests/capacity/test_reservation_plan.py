@@ -6,9 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
+from capacity.reservations.plan import (
+    Found,
+    FoundPool,
+    Observed,
+    Step,
+    Wanted,
+    next_step,
+)
 
-FOUR, FOUR_NODES, NONE = Wanted(machines=4), Wanted(machines=4, with_pool=True), Wanted(machines=0)
+FOUR, FOUR_NODES, NONE = (
+    Wanted(machines=4),
+    Wanted(machines=4, with_pool=True),
+    Wanted(machines=0),
+)
 EMPTY = Observed(group=False)
 RESERVED = Observed(group=True, reservation=Found(machines=4))
 WITH_NODES = replace(RESERVED, pool=FoundPool(maximum=4))
@@ -21,29 +32,66 @@ WITH_NODES = replace(RESERVED, pool=FoundPool(maximum=4))
         (FOUR, Observed(group=True), Step.RESERVE),
         (FOUR, RESERVED, Step.NOTHING),
         (FOUR, Observed(group=True, reservation=Found(machines=2)), Step.RESIZE),
-        (FOUR, Observed(group=True, reservation=Found(machines=6, associated=6)), Step.RESIZE),
-        (FOUR, Observed(group=True, reservation=Found(machines=4, has_failed=True)), Step.RESIZE),
-        (FOUR, Observed(group=True, reservation=Found(machines=2, is_busy=True)), Step.WAIT),
+        (
+            FOUR,
+            Observed(group=True, reservation=Found(machines=6, associated=6)),
+            Step.RESIZE,
+        ),
+        (
+            FOUR,
+            Observed(group=True, reservation=Found(machines=4, has_failed=True)),
+            Step.RESIZE,
+        ),
+        (
+            FOUR,
+            Observed(group=True, reservation=Found(machines=2, is_busy=True)),
+            Step.WAIT,
+        ),
         (FOUR_NODES, Observed(group=True), Step.RESERVE),
         (FOUR_NODES, RESERVED, Step.MAKE_POOL),
         (FOUR_NODES, WITH_NODES, Step.NOTHING),
         (FOUR_NODES, replace(RESERVED, pool=FoundPool(maximum=2)), Step.SCALE_POOL),
-        (FOUR_NODES, replace(RESERVED, pool=FoundPool(maximum=4, is_busy=True)), Step.WAIT),
-        (FOUR_NODES, replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False)), Step.DELETE_POOL),
-        (FOUR_NODES, replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False, nodes=1)), Step.NOTHING),
+        (
+            FOUR_NODES,
+            replace(RESERVED, pool=FoundPool(maximum=4, is_busy=True)),
+            Step.WAIT,
+        ),
+        (
+            FOUR_NODES,
+            replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False)),
+            Step.DELETE_POOL,
+        ),
+        (
+            FOUR_NODES,
+            replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False, nodes=1)),
+            Step.NOTHING,
+        ),
         (NONE, WITH_NODES, Step.DELETE_POOL),
         (NONE, RESERVED, Step.RELEASE),
-        (NONE, Observed(group=True, reservation=Found(machines=4, associated=2)), Step.WAIT),
+        (
+            NONE,
+            Observed(group=True, reservation=Found(machines=4, associated=2)),
+            Step.WAIT,
+        ),
         (NONE, Observed(group=True), Step.DELETE_GROUP),
         (NONE, EMPTY, Step.NOTHING),
     ],
 )
-def test_the_next_step_follows_from_what_azure_says(wanted: Wanted, observed: Observed, step: Step) -> None:
+def test_the_next_step_follows_from_what_azure_says(
+    wanted: Wanted, observed: Observed, step: Step
+) -> None:
     assert next_step(wanted, observed) is step
 
 
-founds = st.builds(Found, machines=st.integers(0, 9), has_failed=st.booleans(), associated=st.just(0))
-pools = st.builds(FoundPool, maximum=st.integers(0, 9), is_joined=st.booleans(), nodes=st.integers(0, 1))
+founds = st.builds(
+    Found, machines=st.integers(0, 9), has_failed=st.booleans(), associated=st.just(0)
+)
+pools = st.builds(
+    FoundPool,
+    maximum=st.integers(0, 9),
+    is_joined=st.booleans(),
+    nodes=st.integers(0, 1),
+)
 states = st.builds(
     Observed, group=st.just(True), reservation=founds, pool=st.none() | pools
 ) | st.sampled_from([EMPTY, Observed(group=True)])
@@ -64,7 +112,10 @@ def test_steps_that_work_end_where_nothing_is_left_to_do(
         assert found == EMPTY
         return
     assert found.reservation is not None
-    assert (found.reservation.machines, found.reservation.has_failed) == (machines, False)
+    assert (found.reservation.machines, found.reservation.has_failed) == (
+        machines,
+        False,
+    )
     if with_pool:
         assert found.pool is not None
         assert found.pool.maximum == machines
@@ -73,7 +124,13 @@ def test_steps_that_work_end_where_nothing_is_left_to_do(
 
 ORDER = [
     *(Step.MAKE_GROUP, Step.RESERVE, Step.RESIZE),
-    *(Step.DELETE_POOL, Step.MAKE_POOL, Step.SCALE_POOL, Step.RELEASE, Step.DELETE_GROUP),
+    *(
+        Step.DELETE_POOL,
+        Step.MAKE_POOL,
+        Step.SCALE_POOL,
+        Step.RELEASE,
+        Step.DELETE_GROUP,
+    ),
 ]
 
 
@@ -85,7 +142,9 @@ def _after(step: Step, wanted: Wanted, found: Observed) -> Observed:
         Step.RESERVE: replace(found, reservation=Found(machines=wanted.machines)),
         Step.RESIZE: replace(found, reservation=Found(machines=wanted.machines)),
         Step.MAKE_POOL: replace(found, pool=pool),
-        Step.SCALE_POOL: replace(found, pool=found.pool and replace(found.pool, maximum=wanted.machines)),
+        Step.SCALE_POOL: replace(
+            found, pool=found.pool and replace(found.pool, maximum=wanted.machines)
+        ),
         Step.DELETE_POOL: replace(found, pool=None),
         Step.RELEASE: replace(found, reservation=None),
         Step.DELETE_GROUP: replace(found, group=False),

@@ -43,15 +43,22 @@ def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None
     assert here.in_azure() == here.in_books()
 
 
-def test_quotas_are_read_again_once_machines_are_reserved_resized_or_released(here: Site) -> None:
+def test_quotas_are_read_again_once_machines_are_reserved_resized_or_released(
+    here: Site,
+) -> None:
     for days in (3, 1):
         here.grant(1, days=days)
         here.work()
         observe(SUBSCRIPTION, now=here.time)
-        assert FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at == here.time()
+        assert (
+            FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at
+            == here.time()
+        )
     seen = here.time()
     for row in Allocation.objects.live():
-        give_back_machines(row.pk, machines=row.count, by=here.scene.ada, now=here.time())
+        give_back_machines(
+            row.pk, machines=row.count, by=here.scene.ada, now=here.time()
+        )
     here.work()
     observe(SUBSCRIPTION, now=here.time)
     assert FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at > seen
@@ -78,11 +85,15 @@ def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) 
     assert Reservation.objects.get().state == State.RELEASED
 
 
-def test_one_that_machines_use_says_so_and_is_released_once_none_does(here: Site) -> None:
+def test_one_that_machines_use_says_so_and_is_released_once_none_does(
+    here: Site,
+) -> None:
     allocation = here.grant(1, vm_size=T4)
     here.work()
     row = Reservation.objects.get()
-    group = AzureCompute(here.azure.session()).group(row.resource_group, Names.of(row).group)
+    group = AzureCompute(here.azure.session()).group(
+        row.resource_group, Names.of(row).group
+    )
     assert group is not None
     clusters = AzureContainerService(here.azure.session())
     pool = NewPool(size=T4, minimum=1, maximum=1, reservation_group=group.id)
@@ -125,13 +136,22 @@ def test_a_booked_reservation_is_made_when_it_begins(here: Site) -> None:
     assert made.charged_from >= begins
 
 
-def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_other(here: Site) -> None:
+def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_other(
+    here: Site,
+) -> None:
     begins = here.time() + 5 * DAY
     for size in (A100, T4):
         said = {**SPECS["reservation"], "vm_size": size, "instances": 1}
         until = begins + 2 * DAY
         why = "For the review."
-        wanted = resolve("reservation", said, team=here.scene.team, until=until, starts=begins, reason=why)
+        wanted = resolve(
+            "reservation",
+            said,
+            team=here.scene.team,
+            until=until,
+            starts=begins,
+            reason=why,
+        )
         asked = submit(wanted, by=here.scene.ada, now=here.time())
         approve(asked, by=(here.scene.priya, here.scene.elena), now=here.time())
     VmSize.objects.filter(name=A100).delete()
@@ -139,7 +159,9 @@ def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_
     assert f"Azure has no {A100} in eastus" in bookings.look(gone, now=here.time())
     assert bookings.look(there, now=here.time()) == ""
     here.time.pass_(days=1)
-    assert [bookings.begin(pk, now=here.time()) for pk in bookings.to_begin(here.time())] == [False, True]
+    assert [
+        bookings.begin(pk, now=here.time()) for pk in bookings.to_begin(here.time())
+    ] == [False, True]
     row = Allocation.objects.get(pk=gone)
     assert (row.begun_at, row.reservation) == (None, None)
     assert f"Azure has no {A100} in eastus" in row.hindrance
@@ -150,7 +172,11 @@ def test_what_azure_made_is_told_as_such_when_the_portal_is_not_connected_any_mo
 ) -> None:
     asked = here.grant(1).hold.request
     monkeypatch.setattr(settings.ENV, "azure_subscription_id", "")
-    assert (asked.is_in_azure, asked.is_by_person, asked.arrival) == (True, False, Arrival.IN_AZURE)
+    assert (asked.is_in_azure, asked.is_by_person, asked.arrival) == (
+        True,
+        False,
+        Arrival.IN_AZURE,
+    )
 
 
 def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
@@ -167,7 +193,9 @@ def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
     assert here.in_azure() == {}
 
 
-def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(here: Site) -> None:
+def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(
+    here: Site,
+) -> None:
     here.azure.fault("PUT", "capacityReservations/", operation={"hangs": True})
     allocation = here.grant(2)
     here.work(3)
@@ -207,14 +235,21 @@ def test_a_clock_that_jumps_during_an_operation_makes_nothing_twice_and_charges_
     here.time.pass_(hours=max(0, -jump))
     here.work()
     row = Reservation.objects.get()
-    assert (row.state, row.machines, row.held, row.operation) == (State.RESERVED, 2, 2, None)
+    assert (row.state, row.machines, row.held, row.operation) == (
+        State.RESERVED,
+        2,
+        2,
+        None,
+    )
     assert here.in_azure() == here.in_books()
     allocation.refresh_from_db()
     assert allocation.charged_from is not None
     assert allocation.charged_from >= allocation.starts_at
 
 
-def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Site) -> None:
+def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(
+    here: Site,
+) -> None:
     allocation = here.grant(200)
     before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
     assert before > 0

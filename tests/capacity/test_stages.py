@@ -28,7 +28,9 @@ def test_what_was_left_behind_is_told_again_when_it_comes_back() -> None:
 
 
 @given(st.lists(st.integers(0, 120), max_size=40))
-def test_nobody_is_told_twice_of_a_stage_that_was_not_left_behind(percents: list[int]) -> None:
+def test_nobody_is_told_twice_of_a_stage_that_was_not_left_behind(
+    percents: list[int],
+) -> None:
     told, lowest = Stage.NONE, dict[Stage, int]()
     for percent in percents:
         before = told

@@ -37,26 +37,42 @@ def test_what_is_switched_off_cannot_be_asked_for(scene: Scene) -> None:
 
 
 def test_the_gate_decides_whether_people_always_do(scene: Scene) -> None:
-    assert judge(wanted(scene, "volume"), person=scene.ada, now=NOW).answer.outcome is Outcome.AUTOMATIC
+    assert (
+        judge(wanted(scene, "volume"), person=scene.ada, now=NOW).answer.outcome
+        is Outcome.AUTOMATIC
+    )
     offering_actions.change("volume", by=scene.priya, gate="approval")
-    assert judge(wanted(scene, "volume"), person=scene.ada, now=NOW).answer.outcome is Outcome.PEOPLE
+    assert (
+        judge(wanted(scene, "volume"), person=scene.ada, now=NOW).answer.outcome
+        is Outcome.PEOPLE
+    )
 
 
-def test_a_price_of_this_installation_counts_before_the_catalogues(scene: Scene) -> None:
-    offering_actions.change("volume", by=scene.priya, prices={"ReadWriteMany": Decimal("7.30")})
+def test_a_price_of_this_installation_counts_before_the_catalogues(
+    scene: Scene,
+) -> None:
+    offering_actions.change(
+        "volume", by=scene.priya, prices={"ReadWriteMany": Decimal("7.30")}
+    )
     assert wanted(scene, "volume").size.usd_per_hour_each == Decimal("0.01")
     assert OfferingSetting.objects.get(key="volume").prices == {"ReadWriteMany": "7.30"}
-    offering_actions.change("volume", by=scene.priya, prices={"ReadWriteMany": Decimal("0.16")})
+    offering_actions.change(
+        "volume", by=scene.priya, prices={"ReadWriteMany": Decimal("0.16")}
+    )
     assert OfferingSetting.objects.get(key="volume").prices == {}
 
 
-def test_what_loses_its_price_cannot_be_asked_for_and_something_new_can(scene: Scene) -> None:
+def test_what_loses_its_price_cannot_be_asked_for_and_something_new_can(
+    scene: Scene,
+) -> None:
     prices = {"gpt-4o-mini": None, "gpt-5": Decimal("12.50")}
     offering_actions.change("openai", by=scene.priya, prices=prices)
     with pytest.raises(BadInput) as refused:
         wanted(scene, "openai")
     assert (refused.value.code, refused.value.field) == ("no_price", "model")
-    assert wanted(scene, "openai", model="gpt-5").size.usd_per_hour_each == Decimal("0.75")
+    assert wanted(scene, "openai", model="gpt-5").size.usd_per_hour_each == Decimal(
+        "0.75"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,16 +108,32 @@ def test_offerings_change_places(scene: Scene) -> None:
     assert keys() == ["cluster", *usual[:-1]]
 
 
-@pytest.mark.parametrize("change", [{"gate": "nobody"}, {"position": 0}, {"position": 10}])
-def test_gates_and_places_that_are_none_are_refused(scene: Scene, change: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"gate": "nobody"}, {"position": 0}, {"position": 10}]
+)
+def test_gates_and_places_that_are_none_are_refused(
+    scene: Scene, change: dict[str, object]
+) -> None:
     with pytest.raises(BadInput):
         offering_actions.change("volume", by=scene.priya, **change)  # type: ignore[arg-type]
 
 
-def test_each_change_is_told_with_what_was_before_and_none_when_nothing_changed(scene: Scene) -> None:
-    offering_actions.change("volume", by=scene.priya, enabled=False, gate="self_service")
+def test_each_change_is_told_with_what_was_before_and_none_when_nothing_changed(
+    scene: Scene,
+) -> None:
+    offering_actions.change(
+        "volume", by=scene.priya, enabled=False, gate="self_service"
+    )
     event = Event.objects.latest("seq")
-    assert (event.kind, event.subject_id, event.actor_name) == ("offering.changed", "volume", "Priya Raman")
-    assert event.details == {"offering": "Dataset volume", "enabled": False, "enabled_before": True}
+    assert (event.kind, event.subject_id, event.actor_name) == (
+        "offering.changed",
+        "volume",
+        "Priya Raman",
+    )
+    assert event.details == {
+        "offering": "Dataset volume",
+        "enabled": False,
+        "enabled_before": True,
+    }
     offering_actions.change("volume", by=scene.priya, enabled=False)
     assert Event.objects.latest("seq") == event

@@ -42,15 +42,24 @@ def test_it_tells_every_offering_with_the_schema_of_its_spec(ada: Caller) -> Non
     found = ada.get("offerings/").json()["results"]
     assert [row["key"] for row in found] == list(OFFERINGS)
     volume = next(row for row in found if row["key"] == "volume")
-    assert (volume["gate"], volume["counted"], volume["position"]) == ("self_service", "gib", 3)
+    assert (volume["gate"], volume["counted"], volume["position"]) == (
+        "self_service",
+        "gib",
+        3,
+    )
     assert volume["prices"] == {"ReadWriteOnce": "0.12", "ReadWriteMany": "0.16"}
-    assert volume["spec"]["properties"]["access"]["enum"] == ["ReadWriteOnce", "ReadWriteMany"]
+    assert volume["spec"]["properties"]["access"]["enum"] == [
+        "ReadWriteOnce",
+        "ReadWriteMany",
+    ]
     assert volume["after_approval"]
     assert ada.get("offerings/volume/").json() == volume
 
 
 @pytest.mark.parametrize("key", SPECS)
-def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, key: str) -> None:
+def test_every_offering_is_previewed_and_asked_for_with_one_answer(
+    ada: Caller, key: str
+) -> None:
     preview = ada.post("requests/preview/", ask(key)).json()
     answer = ada.post("requests/", ask(key))
     assert answer.status_code == 201, answer.content
@@ -59,7 +68,9 @@ def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, 
     assert made["evaluations"][0]["answer"] == preview["answer"]
     assert preview["formula"]
     assert [task["kind"] for task in made["tasks"]] == (
-        ["set_up"] if is_by_person(OFFERINGS[key]) and made["state"] == "approved" else []
+        ["set_up"]
+        if is_by_person(OFFERINGS[key]) and made["state"] == "approved"
+        else []
     )
 
 
@@ -88,7 +99,9 @@ def test_a_wrong_spec_is_refused_at_its_field(
     answer = ada.post("requests/", ask(key, spec={**SPECS[key], **spec}))
     assert answer.status_code in (409, 422), answer.content
     body = answer.json()
-    assert [(error["pointer"], error["code"]) for error in body["errors"]] == [(pointer, code)], body
+    assert [(error["pointer"], error["code"]) for error in body["errors"]] == [
+        (pointer, code)
+    ], body
     assert not Request.objects.exists()
 
 
@@ -97,23 +110,37 @@ def test_choices_are_told_with_why_not(ada: Caller, scene: Scene) -> None:
     lines = {line["value"]: line["reason"] for line in found["cluster"]}
     assert lines == {"dev": "", "training": ""}
     assert [line["value"] for line in found["project"]] == ["main"]
-    sizes = ada.get("offerings/cluster/options/?team=vision").json()["choices"]["vm_size"]
+    sizes = ada.get("offerings/cluster/options/?team=vision").json()["choices"][
+        "vm_size"
+    ]
     assert all("$" in line["label"] for line in sizes)
     assert ada.get("offerings/volume/options/?team=nobody").status_code == 404
     assert ada.get("offerings/volume/options/").status_code == 400
-    assert Caller(scene.mallory).get("offerings/volume/options/?team=vision").status_code == 404
+    assert (
+        Caller(scene.mallory).get("offerings/volume/options/?team=vision").status_code
+        == 404
+    )
 
 
 def test_platform_leads_change_it_and_nobody_else(ada: Caller, scene: Scene) -> None:
-    change = {"enabled": False, "gate": "approval", "position": 1, "prices": {"ReadWriteOnce": None}}
-    assert ada.patch("offerings/volume/", change).json()["code"] == "not_a_platform_lead"
+    change = {
+        "enabled": False,
+        "gate": "approval",
+        "position": 1,
+        "prices": {"ReadWriteOnce": None},
+    }
+    assert (
+        ada.patch("offerings/volume/", change).json()["code"] == "not_a_platform_lead"
+    )
     assert not OfferingSetting.objects.exists()
     lead = Caller(scene.priya)
     told = lead.patch("offerings/volume/", change).json()
     assert (told["enabled"], told["gate"], told["position"]) == (False, "approval", 1)
     assert told["prices"] == {"ReadWriteMany": "0.16"}
     assert ada.get("offerings/volume/").status_code == 404
-    assert "volume" not in [row["key"] for row in ada.get("offerings/").json()["results"]]
+    assert "volume" not in [
+        row["key"] for row in ada.get("offerings/").json()["results"]
+    ]
     assert "volume" in [row["key"] for row in lead.get("offerings/").json()["results"]]
     refused = ada.post("requests/", ask("volume"))
     assert (refused.status_code, refused.json()["code"]) == (409, "offering_off")
@@ -133,7 +160,9 @@ def test_platform_leads_change_it_and_nobody_else(ada: Caller, scene: Scene) -> 
         {"name": "x"},
     ],
 )
-def test_what_does_not_fit_changes_nothing(ada: Caller, scene: Scene, body: dict[str, Any]) -> None:
+def test_what_does_not_fit_changes_nothing(
+    ada: Caller, scene: Scene, body: dict[str, Any]
+) -> None:
     assert Caller(scene.priya).patch("offerings/volume/", body).status_code == 422
     assert not OfferingSetting.objects.filter(enabled=False).exists()
 

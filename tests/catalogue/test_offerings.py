@@ -23,7 +23,13 @@ EXPECTED = {
     ),
     "namespace": (1, 0, "0", "costs nothing", "Development namespace for main"),
     "training": (8, 1, "3.67", "8 × $3.67 per GPU-hour", "8 × A100"),
-    "endpoint": (2, 1, "3.67", "2 × 1 GPU × $3.67 per GPU-hour", "Endpoint of 2 × 1 A100 for mistral-7b"),
+    "endpoint": (
+        2,
+        1,
+        "3.67",
+        "2 × 1 GPU × $3.67 per GPU-hour",
+        "Endpoint of 2 × 1 A100 for mistral-7b",
+    ),
     "openai": (
         2,
         0,
@@ -54,14 +60,30 @@ def test_every_offering_has_a_size_a_formula_and_a_title(key: str) -> None:
     said = offering.spec.model_validate(SPECS[key])
     size = said.size(price=PRICE, prices=offering.prices)
     shown = offering.title(said, product="A100")
-    assert (size.count, size.gpus_each, str(size.usd_per_hour_each), size.formula, shown) == EXPECTED[key]
+    assert (
+        size.count,
+        size.gpus_each,
+        str(size.usd_per_hour_each),
+        size.formula,
+        shown,
+    ) == EXPECTED[key]
 
 
 def test_the_charters_eight_offerings_and_reservations_have_their_gates() -> None:
-    own = {key for key, offering in OFFERINGS.items() if offering.gate is Gate.SELF_SERVICE}
+    own = {
+        key for key, offering in OFFERINGS.items() if offering.gate is Gate.SELF_SERVICE
+    }
     assert own == {"gpus", "notebook", "volume", "namespace"}
-    assert set(OFFERINGS) - own == {"training", "endpoint", "openai", "reservation", "cluster"}
-    assert {key for key, offering in OFFERINGS.items() if is_by_person(offering)} == set(BY_PERSON)
+    assert set(OFFERINGS) - own == {
+        "training",
+        "endpoint",
+        "openai",
+        "reservation",
+        "cluster",
+    }
+    assert {
+        key for key, offering in OFFERINGS.items() if is_by_person(offering)
+    } == set(BY_PERSON)
 
 
 def test_every_offering_says_what_follows_and_how_it_is_undone() -> None:
@@ -80,14 +102,18 @@ def test_fewer_units_are_the_same_spec_with_another_number() -> None:
 
 
 def test_what_has_no_price_is_named() -> None:
-    said = OFFERINGS["openai"].spec.model_validate({**SPECS["openai"], "model": "gpt-9"})
+    said = OFFERINGS["openai"].spec.model_validate(
+        {**SPECS["openai"], "model": "gpt-9"}
+    )
     with pytest.raises(KeyError, match="gpt-9"):
         said.size(price=PRICE, prices=OFFERINGS["openai"].prices)
 
 
 def test_every_vm_size_with_a_price_says_how_many_gpus_it_has() -> None:
     assert set(VM_PRICES) == set(VM_GPUS)
-    not_reserved = {name for name in VM_PRICES if name.startswith("Standard_ND") or "H100" in name}
+    not_reserved = {
+        name for name in VM_PRICES if name.startswith("Standard_ND") or "H100" in name
+    }
     assert not_reserved
     assert set(OFFERINGS["reservation"].prices) == set(VM_PRICES) - not_reserved
 

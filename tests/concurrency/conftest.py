@@ -14,7 +14,9 @@ __all__ = ["directory", "entra_server"]
 @pytest.fixture
 def web(transactional_db: None, tmp_path: Path) -> Iterator[Portal]:
     """The product's web server on the test's database; nothing reconciles."""
-    installation = Portal(tmp_path / "portal", environment(tmp_path, kubeconfigs=tmp_path))
+    installation = Portal(
+        tmp_path / "portal", environment(tmp_path, kubeconfigs=tmp_path)
+    )
     try:
         installation.web(workers=2)
         yield installation

@@ -73,7 +73,9 @@ class Mixed:
         except OperationalError as error:
             # On a machine that is busy a lock is given up after some seconds; PostgreSQL finds a deadlock in one.
             if not isinstance(error.__cause__, LockNotAvailable):
-                self.broken.append(f"{operation.__name__}: {type(error).__name__}: {error}")
+                self.broken.append(
+                    f"{operation.__name__}: {type(error).__name__}: {error}"
+                )
             self.done[f"{operation.__name__} kept waiting"] += 1
         except Exception as error:
             self.broken.append(f"{operation.__name__}: {type(error).__name__}: {error}")
@@ -96,25 +98,43 @@ class Mixed:
         if request is None:
             return
         seat = open_step(request)
-        role = Role.PLATFORM_LEAD if seat and seat.seat == "platform_leads" else Role.ENGINEERING_LEADERSHIP
+        role = (
+            Role.PLATFORM_LEAD
+            if seat and seat.seat == "platform_leads"
+            else Role.ENGINEERING_LEADERSHIP
+        )
         by, now = factories.person("", role), timezone.now()
         if self.random.random() < 0.7:
-            decisions.approve(request.pk, by=by, expected_version=request.version, now=now)
+            decisions.approve(
+                request.pk, by=by, expected_version=request.version, now=now
+            )
         else:
-            decisions.reject(request.pk, by=by, expected_version=request.version, reason="No.", now=now)
+            decisions.reject(
+                request.pk,
+                by=by,
+                expected_version=request.version,
+                reason="No.",
+                now=now,
+            )
 
     def withdraw(self) -> None:
         """Somebody takes an ask back."""
-        request = self.random.choice(Request.objects.waiting().select_related("requester") or [None])
+        request = self.random.choice(
+            Request.objects.waiting().select_related("requester") or [None]
+        )
         if request is not None:
             approvals.withdraw(request.pk, by=request.requester, now=timezone.now())
 
     def give_back(self) -> None:
         """Somebody gives one GPU or all of them back."""
-        held = self.random.choice(Allocation.objects.live().select_related("team__created_by") or [None])
+        held = self.random.choice(
+            Allocation.objects.live().select_related("team__created_by") or [None]
+        )
         if held is not None:
             gpus = self.random.choice([1, None])
-            ends.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=timezone.now())
+            ends.give_back(
+                held.pk, gpus=gpus, by=held.team.created_by, now=timezone.now()
+            )
 
     def expire(self) -> None:
         """The clock ends what is held."""
@@ -127,12 +147,20 @@ class Mixed:
         limit = Decimal(self.random.choice([20_000, 60_000]))
         lead = factories.person("", Role.PLATFORM_LEAD)
         team = self.random.choice(Team.objects.all())
-        budget_actions.set_budget(team, month=month_of(timezone.now()), limit_usd=limit, by=lead)
+        budget_actions.set_budget(
+            team, month=month_of(timezone.now()), limit_usd=limit, by=lead
+        )
 
     def enrol(self) -> None:
         """A lead brings a team on board, which starts with a GPU."""
-        flavor, number, now = self.random.choice(flavors()), next(archives), timezone.now()
-        start = Start(flavor=flavor, gpus=1, until=now + timedelta(days=1), purpose="notebook")
+        flavor, number, now = (
+            self.random.choice(flavors()),
+            next(archives),
+            timezone.now(),
+        )
+        start = Start(
+            flavor=flavor, gpus=1, until=now + timedelta(days=1), purpose="notebook"
+        )
         enrolment = Enrolment(
             name=f"Archive {number}",
             entra_group=f"00000000-0000-4000-9001-{number:012d}",
@@ -142,7 +170,12 @@ class Mixed:
             cluster=flavor.cluster,
             start=self.random.choice([start, None]),
         )
-        onboard(enrolment, by=factories.person("", Role.PLATFORM_LEAD), graph=graph(), now=now)
+        onboard(
+            enrolment,
+            by=factories.person("", Role.PLATFORM_LEAD),
+            graph=graph(),
+            now=now,
+        )
 
     def finish_pass(self) -> None:
         """A worker takes a lease and writes its status."""
@@ -150,7 +183,9 @@ class Mixed:
         held = acquire(tenancy.pk, now=now)
         if held is not None:
             read = Tenancy.objects.select_related("cluster", "team").get(pk=tenancy.pk)
-            write_status(read, held, seen=[], error=None, writes=1, now=now, requeue_at=now)
+            write_status(
+                read, held, seen=[], error=None, writes=1, now=now, requeue_at=now
+            )
 
     def look_again(self) -> None:
         """Somebody wants it tried again."""
@@ -159,7 +194,10 @@ class Mixed:
 
     def change_fleet(self) -> None:
         """A lead renames a cluster and reprices a flavor."""
-        lead, flavor = factories.person("", Role.PLATFORM_LEAD), self.random.choice(flavors())
+        lead, flavor = (
+            factories.person("", Role.PLATFORM_LEAD),
+            self.random.choice(flavors()),
+        )
         title = f"Training {self.random.random():.6f}"
         change_cluster(flavor.cluster_id, values={"title": title}, by=lead)
         price = Decimal(self.random.randint(10_000, 40_000)) / 10_000
@@ -187,7 +225,9 @@ def flavors() -> list[Flavor]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_everything_at_once_never_deadlocks_and_leaves_the_books_right(directory: Running) -> None:
+def test_everything_at_once_never_deadlocks_and_leaves_the_books_right(
+    directory: Running,
+) -> None:
     cluster = factories.cluster()
     for _ in range(2):
         factories.flavor(cluster, gpus_total=60)
@@ -203,8 +243,15 @@ def test_everything_at_once_never_deadlocks_and_leaves_the_books_right(directory
     for thread in threads:
         thread.join()
     done = sum((one.done for one in mixed), Counter[str]())
-    logger.info("%d operations in %.1f s: %s", done.total(), time.monotonic() - started, dict(done))
+    logger.info(
+        "%d operations in %.1f s: %s",
+        done.total(),
+        time.monotonic() - started,
+        dict(done),
+    )
     broken = [text for one in mixed for text in one.broken]
     assert not broken, "\n".join(broken)
     assert wrong_in_the_books() == []
-    assert {operation.__name__ for operation in OPERATIONS} <= set(done), "every kind of operation happened"
+    assert {operation.__name__ for operation in OPERATIONS} <= set(done), (
+        "every kind of operation happened"
+    )

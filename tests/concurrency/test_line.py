@@ -22,17 +22,26 @@ FREE = 3
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_ask_while_a_policy_comes_into_force_overtake_nobody_who_waits() -> None:
+def test_two_who_ask_while_a_policy_comes_into_force_overtake_nobody_who_waits() -> (
+    None
+):
     for _ in range(ROUNDS):
         flavor = factories.flavor(gpus_total=FREE)
         people = [factories.person(teams=[factories.team()]) for _ in range(3)]
-        places = [factories.tenancy(person.teams[0], flavor.cluster) for person in people]
+        places = [
+            factories.tenancy(person.teams[0], flavor.cluster) for person in people
+        ]
         factories.policy(Thresholds(automatic_gpus=2), now=timezone.now())
         older = factories.request(people[0], places[0], flavor, gpus=FREE)
         assert older.state == State.WAITING
         together(
-            partial(factories.policy, Thresholds(automatic_gpus=FREE), now=timezone.now()),
-            *(partial(factories.request, people[n], places[n], flavor, gpus=FREE) for n in (1, 2)),
+            partial(
+                factories.policy, Thresholds(automatic_gpus=FREE), now=timezone.now()
+            ),
+            *(
+                partial(factories.request, people[n], places[n], flavor, gpus=FREE)
+                for n in (1, 2)
+            ),
             lambda: judging_again.sweep(timezone.now()),
             lambda: judging_again.sweep(timezone.now()),
         )
@@ -44,7 +53,9 @@ def test_two_who_ask_while_a_policy_comes_into_force_overtake_nobody_who_waits()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_ask_that_waited_for_a_lock_is_judged_by_the_policy_that_is_in_force_then() -> None:
+def test_an_ask_that_waited_for_a_lock_is_judged_by_the_policy_that_is_in_force_then() -> (
+    None
+):
     flavor = factories.flavor()
     team = factories.team()
     person = factories.person(teams=[team])
@@ -62,7 +73,9 @@ def test_an_ask_that_waited_for_a_lock_is_judged_by_the_policy_that_is_in_force_
         with transaction.atomic():
             Flavor.objects.select_for_update(no_key=True).get(pk=flavor.pk)
             asking = thread.submit(ask)
-            wait_until(lambda: waiting_for_a_lock() == 1, what="the ask waits for the flavor")
+            wait_until(
+                lambda: waiting_for_a_lock() == 1, what="the ask waits for the flavor"
+            )
             factories.policy(Thresholds(automatic_gpus=0), now=timezone.now())
         assert asking.result(timeout=30).state == State.WAITING
     assert Request.objects.get().evaluations.get().policy.number == 3

@@ -50,7 +50,9 @@ class Place:
         self.tenancy: Tenancy = factories.tenancy(self.team, self.flavor.cluster)
         self.member: User = factories.person(teams=[self.team])
         self.lead: User = factories.person("", Role.PLATFORM_LEAD)
-        self.allocation: Allocation = factories.allocation(self.member, self.tenancy, self.flavor, gpus=2)
+        self.allocation: Allocation = factories.allocation(
+            self.member, self.tenancy, self.flavor, gpus=2
+        )
         self.waiting = factories.request(self.member, self.tenancy, self.flavor, gpus=4)
 
     def submit(self) -> None:
@@ -60,11 +62,15 @@ class Place:
     def approve(self) -> None:
         """Grant what waits."""
         version = self.waiting.version
-        decisions.approve(self.waiting.pk, by=self.lead, expected_version=version, now=timezone.now())
+        decisions.approve(
+            self.waiting.pk, by=self.lead, expected_version=version, now=timezone.now()
+        )
 
     def give_back_all(self) -> None:
         """Give both back."""
-        ends.give_back(self.allocation.pk, gpus=None, by=self.member, now=timezone.now())
+        ends.give_back(
+            self.allocation.pk, gpus=None, by=self.member, now=timezone.now()
+        )
 
     def give_back_part(self) -> None:
         """Give one back, which writes a row for the other."""
@@ -72,10 +78,18 @@ class Place:
 
     def expire(self) -> None:
         """End what is held."""
-        ends.expire(self.allocation.pk, now=self.allocation.until + timedelta(seconds=1))
+        ends.expire(
+            self.allocation.pk, now=self.allocation.until + timedelta(seconds=1)
+        )
 
 
-ACTIONS = [Place.submit, Place.approve, Place.give_back_all, Place.give_back_part, Place.expire]
+ACTIONS = [
+    Place.submit,
+    Place.approve,
+    Place.give_back_all,
+    Place.give_back_part,
+    Place.expire,
+]
 
 
 @contextmanager
@@ -117,20 +131,30 @@ def run_into(action: Callable[[], None], lock: str) -> Iterator[psycopg.Connecti
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_flavor_is_locked_before_the_tenancy(action: Callable[[Place], None]) -> None:
+def test_the_flavor_is_locked_before_the_tenancy(
+    action: Callable[[Place], None],
+) -> None:
     place = Place()
     lock = f"SELECT 1 FROM fleet_flavor WHERE id = {place.flavor.pk} FOR UPDATE"
     with run_into(lambda: action(place), lock) as looking:
-        free = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
-        assert looking.execute(free, [place.tenancy.pk]).fetchone() == (place.tenancy.pk,)
+        free = (
+            "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        )
+        assert looking.execute(free, [place.tenancy.pk]).fetchone() == (
+            place.tenancy.pk,
+        )
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
-def test_every_month_of_the_team_is_locked_before_the_flavor(action: Callable[[Place], None]) -> None:
+def test_every_month_of_the_team_is_locked_before_the_flavor(
+    action: Callable[[Place], None],
+) -> None:
     # Money set aside in an earlier month is let go in the same transaction that takes some in a later one.
     place = Place()
-    budget = Budget.objects.create(team=place.team, month=date(2026, 1, 1), limit_usd=1000)
+    budget = Budget.objects.create(
+        team=place.team, month=date(2026, 1, 1), limit_usd=1000
+    )
     lock = f"SELECT 1 FROM allocations_budget WHERE id = {budget.pk} FOR UPDATE"
     with run_into(lambda: action(place), lock) as looking:
         free = "SELECT id FROM fleet_flavor WHERE id = %s FOR NO KEY UPDATE NOWAIT"
@@ -151,11 +175,17 @@ def test_who_asks_is_locked_after_the_budgets_and_before_the_flavor() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_tenancy_is_locked_before_the_audit_chain(action: Callable[[Place], None]) -> None:
+def test_the_tenancy_is_locked_before_the_audit_chain(
+    action: Callable[[Place], None],
+) -> None:
     place = Place()
-    lock = f"SELECT 1 FROM provisioning_tenancy WHERE id = {place.tenancy.pk} FOR UPDATE"
+    lock = (
+        f"SELECT 1 FROM provisioning_tenancy WHERE id = {place.tenancy.pk} FOR UPDATE"
+    )
     with run_into(lambda: action(place), lock) as looking:
-        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -170,8 +200,12 @@ def test_a_notebook_is_locked_after_its_tenancy_and_before_the_audit_chain(
     )
     lock = f"SELECT 1 FROM notebooks_notebookserver WHERE id = {server.pk} FOR NO KEY UPDATE"
     with run_into(lambda: action(place), lock) as looking:
-        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
-        taken = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
+        taken = (
+            "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        )
         with pytest.raises(psycopg.errors.LockNotAvailable):
             looking.execute(taken, [place.tenancy.pk])
 
@@ -179,7 +213,10 @@ def test_a_notebook_is_locked_after_its_tenancy_and_before_the_audit_chain(
 @pytest.mark.django_db(transaction=True)
 def test_notebooks_over_quota_are_locked_before_anything_is_recorded() -> None:
     place = Place()
-    first, second = (factories.notebook(place.tenancy, place.member, flavor=place.flavor) for _ in "ab")
+    first, second = (
+        factories.notebook(place.tenancy, place.member, flavor=place.flavor)
+        for _ in "ab"
+    )
     place.give_back_all()
     Leftover.objects.update(stop_at=timezone.now())
     work = [
@@ -195,11 +232,15 @@ def test_notebooks_over_quota_are_locked_before_anything_is_recorded() -> None:
     ]
 
     def action() -> None:
-        over_quota.settle(place.tenancy.pk, over_quota.Sight(work, {}), now=timezone.now())
+        over_quota.settle(
+            place.tenancy.pk, over_quota.Sight(work, {}), now=timezone.now()
+        )
 
     lock = f"SELECT 1 FROM notebooks_notebookserver WHERE id = {second.pk} FOR NO KEY UPDATE"
     with run_into(action, lock) as looking:
-        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
     for each in (first, second):
         each.refresh_from_db()
         assert each.stop_reason == "end"
@@ -223,12 +264,16 @@ def test_the_quotas_that_are_taken_from_are_locked_between_the_flavor_and_the_te
 
     lock = f"SELECT 1 FROM capacity_subscription WHERE id = '{SUBSCRIPTION}' FOR NO KEY UPDATE"
     with run_into(action, lock) as looking:
-        free = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        free = (
+            "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        )
         assert looking.execute(free, [there.pk]).fetchone() == (there.pk,)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Directory) -> None:
+def test_onboarding_locks_the_cluster_before_the_audit_chain(
+    directory: Directory,
+) -> None:
     # Changing a cluster locks its row, then the chain; a new tenancy locks the row that it refers to.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(
@@ -248,7 +293,9 @@ def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Director
 
 
 @pytest.mark.django_db(transaction=True)
-def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(directory: Directory) -> None:
+def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(
+    directory: Directory,
+) -> None:
     # The first ask of the new team counts in the person's window, as whatever they ask for elsewhere.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(
@@ -278,5 +325,9 @@ def test_the_end_of_a_pass_holds_up_no_row_that_refers_to_its_tenancy() -> None:
     with transaction.atomic(), raw() as referring:
         assert held.release()
         # What a foreign key's check takes at commit, when the audit chain is held already.
-        refers = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR KEY SHARE NOWAIT"
-        assert referring.execute(refers, [place.tenancy.pk]).fetchone() == (place.tenancy.pk,)
+        refers = (
+            "SELECT id FROM provisioning_tenancy WHERE id = %s FOR KEY SHARE NOWAIT"
+        )
+        assert referring.execute(refers, [place.tenancy.pk]).fetchone() == (
+            place.tenancy.pk,
+        )

@@ -49,7 +49,11 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
     for team in teams:
         factories.tenancy(team, flavor.cluster)
     day = now + timedelta(days=3)
-    spec = {"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "purpose": "training"}
+    spec = {
+        "flavor": f"{flavor.cluster.name}/{flavor.name}",
+        "gpus": 1,
+        "purpose": "training",
+    }
     starts = [day if number % 2 else None for number in range(ASKS)]
 
     def ask(team: Team, begins: datetime | None) -> None:
@@ -63,7 +67,12 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
         )
         submit(wanted, by=factories.person(teams=[team]), now=now)
 
-    together(*(partial(ask, team, begins) for team, begins in zip(teams, starts, strict=True)))
+    together(
+        *(
+            partial(ask, team, begins)
+            for team, begins in zip(teams, starts, strict=True)
+        )
+    )
     states = Counter(Request.objects.values_list("state", flat=True))
     assert states == {State.APPROVED: GPUS, State.WAITING: ASKS - GPUS}
     promised = Allocation.objects.granted().filter(starts_at__lte=day, until__gt=day)
@@ -72,12 +81,16 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
 
 
 @pytest.fixture
-def here(transactional_db: None, azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def here(
+    transactional_db: None, azure: Running, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
     with connected(azure, monkeypatch):
         yield site(azure)
 
 
-def test_grants_for_one_place_at_once_make_one_reservation_of_all_of_them(here: Site) -> None:
+def test_grants_for_one_place_at_once_make_one_reservation_of_all_of_them(
+    here: Site,
+) -> None:
     together(*(partial(here.grant, 1) for _ in range(3)))
     row = Reservation.objects.get()
     together(*(partial(here.work, 1) for _ in range(3)))

@@ -39,7 +39,9 @@ WIDE = Thresholds(
 )
 
 
-def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_more(web: Portal) -> None:
+def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_more(
+    web: Portal,
+) -> None:
     now = timezone.now()
     factories.policy(WIDE, now=now)  # money alone decides
     team = factories.team()
@@ -47,10 +49,16 @@ def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_m
     factories.tenancy(team, flavor.cluster)
     until = now.replace(microsecond=0) + timedelta(hours=10)
     # The price falls by a cent a second while they ask, so the half ask of a remainder never becomes a whole one.
-    one = money.by_month(gpus=1, usd_per_hour=flavor.price_per_gpu_hour, start=now, end=until)
+    one = money.by_month(
+        gpus=1, usd_per_hour=flavor.price_per_gpu_hour, start=now, end=until
+    )
     for month, part in one.items():
-        Budget.objects.create(team=team, month=month, limit_usd=part.usd * PAID_FOR + part.usd / 2)
-    callers = [caller(factories.person(teams=[team]), web.url) for _ in range(SUBMITTERS)]
+        Budget.objects.create(
+            team=team, month=month, limit_usd=part.usd * PAID_FOR + part.usd / 2
+        )
+    callers = [
+        caller(factories.person(teams=[team]), web.url) for _ in range(SUBMITTERS)
+    ]
     body = {
         "team": team.slug,
         "flavor": f"{flavor.cluster.name}/{flavor.name}",
@@ -67,7 +75,9 @@ def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_m
     answers = at_once([lambda who=who: ask(who) for who in callers])  # type: ignore[misc]
     took = time.monotonic() - started
     states = Counter(answer.json().get("state") for answer in answers)
-    logger.info("%s in %.1f s: %s", Counter(a.status_code for a in answers), took, states)
+    logger.info(
+        "%s in %.1f s: %s", Counter(a.status_code for a in answers), took, states
+    )
     assert Counter(answer.status_code for answer in answers) == {201: SUBMITTERS}
     assert states == {State.APPROVED: PAID_FOR, State.WAITING: SUBMITTERS - PAID_FOR}
     assert Request.objects.count() == SUBMITTERS

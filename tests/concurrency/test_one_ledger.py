@@ -33,13 +33,19 @@ def alone(action: Callable[[], T]) -> T:
 
 
 @pytest.mark.parametrize("part", [HOURS, MONEY])
-def test_a_month_is_spent_to_the_last_whole_part_in_either_unit(transactional_db: None, part: Amount) -> None:
+def test_a_month_is_spent_to_the_last_whole_part_in_either_unit(
+    transactional_db: None, part: Amount
+) -> None:
     team = factories.team()
     Budget.objects.create(team=team, month=NOVEMBER, limit_usd=105, gpu_hours_limit=105)
 
     def take(number: int) -> bool:
         with suppress(Conflict):
-            alone(lambda: budgets.reserve(factories.hold(team), parts={NOVEMBER: part}, now=NOW))
+            alone(
+                lambda: budgets.reserve(
+                    factories.hold(team), parts={NOVEMBER: part}, now=NOW
+                )
+            )
             return True
         return False
 
@@ -58,7 +64,11 @@ def test_what_many_let_go_at_once_is_let_go_once(transactional_db: None) -> None
         budgets.reserve(hold, parts={NOVEMBER: whole, DECEMBER: whole}, now=NOW)
 
     def let_go() -> Amount:
-        return alone(lambda: budgets.settle(hold, parts={DECEMBER: HOURS}, now=NOW, why="given back"))
+        return alone(
+            lambda: budgets.settle(
+                hold, parts={DECEMBER: HOURS}, now=NOW, why="given back"
+            )
+        )
 
     freed = [amount for amount in at_once([let_go] * AT_ONCE) if amount != NOTHING]
     assert freed == [Amount(Decimal(99), Decimal(30))]
@@ -70,7 +80,14 @@ def test_a_month_that_many_begin_at_once_is_begun_once(transactional_db: None) -
     hold = factories.hold(team)
 
     def take() -> None:
-        alone(lambda: budgets.reserve(hold, parts={NOVEMBER: HOURS, DECEMBER: HOURS}, now=NOW))
+        alone(
+            lambda: budgets.reserve(
+                hold, parts={NOVEMBER: HOURS, DECEMBER: HOURS}, now=NOW
+            )
+        )
 
     at_once([take] * AT_ONCE)
-    assert [row.held_gpu_hours for row in Budget.objects.order_by("month")] == [160, 160]
+    assert [row.held_gpu_hours for row in Budget.objects.order_by("month")] == [
+        160,
+        160,
+    ]

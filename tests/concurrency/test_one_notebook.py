@@ -16,7 +16,16 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.concurrency.together import together
 from tests.notebooks.hub_server import HubOfTests
-from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, standing, tenancy, worked_on
+from tests.notebooks.test_servers import (
+    ada,
+    hub,
+    hub_server,
+    launch,
+    lead,
+    standing,
+    tenancy,
+    worked_on,
+)
 from web.refusals import Conflict
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,9 +42,18 @@ def test_the_same_launch_twice_at_once_is_one_server_and_one_call_of_the_hub(
 
         server = NotebookServer.objects.latest("id")
         assert NotebookServer.objects.count() == number + 1
-        assert Event.objects.filter(kind="notebook.launched", subject_id=str(server.pk)).count() == 1
+        assert (
+            Event.objects.filter(
+                kind="notebook.launched", subject_id=str(server.pk)
+            ).count()
+            == 1
+        )
         together(*[partial(reconcile, server.pk, now=timezone.now)] * 2)
-        starts = [one for one in hub.calls if one.startswith("POST") and one.endswith(server.name)]
+        starts = [
+            one
+            for one in hub.calls
+            if one.startswith("POST") and one.endswith(server.name)
+        ]
         assert len(starts) == 1
 
 
@@ -62,12 +80,22 @@ def test_launches_and_starts_at_once_never_go_beyond_what_one_person_may_run(
         factories.notebook(tenancy, ada, gpus=0)
     for number in range(ROUNDS):
         outcomes.clear()
-        others = [partial(launch, tenancy, ada, profile="cpu", key=f"{number}-{one}") for one in range(2)]
+        others = [
+            partial(launch, tenancy, ada, profile="cpu", key=f"{number}-{one}")
+            for one in range(2)
+        ]
         at_once: list[Callable[[], object]] = [partial(start, stopped), *others]
         together(*(partial(noted, one) for one in at_once))
 
         assert sorted(outcomes) == ["runs", "too_many_notebooks", "too_many_notebooks"]
-        assert NotebookServer.objects.live().filter(owner=ada).count() == actions.MAX_LIVE
-        newest = NotebookServer.objects.live().filter(owner=ada).exclude(profile__slug="explore").get()
+        assert (
+            NotebookServer.objects.live().filter(owner=ada).count() == actions.MAX_LIVE
+        )
+        newest = (
+            NotebookServer.objects.live()
+            .filter(owner=ada)
+            .exclude(profile__slug="explore")
+            .get()
+        )
         actions.stop(newest.pk, by=ada, now=timezone.now())
         assert worked_on(newest).state == State.STOPPED

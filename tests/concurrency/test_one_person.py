@@ -22,7 +22,8 @@ def test_two_teams_and_two_kinds_of_gpu_are_one_window_of_the_person() -> None:
         teams = [factories.team(), factories.team()]
         person = factories.person(teams=teams)
         places = [
-            factories.tenancy(team, flavor.cluster) for team, flavor in zip(teams, flavors, strict=True)
+            factories.tenancy(team, flavor.cluster)
+            for team, flavor in zip(teams, flavors, strict=True)
         ]
         together(
             *(
@@ -30,5 +31,7 @@ def test_two_teams_and_two_kinds_of_gpu_are_one_window_of_the_person() -> None:
                 for where in zip(places, flavors, strict=True)
             )
         )
-        states = Request.objects.filter(requester=person).values_list("state", flat=True)
+        states = Request.objects.filter(requester=person).values_list(
+            "state", flat=True
+        )
         assert sorted(states) == [State.APPROVED, State.WAITING]

@@ -29,21 +29,41 @@ def outcome(act: Callable[[], PolicyVersion]) -> str:
 def activation(draft: PolicyDraft) -> Callable[[], str]:
     """A second person puts it in force; who, is somebody new for each."""
     second = factories.person("", Role.PLATFORM_LEAD)
-    return lambda: outcome(lambda: policy_actions.activate(draft.pk, by=second, expected_version=1, now=NOW))
+    return lambda: outcome(
+        lambda: policy_actions.activate(
+            draft.pk, by=second, expected_version=1, now=NOW
+        )
+    )
 
 
-def test_of_two_drafts_activated_at_once_one_comes_into_force(transactional_db: None) -> None:
+def test_of_two_drafts_activated_at_once_one_comes_into_force(
+    transactional_db: None,
+) -> None:
     author = factories.person("", Role.PLATFORM_LEAD)
     for number in range(2, 2 + ROUNDS):
         drafts = [
-            policy_actions.draft(by=author, now=NOW, said=usual(automatic_days=number + days), why=WHY)
+            policy_actions.draft(
+                by=author, now=NOW, said=usual(automatic_days=number + days), why=WHY
+            )
             for days in (0, 5)
         ]
-        assert sorted(at_once([activation(draft) for draft in drafts])) == [f"Policy {number}", "base_is_old"]
-    assert [each.number for each in PolicyVersion.objects.order_by("number")] == list(range(1, 2 + ROUNDS))
+        assert sorted(at_once([activation(draft) for draft in drafts])) == [
+            f"Policy {number}",
+            "base_is_old",
+        ]
+    assert [each.number for each in PolicyVersion.objects.order_by("number")] == list(
+        range(1, 2 + ROUNDS)
+    )
 
 
-def test_one_draft_activated_by_two_people_at_once_becomes_one_version(transactional_db: None) -> None:
+def test_one_draft_activated_by_two_people_at_once_becomes_one_version(
+    transactional_db: None,
+) -> None:
     author = factories.person("", Role.PLATFORM_LEAD)
-    draft = policy_actions.draft(by=author, now=NOW, said=usual(automatic_gpus=4), why=WHY)
-    assert sorted(at_once([activation(draft), activation(draft)])) == ["Policy 2", "draft_closed"]
+    draft = policy_actions.draft(
+        by=author, now=NOW, said=usual(automatic_gpus=4), why=WHY
+    )
+    assert sorted(at_once([activation(draft), activation(draft)])) == [
+        "Policy 2",
+        "draft_closed",
+    ]

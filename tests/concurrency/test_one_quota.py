@@ -31,7 +31,9 @@ ASKS = 8
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_last_machines_of_a_quota_are_promised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_machines_of_a_quota_are_promised_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     connect(monkeypatch)
     here, second, _ = two_clusters(machines=3)
     factories.policy(WIDE, now=NOW)
@@ -54,7 +56,9 @@ def test_the_last_machines_of_a_quota_are_promised_once(monkeypatch: pytest.Monk
         )
         submit(wanted, by=factories.person(teams=[team]), now=NOW)
 
-    together(*(partial(ask, team, kinds[number % 2]) for number, team in enumerate(teams)))
+    together(
+        *(partial(ask, team, kinds[number % 2]) for number, team in enumerate(teams))
+    )
     states = Counter(Request.objects.values_list("state", flat=True))
     assert states == {State.APPROVED: 3, State.WAITING: ASKS - 3}
     known = Catalogue.of([here.cluster])
@@ -64,7 +68,9 @@ def test_the_last_machines_of_a_quota_are_promised_once(monkeypatch: pytest.Monk
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_last_machines_of_a_quota_are_reserved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_machines_of_a_quota_are_reserved_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     connect(monkeypatch)
     two_clusters(machines=3)
     factories.policy(replace(WIDE, reversible_minutes=60), now=NOW)

@@ -22,7 +22,9 @@ def test_as_many_workers_as_there_are_places_each_find_one_at_once() -> None:
         Tenancy.objects.update(lease_until=None, slot=None)
         now = timezone.now()
         together(*(partial(acquire, tenancy, now=now) for tenancy in tenancies))
-        assert set(Tenancy.objects.values_list("slot", flat=True)) == set(range(WORKERS))
+        assert set(Tenancy.objects.values_list("slot", flat=True)) == set(
+            range(WORKERS)
+        )
 
 
 @pytest.mark.usefixtures("transactional_db")

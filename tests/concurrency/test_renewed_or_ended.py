@@ -30,14 +30,19 @@ def test_renewing_giving_back_and_ending_at_once_has_one_outcome() -> None:
     factories.join(team, ada)
     tenancy = factories.tenancy(team, flavor.cluster)
     factories.policy(
-        Thresholds(window_gpus_team=1000, window_gpus_person=None), now=timezone.now() - timedelta(days=1)
+        Thresholds(window_gpus_team=1000, window_gpus_person=None),
+        now=timezone.now() - timedelta(days=1),
     )
     for _ in range(ROUNDS):
         held = factories.allocation(ada, tenancy, flavor, days=0.5)
         won = race(held, ada)
         live = list(Allocation.objects.live())
         assert len(won) == 1, won
-        assert sum(row.gpus for row in live) == Flavor.objects.get().allocated == (won == ["renew"])
+        assert (
+            sum(row.gpus for row in live)
+            == Flavor.objects.get().allocated
+            == (won == ["renew"])
+        )
         assert Leftover.objects.filter(allocation=held).exists() == (won != ["renew"])
         for row in live:
             give_back(row.pk, gpus=None, by=ada, now=timezone.now())
@@ -50,7 +55,9 @@ def race(held: Allocation, ada: User) -> list[str]:
     last = held.until - timedelta(seconds=1)
     asked = renewing.request_of(held)
     assert asked is not None
-    wanted = renewing.wanted(asked, until=held.until + timedelta(hours=2), reason="", now=last)
+    wanted = renewing.wanted(
+        asked, until=held.until + timedelta(hours=2), reason="", now=last
+    )
 
     def renew() -> bool:
         return submit(wanted, by=ada, now=last).state == "approved"
@@ -75,5 +82,7 @@ def race(held: Allocation, ada: User) -> list[str]:
 
 
 def test_there_is_a_request_behind_every_holding_that_can_be_renewed(db: None) -> None:
-    assert renewing.request_of(Allocation(hold=factories.hold(factories.team()))) is None
+    assert (
+        renewing.request_of(Allocation(hold=factories.hold(factories.team()))) is None
+    )
     assert not Request.objects.exists()

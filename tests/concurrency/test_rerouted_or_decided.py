@@ -23,7 +23,9 @@ GROUP = str(factories.group_oid(78))
 
 def policy(step: StepPlan) -> None:
     """A policy that has one seat decide everything."""
-    factories.policy(Policy(routes=(Route(name="all", steps=(step,)),)), now=timezone.now())
+    factories.policy(
+        Policy(routes=(Route(name="all", steps=(step,)),)), now=timezone.now()
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -31,7 +33,10 @@ def test_a_decision_and_a_new_policy_at_once_have_one_order() -> None:
     team, flavor = factories.team(), factories.flavor(gpus_total=100)
     place = factories.tenancy(team, flavor.cluster)
     asker = factories.person(teams=[team])
-    lead, other = factories.person("", Role.PLATFORM_LEAD), factories.person(groups=[GROUP])
+    lead, other = (
+        factories.person("", Role.PLATFORM_LEAD),
+        factories.person(groups=[GROUP]),
+    )
     for _ in range(ROUNDS):
         policy(LEADS)
         asked = factories.request(asker, place, flavor, gpus=4)
@@ -53,7 +58,10 @@ def test_a_decision_and_a_new_policy_at_once_have_one_order() -> None:
             (other, "request_waiting"),
         ):
             assert notices.filter(person=person, kind=kind).count() == is_other
-        assert Step.objects.filter(request=row, dropped_at__isnull=False).count() == is_other
+        assert (
+            Step.objects.filter(request=row, dropped_at__isnull=False).count()
+            == is_other
+        )
         if is_other:
             approve(row.pk, by=other, expected_version=row.version, now=timezone.now())
     assert wrong_in_the_books() == []

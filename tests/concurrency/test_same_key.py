@@ -19,7 +19,9 @@ pytestmark = pytest.mark.slow
 REPEATS = 64
 
 
-def test_sixty_four_calls_with_one_key_make_one_request_and_get_one_answer(web: Portal) -> None:
+def test_sixty_four_calls_with_one_key_make_one_request_and_get_one_answer(
+    web: Portal,
+) -> None:
     team, flavor = factories.team(), factories.flavor()
     factories.tenancy(team, flavor.cluster)
     who = caller(factories.person(teams=[team]), web.url)
@@ -35,5 +37,10 @@ def test_sixty_four_calls_with_one_key_make_one_request_and_get_one_answer(web: 
     first = answers[0].json()
     assert [answer.json() for answer in answers] == [first] * REPEATS
     assert sum("Idempotency-Replayed" not in answer.headers for answer in answers) == 1
-    assert Request.objects.count() == Allocation.objects.count() == Idempotency.objects.count() == 1
+    assert (
+        Request.objects.count()
+        == Allocation.objects.count()
+        == Idempotency.objects.count()
+        == 1
+    )
     assert wrong_in_the_books() == []

@@ -34,12 +34,24 @@ def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
     now = timezone.now()
     waiting = [
         factories.request(
-            scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now - timedelta(days=3)
+            scene.ada,
+            scene.tenancy,
+            scene.flavor,
+            gpus=3,
+            days=20,
+            now=now - timedelta(days=3),
         )
         for _ in range(3)
     ]
     refused = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4, now=now)
-    reject(refused.pk, by=scene.priya, expected_version=1, reason="Full.", because="capacity", now=now)
+    reject(
+        refused.pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="Full.",
+        because="capacity",
+        now=now,
+    )
     Notice.objects.all().delete()
 
     def sweep() -> None:
@@ -48,11 +60,17 @@ def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
         free_again.sweep(now)
 
     together(*[sweep] * AT_ONCE)
-    kinds = Counter(Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True))
+    kinds = Counter(
+        Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True)
+    )
     assert kinds["request.reminded"] == kinds["request.escalated"] == len(waiting)
     assert kinds["request.offered_again"] == 1
     told = Counter(Notice.objects.values_list("kind", flat=True))
-    assert told == {"request_reminder": 6, "request_escalated": 3, "request_offered_again": 1}
+    assert told == {
+        "request_reminder": 6,
+        "request_escalated": 3,
+        "request_offered_again": 1,
+    }
     assert wrong_in_the_books() == []
 
 
@@ -63,7 +81,12 @@ def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> 
     factories.policy(one_step, now=now - timedelta(days=4))
     requests = [
         factories.request(
-            scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now - timedelta(days=3)
+            scene.ada,
+            scene.tenancy,
+            scene.flavor,
+            gpus=3,
+            days=20,
+            now=now - timedelta(days=3),
         )
         for _ in range(4)
     ]
@@ -82,9 +105,15 @@ def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> 
 
 
 @pytest.mark.slow
-def test_sixty_four_asks_at_once_tell_everybody_without_a_deadlock(scene: Scene) -> None:
+def test_sixty_four_asks_at_once_tell_everybody_without_a_deadlock(
+    scene: Scene,
+) -> None:
     Flavor.objects.update(gpus_total=1000)
-    leads = [scene.priya, scene.marcus, *(factories.person("", Role.PLATFORM_LEAD) for _ in range(3))]
+    leads = [
+        scene.priya,
+        scene.marcus,
+        *(factories.person("", Role.PLATFORM_LEAD) for _ in range(3)),
+    ]
     refused: list[Refused] = []
 
     def ask() -> None:

@@ -40,13 +40,22 @@ def roles(azure: Running) -> AzureAuthorization:
 
 def test_a_role_is_given_once(roles: AzureAuthorization) -> None:
     made = roles.assign(REGISTRY, ACR_PULL, group_id(1))
-    assert (made.scope, made.role, made.principal, made.kind) == (REGISTRY, ACR_PULL, group_id(1), "Group")
+    assert (made.scope, made.role, made.principal, made.kind) == (
+        REGISTRY,
+        ACR_PULL,
+        group_id(1),
+        "Group",
+    )
     assert roles.assign(REGISTRY, ACR_PULL, group_id(1)) == made
     assert roles.assign(REGISTRY + "/", ACR_PULL.upper(), group_id(1).upper()) == made
-    assert [one for one in roles.assignments(REGISTRY) if one.role == ACR_PULL] == [made]
+    assert [one for one in roles.assignments(REGISTRY) if one.role == ACR_PULL] == [
+        made
+    ]
 
 
-def test_whoever_gave_it_before_it_is_given(azure: Running, roles: AzureAuthorization) -> None:
+def test_whoever_gave_it_before_it_is_given(
+    azure: Running, roles: AzureAuthorization
+) -> None:
     made = roles.assign(REGISTRY, ACR_PULL, group_id(1))
     row = azure.azure.state.get(made.id)
     assert row is not None
@@ -58,7 +67,9 @@ def test_whoever_gave_it_before_it_is_given(azure: Running, roles: AzureAuthoriz
     assert roles.assignments(REGISTRY, group_id(1)) == []
 
 
-def test_a_lost_answer_gives_no_second_role(azure: Running, roles: AzureAuthorization) -> None:
+def test_a_lost_answer_gives_no_second_role(
+    azure: Running, roles: AzureAuthorization
+) -> None:
     azure.fault("PUT", "roleAssignments", drop=True)
     with pytest.raises(AnswerLost):
         roles.assign(REGISTRY, ACR_PULL, group_id(1))
@@ -75,7 +86,9 @@ def test_a_role_is_withdrawn_where_it_was_given(roles: AzureAuthorization) -> No
     assert [one.scope for one in roles.assignments(REGISTRY, group_id(1))] == [HERE]
 
 
-def test_what_is_given_below_a_scope_does_not_hold_there(roles: AzureAuthorization) -> None:
+def test_what_is_given_below_a_scope_does_not_hold_there(
+    roles: AzureAuthorization,
+) -> None:
     roles.assign(REGISTRY, ACR_PULL, group_id(1))
     assert roles.assignments(HERE, group_id(1)) == []
     assert {one.role for one in roles.assignments(HERE)} == {ROLE_ID}
@@ -83,7 +96,10 @@ def test_what_is_given_below_a_scope_does_not_hold_there(roles: AzureAuthorizati
 
 def test_people_and_programs_have_roles_too(roles: AzureAuthorization) -> None:
     assert roles.assign(REGISTRY, ACR_PULL, person_id(1), "User").kind == "User"
-    assert roles.assign(REGISTRY, ACR_PULL, AZURE_PRINCIPAL_ID, "ServicePrincipal").kind == "ServicePrincipal"
+    assert (
+        roles.assign(REGISTRY, ACR_PULL, AZURE_PRINCIPAL_ID, "ServicePrincipal").kind
+        == "ServicePrincipal"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,14 +111,17 @@ def test_people_and_programs_have_roles_too(roles: AzureAuthorization) -> None:
         ("' or 1 eq 1", "User", "bad_name"),
     ],
 )
-def test_who_is_not_there_gets_none(roles: AzureAuthorization, principal: str, kind: Any, code: str) -> None:
+def test_who_is_not_there_gets_none(
+    roles: AzureAuthorization, principal: str, kind: Any, code: str
+) -> None:
     with pytest.raises(PermanentError) as refused:
         roles.assign(REGISTRY, ACR_PULL, principal, kind)
     assert refused.value.code == code
 
 
 @pytest.mark.parametrize(
-    "scope", ["", "/", "https://example.com", f"{HERE}/../x", f"{HERE}?x=1", f"{HERE}/%2e"]
+    "scope",
+    ["", "/", "https://example.com", f"{HERE}/../x", f"{HERE}?x=1", f"{HERE}/%2e"],
 )
 def test_a_scope_is_an_id(roles: AzureAuthorization, scope: str) -> None:
     for call in (
@@ -117,7 +136,9 @@ def test_a_scope_is_an_id(roles: AzureAuthorization, scope: str) -> None:
 
 def test_the_name_of_an_assignment_is_always_the_same() -> None:
     one = assignment_name(REGISTRY, ACR_PULL, group_id(1))
-    assert one == assignment_name(REGISTRY.upper(), ACR_PULL.upper(), group_id(1).upper())
+    assert one == assignment_name(
+        REGISTRY.upper(), ACR_PULL.upper(), group_id(1).upper()
+    )
     others = {
         assignment_name(HERE, ACR_PULL, group_id(1)),
         assignment_name(REGISTRY, OPENAI_USER, group_id(1)),
@@ -155,7 +176,10 @@ def test_registries_say_how_roles_are_given(azure: Running) -> None:
     }
     assert registries.registry(GROUP, "GpuPlatform") == found["gpuplatform"]
     assert found["gpuplatform"].login_server == "gpuplatform.azurecr.io"
-    assert (found["gpuplatform"].id, found["gpuplatform"].location) == (REGISTRY, "eastus")
+    assert (found["gpuplatform"].id, found["gpuplatform"].location) == (
+        REGISTRY,
+        "eastus",
+    )
     assert registries.registry(GROUP, "nothing") is None
     with pytest.raises(PermanentError):
         registries.registry(GROUP, "a/b")
@@ -174,7 +198,13 @@ def everything(azure: Running) -> None:
     compute.groups()
     group = compute.ensure_group(GROUP, "research", location="eastus", zones=["1"])
     operation = compute.begin_create_reservation(
-        GROUP, "research", "t4", location="eastus", size="Standard_NC4as_T4_v3", capacity=1, zone="1"
+        GROUP,
+        "research",
+        "t4",
+        location="eastus",
+        size="Standard_NC4as_T4_v3",
+        capacity=1,
+        zone="1",
     )
     azure.advance(61)
     session.poll(operation.token)
@@ -211,7 +241,13 @@ def endpoints(azure: Running, openai: AzureCognitiveServices) -> None:
     steps: list[Any] = [
         lambda: openai.begin_create_account(GROUP, "research", location="eastus"),
         lambda: openai.begin_deploy(
-            GROUP, "research", "chat", model="gpt-4o", version="2024-08-06", sku="Standard", capacity=1
+            GROUP,
+            "research",
+            "chat",
+            model="gpt-4o",
+            version="2024-08-06",
+            sku="Standard",
+            capacity=1,
         ),
         lambda: openai.begin_delete_deployment(GROUP, "research", "chat"),
         lambda: openai.begin_delete_account(GROUP, "research"),
@@ -232,7 +268,11 @@ def test_the_role_allows_exactly_what_the_connectors_do(azure: Running) -> None:
     everything(azure)
     role = json.loads(ROLE.read_text())
     assert role["Actions"] == sorted(azure.azure.asked)
-    assert (role["NotActions"], role["DataActions"], role["NotDataActions"]) == ([], [], [])
+    assert (role["NotActions"], role["DataActions"], role["NotDataActions"]) == (
+        [],
+        [],
+        [],
+    )
 
 
 def test_what_is_needed_is_what_the_role_allows() -> None:
@@ -255,17 +295,24 @@ def test_the_portal_knows_what_it_may_do(roles: AzureAuthorization) -> None:
     assert missing(roles.permissions(REGISTRY)) == {}
 
 
-def test_the_missing_permission_is_named(azure: Running, roles: AzureAuthorization) -> None:
+def test_the_missing_permission_is_named(
+    azure: Running, roles: AzureAuthorization
+) -> None:
     for row in list(azure.azure.state.all("Microsoft.Authorization/roleAssignments")):
         if row["properties"]["principalId"] == AZURE_PRINCIPAL_ID:
             reader = row["properties"]["roleDefinitionId"].replace(
                 ROLE_ID, "acdd72a7-3385-48ef-bd42-f606fba81ae7"
             )
-            azure.azure.state.put({**row, "properties": {**row["properties"], "roleDefinitionId": reader}})
+            azure.azure.state.put(
+                {**row, "properties": {**row["properties"], "roleDefinitionId": reader}}
+            )
     absent = missing(roles.permissions(HERE))
     assert absent["ask for more quota"] == ("Microsoft.Quota/quotas/write",)
     assert "read sizes, quota and what is used of it" not in absent
-    assert "Microsoft.Compute/capacityReservationGroups/write" in absent["reserve capacity"]
+    assert (
+        "Microsoft.Compute/capacityReservationGroups/write"
+        in absent["reserve capacity"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,10 +328,18 @@ def test_the_missing_permission_is_named(azure: Running, roles: AzureAuthorizati
         ([Permission(("Microsoft.Compute/skus",))], False),
         ([Permission(("*",), ("Microsoft.Compute/*",))], False),
         # One role takes nothing from another.
-        ([Permission(("*",), ("Microsoft.Compute/*",)), Permission(("Microsoft.Compute/skus/read",))], True),
+        (
+            [
+                Permission(("*",), ("Microsoft.Compute/*",)),
+                Permission(("Microsoft.Compute/skus/read",)),
+            ],
+            True,
+        ),
         ([Permission(("Microsoft.Compute/skus/[r]ead",))], False),
     ],
 )
-def test_permissions_are_read_as_azure_reads_them(permissions: list[Permission], is_allowed: bool) -> None:
+def test_permissions_are_read_as_azure_reads_them(
+    permissions: list[Permission], is_allowed: bool
+) -> None:
     needed = {"read sizes": ("Microsoft.Compute/skus/read",)}
     assert (missing(permissions, needed) == {}) is is_allowed

@@ -26,7 +26,13 @@ def account(openai: AzureCognitiveServices) -> AzureCognitiveServices:
 
 
 def deploy(openai: AzureCognitiveServices, name: str = "chat", **changes: Any) -> Any:
-    given = {"model": "gpt-4o", "version": "2024-08-06", "sku": "Standard", "capacity": 30, **changes}
+    given = {
+        "model": "gpt-4o",
+        "version": "2024-08-06",
+        "sku": "Standard",
+        "capacity": 30,
+        **changes,
+    }
     return openai.begin_deploy(GROUP, "research", name, **given)
 
 
@@ -38,18 +44,29 @@ def used(openai: AzureCognitiveServices) -> tuple[int, int, int]:
 def test_an_account_is_closed_and_without_keys(account: AzureCognitiveServices) -> None:
     found = account.account(GROUP, "research")
     assert found is not None
-    assert (found.name, found.location, found.state) == ("research", "eastus", "Succeeded")
+    assert (found.name, found.location, found.state) == (
+        "research",
+        "eastus",
+        "Succeeded",
+    )
     assert found.endpoint == "https://research.openai.azure.com/"
     assert (found.is_open, found.has_keys) == (False, False)
     assert account.accounts() == [found]
     assert account.account(GROUP, "nothing") is None
 
 
-def test_an_account_may_be_open_and_called_otherwise(openai: AzureCognitiveServices) -> None:
-    openai.begin_create_account(GROUP, "research", location="eastus", domain="vision-lab", is_open=True)
+def test_an_account_may_be_open_and_called_otherwise(
+    openai: AzureCognitiveServices,
+) -> None:
+    openai.begin_create_account(
+        GROUP, "research", location="eastus", domain="vision-lab", is_open=True
+    )
     found = openai.account(GROUP, "research")
     assert found is not None
-    assert (found.is_open, found.endpoint) == (True, "https://vision-lab.openai.azure.com/")
+    assert (found.is_open, found.endpoint) == (
+        True,
+        "https://vision-lab.openai.azure.com/",
+    )
 
 
 def test_the_same_once_more_is_one_account(account: AzureCognitiveServices) -> None:
@@ -57,11 +74,18 @@ def test_the_same_once_more_is_one_account(account: AzureCognitiveServices) -> N
     assert len(account.accounts()) == 1
 
 
-def test_a_model_is_deployed_changed_and_taken_out(account: AzureCognitiveServices) -> None:
+def test_a_model_is_deployed_changed_and_taken_out(
+    account: AzureCognitiveServices,
+) -> None:
     deploy(account)
     found = account.deployment(GROUP, "research", "chat")
     assert found is not None
-    assert (found.model, found.version, found.sku, found.capacity) == ("gpt-4o", "2024-08-06", "Standard", 30)
+    assert (found.model, found.version, found.sku, found.capacity) == (
+        "gpt-4o",
+        "2024-08-06",
+        "Standard",
+        30,
+    )
     assert used(account) == (30, 450, 420)
     deploy(account, capacity=10)
     assert [one.capacity for one in account.deployments(GROUP, "research")] == [10]
@@ -91,7 +115,9 @@ def test_what_azure_refuses_has_a_code(
     assert refused.value.code == code
 
 
-def test_an_account_does_one_thing_at_a_time(azure: Running, account: AzureCognitiveServices) -> None:
+def test_an_account_does_one_thing_at_a_time(
+    azure: Running, account: AzureCognitiveServices
+) -> None:
     azure.pace(60)
     operation = deploy(account)
     with pytest.raises(TemporaryError):
@@ -101,7 +127,9 @@ def test_an_account_does_one_thing_at_a_time(azure: Running, account: AzureCogni
     assert not deploy(account, "another").is_done
 
 
-def test_a_deleted_account_is_purged_before_its_name_is_free(account: AzureCognitiveServices) -> None:
+def test_a_deleted_account_is_purged_before_its_name_is_free(
+    account: AzureCognitiveServices,
+) -> None:
     deploy(account)
     account.begin_delete_account(GROUP, "research")
     deleted = account.deleted_accounts()
@@ -115,19 +143,25 @@ def test_a_deleted_account_is_purged_before_its_name_is_free(account: AzureCogni
         account.begin_create_account(GROUP, "research", location="eastus")
     assert refused.value.code == "soft_deleted"
     with pytest.raises(PermanentError) as taken:
-        account.begin_create_account(GROUP, "another", location="eastus", domain="research")
+        account.begin_create_account(
+            GROUP, "another", location="eastus", domain="research"
+        )
     assert taken.value.code == "name_taken"
     account.begin_purge_account(GROUP, "research", "eastus")
     assert (used(account)[0], account.deleted_accounts()) == (0, [])
     account.begin_create_account(GROUP, "research", location="eastus")
 
 
-def test_what_is_gone_is_deleted_and_purged_once_more(openai: AzureCognitiveServices) -> None:
+def test_what_is_gone_is_deleted_and_purged_once_more(
+    openai: AzureCognitiveServices,
+) -> None:
     assert openai.begin_delete_account(GROUP, "research") == DONE
     assert openai.begin_purge_account(GROUP, "research", "eastus") == DONE
 
 
-def test_a_region_has_so_many_accounts(azure: Running, account: AzureCognitiveServices) -> None:
+def test_a_region_has_so_many_accounts(
+    azure: Running, account: AzureCognitiveServices
+) -> None:
     azure.azure.usage.raise_limit("eastus", "OpenAI.S0.AccountCount", 1)
     with pytest.raises(PermanentError) as refused:
         account.begin_create_account(GROUP, "another", location="eastus")
@@ -136,7 +170,10 @@ def test_a_region_has_so_many_accounts(azure: Running, account: AzureCognitiveSe
 
 def test_models_and_what_is_left_of_them(account: AzureCognitiveServices) -> None:
     deploy(account, capacity=400)
-    assert account.left("eastus", "gpt-4o", "2024-08-06") == {"Standard": 50, "GlobalStandard": 1000}
+    assert account.left("eastus", "gpt-4o", "2024-08-06") == {
+        "Standard": 50,
+        "GlobalStandard": 1000,
+    }
     assert account.left("eastus", "gpt-9", "1") == {}
     models = {(one.name, one.version, one.sku): one for one in account.models("eastus")}
     one = models["gpt-4o", "2024-08-06", "Standard"]
@@ -150,7 +187,9 @@ def test_models_and_what_is_left_of_them(account: AzureCognitiveServices) -> Non
 
 
 @pytest.mark.parametrize("name", ["a'b", "a/b", "..", "", "a b"])
-def test_a_name_has_no_quotes_and_no_slashes(openai: AzureCognitiveServices, name: str) -> None:
+def test_a_name_has_no_quotes_and_no_slashes(
+    openai: AzureCognitiveServices, name: str
+) -> None:
     calls: list[Any] = [
         lambda: openai.account(GROUP, name),
         lambda: openai.begin_create_account(GROUP, name, location="eastus"),

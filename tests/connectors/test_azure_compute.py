@@ -18,7 +18,13 @@ A100, T4 = "Standard_NC24ads_A100_v4", "Standard_NC4as_T4_v3"
 @pytest.fixture
 def compute(azure: Running) -> AzureCompute:
     made = AzureCompute(azure.session())
-    made.ensure_group(GROUP, "research", location="eastus", zones=["1", "2"], tags={"team": "research"})
+    made.ensure_group(
+        GROUP,
+        "research",
+        location="eastus",
+        zones=["1", "2"],
+        tags={"team": "research"},
+    )
     return made
 
 
@@ -56,14 +62,21 @@ def test_sizes_say_what_they_are(compute: AzureCompute) -> None:
 
 def test_use_is_told_by_family(compute: AzureCompute) -> None:
     rows = {row.name: row for row in compute.usages("eastus")}
-    assert (rows["standardNDSH100v5Family"].used, rows["standardNDSH100v5Family"].left) == (192, 0)
+    assert (
+        rows["standardNDSH100v5Family"].used,
+        rows["standardNDSH100v5Family"].left,
+    ) == (192, 0)
     assert rows["Standard NCASv3_T4 Family"].left == 256
     assert rows["cores"].title == "Total Regional vCPUs"
 
 
-def test_a_limit_may_be_lowered_below_what_is_used(azure: Running, compute: AzureCompute) -> None:
+def test_a_limit_may_be_lowered_below_what_is_used(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.azure.usage.raise_limit("eastus", "standardNDSH100v5Family", 96)
-    row = next(row for row in compute.usages("eastus") if row.name == "standardNDSH100v5Family")
+    row = next(
+        row for row in compute.usages("eastus") if row.name == "standardNDSH100v5Family"
+    )
     assert (row.used, row.limit, row.left) == (192, 96, 0)
 
 
@@ -78,24 +91,40 @@ def test_a_region_is_one_word(compute: AzureCompute, region: str) -> None:
 def test_a_group_is_made_once(compute: AzureCompute) -> None:
     made = compute.ensure_group(GROUP, "research", location="eastus", zones=["2", "1"])
     assert made.id == f"{INSIDE}/Microsoft.Compute/capacityReservationGroups/research"
-    assert (made.name, made.location, made.kind, made.zones) == ("research", "eastus", "Targeted", ("1", "2"))
+    assert (made.name, made.location, made.kind, made.zones) == (
+        "research",
+        "eastus",
+        "Targeted",
+        ("1", "2"),
+    )
     assert made.tags == {"team": "research"}
     assert [one.name for one in compute.groups()] == ["research"]
     assert [one.name for one in compute.groups(GROUP)] == ["research"]
     assert compute.group(GROUP, "nobody") is None
 
 
-@pytest.mark.parametrize("change", [{"location": "westeurope"}, {"zones": ["1"]}, {"zones": []}])
-def test_a_group_elsewhere_is_another_one(compute: AzureCompute, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"location": "westeurope"}, {"zones": ["1"]}, {"zones": []}]
+)
+def test_a_group_elsewhere_is_another_one(
+    compute: AzureCompute, change: dict[str, Any]
+) -> None:
     with pytest.raises(PermanentError) as refused:
-        compute.ensure_group(GROUP, "research", **{"location": "eastus", "zones": ["1", "2"], **change})
+        compute.ensure_group(
+            GROUP, "research", **{"location": "eastus", "zones": ["1", "2"], **change}
+        )
     assert refused.value.code == "immutable"
 
 
 def test_a_reservation_is_read_as_it_is(compute: AzureCompute) -> None:
     assert reserve(compute, tags={"quartermaster": "7"}) == DONE
     found = read(compute)
-    assert (found.name, found.location, found.size, found.zone) == ("a100", "eastus", A100, "1")
+    assert (found.name, found.location, found.size, found.zone) == (
+        "a100",
+        "eastus",
+        A100,
+        "1",
+    )
     assert (found.capacity, found.held, found.state) == (2, 2, "Succeeded")
     assert (found.used, found.idle, found.overallocated) == (0, 2, 0)
     assert found.tags == {"quartermaster": "7"}
@@ -135,7 +164,9 @@ def test_another_resource_group_is_not_nothing(compute: AzureCompute) -> None:
         ({"location": "westeurope"}, "invalid"),
     ],
 )
-def test_what_azure_refuses_has_a_code(compute: AzureCompute, change: dict[str, Any], code: str) -> None:
+def test_what_azure_refuses_has_a_code(
+    compute: AzureCompute, change: dict[str, Any], code: str
+) -> None:
     with pytest.raises(PermanentError) as refused:
         reserve(compute, **change)
     assert refused.value.code == code
@@ -154,7 +185,11 @@ def test_a_refusal_and_a_failure_afterwards_are_the_same(
     azure: Running, compute: AzureCompute, code: str, expected: str
 ) -> None:
     azure.fault("PUT", "capacityReservations/", status=409, code=code)
-    azure.fault("PUT", "capacityReservations/", operation={"error": {"code": code, "message": "No."}})
+    azure.fault(
+        "PUT",
+        "capacityReservations/",
+        operation={"error": {"code": code, "message": "No."}},
+    )
     for _ in range(2):
         with pytest.raises(PermanentError) as refused:
             reserve(compute)
@@ -179,7 +214,9 @@ def test_without_a_group_there_is_none(compute: AzureCompute) -> None:
     assert refused.value.code == "no_parent"
 
 
-@pytest.mark.parametrize("name", ["a'b", 'a"b', "a/b", "../up", "", "a b", "x" * 100, "ü"])
+@pytest.mark.parametrize(
+    "name", ["a'b", 'a"b', "a/b", "../up", "", "a b", "x" * 100, "ü"]
+)
 def test_a_name_has_no_quotes_and_no_slashes(compute: AzureCompute, name: str) -> None:
     compute.session.close()
     calls: list[Any] = [
@@ -214,9 +251,13 @@ def test_it_grows_shrinks_and_goes(compute: AzureCompute) -> None:
     assert compute.groups() == []
 
 
-def test_a_raise_that_fails_holds_what_it_held(azure: Running, compute: AzureCompute) -> None:
+def test_a_raise_that_fails_holds_what_it_held(
+    azure: Running, compute: AzureCompute
+) -> None:
     reserve(compute)
-    azure.fault("PATCH", "", operation={"error": {"code": "AllocationFailed", "message": "No."}})
+    azure.fault(
+        "PATCH", "", operation={"error": {"code": "AllocationFailed", "message": "No."}}
+    )
     operation = compute.begin_resize_reservation(GROUP, "research", "a100", 4)
     with pytest.raises(PermanentError):
         compute.session.poll(operation.token)
@@ -234,7 +275,9 @@ def test_a_raise_beyond_quota_changes_nothing(compute: AzureCompute) -> None:
     assert (read(compute).state, read(compute).capacity) == ("Succeeded", 2)
 
 
-def test_a_group_goes_when_azure_has_noticed(azure: Running, compute: AzureCompute) -> None:
+def test_a_group_goes_when_azure_has_noticed(
+    azure: Running, compute: AzureCompute
+) -> None:
     reserve(compute)
     with pytest.raises(TemporaryError):
         compute.begin_delete_group(GROUP, "research")
@@ -255,14 +298,20 @@ def test_machines_of_a_pool_use_it(azure: Running, compute: AzureCompute) -> Non
     group = compute.group(GROUP, "research")
     assert group is not None
     AzureContainerService(compute.session).begin_create_pool(
-        GROUP, "training-eastus", "research", NewPool(A100, 3, zones=("1",), reservation_group=group.id)
+        GROUP,
+        "training-eastus",
+        "research",
+        NewPool(A100, 3, zones=("1",), reservation_group=group.id),
     )
     found = read(compute)
     assert (found.used, found.idle, found.overallocated) == (2, 0, 1)
     assert len(found.associated) == len(found.allocated) == 3
     # Azure writes the same ids in two ways.
     assert set(found.associated).isdisjoint(found.allocated)
-    assert all(same(one, other) for one, other in zip(found.associated, found.allocated, strict=True))
+    assert all(
+        same(one, other)
+        for one, other in zip(found.associated, found.allocated, strict=True)
+    )
     with pytest.raises(PermanentError) as refused:
         compute.begin_delete_reservation(GROUP, "research", "a100")
     assert refused.value.code == "not_allowed"
@@ -273,10 +322,24 @@ def test_an_id_is_taken_apart() -> None:
     text = f"{INSIDE}/Microsoft.Compute/capacityReservationGroups/research/capacityReservations/a100"
     one = parsed(text.upper())
     assert one is not None
-    assert (one.subscription, one.group.lower(), one.name) == (SUBSCRIPTION, GROUP, "A100")
-    assert one.kind.lower() == "microsoft.compute/capacityreservationgroups/capacityreservations"
+    assert (one.subscription, one.group.lower(), one.name) == (
+        SUBSCRIPTION,
+        GROUP,
+        "A100",
+    )
+    assert (
+        one.kind.lower()
+        == "microsoft.compute/capacityreservationgroups/capacityreservations"
+    )
     assert one.names == ("RESEARCH", "A100")
-    for wrong in ("", "/", "/subscriptions/x", f"{INSIDE}/Microsoft.Compute", f"{text}/more", "x" + text):
+    for wrong in (
+        "",
+        "/",
+        "/subscriptions/x",
+        f"{INSIDE}/Microsoft.Compute",
+        f"{text}/more",
+        "x" + text,
+    ):
         assert parsed(wrong) is None
     assert same(text, text.upper() + "/")
     assert not same(text, text + "x")

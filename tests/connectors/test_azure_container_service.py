@@ -32,7 +32,10 @@ def group(aks: AzureContainerService) -> str:
 
 def make(aks: AzureContainerService, name: str = "research", /, **changes: Any) -> Any:
     aks.begin_create_pool(
-        GROUP, CLUSTER, name, NewPool(**{"size": A100, "count": 1, "zones": ("1",), **changes})
+        GROUP,
+        CLUSTER,
+        name,
+        NewPool(**{"size": A100, "count": 1, "zones": ("1",), **changes}),
     )
     return read(aks, name)
 
@@ -47,7 +50,11 @@ def test_clusters_are_found(aks: AzureContainerService) -> None:
     assert [one.name for one in aks.clusters()] == ["dev-eastus", CLUSTER]
     one = aks.cluster(GROUP, CLUSTER)
     assert one is not None
-    assert (one.resource_group, one.location, one.has_own_identity) == (GROUP, "eastus", True)
+    assert (one.resource_group, one.location, one.has_own_identity) == (
+        GROUP,
+        "eastus",
+        True,
+    )
     assert one.version.startswith("1.")
     assert aks.cluster(GROUP, "nowhere") is None
 
@@ -56,19 +63,46 @@ def test_pools_are_read_as_they_are(aks: AzureContainerService) -> None:
     pools = {pool.name: pool for pool in aks.pools(GROUP, CLUSTER)}
     assert set(pools) == {"a100", "a100spot", "h100", "system"}
     h100, spot, system = pools["h100"], pools["a100spot"], pools["system"]
-    assert (h100.size, h100.count, h100.limit, h100.state) == ("Standard_ND96isr_H100_v5", 2, 2, "Succeeded")
-    assert (h100.is_autoscaled, h100.minimum, h100.is_running, h100.is_spot) == (False, None, True, False)
-    assert (h100.labels, h100.taints) == ({"accelerator": "nvidia-h100"}, ("sku=gpu:NoSchedule",))
-    assert (spot.is_spot, spot.is_autoscaled, spot.minimum, spot.maximum, spot.limit) == (True, True, 0, 2, 2)
+    assert (h100.size, h100.count, h100.limit, h100.state) == (
+        "Standard_ND96isr_H100_v5",
+        2,
+        2,
+        "Succeeded",
+    )
+    assert (h100.is_autoscaled, h100.minimum, h100.is_running, h100.is_spot) == (
+        False,
+        None,
+        True,
+        False,
+    )
+    assert (h100.labels, h100.taints) == (
+        {"accelerator": "nvidia-h100"},
+        ("sku=gpu:NoSchedule",),
+    )
+    assert (
+        spot.is_spot,
+        spot.is_autoscaled,
+        spot.minimum,
+        spot.maximum,
+        spot.limit,
+    ) == (True, True, 0, 2, 2)
     assert (system.mode, h100.mode) == ("System", "User")
     assert aks.pool(GROUP, CLUSTER, "nothing") is None
-    assert [one.name for one in matching(pools.values(), "STANDARD_nd96isr_h100_V5")] == ["h100"]
+    assert [
+        one.name for one in matching(pools.values(), "STANDARD_nd96isr_h100_V5")
+    ] == ["h100"]
 
 
 def test_a_pool_is_made_with_everything_that_it_shall_have(
     azure: Running, aks: AzureContainerService
 ) -> None:
-    made = make(aks, minimum=0, maximum=3, labels={"team": "research"}, taints=("sku=gpu:NoSchedule",))
+    made = make(
+        aks,
+        minimum=0,
+        maximum=3,
+        labels={"team": "research"},
+        taints=("sku=gpu:NoSchedule",),
+    )
     assert (made.count, made.minimum, made.maximum, made.zones) == (0, 0, 3, ("1",))
     assert (made.labels, made.taints) == ({"team": "research"}, ("sku=gpu:NoSchedule",))
     assert azure.nodes(CLUSTER, "research") == []
@@ -77,21 +111,31 @@ def test_a_pool_is_made_with_everything_that_it_shall_have(
     assert len(azure.nodes(CLUSTER, "alone")) == 2
 
 
-def test_the_same_once_more_is_one_pool(azure: Running, aks: AzureContainerService) -> None:
+def test_the_same_once_more_is_one_pool(
+    azure: Running, aks: AzureContainerService
+) -> None:
     assert make(aks) == make(aks)
     assert len(azure.nodes(CLUSTER, "research")) == 1
 
 
-def test_a_pool_uses_a_reservation_group(aks: AzureContainerService, group: str) -> None:
+def test_a_pool_uses_a_reservation_group(
+    aks: AzureContainerService, group: str
+) -> None:
     assert make(aks, reservation_group=group).reservation_group == group
 
 
-def test_what_was_not_associated_is_seen_by_reading_it_back(aks: AzureContainerService) -> None:
-    empty = AzureCompute(aks.session).ensure_group(GROUP, "empty", location="eastus", zones=["1"])
+def test_what_was_not_associated_is_seen_by_reading_it_back(
+    aks: AzureContainerService,
+) -> None:
+    empty = AzureCompute(aks.session).ensure_group(
+        GROUP, "empty", location="eastus", zones=["1"]
+    )
     assert make(aks, reservation_group=empty.id).reservation_group == ""
 
 
-def test_a_pool_that_is_there_gets_no_other_group(aks: AzureContainerService, group: str) -> None:
+def test_a_pool_that_is_there_gets_no_other_group(
+    aks: AzureContainerService, group: str
+) -> None:
     make(aks)
     with pytest.raises(PermanentError) as refused:
         make(aks, reservation_group=group)
@@ -105,10 +149,15 @@ def test_a_pool_that_is_there_gets_no_other_group(aks: AzureContainerService, gr
         ({"size": "Standard_Imaginary"}, "size_not_available"),
         ({"count": 10_000}, "invalid"),
         ({"minimum": 3, "maximum": 2}, "invalid"),
-        ({"reservation_group": "/subscriptions/x/resourceGroups/y/providers/z/a/b"}, "not_found"),
+        (
+            {"reservation_group": "/subscriptions/x/resourceGroups/y/providers/z/a/b"},
+            "not_found",
+        ),
     ],
 )
-def test_what_aks_refuses_has_a_code(aks: AzureContainerService, change: dict[str, Any], code: str) -> None:
+def test_what_aks_refuses_has_a_code(
+    aks: AzureContainerService, change: dict[str, Any], code: str
+) -> None:
     with pytest.raises(PermanentError) as refused:
         make(aks, **change)
     assert refused.value.code == code
@@ -118,18 +167,26 @@ def test_a_cluster_whose_identity_has_no_right_is_told(
     azure: Running, aks: AzureContainerService, group: str
 ) -> None:
     roles = azure.azure.state.all("Microsoft.Authorization/roleAssignments")
-    for row in [row for row in roles if row["properties"]["principalId"] == CLUSTER_IDENTITY_ID]:
+    for row in [
+        row for row in roles if row["properties"]["principalId"] == CLUSTER_IDENTITY_ID
+    ]:
         azure.azure.state.remove(row["id"])
     with pytest.raises(PermanentError, match="deploy/action") as refused:
         make(aks, reservation_group=group)
     assert refused.value.code == "forbidden"
 
 
-def test_a_failure_that_aks_hands_on_is_compute_s(azure: Running, aks: AzureContainerService) -> None:
-    message = 'Reconcile failed: Code="ZonalAllocationFailed" Message="Allocation failed."'
+def test_a_failure_that_aks_hands_on_is_compute_s(
+    azure: Running, aks: AzureContainerService
+) -> None:
+    message = (
+        'Reconcile failed: Code="ZonalAllocationFailed" Message="Allocation failed."'
+    )
     error = {"code": "ReconcileVMSSAgentPoolFailed", "message": message}
     azure.fault("PUT", "agentPools", operation={"error": error})
-    operation = aks.begin_create_pool(GROUP, CLUSTER, "research", NewPool(A100, 1, zones=("1",)))
+    operation = aks.begin_create_pool(
+        GROUP, CLUSTER, "research", NewPool(A100, 1, zones=("1",))
+    )
     with pytest.raises(PermanentError) as failed:
         aks.session.poll(operation.token)
     assert failed.value.code == "no_capacity"
@@ -180,7 +237,9 @@ def test_one_thing_at_a_time(azure: Running, aks: AzureContainerService) -> None
     assert aks.session.poll(operation.token).is_done
 
 
-def test_a_pool_is_deleted_once(azure: Running, aks: AzureContainerService, group: str) -> None:
+def test_a_pool_is_deleted_once(
+    azure: Running, aks: AzureContainerService, group: str
+) -> None:
     make(aks, reservation_group=group)
     aks.begin_delete_pool(GROUP, CLUSTER, "research")
     assert aks.pool(GROUP, CLUSTER, "research") is None
@@ -191,7 +250,9 @@ def test_a_pool_is_deleted_once(azure: Running, aks: AzureContainerService, grou
 
 
 @pytest.mark.parametrize("name", ["a'b", "a/b", "..", "", "a b"])
-def test_a_name_has_no_quotes_and_no_slashes(aks: AzureContainerService, name: str) -> None:
+def test_a_name_has_no_quotes_and_no_slashes(
+    aks: AzureContainerService, name: str
+) -> None:
     calls: list[Any] = [
         lambda: aks.cluster(GROUP, name),
         lambda: aks.pools(GROUP, name),

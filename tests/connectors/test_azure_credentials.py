@@ -36,7 +36,12 @@ def machine(status: int, body: str) -> Iterator[tuple[str, list[dict[str, str]]]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            seen.append({"path": self.path, **{key.lower(): value for key, value in self.headers.items()}})
+            seen.append(
+                {
+                    "path": self.path,
+                    **{key.lower(): value for key, value in self.headers.items()},
+                }
+            )
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
@@ -85,7 +90,9 @@ def test_entra_that_is_not_there_comes_back(azure: Running) -> None:
         used(azure.session(authority="https://localhost:1"))
 
 
-def test_a_token_is_asked_for_once(azure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_asked_for_once(
+    azure: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session, made, tokens = azure.session(), list[str](), Daemon.tokens
 
     def counted(self: Daemon, form: Any) -> str:
@@ -106,7 +113,9 @@ def test_a_token_that_azure_refuses_is_renewed_once(azure: Running) -> None:
 
 
 def test_what_azure_refuses_for_good_is_refused(azure: Running) -> None:
-    azure.fault("GET", "/usages", status=401, code="InvalidAuthenticationToken", times=100)
+    azure.fault(
+        "GET", "/usages", status=401, code="InvalidAuthenticationToken", times=100
+    )
     with pytest.raises(PermanentError) as refused:
         used(azure.session())
     assert refused.value.code == "unauthorized"
@@ -117,18 +126,26 @@ def test_a_pod_shows_the_token_of_its_cluster(azure: Running, tmp_path: Path) ->
     assert daemon is not None
     file = tmp_path / "token"
     file.write_text(daemon.federated_token())
-    session = azure.session(credential="workload_identity", client_secret="", token_file=file)
+    session = azure.session(
+        credential="workload_identity", client_secret="", token_file=file
+    )
     assert used(session) > 5
 
 
-def test_a_pod_without_that_token_is_told_what_is_missing(azure: Running, tmp_path: Path) -> None:
-    session = azure.session(credential="workload_identity", token_file=tmp_path / "nothing")
+def test_a_pod_without_that_token_is_told_what_is_missing(
+    azure: Running, tmp_path: Path
+) -> None:
+    session = azure.session(
+        credential="workload_identity", token_file=tmp_path / "nothing"
+    )
     with pytest.raises(PermanentError, match="workload identity") as refused:
         used(session)
     assert refused.value.code == "credentials"
 
 
-def test_a_cluster_that_entra_does_not_trust_is_refused(azure: Running, tmp_path: Path) -> None:
+def test_a_cluster_that_entra_does_not_trust_is_refused(
+    azure: Running, tmp_path: Path
+) -> None:
     daemon = azure.azure.entra.daemon
     assert daemon is not None
     file = tmp_path / "token"
@@ -139,12 +156,12 @@ def test_a_cluster_that_entra_does_not_trust_is_refused(azure: Running, tmp_path
     assert refused.value.code == "credentials"
 
 
-def test_a_machine_has_an_identity(azure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_has_an_identity(
+    azure: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     issuer = azure.azure.entra.issuer
     token = issuer.key.sign(issuer.arm_token(AZURE_CLIENT_ID, AZURE_PRINCIPAL_ID))
-    body = (
-        f'{{"access_token": "{token}", "expires_on": "9999999999", "resource": "x", "token_type": "Bearer"}}'
-    )
+    body = f'{{"access_token": "{token}", "expires_on": "9999999999", "resource": "x", "token_type": "Bearer"}}'
     with machine(200, body) as (address, seen):
         monkeypatch.setenv("IDENTITY_ENDPOINT", address)
         monkeypatch.setenv("IDENTITY_HEADER", "header-canary")
@@ -155,8 +172,12 @@ def test_a_machine_has_an_identity(azure: Running, monkeypatch: pytest.MonkeyPat
     assert "resource=https://management.azure.com" in seen[0]["path"]
 
 
-def test_a_machine_without_that_identity_is_refused(azure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    with machine(400, '{"error": "invalid_request", "error_description": "Identity not found"}') as (
+def test_a_machine_without_that_identity_is_refused(
+    azure: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with machine(
+        400, '{"error": "invalid_request", "error_description": "Identity not found"}'
+    ) as (
         address,
         _,
     ):
@@ -169,15 +190,22 @@ def test_a_machine_without_that_identity_is_refused(azure: Running, monkeypatch:
 
 def test_who_may_not_is_told_what(azure: Running) -> None:
     azure.azure.state.resources = {
-        key: row for key, row in azure.azure.state.resources.items() if "roleassignments" not in key
+        key: row
+        for key, row in azure.azure.state.resources.items()
+        if "roleassignments" not in key
     }
-    with pytest.raises(PermanentError, match=r"Microsoft\.Compute/locations/usages/read") as refused:
+    with pytest.raises(
+        PermanentError, match=r"Microsoft\.Compute/locations/usages/read"
+    ) as refused:
         used(azure.session())
     assert refused.value.code == "forbidden"
 
 
 def test_no_secret_and_no_token_is_in_any_log(
-    azure: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    azure: Running,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     daemon = azure.azure.entra.daemon
     assert daemon is not None
@@ -194,16 +222,26 @@ def test_no_secret_and_no_token_is_in_any_log(
     caplog.set_level(logging.DEBUG)
     assert pipeline.CHATTY[0] in logging.root.manager.loggerDict
     for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("azure", "msal", "urllib3", "requests", "connectors"):
+        if name.partition(".")[0] in (
+            "azure",
+            "msal",
+            "urllib3",
+            "requests",
+            "connectors",
+        ):
             caplog.set_level(logging.DEBUG, logger=name)
     sessions = [
         azure.session(),
-        azure.session(credential="workload_identity", client_secret="", token_file=file),
+        azure.session(
+            credential="workload_identity", client_secret="", token_file=file
+        ),
         azure.session(client_secret="canary-of-a-wrong-secret"),
     ]
     for session in sessions:
         work(azure, session)
-    logged = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
+    logged = "\n".join(
+        f"{record.getMessage()} {record.__dict__}" for record in caplog.records
+    )
     assert "Request URL" in logged
     assert any(record.name.startswith("azure.core") for record in caplog.records)
     assert len(given) >= 2
@@ -221,7 +259,11 @@ def test_no_secret_and_no_token_is_in_any_log(
 
 def work(azure: Running, session: AzureSession) -> None:
     """Call here and there, with what goes wrong."""
-    compute, quota, roles = AzureCompute(session), AzureQuota(session), AzureAuthorization(session)
+    compute, quota, roles = (
+        AzureCompute(session),
+        AzureQuota(session),
+        AzureAuthorization(session),
+    )
     prices = RetailPrices(azure.azure.base, str(azure.ca))
     azure.fault("GET", "/usages", status=503)
     azure.fault("GET", "/quotas", status=429, retry_after=60)

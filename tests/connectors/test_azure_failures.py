@@ -37,7 +37,13 @@ def error(code: str, message: str = "Because.", **more: Any) -> str:
         (409, error("OperationNotAllowed", OVER_QUOTA), "quota"),
         (
             400,
-            json.dumps({"code": "ErrCode_InsufficientVCPUQuota", "message": "no", "details": None}),
+            json.dumps(
+                {
+                    "code": "ErrCode_InsufficientVCPUQuota",
+                    "message": "no",
+                    "details": None,
+                }
+            ),
             "quota",
         ),
         (400, error("InsufficientQuota"), "quota"),
@@ -45,7 +51,11 @@ def error(code: str, message: str = "Because.", **more: Any) -> str:
         (200, error("ResourceNotAvailableForOffer"), "quota"),
         (409, error("QuotaRequestInProgress"), "request_open"),
         # What the state of things does not allow.
-        (409, error("OperationNotAllowed", "It has machines associated."), "not_allowed"),
+        (
+            409,
+            error("OperationNotAllowed", "It has machines associated."),
+            "not_allowed",
+        ),
         (409, error("PropertyChangeNotAllowed"), "immutable"),
         (412, error("PreconditionFailed"), "changed_meanwhile"),
         (412, "", "changed_meanwhile"),
@@ -82,20 +92,33 @@ def error(code: str, message: str = "Because.", **more: Any) -> str:
         (418, error("SomethingNew"), "failed"),
         (418, "", "failed"),
         # An operation that failed is told with status 200.
-        (200, json.dumps({"status": "Failed", "error": {"code": "AllocationFailed"}}), "no_capacity"),
-        (200, json.dumps({"properties": {"error": {"code": "AllocationFailed"}}}), "no_capacity"),
+        (
+            200,
+            json.dumps({"status": "Failed", "error": {"code": "AllocationFailed"}}),
+            "no_capacity",
+        ),
+        (
+            200,
+            json.dumps({"properties": {"error": {"code": "AllocationFailed"}}}),
+            "no_capacity",
+        ),
         (200, json.dumps({"status": "Failed"}), "failed"),
         (200, "[]", "failed"),
         # A code inside another one is the reason.
         (409, error("ReconcileVMSSAgentPoolFailed", HANDED_ON), "no_capacity"),
         (
             409,
-            error("DeploymentFailed", details=[{"code": "Conflict", "message": error("QuotaExceeded")}]),
+            error(
+                "DeploymentFailed",
+                details=[{"code": "Conflict", "message": error("QuotaExceeded")}],
+            ),
             "quota",
         ),
         (
             409,
-            error("X", details=[{"code": "A", "details": [{"code": "SkuNotAvailable"}]}]),
+            error(
+                "X", details=[{"code": "A", "details": [{"code": "SkuNotAvailable"}]}]
+            ),
             "size_not_available",
         ),
         (409, error("X", details=["A", None]), "conflict"),
@@ -132,7 +155,9 @@ def test_it_stays_refused(status: int, text: str, code: str) -> None:
         (409, error("CannotDeleteResource"), "9", 9.0),
     ],
 )
-def test_it_passes(status: int, text: str, after: str | None, wait: float | None) -> None:
+def test_it_passes(
+    status: int, text: str, after: str | None, wait: float | None
+) -> None:
     told = failure(status, text, after)
     assert isinstance(told, TemporaryError), told
     assert told.retry_after == wait

@@ -46,22 +46,34 @@ def test_a_size_costs_what_linux_costs(prices: RetailPrices) -> None:
     found = prices.prices("eastus", [A100, T4, "Standard_Imaginary"])
     assert [price.size for price in found] == [A100, T4]
     a100 = found[0]
-    assert (a100.location, a100.on_demand, a100.spot) == ("eastus", Decimal("3.673"), Decimal("1.1019"))
+    assert (a100.location, a100.on_demand, a100.spot) == (
+        "eastus",
+        Decimal("3.673"),
+        Decimal("1.1019"),
+    )
     # The list has the price of the whole term.
-    assert (a100.one_year, a100.three_years) == (Decimal("2.387450"), Decimal("1.652850"))
+    assert (a100.one_year, a100.three_years) == (
+        Decimal("2.387450"),
+        Decimal("1.652850"),
+    )
     assert a100.since == datetime(2026, 6, 1, tzinfo=UTC)
     assert a100.meter
 
 
 def test_a_region_has_prices_of_its_own(prices: RetailPrices) -> None:
-    here, there = prices.prices("eastus", [A100])[0], prices.prices("westeurope", [A100])[0]
+    here, there = (
+        prices.prices("eastus", [A100])[0],
+        prices.prices("westeurope", [A100])[0],
+    )
     assert there.on_demand is not None
     assert here.on_demand is not None
     assert there.on_demand > here.on_demand
     assert prices.prices("westus", [A100]) == []
 
 
-def test_every_page_is_read(azure: Running, prices: RetailPrices, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_page_is_read(
+    azure: Running, prices: RetailPrices, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = prices.prices("eastus", [A100])
     monkeypatch.setattr(sandbox_prices, "PAGE", 1)
     assert prices.prices("eastus", [A100]) == whole
@@ -102,7 +114,11 @@ def test_other_rows_are_passed_over(change: dict[str, Any]) -> None:
     assert read([row(**cheaper)], "eastus", A100) is None
     price = read([row(**cheaper), row(), row(**cheaper)], "eastus", A100)
     assert price is not None
-    assert (price.on_demand, price.spot, price.one_year) == (Decimal("3.673"), None, None)
+    assert (price.on_demand, price.spot, price.one_year) == (
+        Decimal("3.673"),
+        None,
+        None,
+    )
 
 
 def test_spot_is_a_price_of_its_own() -> None:
@@ -114,11 +130,19 @@ def test_spot_is_a_price_of_its_own() -> None:
 
 @pytest.mark.parametrize("is_newest_first", [True, False])
 def test_the_price_that_holds_since_later_counts(is_newest_first: bool) -> None:
-    older = row(retailPrice=Decimal(9), effectiveStartDate="2025-01-01T00:00:00Z", meterId="older")
+    older = row(
+        retailPrice=Decimal(9),
+        effectiveStartDate="2025-01-01T00:00:00Z",
+        meterId="older",
+    )
     rows = [row(), older] if is_newest_first else [older, row()]
     price = read(rows, "eastus", A100)
     assert price == Price(
-        A100, "eastus", Decimal("3.673"), since=datetime(2026, 6, 1, tzinfo=UTC), meter="the-meter"
+        A100,
+        "eastus",
+        Decimal("3.673"),
+        since=datetime(2026, 6, 1, tzinfo=UTC),
+        meter="the-meter",
     )
 
 
@@ -150,34 +174,52 @@ def test_it_is_to_be_tried_again(
 
 
 @pytest.mark.parametrize(
-    "change", [{"retailPrice": "cheap"}, {"retailPrice": None}, {"effectiveStartDate": "today"}]
+    "change",
+    [{"retailPrice": "cheap"}, {"retailPrice": None}, {"effectiveStartDate": "today"}],
 )
 def test_a_row_that_nobody_can_read_is_no_price(
     azure: Running, prices: RetailPrices, change: dict[str, Any]
 ) -> None:
-    body = json.dumps({"Items": [{**ROW, "retailPrice": 3.6, **change}], "NextPageLink": None})
+    body = json.dumps(
+        {"Items": [{**ROW, "retailPrice": 3.6, **change}], "NextPageLink": None}
+    )
     azure.fault("GET", "/api/retail/prices", status=200, body=body)
     with pytest.raises(TemporaryError, match="unknown shape"):
         prices.prices("eastus", [A100])
 
 
-@pytest.mark.parametrize(("status", "code"), [(400, "invalid"), (404, "failed"), (302, "failed")])
-def test_it_stays_refused(azure: Running, prices: RetailPrices, status: int, code: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, "invalid"), (404, "failed"), (302, "failed")]
+)
+def test_it_stays_refused(
+    azure: Running, prices: RetailPrices, status: int, code: str
+) -> None:
     azure.fault("GET", "/api/retail/prices", status=status)
     with pytest.raises(PermanentError) as refused:
         prices.prices("eastus", [A100])
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("link", ["https://example.com/api/retail/prices", "http://localhost/x", "/relative"])
-def test_it_goes_on_at_no_other_server(azure: Running, prices: RetailPrices, link: str) -> None:
-    azure.fault("GET", "/api/retail/prices", status=200, body=json.dumps({"Items": [], "NextPageLink": link}))
+@pytest.mark.parametrize(
+    "link", ["https://example.com/api/retail/prices", "http://localhost/x", "/relative"]
+)
+def test_it_goes_on_at_no_other_server(
+    azure: Running, prices: RetailPrices, link: str
+) -> None:
+    azure.fault(
+        "GET",
+        "/api/retail/prices",
+        status=200,
+        body=json.dumps({"Items": [], "NextPageLink": link}),
+    )
     with pytest.raises(PermanentError) as refused:
         prices.prices("eastus", [A100])
     assert refused.value.code == "foreign_link"
 
 
-def test_silence_ends(azure: Running, prices: RetailPrices, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_ends(
+    azure: Running, prices: RetailPrices, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(graph, "TIMEOUT", (1.0, 0.2))
     azure.fault("GET", "/api/retail/prices", hang=20)
     with pytest.raises(TemporaryError, match="ReadTimeout"):

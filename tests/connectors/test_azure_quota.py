@@ -11,7 +11,11 @@ from connectors.errors import AnswerLost, PermanentError, TemporaryError
 from sandbox.azure.quota import DAYS
 from tests.sandbox.azure.running import Running
 
-A100, T4, H100 = "StandardNCADSA100v4Family", "Standard NCASv3_T4 Family", "standardNDSH100v5Family"
+A100, T4, H100 = (
+    "StandardNCADSA100v4Family",
+    "Standard NCASv3_T4 Family",
+    "standardNDSH100v5Family",
+)
 
 
 @pytest.fixture
@@ -25,7 +29,9 @@ def test_limits_are_told_by_family(quota: AzureQuota) -> None:
     assert limits["cores"].title == "Total Regional vCPUs"
 
 
-def test_a_request_is_open_until_it_is_granted(azure: Running, quota: AzureQuota) -> None:
+def test_a_request_is_open_until_it_is_granted(
+    azure: Running, quota: AzureQuota
+) -> None:
     asked = quota.request_increase("eastus", A100, 384)
     assert (asked.name, asked.limit, asked.state) == (A100, 384, "open")
     assert asked.message == "Request is being processed."
@@ -63,7 +69,9 @@ def test_somebody_who_asked_between_is_seen(azure: Running, quota: AzureQuota) -
     assert refused.value.code == "request_open"
 
 
-def test_an_answer_that_was_lost_makes_no_second_request(azure: Running, quota: AzureQuota) -> None:
+def test_an_answer_that_was_lost_makes_no_second_request(
+    azure: Running, quota: AzureQuota
+) -> None:
     azure.fault("PUT", "/quotas/", drop=True)
     with pytest.raises(AnswerLost):
         quota.request_increase("eastus", A100, 384)
@@ -71,7 +79,9 @@ def test_an_answer_that_was_lost_makes_no_second_request(azure: Running, quota: 
     assert len(quota.requests("eastus")) == 1
 
 
-def test_requests_are_listed_the_newest_first(azure: Running, quota: AzureQuota) -> None:
+def test_requests_are_listed_the_newest_first(
+    azure: Running, quota: AzureQuota
+) -> None:
     made = []
     for number in range(22):
         made.append(quota.request_increase("eastus", T4, 600 + number).id)
@@ -87,17 +97,26 @@ def test_an_unknown_request_is_none(quota: AzureQuota) -> None:
     assert refused.value.code == "bad_name"
 
 
-@pytest.mark.parametrize(("name", "limit"), [("standardImaginaryFamily", 10), (A100, 10**7), (A100, -1)])
-def test_what_cannot_be_asked_for_is_refused(quota: AzureQuota, name: str, limit: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "limit"), [("standardImaginaryFamily", 10), (A100, 10**7), (A100, -1)]
+)
+def test_what_cannot_be_asked_for_is_refused(
+    quota: AzureQuota, name: str, limit: int
+) -> None:
     with pytest.raises(PermanentError):
         quota.request_increase("eastus", name, limit)
     assert quota.requests("eastus") == []
 
 
-def test_a_state_that_nobody_knows_is_not_guessed(azure: Running, quota: AzureQuota) -> None:
+def test_a_state_that_nobody_knows_is_not_guessed(
+    azure: Running, quota: AzureQuota
+) -> None:
     said: dict[str, Any] = {"provisioningState": "Pondering", "value": []}
     azure.fault(
-        "GET", "/quotaRequests", status=200, body=json.dumps({"value": [{"name": "a", "properties": said}]})
+        "GET",
+        "/quotaRequests",
+        status=200,
+        body=json.dumps({"value": [{"name": "a", "properties": said}]}),
     )
     with pytest.raises(TemporaryError, match="unknown shape"):
         quota.requests("eastus")

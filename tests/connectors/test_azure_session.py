@@ -37,7 +37,13 @@ def compute(session: AzureSession) -> AzureCompute:
 
 def reserve(compute: AzureCompute, capacity: int = 2) -> Operation:
     return compute.begin_create_reservation(
-        GROUP, "research", "a100", location="eastus", size=A100, capacity=capacity, zone="1"
+        GROUP,
+        "research",
+        "a100",
+        location="eastus",
+        size=A100,
+        capacity=capacity,
+        zone="1",
     )
 
 
@@ -61,7 +67,9 @@ def connections(session: AzureSession) -> list[int]:
 # Long operations
 
 
-def test_an_operation_is_begun_and_looked_at(azure: Running, compute: AzureCompute) -> None:
+def test_an_operation_is_begun_and_looked_at(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
     began = time.monotonic()
     operation = reserve(compute)
@@ -76,7 +84,9 @@ def test_an_operation_is_begun_and_looked_at(azure: Running, compute: AzureCompu
     assert state(compute) == "Succeeded"
 
 
-def test_no_thread_waits_for_an_operation(azure: Running, compute: AzureCompute) -> None:
+def test_no_thread_waits_for_an_operation(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
     before = threading.active_count()
     reserve(compute)
@@ -101,7 +111,12 @@ def test_another_process_goes_on_with_it(azure: Running, compute: AzureCompute) 
 
     def poll() -> str:
         ended = subprocess.run(
-            [sys.executable, "-c", program], input=told, cwd=ROOT, capture_output=True, text=True, check=False
+            [sys.executable, "-c", program],
+            input=told,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout.strip()
@@ -113,7 +128,9 @@ def test_another_process_goes_on_with_it(azure: Running, compute: AzureCompute) 
     assert [one.name for one in found.reservations(GROUP, "research")] == ["a100"]
 
 
-def test_a_second_session_begins_nothing_anew(azure: Running, compute: AzureCompute) -> None:
+def test_a_second_session_begins_nothing_anew(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
     token = reserve(compute).token
     azure.fault("PUT", "", status=500, times=100)
@@ -131,10 +148,17 @@ def test_a_beginning_that_is_sent_again_uses_the_same_connection(
     assert connections(compute.session) == before
 
 
-def test_an_operation_that_fails_says_why(azure: Running, compute: AzureCompute) -> None:
+def test_an_operation_that_fails_says_why(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
-    error = {"code": "AllocationFailed", "message": "We do not have sufficient capacity."}
-    azure.fault("PUT", "capacityReservations/", operation={"error": error, "seconds": 60})
+    error = {
+        "code": "AllocationFailed",
+        "message": "We do not have sufficient capacity.",
+    }
+    azure.fault(
+        "PUT", "capacityReservations/", operation={"error": error, "seconds": 60}
+    )
     token = reserve(compute).token
     azure.advance(61)
     for _ in range(2):
@@ -145,7 +169,9 @@ def test_an_operation_that_fails_says_why(azure: Running, compute: AzureCompute)
 
 def test_an_operation_may_fail_at_once(azure: Running, compute: AzureCompute) -> None:
     azure.fault(
-        "PUT", "capacityReservations/", operation={"error": {"code": "AllocationFailed", "message": ""}}
+        "PUT",
+        "capacityReservations/",
+        operation={"error": {"code": "AllocationFailed", "message": ""}},
     )
     operation = reserve(compute)
     with pytest.raises(PermanentError) as failed:
@@ -153,14 +179,18 @@ def test_an_operation_may_fail_at_once(azure: Running, compute: AzureCompute) ->
     assert failed.value.code == "no_capacity"
 
 
-def test_an_operation_that_hangs_is_never_over(azure: Running, compute: AzureCompute) -> None:
+def test_an_operation_that_hangs_is_never_over(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.fault("PUT", "capacityReservations/", operation={"hangs": True})
     token = reserve(compute).token
     azure.advance(30 * 86_400)
     assert not compute.session.poll(token).is_done
 
 
-def test_an_operation_that_azure_forgot_is_not_found(azure: Running, compute: AzureCompute) -> None:
+def test_an_operation_that_azure_forgot_is_not_found(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
     token = reserve(compute).token
     azure.azure.state.table("operations").clear()
@@ -176,7 +206,9 @@ def test_a_broken_token_is_none(session: AzureSession, token: str) -> None:
     assert refused.value.code == "bad_token"
 
 
-def test_a_token_that_names_another_server_is_not_followed(azure: Running, compute: AzureCompute) -> None:
+def test_a_token_that_names_another_server_is_not_followed(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.pace(60)
     token = reserve(compute).token
     elsewhere = replace(azure.settings, arm_url="https://localhost:1")
@@ -190,7 +222,9 @@ def test_a_token_that_names_another_server_is_not_followed(azure: Running, compu
 def test_a_token_holds_no_secret(azure: Running, compute: AzureCompute) -> None:
     azure.pace(60)
     operation = reserve(compute)
-    held = compute.session._calls.credential.get_token("https://management.azure.com/.default").token
+    held = compute.session._calls.credential.get_token(
+        "https://management.azure.com/.default"
+    ).token
     inside = base64.b64decode(operation.token).decode("latin-1")
     assert "azure-asyncoperation" in inside.lower()
     for secret in (held, azure.settings.client_secret):
@@ -201,7 +235,9 @@ def test_a_token_holds_no_secret(azure: Running, compute: AzureCompute) -> None:
 # Answers that do not come, or in part
 
 
-def test_a_reading_whose_answer_was_lost_is_sent_again(azure: Running, compute: AzureCompute) -> None:
+def test_a_reading_whose_answer_was_lost_is_sent_again(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.fault("GET", "/usages", drop=True)
     assert compute.usages("eastus")
 
@@ -225,14 +261,18 @@ def test_a_change_whose_answer_was_lost_is_sent_once_and_said_to_be_lost(
 
 
 @pytest.mark.parametrize("what", ["cut", "truncate"])
-def test_half_an_answer_is_none(azure: Running, compute: AzureCompute, what: str) -> None:
+def test_half_an_answer_is_none(
+    azure: Running, compute: AzureCompute, what: str
+) -> None:
     azure.fault("GET", "/usages", **{what: 25}, times=10)
     with pytest.raises(TemporaryError):
         compute.usages("eastus")
 
 
 @pytest.mark.parametrize("what", ["cut", "truncate"])
-def test_a_beginning_of_which_half_is_told_is_lost(azure: Running, compute: AzureCompute, what: str) -> None:
+def test_a_beginning_of_which_half_is_told_is_lost(
+    azure: Running, compute: AzureCompute, what: str
+) -> None:
     azure.fault("PUT", "capacityReservations/", **{what: 25}, times=10)
     with pytest.raises(AnswerLost):
         reserve(compute)
@@ -253,9 +293,20 @@ def test_a_look_of_which_half_is_told_is_taken_again(
 
 
 @pytest.mark.parametrize(
-    "body", ["[]", "{}", '{"value": null}', '{"value": [{}]}', '{"value": [{"name": {}}]}', "null", "<html>"]
+    "body",
+    [
+        "[]",
+        "{}",
+        '{"value": null}',
+        '{"value": [{}]}',
+        '{"value": [{"name": {}}]}',
+        "null",
+        "<html>",
+    ],
 )
-def test_an_answer_of_another_shape_is_none(azure: Running, compute: AzureCompute, body: str) -> None:
+def test_an_answer_of_another_shape_is_none(
+    azure: Running, compute: AzureCompute, body: str
+) -> None:
     azure.fault("GET", "/usages", status=200, body=body, times=10)
     if body == "{}":
         # Microsoft's own library takes this for an empty list.
@@ -289,12 +340,16 @@ def test_nobody_there_is_said(azure: Running) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_server_that_fails_for_a_moment_is_asked_again(azure: Running, compute: AzureCompute) -> None:
+def test_a_server_that_fails_for_a_moment_is_asked_again(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.fault("GET", "/usages", status=503, times=2)
     assert compute.usages("eastus")
 
 
-def test_a_server_that_goes_on_failing_is_asked_three_times(azure: Running, compute: AzureCompute) -> None:
+def test_a_server_that_goes_on_failing_is_asked_three_times(
+    azure: Running, compute: AzureCompute
+) -> None:
     azure.fault("GET", "/usages", status=503, times=100)
     began = time.monotonic()
     with pytest.raises(TemporaryError):
@@ -333,9 +388,15 @@ def test_a_look_is_told_to_wait(azure: Running, compute: AzureCompute) -> None:
 # Links
 
 
-@pytest.mark.parametrize("link", ["https://example.com/next", "https://localhost:1/next"])
-def test_a_page_elsewhere_is_not_read(azure: Running, compute: AzureCompute, link: str) -> None:
-    azure.fault("GET", "/usages", status=200, body=json.dumps({"value": [], "nextLink": link}))
+@pytest.mark.parametrize(
+    "link", ["https://example.com/next", "https://localhost:1/next"]
+)
+def test_a_page_elsewhere_is_not_read(
+    azure: Running, compute: AzureCompute, link: str
+) -> None:
+    azure.fault(
+        "GET", "/usages", status=200, body=json.dumps({"value": [], "nextLink": link})
+    )
     with pytest.raises(PermanentError) as refused:
         compute.usages("eastus")
     assert refused.value.code == "foreign_link"
@@ -344,7 +405,9 @@ def test_a_page_elsewhere_is_not_read(azure: Running, compute: AzureCompute, lin
 # Processes
 
 
-def test_a_child_has_connections_of_its_own(azure: Running, compute: AzureCompute) -> None:
+def test_a_child_has_connections_of_its_own(
+    azure: Running, compute: AzureCompute
+) -> None:
     assert compute.usages("eastus")
     reading, writing = os.pipe()
     child = os.fork()
@@ -363,7 +426,10 @@ def test_a_child_has_connections_of_its_own(azure: Running, compute: AzureComput
 
 def test_threads_share_a_session(azure: Running, compute: AzureCompute) -> None:
     found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.append(len(compute.usages("eastus")))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(len(compute.usages("eastus"))))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -410,6 +476,10 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] in ("azure",
 
 def test_nothing_of_microsofts_is_imported_before_it_is_needed() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", IMPORTING], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", IMPORTING],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.stdout.strip() == "[]", ended.stderr

@@ -25,7 +25,11 @@ def signed_in(world: Running, person: str, **wishes: Any) -> Any:
 def test_it_signs_a_person_in(world: Running) -> None:
     claims = signed_in(world, ADA)
     assert (claims.oid, claims.tid) == (ADA, world.sandbox.world.tenant_id)
-    assert (claims.name, claims.username, claims.email) == ("Ada Okafor", "ada@example.com", "")
+    assert (claims.name, claims.username, claims.email) == (
+        "Ada Okafor",
+        "ada@example.com",
+        "",
+    )
     assert claims.roles == ("DataScientist",)
     assert set(claims.groups) == {group_id(number) for number in (1, 2, 7, 9, 10)}
     assert not claims.groups_overage
@@ -34,7 +38,10 @@ def test_it_signs_a_person_in(world: Running) -> None:
 
 
 def test_an_address_is_read_where_the_token_names_one(world: Running) -> None:
-    assert signed_in(world, ADA, claims={"email": "a.okafor@example.com"}).email == "a.okafor@example.com"
+    assert (
+        signed_in(world, ADA, claims={"email": "a.okafor@example.com"}).email
+        == "a.okafor@example.com"
+    )
 
 
 def test_groups_of_groups_are_in_the_token(world: Running) -> None:
@@ -46,7 +53,9 @@ def test_a_person_without_app_role_has_none(world: Running) -> None:
     assert (claims.roles, claims.groups) == ((), (group_id(4),))
 
 
-def test_more_than_two_hundred_groups_are_an_overage_and_not_a_list(world: Running) -> None:
+def test_more_than_two_hundred_groups_are_an_overage_and_not_a_list(
+    world: Running,
+) -> None:
     claims = signed_in(world, NOOR)
     assert (claims.groups, claims.groups_overage) == ((), True)
     assert len(world.sandbox.directory.groups_of(NOOR)) == ARCHIVES + 1
@@ -139,7 +148,9 @@ OTHER = "99999999-9999-4999-8999-999999999999"
         ({"remove": ["tid"]}, "token_invalid"),
     ],
 )
-def test_it_refuses_a_bad_id_token(world: Running, wishes: dict[str, Any], code: str) -> None:
+def test_it_refuses_a_bad_id_token(
+    world: Running, wishes: dict[str, Any], code: str
+) -> None:
     with pytest.raises(SignInRefused) as refused:
         signed_in(world, ADA, **wishes)
     assert refused.value.code == code
@@ -168,7 +179,9 @@ def test_a_person_disabled_after_the_page_gets_no_token(world: Running) -> None:
 
 
 @pytest.mark.parametrize("fault", [{"status": 503}, {"status": 502, "retry_after": 7}])
-def test_a_failing_token_endpoint_is_worth_another_try(world: Running, fault: dict[str, Any]) -> None:
+def test_a_failing_token_endpoint_is_worth_another_try(
+    world: Running, fault: dict[str, Any]
+) -> None:
     entra = world.entra()
     flow = entra.start_sign_in(CALLBACK)
     query = world.sign_in(flow["auth_uri"], ADA)
@@ -185,14 +198,18 @@ def test_unreadable_keys_are_worth_another_try(world: Running) -> None:
 
 def test_discovery_that_fails_once_does_not_spoil_the_connector(world: Running) -> None:
     entra = world.entra()
-    world.admin("POST", "/sandbox/faults", path="openid-configuration", status=503, times=1)
+    world.admin(
+        "POST", "/sandbox/faults", path="openid-configuration", status=503, times=1
+    )
     with pytest.raises(TemporaryError):
         entra.start_sign_in(CALLBACK)
     assert entra.start_sign_in(CALLBACK)["state"]
 
 
 def test_an_unreachable_entra_is_worth_another_try(world: Running) -> None:
-    entra = world.entra(authority=f"https://localhost:1/{world.sandbox.world.tenant_id}")
+    entra = world.entra(
+        authority=f"https://localhost:1/{world.sandbox.world.tenant_id}"
+    )
     with pytest.raises(TemporaryError):
         entra.start_sign_in(CALLBACK)
 
@@ -233,10 +250,15 @@ def test_signing_out_goes_through_entra_and_comes_back(world: Running) -> None:
     assert "logout_hint=O.hint" in url
     with world.client() as client:
         answer = client.get(url)
-    assert (answer.status_code, answer.headers["location"]) == (302, "http://127.0.0.1:8000/")
+    assert (answer.status_code, answer.headers["location"]) == (
+        302,
+        "http://127.0.0.1:8000/",
+    )
 
 
-def test_environment_bundles_do_not_disturb(world: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_bundles_do_not_disturb(
+    world: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"):
         monkeypatch.setenv(name, "/nowhere/ca.pem")
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")

@@ -17,8 +17,14 @@ OTHER = "99999999-9999-4999-8999-999999999999"
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_it_accepts_a_persons_token(world: Running, version: int) -> None:
-    claims = world.entra().verify_bearer(world.token(kind="api", person=ADA, version=version))
-    assert (claims.oid, claims.username, claims.scopes) == (ADA, "ada@example.com", ("access_as_user",))
+    claims = world.entra().verify_bearer(
+        world.token(kind="api", person=ADA, version=version)
+    )
+    assert (claims.oid, claims.username, claims.scopes) == (
+        ADA,
+        "ada@example.com",
+        ("access_as_user",),
+    )
     assert claims.roles == ("DataScientist",)
     assert group_id(1) in claims.groups
     assert not claims.app_only
@@ -29,7 +35,9 @@ def test_it_accepts_a_token_from_a_real_sign_in(world: Running, version: int) ->
     world.admin("PATCH", "/sandbox/application", requestedAccessTokenVersion=version)
     flow = world.entra().start_sign_in(CALLBACK)
     scope = f"openid+api%3A%2F%2F{world.sandbox.world.client_id}%2Faccess_as_user"
-    query = world.sign_in(flow["auth_uri"].replace("scope=openid+profile", f"scope={scope}"), ADA)
+    query = world.sign_in(
+        flow["auth_uri"].replace("scope=openid+profile", f"scope={scope}"), ADA
+    )
     form = {
         "grant_type": "authorization_code",
         "client_id": world.sandbox.world.client_id,
@@ -131,7 +139,9 @@ def test_unreadable_keys_are_not_the_tokens_fault(world: Running) -> None:
         world.entra().verify_bearer(raw)
 
 
-def test_unknown_key_ids_do_not_make_us_read_the_keys_again_and_again(world: Running) -> None:
+def test_unknown_key_ids_do_not_make_us_read_the_keys_again_and_again(
+    world: Running,
+) -> None:
     entra = world.entra()
     entra.verify_bearer(world.token(kind="api", person=ADA))
     forged = world.token(kind="api", person=ADA, headers={"kid": "unknown"})

@@ -27,7 +27,10 @@ def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Remote]]:
     """A folder of repositories, and a remote whose address ends where the repository's name begins."""
-    folder, keys = tmp_path_factory.mktemp("repositories"), tmp_path_factory.mktemp("keys")
+    folder, keys = (
+        tmp_path_factory.mktemp("repositories"),
+        tmp_path_factory.mktemp("keys"),
+    )
     if request.param == "local":
         yield folder, Remote(f"{folder}/", folder=folder)
     elif request.param == "https":
@@ -47,25 +50,39 @@ def served(
 
 
 def _https(https: Served) -> Remote:
-    return Remote(f"https://{https.host}/", secret=https.secret, allowed=[https.host], ca_file=https.ca_file)
+    return Remote(
+        f"https://{https.host}/",
+        secret=https.secret,
+        allowed=[https.host],
+        ca_file=https.ca_file,
+    )
 
 
 @pytest.fixture
-def pair(served: tuple[Path, Remote], request: pytest.FixtureRequest) -> tuple[Bare, Repository]:
+def pair(
+    served: tuple[Path, Remote], request: pytest.FixtureRequest
+) -> tuple[Bare, Repository]:
     """An empty repository and our view of it."""
     folder, remote = served
     name = f"{abs(hash(request.node.name)):x}.git"
     return bare(folder, name), Repository(replace(remote, url=remote.url + name))
 
 
-def test_a_commit_arrives_with_its_author_and_only_what_changed(pair: tuple[Bare, Repository]) -> None:
+def test_a_commit_arrives_with_its_author_and_only_what_changed(
+    pair: tuple[Bare, Repository],
+) -> None:
     theirs, ours = pair
     empty = ours.look("main")
     assert (empty.sha, empty.read("a/b.txt"), empty.names("")) == ("", None, [])
-    sha = ours.commit(empty, {"a/b.txt": b"one\n", "c.txt": b"two\n"}, SIGNED, branch="main")
+    sha = ours.commit(
+        empty, {"a/b.txt": b"one\n", "c.txt": b"two\n"}, SIGNED, branch="main"
+    )
     assert theirs.tip() == sha
     assert theirs.files() == {"a/b.txt": b"one\n", "c.txt": b"two\n"}
-    assert (theirs.log(), theirs.author()) == (["Say what changed"], "Quartermaster <qm@example.com>")
+    assert (theirs.log(), theirs.author()) == (
+        ["Say what changed"],
+        "Quartermaster <qm@example.com>",
+    )
     theirs.push({"theirs.txt": b"kept\n"})
     seen = ours.look("main")
     assert (seen.read("theirs.txt"), seen.read("a/b.txt"), seen.names("a")) == (
@@ -74,7 +91,11 @@ def test_a_commit_arrives_with_its_author_and_only_what_changed(pair: tuple[Bare
         ["b.txt"],
     )
     ours.commit(seen, {"a/b.txt": None, "a/d/e.txt": b"three\n"}, SIGNED, branch="main")
-    assert theirs.files() == {"a/d/e.txt": b"three\n", "c.txt": b"two\n", "theirs.txt": b"kept\n"}
+    assert theirs.files() == {
+        "a/d/e.txt": b"three\n",
+        "c.txt": b"two\n",
+        "theirs.txt": b"kept\n",
+    }
     assert len(theirs.log()) == 3
 
 
@@ -89,10 +110,15 @@ def test_who_was_slower_changes_nothing(pair: tuple[Bare, Repository]) -> None:
     with pytest.raises(Moved):
         ours.commit(seen, {"second.txt": b"2"}, SIGNED, branch="main")
     assert theirs.files() == {"first.txt": b"1", "third.txt": b"3"}
-    assert ours.commit(ours.look("main"), {"second.txt": b"2"}, SIGNED, branch="main") == theirs.tip()
+    assert (
+        ours.commit(ours.look("main"), {"second.txt": b"2"}, SIGNED, branch="main")
+        == theirs.tip()
+    )
 
 
-def test_a_history_that_was_forced_is_looked_at_anew(pair: tuple[Bare, Repository]) -> None:
+def test_a_history_that_was_forced_is_looked_at_anew(
+    pair: tuple[Bare, Repository],
+) -> None:
     theirs, ours = pair
     ours.commit(ours.look("main"), {"a.txt": b"1"}, SIGNED, branch="main")
     theirs.push({"other.txt": b"9"}, anew=True)
@@ -102,18 +128,24 @@ def test_a_history_that_was_forced_is_looked_at_anew(pair: tuple[Bare, Repositor
     assert theirs.files() == {"a.txt": b"1", "other.txt": b"9"}
 
 
-def test_a_branch_of_ours_is_put_onto_another_commit(pair: tuple[Bare, Repository]) -> None:
+def test_a_branch_of_ours_is_put_onto_another_commit(
+    pair: tuple[Bare, Repository],
+) -> None:
     theirs, ours = pair
     theirs.push({"a.txt": b"1"})
     main = ours.look("main")
     first = ours.commit(main, {"b.txt": b"2"}, SIGNED, branch="ours/x", onto="")
     theirs.push({"a.txt": b"3"})
-    second = ours.commit(ours.look("main"), {"b.txt": b"4"}, SIGNED, branch="ours/x", onto=first)
+    second = ours.commit(
+        ours.look("main"), {"b.txt": b"4"}, SIGNED, branch="ours/x", onto=first
+    )
     assert theirs.tip("ours/x") == second
     assert theirs.files("ours/x") == {"a.txt": b"3", "b.txt": b"4"}
     assert len(theirs.log("ours/x")) == 3
     with pytest.raises(Moved):
-        ours.commit(ours.look("main"), {"b.txt": b"5"}, SIGNED, branch="ours/x", onto=first)
+        ours.commit(
+            ours.look("main"), {"b.txt": b"5"}, SIGNED, branch="ours/x", onto=first
+        )
 
 
 def test_what_was_looked_at_is_built_upon_though_all_else_was_forgotten(
@@ -129,20 +161,28 @@ def test_what_was_looked_at_is_built_upon_though_all_else_was_forgotten(
     assert theirs.files("ours/x") == {"a.txt": b"1", "b/c.txt": b"2", "b/d.txt": b"3"}
 
 
-def test_a_branch_of_ours_goes_if_nobody_has_moved_it(pair: tuple[Bare, Repository]) -> None:
+def test_a_branch_of_ours_goes_if_nobody_has_moved_it(
+    pair: tuple[Bare, Repository],
+) -> None:
     theirs, ours = pair
     theirs.push({"a.txt": b"1"})
-    first = ours.commit(ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto="")
+    first = ours.commit(
+        ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto=""
+    )
     theirs.push({"c.txt": b"3"}, branch="ours/x")
     with pytest.raises(Moved):
         ours.remove("ours/x", at=first)
     ours.remove("ours/x", at=ours.look("ours/x").sha)
-    assert (theirs.tip("ours/x"), ours.look("ours/x").sha, theirs.files()) == ("", "", {"a.txt": b"1"})
+    assert (theirs.tip("ours/x"), ours.look("ours/x").sha, theirs.files()) == (
+        "",
+        "",
+        {"a.txt": b"1"},
+    )
     with pytest.raises(Moved):
         ours.remove("ours/x", at=first)
-    assert ours.commit(ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto="") == theirs.tip(
-        "ours/x"
-    )
+    assert ours.commit(
+        ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto=""
+    ) == theirs.tip("ours/x")
 
 
 def test_what_is_no_plain_file_is_said(pair: tuple[Bare, Repository]) -> None:
@@ -168,7 +208,9 @@ def test_nothing_that_opens_it_is_ever_told(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     bare(folder)
     with over_https(folder, tmp_path, token="another") as https:
-        remote = replace(_https(https), url=f"https://{https.host}/fleet.git", secret=CANARY)
+        remote = replace(
+            _https(https), url=f"https://{https.host}/fleet.git", secret=CANARY
+        )
         with pytest.raises(PermanentError) as refused:
             Repository(remote).look("main")
         assert refused.value.code == "unauthorized"
@@ -176,7 +218,9 @@ def test_nothing_that_opens_it_is_ever_told(tmp_path: Path) -> None:
             https.answers.append(status)
             with pytest.raises(PermanentError) as refused:
                 Repository(remote).look("main")
-            assert CANARY not in repr(refused.value) + repr(remote) + refused.value.message
+            assert (
+                CANARY not in repr(refused.value) + repr(remote) + refused.value.message
+            )
         for status in ("503 Busy", "429 Slow", "500 Broken"):
             https.answers.append(status)
             with pytest.raises(TemporaryError):
@@ -208,10 +252,16 @@ def test_a_push_that_nobody_says_was_taken_is_none(tmp_path: Path) -> None:
         assert ours.commit(seen, {"b.txt": b"2"}, SIGNED, branch="main") == theirs.tip()
 
 
-@pytest.mark.parametrize("secret", [f"{CANARY}\nnext", f"robot:{CANARY}\r", f"{CANARY}é", f"{CANARY} x"])
-def test_what_cannot_be_a_token_is_neither_sent_nor_told(tmp_path: Path, secret: str) -> None:
+@pytest.mark.parametrize(
+    "secret", [f"{CANARY}\nnext", f"robot:{CANARY}\r", f"{CANARY}é", f"{CANARY} x"]
+)
+def test_what_cannot_be_a_token_is_neither_sent_nor_told(
+    tmp_path: Path, secret: str
+) -> None:
     with over_https(tmp_path, tmp_path, token=CANARY) as https:
-        remote = replace(_https(https), url=f"https://{https.host}/platform/fleet.git", secret=secret)
+        remote = replace(
+            _https(https), url=f"https://{https.host}/platform/fleet.git", secret=secret
+        )
         with pytest.raises(PermanentError) as refused:
             GitHub(remote).newest(head="ours/x", base="main")
         asked = list(https.requests)
@@ -223,7 +273,9 @@ def test_a_certificate_that_is_not_trusted_ends_it(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     bare(folder)
     with over_https(folder, tmp_path, token=CANARY) as https:
-        remote = replace(_https(https), url=f"https://{https.host}/fleet.git", ca_file=None)
+        remote = replace(
+            _https(https), url=f"https://{https.host}/fleet.git", ca_file=None
+        )
         with pytest.raises(TemporaryError):
             Repository(remote).look("main")
         assert https.requests == []
@@ -235,7 +287,10 @@ def test_a_host_that_is_not_known_gets_no_key(tmp_path: Path) -> None:
     with over_ssh(folder) as ssh, over_ssh(folder) as other:
         url = f"ssh://git@{ssh.host}/fleet.git"
         strange = Remote(url, secret=ssh.secret, allowed=[ssh.host])
-        swapped = replace(strange, known_hosts=other.known_hosts.replace(str(other.port), str(ssh.port)))
+        swapped = replace(
+            strange,
+            known_hosts=other.known_hosts.replace(str(other.port), str(ssh.port)),
+        )
         wrong = replace(strange, known_hosts=ssh.known_hosts, secret=other.secret)
         broken = replace(wrong, secret=CANARY)
         codes = []
@@ -247,7 +302,9 @@ def test_a_host_that_is_not_known_gets_no_key(tmp_path: Path) -> None:
     assert codes == ["unknown_host", "unauthorized", "unauthorized", "no_key"]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.8", "169.254.169.254", "[::1]", "[fd00:ec2::254]"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "10.0.0.8", "169.254.169.254", "[::1]", "[fd00:ec2::254]"]
+)
 @pytest.mark.parametrize("scheme", ["https://", "ssh://git@"])
 def test_no_inner_address_is_called(scheme: str, host: str) -> None:
     key, text = ECDSAKey.generate(), StringIO()
@@ -255,7 +312,9 @@ def test_no_inner_address_is_called(scheme: str, host: str) -> None:
     secret = text.getvalue() if "ssh" in scheme else CANARY
     known = f"{host.strip('[]')} {key.get_name()} {key.get_base64()}"
     with pytest.raises(PermanentError) as refused:
-        Repository(Remote(f"{scheme}{host}/x/y.git", secret=secret, known_hosts=known)).look("main")
+        Repository(
+            Remote(f"{scheme}{host}/x/y.git", secret=secret, known_hosts=known)
+        ).look("main")
     assert refused.value.code == "bad_address"
 
 
@@ -359,7 +418,9 @@ def test_a_branch_has_a_plain_name(name: str, good: bool) -> None:
     assert is_branch(name) is good
 
 
-def test_a_repository_that_may_not_be_written_or_is_locked_is_said(tmp_path: Path) -> None:
+def test_a_repository_that_may_not_be_written_or_is_locked_is_said(
+    tmp_path: Path,
+) -> None:
     theirs = bare(tmp_path)
     theirs.push({"a.txt": b"1"})
     ours = Repository(Remote(str(theirs.path), folder=tmp_path))

@@ -8,8 +8,24 @@ from typing import Any
 import pytest
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, _person
-from sandbox.world import ARCHIVES, CLIENT_ID, TENANT_ID, archive_id, group_id, person_id
+from connectors.graph import (
+    GRAPH_SCOPE,
+    Absence,
+    Graph,
+    Group,
+    Person,
+    _absence,
+    _is_out,
+    _person,
+)
+from sandbox.world import (
+    ARCHIVES,
+    CLIENT_ID,
+    TENANT_ID,
+    archive_id,
+    group_id,
+    person_id,
+)
 from tests.sandbox.entra.running import Running, running
 
 ADA, BEN, CHLOE, PRIYA, ELENA = (person_id(number) for number in (1, 2, 3, 4, 6))
@@ -58,7 +74,9 @@ def test_it_sees_removal_from_a_group_at_once(world: Running, graph: Graph) -> N
     assert group_id(8) in graph.groups_of(BEN)
     world.admin("DELETE", f"/v1.0/groups/{group_id(8)}/members/{BEN}/$ref")
     assert graph.groups_of(BEN).isdisjoint({group_id(7), group_id(8)})
-    world.admin("POST", f"/v1.0/groups/{group_id(7)}/members/$ref", **{"@odata.id": f"x/{BEN}"})
+    world.admin(
+        "POST", f"/v1.0/groups/{group_id(7)}/members/$ref", **{"@odata.id": f"x/{BEN}"}
+    )
     assert group_id(7) in graph.groups_of(BEN)
 
 
@@ -72,7 +90,9 @@ def test_it_sees_removal_from_a_group_at_once(world: Running, graph: Graph) -> N
         ([*(archive_id(number) for number in range(1, 60)), group_id(8)], True),
     ],
 )
-def test_is_member_knows_nested_groups_and_many(graph: Graph, groups: list[str], answer: bool) -> None:
+def test_is_member_knows_nested_groups_and_many(
+    graph: Graph, groups: list[str], answer: bool
+) -> None:
     assert graph.is_member(BEN, groups) is answer
 
 
@@ -81,20 +101,28 @@ def test_nobody_is_no_member(graph: Graph) -> None:
 
 
 def test_it_finds_groups_by_the_start_of_a_word(graph: Graph) -> None:
-    assert graph.find_groups("visi") == [Group(group_id(1), "vision-team", "Computer vision")]
-    assert [group.name for group in graph.find_groups("Robotics")] == ["robotics-interns", "robotics-team"]
+    assert graph.find_groups("visi") == [
+        Group(group_id(1), "vision-team", "Computer vision")
+    ]
+    assert [group.name for group in graph.find_groups("Robotics")] == [
+        "robotics-interns",
+        "robotics-team",
+    ]
     assert len(graph.find_groups("team", limit=3)) == 3
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "zzz", 'a"b', "\\", '" OR displayName:"x', "a&$top=0", "{{", "é\r\n"]
+    "text",
+    ["", "  ", "zzz", 'a"b', "\\", '" OR displayName:"x', "a&$top=0", "{{", "é\r\n"],
 )
 def test_odd_searches_find_nothing_and_break_nothing(graph: Graph, text: str) -> None:
     assert graph.find_groups(text) == []
 
 
 def test_it_reads_a_group(graph: Graph) -> None:
-    assert graph.group(group_id(2)) == Group(group_id(2), "nlp-team", "Natural language processing")
+    assert graph.group(group_id(2)) == Group(
+        group_id(2), "nlp-team", "Natural language processing"
+    )
     assert graph.group(NOBODY) is None
 
 
@@ -121,11 +149,15 @@ def test_it_sees_an_account_that_was_blocked(world: Running, graph: Graph) -> No
 
 def test_members_include_those_of_nested_groups_and_the_blocked(graph: Graph) -> None:
     assert [person.oid for person in graph.members(group_id(7))] == [ADA, BEN]
-    assert {person.oid: person.enabled for person in graph.members(group_id(1))}[TOM] is False
+    assert {person.oid: person.enabled for person in graph.members(group_id(1))}[
+        TOM
+    ] is False
     assert list(graph.members(NOBODY)) == []
 
 
-def test_app_roles_are_told_by_the_value_that_a_token_has(world: Running, graph: Graph) -> None:
+def test_app_roles_are_told_by_the_value_that_a_token_has(
+    world: Running, graph: Graph
+) -> None:
     world.sandbox.directory.assign(group_id(1), "Auditor")
     world.sandbox.directory.assign(PRIYA, "Auditor")
     found = graph.app_roles(CLIENT_ID)
@@ -134,7 +166,9 @@ def test_app_roles_are_told_by_the_value_that_a_token_has(world: Running, graph:
     assert not {person_id(5), group_id(4)} & set(found)
 
 
-def test_app_roles_come_page_by_page(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_app_roles_come_page_by_page(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = graph.app_roles(CLIENT_ID)
     monkeypatch.setattr("connectors.graph.LARGEST_PAGE", 2)
     assert graph.app_roles(CLIENT_ID) == whole
@@ -151,7 +185,9 @@ def test_an_application_that_is_not_there_is_no_application_without_assignments(
 
 
 def test_app_roles_need_the_permission_to_read_applications(world: Running) -> None:
-    token = world.token(kind="graph", claims={"roles": ["User.Read.All", "GroupMember.Read.All"]})
+    token = world.token(
+        kind="graph", claims={"roles": ["User.Read.All", "GroupMember.Read.All"]}
+    )
     with pytest.raises(PermanentError) as failed:
         Graph(lambda: token, world.graph_url, str(world.ca)).app_roles(CLIENT_ID)
     assert failed.value.code == "forbidden"
@@ -173,7 +209,9 @@ def test_members_come_page_by_page(small_pages: Running) -> None:
     ]
 
 
-def test_members_follow_every_page(world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_follow_every_page(
+    world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("connectors.graph.PAGE", 1)
     assert [person.oid for person in graph.members(group_id(9))] == [ADA, BEN, CHLOE]
 
@@ -201,21 +239,42 @@ def test_the_manager_chain_goes_to_the_top(graph: Graph) -> None:
 def test_mail_reaches_somebody_at_their_mail_or_at_a_sign_in_name_that_is_an_address(
     mail: str | None, sign_in_name: str | None, address: str
 ) -> None:
-    assert _person({"id": ADA, "mail": mail, "userPrincipalName": sign_in_name}).email == address
+    assert (
+        _person({"id": ADA, "mail": mail, "userPrincipalName": sign_in_name}).email
+        == address
+    )
 
 
 def set_away(
-    world: Running, person: str, *, since: timedelta | None = None, until: timedelta | None = None
+    world: Running,
+    person: str,
+    *,
+    since: timedelta | None = None,
+    until: timedelta | None = None,
 ) -> None:
     """Somebody's automatic replies, always on unless a start or an end from now is given."""
-    setting: dict[str, Any] = {"status": "scheduled" if since or until else "alwaysEnabled"}
-    for name, delta in (("scheduledStartDateTime", since), ("scheduledEndDateTime", until)):
+    setting: dict[str, Any] = {
+        "status": "scheduled" if since or until else "alwaysEnabled"
+    }
+    for name, delta in (
+        ("scheduledStartDateTime", since),
+        ("scheduledEndDateTime", until),
+    ):
         at = NOW + (delta or timedelta(0))
-        setting[name] = {"dateTime": f"{at:%Y-%m-%dT%H:%M:%S}.0000000", "timeZone": "UTC"}
-    world.admin("PATCH", f"/v1.0/users/{person}/mailboxSettings", automaticRepliesSetting=setting)
+        setting[name] = {
+            "dateTime": f"{at:%Y-%m-%dT%H:%M:%S}.0000000",
+            "timeZone": "UTC",
+        }
+    world.admin(
+        "PATCH",
+        f"/v1.0/users/{person}/mailboxSettings",
+        automaticRepliesSetting=setting,
+    )
 
 
-def test_who_is_out_of_office_is_known_with_the_end(world: Running, graph: Graph) -> None:
+def test_who_is_out_of_office_is_known_with_the_end(
+    world: Running, graph: Graph
+) -> None:
     set_away(world, BEN)
     set_away(world, CHLOE, since=-HOUR, until=3 * HOUR)
     set_away(world, PRIYA, since=HOUR, until=3 * HOUR)
@@ -248,7 +307,9 @@ def test_without_presence_the_mailboxes_tell(world: Running, graph: Graph) -> No
     assert graph.away([CHLOE], now=NOW + 2 * HOUR) == {CHLOE: Absence(False)}
 
 
-def test_without_mailboxes_presence_tells_and_one_refusal_is_enough(world: Running, graph: Graph) -> None:
+def test_without_mailboxes_presence_tells_and_one_refusal_is_enough(
+    world: Running, graph: Graph
+) -> None:
     for person in (BEN, CHLOE):
         set_away(world, person, since=-HOUR, until=HOUR)
     # A second question to a mailbox would be answered, and the end would show.
@@ -260,19 +321,36 @@ def test_without_mailboxes_presence_tells_and_one_refusal_is_enough(world: Runni
     }
 
 
-def test_without_any_permission_nothing_is_known_and_nothing_fails(world: Running, graph: Graph) -> None:
+def test_without_any_permission_nothing_is_known_and_nothing_fails(
+    world: Running, graph: Graph
+) -> None:
     set_away(world, BEN)
-    world.admin("POST", "/sandbox/faults", path="getPresencesByUserId|mailboxSettings", status=403)
+    world.admin(
+        "POST",
+        "/sandbox/faults",
+        path="getPresencesByUserId|mailboxSettings",
+        status=403,
+    )
     assert graph.away([ADA, BEN], now=NOW) == {}
 
 
 def test_the_permission_itself_is_asked_for(world: Running) -> None:
     token = world.token(kind="graph", claims={"roles": ["User.Read.All"]})
-    assert Graph(lambda: token, world.graph_url, str(world.ca)).away([ADA], now=NOW) == {}
+    assert (
+        Graph(lambda: token, world.graph_url, str(world.ca)).away([ADA], now=NOW) == {}
+    )
 
 
-def test_absences_are_worth_another_try_when_graph_is_busy(world: Running, graph: Graph) -> None:
-    world.admin("POST", "/sandbox/faults", path="getPresencesByUserId", status=429, retry_after=3)
+def test_absences_are_worth_another_try_when_graph_is_busy(
+    world: Running, graph: Graph
+) -> None:
+    world.admin(
+        "POST",
+        "/sandbox/faults",
+        path="getPresencesByUserId",
+        status=429,
+        retry_after=3,
+    )
     with pytest.raises(TemporaryError) as failed:
         graph.away([ADA], now=NOW)
     assert failed.value.retry_after == 3
@@ -282,7 +360,13 @@ def test_many_are_asked_about_in_several_calls(
     world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("connectors.graph.MOST_PRESENCES", 2)
-    assert set(graph.away([ADA, BEN, CHLOE, PRIYA, ELENA], now=NOW)) == {ADA, BEN, CHLOE, PRIYA, ELENA}
+    assert set(graph.away([ADA, BEN, CHLOE, PRIYA, ELENA], now=NOW)) == {
+        ADA,
+        BEN,
+        CHLOE,
+        PRIYA,
+        ELENA,
+    }
 
 
 @pytest.mark.parametrize(
@@ -290,7 +374,14 @@ def test_many_are_asked_about_in_several_calls(
     [
         ({"availability": "Away", "activity": "Away"}, False),
         ({"availability": "outOfOffice", "activity": "outOfOffice"}, True),
-        ({"availability": "Offline", "activity": "OutOfOffice", "outOfOfficeSettings": None}, True),
+        (
+            {
+                "availability": "Offline",
+                "activity": "OutOfOffice",
+                "outOfOfficeSettings": None,
+            },
+            True,
+        ),
         (
             {
                 "availability": "Busy",
@@ -300,10 +391,18 @@ def test_many_are_asked_about_in_several_calls(
             True,
         ),
         ({"availability": "PresenceUnknown", "activity": "PresenceUnknown"}, None),
-        ({"availability": "presenceUnknown", "outOfOfficeSettings": {"isOutOfOffice": True}}, True),
+        (
+            {
+                "availability": "presenceUnknown",
+                "outOfOfficeSettings": {"isOutOfOffice": True},
+            },
+            True,
+        ),
     ],
 )
-def test_presence_is_read_in_both_spellings(row: dict[str, Any], answer: bool | None) -> None:
+def test_presence_is_read_in_both_spellings(
+    row: dict[str, Any], answer: bool | None
+) -> None:
     assert _is_out(row) is answer
 
 
@@ -318,22 +417,35 @@ def test_presence_is_read_in_both_spellings(row: dict[str, Any], answer: bool | 
             {"dateTime": "2026-11-28T18:00:00", "timeZone": "Europe/Berlin"},
             datetime(2026, 11, 28, 17, tzinfo=UTC),
         ),
-        ({"dateTime": "2026-11-28T18:00:00", "timeZone": "Pacific Standard Time"}, None),
+        (
+            {"dateTime": "2026-11-28T18:00:00", "timeZone": "Pacific Standard Time"},
+            None,
+        ),
         ({"dateTime": "soon", "timeZone": "UTC"}, None),
         ({}, None),
         (None, None),
     ],
 )
-def test_an_end_that_cannot_be_read_is_no_end(end: object, until: datetime | None) -> None:
+def test_an_end_that_cannot_be_read_is_no_end(
+    end: object, until: datetime | None
+) -> None:
     row = {"status": "scheduled", "scheduledEndDateTime": end}
     assert _absence(row, now=datetime(2026, 11, 20, tzinfo=UTC)) == Absence(True, until)
 
 
-@pytest.mark.parametrize(("status", "retry_after"), [(429, 17), (503, 2), (500, None), (504, None)])
+@pytest.mark.parametrize(
+    ("status", "retry_after"), [(429, 17), (503, 2), (500, None), (504, None)]
+)
 def test_failures_that_pass_say_when_to_come_back(
     world: Running, graph: Graph, status: int, retry_after: int | None
 ) -> None:
-    world.admin("POST", "/sandbox/faults", path="^/v1.0/", status=status, retry_after=retry_after)
+    world.admin(
+        "POST",
+        "/sandbox/faults",
+        path="^/v1.0/",
+        status=status,
+        retry_after=retry_after,
+    )
     with pytest.raises(TemporaryError, match=str(status)) as failed:
         graph.groups_of(ADA)
     assert failed.value.retry_after == retry_after
@@ -366,7 +478,9 @@ def test_a_token_that_stays_refused_is_permanent(world: Running) -> None:
     assert refused.value.code == "unauthorized"
 
 
-def test_silence_ends_at_the_deadline(world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_ends_at_the_deadline(
+    world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph.person(ADA)
     monkeypatch.setattr("connectors.graph.TIMEOUT", (1.0, 0.2))
     world.admin("POST", "/sandbox/faults", path="^/v1.0/", hang=True)

@@ -41,12 +41,26 @@ class Answers:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Answers, JupyterHub]]:
-    shown, socket, answers = certificates.ensure(tmp_path_factory.mktemp("hub")), listen(0), Answers()
+def served(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Answers, JupyterHub]]:
+    shown, socket, answers = (
+        certificates.ensure(tmp_path_factory.mktemp("hub")),
+        listen(0),
+        Answers(),
+    )
     routes = [Route("/{path:path}", answers.handle, methods=["GET", "POST", "DELETE"])]
     with serving(Served(Starlette(routes=routes), socket, shown)):
         host = f"localhost:{port_of(socket)}"
-        yield answers, JupyterHub(f"https://{host}", "secret-token", allowed=(host,), ca_file=str(shown.ca))
+        yield (
+            answers,
+            JupyterHub(
+                f"https://{host}",
+                "secret-token",
+                allowed=(host,),
+                ca_file=str(shown.ca),
+            ),
+        )
 
 
 @pytest.fixture
@@ -63,7 +77,9 @@ def hub(served: tuple[Answers, JupyterHub]) -> JupyterHub:
 
 def refusal(status: int, message: str = "No.", **headers: str) -> Answering:
     """A refusal as a hub words it."""
-    return lambda _: JSONResponse({"status": status, "message": message}, status, headers)
+    return lambda _: JSONResponse(
+        {"status": status, "message": message}, status, headers
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +95,12 @@ def refusal(status: int, message: str = "No.", **headers: str) -> Answering:
         (lambda _: RedirectResponse("https://elsewhere.example.com/"), "not_a_hub"),
         (lambda _: JSONResponse(["6.1.1"]), "not_a_hub"),
         (lambda _: JSONResponse({"version": 6}), "not_a_hub"),
-        (lambda _: JSONResponse({"kind": "Status", "status": "Failure", "message": "no"}, 404), "not_a_hub"),
+        (
+            lambda _: JSONResponse(
+                {"kind": "Status", "status": "Failure", "message": "no"}, 404
+            ),
+            "not_a_hub",
+        ),
         (lambda _: JSONResponse({"version": "4.1.6"}), "other_version"),
         (lambda _: JSONResponse({"version": "7.0.0b1"}), "other_version"),
         (lambda _: JSONResponse({"version": "60.1"}), "other_version"),
@@ -114,9 +135,13 @@ def test_what_passes_by_itself(
     assert refused.value.retry_after == seconds
 
 
-def test_a_moment_to_come_back_at_is_honoured_like_seconds(answers: Answers, hub: JupyterHub) -> None:
+def test_a_moment_to_come_back_at_is_honoured_like_seconds(
+    answers: Answers, hub: JupyterHub
+) -> None:
     later = datetime.now(UTC) + timedelta(seconds=90)
-    answers.answer = refusal(503, **{"Retry-After": format_datetime(later, usegmt=True)})
+    answers.answer = refusal(
+        503, **{"Retry-After": format_datetime(later, usegmt=True)}
+    )
     with pytest.raises(TemporaryError) as refused:
         hub.version()
     assert refused.value.retry_after is not None
@@ -124,7 +149,9 @@ def test_a_moment_to_come_back_at_is_honoured_like_seconds(answers: Answers, hub
 
 
 @pytest.mark.parametrize("version", ["5.0.0", "5.4.1", "6.1.1", "6.2.0.dev1"])
-def test_versions_five_and_six_are_known(answers: Answers, hub: JupyterHub, version: str) -> None:
+def test_versions_five_and_six_are_known(
+    answers: Answers, hub: JupyterHub, version: str
+) -> None:
     answers.answer = lambda _: JSONResponse({"version": version})
     assert hub.version() == version
 
@@ -132,13 +159,17 @@ def test_versions_five_and_six_are_known(answers: Answers, hub: JupyterHub, vers
 def test_version_five_gets_the_choices_alone(answers: Answers, hub: JupyterHub) -> None:
     """It takes the whole body for them."""
     answers.answer = lambda asked: (
-        Response(status_code=202) if asked.method == "POST" else JSONResponse({"version": "5.4.1"})
+        Response(status_code=202)
+        if asked.method == "POST"
+        else JSONResponse({"version": "5.4.1"})
     )
     assert not hub.start("ada", "nb-1", title="Title", options={"profile": "cpu"})
     assert answers.bodies[-1] == {"profile": "cpu"}
 
 
-def test_a_start_is_over_only_when_the_server_is_ready(answers: Answers, hub: JupyterHub) -> None:
+def test_a_start_is_over_only_when_the_server_is_ready(
+    answers: Answers, hub: JupyterHub
+) -> None:
     """A hub answers 201 to a start that goes on, when the one before it had failed."""
 
     def answer(asked: Request) -> Response:
@@ -146,21 +177,31 @@ def test_a_start_is_over_only_when_the_server_is_ready(answers: Answers, hub: Ju
             return Response(status_code=201)
         if asked.url.path.endswith("/hub/api/"):
             return JSONResponse({"version": "6.1.1"})
-        return JSONResponse({"name": "ada", "servers": {"nb-1": SERVER | {"ready": False}}})
+        return JSONResponse(
+            {"name": "ada", "servers": {"nb-1": SERVER | {"ready": False}}}
+        )
 
     answers.answer = answer
     assert not hub.start("ada", "nb-1", title="Title", options={"profile": "cpu"})
-    assert {"display_name": "Title", "user_options": {"profile": "cpu"}} in answers.bodies
+    assert {
+        "display_name": "Title",
+        "user_options": {"profile": "cpu"},
+    } in answers.bodies
 
 
-def test_a_server_that_still_stops_is_started_later(answers: Answers, hub: JupyterHub) -> None:
+def test_a_server_that_still_stops_is_started_later(
+    answers: Answers, hub: JupyterHub
+) -> None:
     def answer(asked: Request) -> Response:
         if asked.method == "POST":
             return refusal(400, "ada:nb-1 is pending stop")(asked)
         if asked.url.path.endswith("/hub/api/"):
             return JSONResponse({"version": "6.1.1"})
         return JSONResponse(
-            {"name": "ada", "servers": {"nb-1": SERVER | {"ready": False, "pending": "stop"}}}
+            {
+                "name": "ada",
+                "servers": {"nb-1": SERVER | {"ready": False, "pending": "stop"}},
+            }
         )
 
     answers.answer = answer
@@ -168,22 +209,37 @@ def test_a_server_that_still_stops_is_started_later(answers: Answers, hub: Jupyt
         hub.start("ada", "nb-1", title="", options={})
 
 
-def test_all_pages_are_read_without_going_where_an_answer_points(answers: Answers, hub: JupyterHub) -> None:
+def test_all_pages_are_read_without_going_where_an_answer_points(
+    answers: Answers, hub: JupyterHub
+) -> None:
     def answer(asked: Request) -> Response:
         offset = int(asked.query_params["offset"])
-        people = [{"name": f"person-{offset + n}", "servers": {"nb-1": SERVER}} for n in range(2)]
-        more = {"offset": offset + 2, "limit": 2, "url": "https://elsewhere.example.com/"}
-        return JSONResponse({"items": people, "_pagination": {"next": more if offset < 4 else None}})
+        people = [
+            {"name": f"person-{offset + n}", "servers": {"nb-1": SERVER}}
+            for n in range(2)
+        ]
+        more = {
+            "offset": offset + 2,
+            "limit": 2,
+            "url": "https://elsewhere.example.com/",
+        }
+        return JSONResponse(
+            {"items": people, "_pagination": {"next": more if offset < 4 else None}}
+        )
 
     answers.answer = answer
-    assert [one.username for one in hub.servers()] == [f"person-{number}" for number in range(6)]
+    assert [one.username for one in hub.servers()] == [
+        f"person-{number}" for number in range(6)
+    ]
 
 
 def test_an_endless_list_is_given_up(
     answers: Answers, hub: JupyterHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connector, "MAX_PAGES", 3)
-    answers.answer = lambda _: JSONResponse({"items": [], "_pagination": {"next": {"offset": 0}}})
+    answers.answer = lambda _: JSONResponse(
+        {"items": [], "_pagination": {"next": {"offset": 0}}}
+    )
     with pytest.raises(TemporaryError):
         hub.servers()
     assert len(answers.paths) == 3
@@ -193,22 +249,32 @@ def test_an_endless_list_is_given_up(
     "told",
     [
         {"items": "all", "_pagination": {"next": None}},
-        {"items": [{"name": "ada", "servers": {"nb-1": {"name": "nb-1"}}}], "_pagination": {"next": None}},
-        {"items": [{"name": "ada", "servers": [SERVER]}], "_pagination": {"next": None}},
+        {
+            "items": [{"name": "ada", "servers": {"nb-1": {"name": "nb-1"}}}],
+            "_pagination": {"next": None},
+        },
+        {
+            "items": [{"name": "ada", "servers": [SERVER]}],
+            "_pagination": {"next": None},
+        },
         {"items": [{"servers": {"nb-1": SERVER}}], "_pagination": {"next": None}},
         {"items": []},
         [],
         None,
     ],
 )
-def test_a_list_of_another_shape_is_no_hubs(answers: Answers, hub: JupyterHub, told: Any) -> None:
+def test_a_list_of_another_shape_is_no_hubs(
+    answers: Answers, hub: JupyterHub, told: Any
+) -> None:
     answers.answer = lambda _: JSONResponse(told)
     with pytest.raises(PermanentError) as refused:
         hub.servers()
     assert refused.value.code == "not_a_hub"
 
 
-def test_names_stay_within_their_part_of_the_address(answers: Answers, hub: JupyterHub) -> None:
+def test_names_stay_within_their_part_of_the_address(
+    answers: Answers, hub: JupyterHub
+) -> None:
     answers.answer = refusal(404)
     assert hub.stop("../admin", "a/b?c")
     assert answers.paths == ["/hub/api/users/..%2Fadmin/servers/a%2Fb%3Fc"]
@@ -224,7 +290,12 @@ def test_names_stay_within_their_part_of_the_address(answers: Answers, hub: Jupy
 
 def test_what_the_hub_leaves_out_is_empty() -> None:
     least = HubServer.of("ada", SERVER)
-    assert (least.title, least.pending, least.pod, least.started_at) == ("", "", "", None)
+    assert (least.title, least.pending, least.pod, least.started_at) == (
+        "",
+        "",
+        "",
+        None,
+    )
     told = SERVER | {
         "display_name": "Ada's",
         "pending": "spawn",
@@ -238,13 +309,25 @@ def test_what_the_hub_leaves_out_is_empty() -> None:
     assert whole.path == "/user/ada/nb-1/"
     assert whole.started_at == datetime(2026, 3, 2, 9, 0, 0, 500_000, tzinfo=UTC)
     assert whole.active_at == datetime(2026, 3, 2, 10, tzinfo=UTC)
-    assert (whole.pod, whole.pending, whole.options) == ("jupyter-ada", "spawn", {"profile": "cpu"})
+    assert (whole.pod, whole.pending, whole.options) == (
+        "jupyter-ada",
+        "spawn",
+        {"profile": "cpu"},
+    )
 
 
 @pytest.mark.parametrize(
-    "stream", ["", "data: nothing\n\n", "data: []\n\n", 'data: {"progress": 100, "ready": true}\n\n']
+    "stream",
+    [
+        "",
+        "data: nothing\n\n",
+        "data: []\n\n",
+        'data: {"progress": 100, "ready": true}\n\n',
+    ],
 )
-def test_a_stream_that_tells_of_no_failure_is_none(answers: Answers, hub: JupyterHub, stream: str) -> None:
+def test_a_stream_that_tells_of_no_failure_is_none(
+    answers: Answers, hub: JupyterHub, stream: str
+) -> None:
     stopped = SERVER | {"ready": False, "stopped": True}
     answers.answer = lambda asked: (
         Response(stream)

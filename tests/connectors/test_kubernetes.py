@@ -12,7 +12,9 @@ from connectors.kubernetes_failures import failure
 
 
 def status(code: int, reason: str, message: str) -> str:
-    return json.dumps({"kind": "Status", "code": code, "reason": reason, "message": message})
+    return json.dumps(
+        {"kind": "Status", "code": code, "reason": reason, "message": message}
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,8 +29,16 @@ def status(code: int, reason: str, message: str) -> str:
             'Internal error occurred: failed calling webhook "mjob.kb.io": connection refused',
         ),
         (500, "", "something else"),
-        (403, "Forbidden", "unable to create new content in namespace a because it is being terminated"),
-        (409, "AlreadyExists", 'object is being deleted: namespaces "a" already exists'),
+        (
+            403,
+            "Forbidden",
+            "unable to create new content in namespace a because it is being terminated",
+        ),
+        (
+            409,
+            "AlreadyExists",
+            'object is being deleted: namespaces "a" already exists',
+        ),
     ],
 )
 def test_it_is_worth_another_try(code: int, reason: str, message: str) -> None:
@@ -47,8 +57,18 @@ def test_it_is_worth_another_try(code: int, reason: str, message: str) -> None:
         (500, "", "failed to convert new object (a/b)", "invalid"),
         (401, "Unauthorized", "Unauthorized", "unauthorized"),
         (403, "Forbidden", "exceeded quota: q", "quota"),
-        (403, "Forbidden", "is attempting to grant RBAC permissions not currently held", "escalation"),
-        (403, "Forbidden", 'admission webhook "vjob.kb.io" denied the request: no', "denied"),
+        (
+            403,
+            "Forbidden",
+            "is attempting to grant RBAC permissions not currently held",
+            "escalation",
+        ),
+        (
+            403,
+            "Forbidden",
+            'admission webhook "vjob.kb.io" denied the request: no',
+            "denied",
+        ),
         (403, "Forbidden", "User cannot list", "forbidden"),
         (404, "NotFound", "not found", "not_found"),
         (409, "Conflict", "Apply failed with 1 conflict", "conflict"),
@@ -58,7 +78,9 @@ def test_it_is_worth_another_try(code: int, reason: str, message: str) -> None:
         (415, "UnsupportedMediaType", "no", "bad_request"),
     ],
 )
-def test_trying_again_changes_nothing(code: int, reason: str, message: str, meaning: str) -> None:
+def test_trying_again_changes_nothing(
+    code: int, reason: str, message: str, meaning: str
+) -> None:
     error = failure(code, status(code, reason, message))
     assert isinstance(error, PermanentError)
     assert error.code == meaning
@@ -91,11 +113,24 @@ def test_an_unknown_kind_is_refused() -> None:
 
 
 def test_a_manifest_is_rendered_alike_however_its_keys_came() -> None:
-    once = rendered({"kind": "A", "spec": {"b": "1e3", "a": ["no", "\u2028", "é", "\U0001f600", "\x85"]}})
-    again = rendered({"spec": {"a": ["no", "\u2028", "é", "\U0001f600", "\x85"], "b": "1e3"}, "kind": "A"})
+    once = rendered(
+        {
+            "kind": "A",
+            "spec": {"b": "1e3", "a": ["no", "\u2028", "é", "\U0001f600", "\x85"]},
+        }
+    )
+    again = rendered(
+        {
+            "spec": {"a": ["no", "\u2028", "é", "\U0001f600", "\x85"], "b": "1e3"},
+            "kind": "A",
+        }
+    )
     assert once == again
     assert yaml.safe_load(once) == json.loads(once)
-    assert yaml.safe_load(once)["spec"] == {"a": ["no", "\u2028", "é", "\U0001f600", "\x85"], "b": "1e3"}
+    assert yaml.safe_load(once)["spec"] == {
+        "a": ["no", "\u2028", "é", "\U0001f600", "\x85"],
+        "b": "1e3",
+    }
 
 
 def test_all_that_are_patient_share_the_connections_of_one_cluster() -> None:

@@ -13,7 +13,11 @@ from tests.posting import PASSWORD, USER, Running, posting
 from tests.scene import NOW
 
 LETTER = Letter(
-    "ada@example.com", "Vision asks", "16 A100, €59", "<p>16 A100</p>", "notice-1@gpus.example.com"
+    "ada@example.com",
+    "Vision asks",
+    "16 A100, €59",
+    "<p>16 A100</p>",
+    "notice-1@gpus.example.com",
 )
 
 
@@ -37,7 +41,10 @@ def test_a_mail_arrives_with_both_bodies_and_its_id(post: Running) -> None:
         "Vision asks",
         "<notice-1@gpus.example.com>",
     )
-    assert (got["text"].strip(), got["html"].strip()) == ("16 A100, €59", "<p>16 A100</p>")
+    assert (got["text"].strip(), got["html"].strip()) == (
+        "16 A100, €59",
+        "<p>16 A100</p>",
+    )
     assert got["headers"]["Auto-Submitted"] == "auto-generated"
     assert not got["secure"]
 
@@ -47,20 +54,31 @@ def test_lines_that_begin_with_a_dot_arrive_whole(post: Running) -> None:
     assert post.got[0]["text"].split() == [".", "..", ".hidden"]
 
 
-def test_the_password_is_sent_after_starttls_and_only_to_whom_the_certificate_names(post: Running) -> None:
+def test_the_password_is_sent_after_starttls_and_only_to_whom_the_certificate_names(
+    post: Running,
+) -> None:
     post.server.username, post.server.password = USER, PASSWORD
-    signed_in: dict[str, Any] = {"security": Security.STARTTLS, "username": USER, "password": PASSWORD}
+    signed_in: dict[str, Any] = {
+        "security": Security.STARTTLS,
+        "username": USER,
+        "password": PASSWORD,
+    }
     post.mail(**signed_in, ca_file=str(post.ca)).send(LETTER, now=NOW)
     assert post.got[0]["secure"]
     with pytest.raises(ServerAway, match="certificate"):
-        post.mail(**signed_in).send(LETTER, now=NOW)  # an authority that nobody here trusts
+        post.mail(**signed_in).send(
+            LETTER, now=NOW
+        )  # an authority that nobody here trusts
     assert PASSWORD not in repr(post.mail(**signed_in))
 
 
 def test_a_wrong_password_is_nobodys_mails_fault(post: Running) -> None:
     post.server.username, post.server.password = USER, PASSWORD
     wrong = post.mail(
-        security=Security.STARTTLS, username=USER, password="canary-wrong", ca_file=str(post.ca)
+        security=Security.STARTTLS,
+        username=USER,
+        password="canary-wrong",
+        ca_file=str(post.ca),
     )
     with pytest.raises(ServerAway) as refused:
         wrong.send(LETTER, now=NOW)
@@ -70,9 +88,16 @@ def test_a_wrong_password_is_nobodys_mails_fault(post: Running) -> None:
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(550, PermanentError), (451, TemporaryError), (421, TemporaryError), (552, PermanentError)],
+    [
+        (550, PermanentError),
+        (451, TemporaryError),
+        (421, TemporaryError),
+        (552, PermanentError),
+    ],
 )
-def test_4xx_may_be_taken_later_and_5xx_never(post: Running, status: int, error: type[Exception]) -> None:
+def test_4xx_may_be_taken_later_and_5xx_never(
+    post: Running, status: int, error: type[Exception]
+) -> None:
     post.fail("smtp", status)
     with pytest.raises(error, match=str(status)) as refused:
         post.mail().send(LETTER, now=NOW)
@@ -80,7 +105,9 @@ def test_4xx_may_be_taken_later_and_5xx_never(post: Running, status: int, error:
     assert post.got == []
 
 
-def test_a_silent_server_is_given_up(post: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_given_up(
+    post: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connector, "READ_SECONDS", 0.2)
     post.fail("smtp", None)
     with pytest.raises(ServerAway):
@@ -122,4 +149,8 @@ def test_what_is_no_address_is_never_written_to(to: str) -> None:
 
 def test_a_subject_with_a_line_break_makes_no_header() -> None:
     with pytest.raises(PermanentError):
-        compose(replace(LETTER, subject="Hello\r\nBcc: all@example.com"), "qm@example.com", NOW)
+        compose(
+            replace(LETTER, subject="Hello\r\nBcc: all@example.com"),
+            "qm@example.com",
+            NOW,
+        )

@@ -30,9 +30,19 @@ def test_without_patience_nothing_is_made_twice() -> None:
 
 @pytest.mark.parametrize(
     ("header", "answer"),
-    [(None, None), ("", None), ("7", 7.0), ("-3", 0.0), ("soon", None), ("1.5", 1.5), ("inf", None)],
+    [
+        (None, None),
+        ("", None),
+        ("7", 7.0),
+        ("-3", 0.0),
+        ("soon", None),
+        ("1.5", 1.5),
+        ("inf", None),
+    ],
 )
-def test_retry_after_is_read_as_seconds(header: str | None, answer: float | None) -> None:
+def test_retry_after_is_read_as_seconds(
+    header: str | None, answer: float | None
+) -> None:
     assert seconds(header) == answer
 
 

@@ -21,7 +21,9 @@ HOST_KEY = paramiko.ECDSAKey.generate()
 class Broken(paramiko.ServerInterface):
     """Ends the conversation, says nothing until it is over, or says no, when somebody shows a key."""
 
-    def __init__(self, transport: paramiko.Transport, how: str, over: threading.Event) -> None:
+    def __init__(
+        self, transport: paramiko.Transport, how: str, over: threading.Event
+    ) -> None:
         self.transport, self.how, self.over = transport, how, over
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
@@ -55,7 +57,9 @@ def listening(how: str) -> Iterator[int]:
                 transport = paramiko.Transport(caller)
                 transport.add_server_key(HOST_KEY)
                 open_.append(transport)
-                transport.start_server(event=threading.Event(), server=Broken(transport, how, over))
+                transport.start_server(
+                    event=threading.Event(), server=Broken(transport, how, over)
+                )
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -80,12 +84,16 @@ def call(port: int, known: paramiko.PKey = HOST_KEY) -> None:
 
 
 @pytest.mark.parametrize("how", ["closes", "greets", "ends", "silent"])
-def test_what_breaks_off_is_tried_again(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_off_is_tried_again(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ssh, "READ_SECONDS", 0.5)
     with listening(how) as port, pytest.raises(TemporaryError) as broken:
         call(port)
     assert broken.value.message.startswith("127.0.0.1 cannot be reached")
-    assert "Git host does not answer as" in str(explain(broken.value.message, will_try_again=True))
+    assert "Git host does not answer as" in str(
+        explain(broken.value.message, will_try_again=True)
+    )
 
 
 def test_a_key_or_a_host_that_is_refused_is_refused() -> None:

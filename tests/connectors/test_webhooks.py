@@ -40,7 +40,10 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Resolved:
     def resolve(host: str, port: int, **options: Any) -> list[Any]:
         if host not in known:
             return real(host, port, flags=socket.AI_NUMERICHOST, **options)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in known[host]
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return known
@@ -118,14 +121,18 @@ def test_it_reads_nothing_but_an_https_address_of_a_host_and_a_path(url: str) ->
         "[fd20:ce::254]",
     ],
 )
-def test_no_inner_address_is_called_however_it_is_written(host: str, names: Resolved) -> None:
+def test_no_inner_address_is_called_however_it_is_written(
+    host: str, names: Resolved
+) -> None:
     names["localhost."] = ["127.0.0.1"]
     for call in (Webhooks().check, lambda url: Webhooks().post(url, {}, stable_id="x")):
         with pytest.raises((BadAddress, TemporaryError)):
             call(f"https://{host}/x")
 
 
-def test_a_name_is_refused_when_any_of_its_addresses_is_an_inner_one(names: Resolved) -> None:
+def test_a_name_is_refused_when_any_of_its_addresses_is_an_inner_one(
+    names: Resolved,
+) -> None:
     names["hooks.example.com"] = ["93.184.215.14", "10.0.0.8"]
     with pytest.raises(BadAddress, match="not on the internet"):
         Webhooks().check("https://hooks.example.com/x")
@@ -177,7 +184,9 @@ def test_a_name_that_turns_inwards_after_it_was_looked_at_gains_nothing(
 def test_a_message_arrives_with_an_id_that_stays(post: Running) -> None:
     for _ in range(2):
         post.webhooks().post(post.post.described["slack"], CARD, stable_id="notice-7")
-    assert [(got["id"], got["title"]) for got in post.got] == [("notice-7", "Hello")] * 2
+    assert [(got["id"], got["title"]) for got in post.got] == [
+        ("notice-7", "Hello")
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -191,8 +200,12 @@ def test_a_message_arrives_with_an_id_that_stays(post: Running) -> None:
         (503, TemporaryError, "answered 503"),
     ],
 )
-def test_what_an_answer_means(post: Running, status: int, error: type[Exception], words: str) -> None:
-    post.fail("slack", status, retry_after="7", location="http://169.254.169.254/metadata")
+def test_what_an_answer_means(
+    post: Running, status: int, error: type[Exception], words: str
+) -> None:
+    post.fail(
+        "slack", status, retry_after="7", location="http://169.254.169.254/metadata"
+    )
     with pytest.raises(error, match=words) as refused:
         post.webhooks().post(post.post.described["slack"], CARD, stable_id="x")
     assert post.post.sandbox.key not in str(refused.value)
@@ -205,7 +218,9 @@ def test_a_webhook_that_is_gone_says_so_in_its_own_word(post: Running) -> None:
         post.webhooks().post(post.post.described["slack"] + "x", CARD, stable_id="x")
 
 
-def test_a_silent_receiver_is_cut_off(post: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_receiver_is_cut_off(
+    post: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connector, "DEADLINE_SECONDS", 0.2)
     post.fail("teams", None)
     with pytest.raises(TemporaryError):

@@ -36,7 +36,12 @@ def kubeconfig(path: Path, server: str, ca: Path, token: str) -> Path:
         "kind": "Config",
         "clusters": [{"name": "under-test", "cluster": cluster}],
         "users": [{"name": "caller", "user": {"token": token}}],
-        "contexts": [{"name": "under-test", "context": {"cluster": "under-test", "user": "caller"}}],
+        "contexts": [
+            {
+                "name": "under-test",
+                "context": {"cluster": "under-test", "user": "caller"},
+            }
+        ],
         "current-context": "under-test",
     }
     path.write_text(yaml.safe_dump(config))
@@ -64,9 +69,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         pytest.skip("needs the sandbox, which can be told to fail")
     directory, bound = tmp_path_factory.mktemp("sandbox"), listen(0)
     shown = certificates.ensure(directory)
-    cluster = Sandbox("under-test", nodes=[NodeSpec("gpu-0", gpus=8)], tokens=TOKENS, cilium=True)
+    cluster = Sandbox(
+        "under-test", nodes=[NodeSpec("gpu-0", gpus=8)], tokens=TOKENS, cilium=True
+    )
     with serving(Served(cluster.app, bound, shown)):
-        yield Serving(directory, cluster, f"https://127.0.0.1:{port_of(bound)}", shown.ca)
+        yield Serving(
+            directory, cluster, f"https://127.0.0.1:{port_of(bound)}", shown.ca
+        )
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +95,12 @@ def installed(admin_config: Path) -> None:
     for file in sorted(DEPLOY.glob("*.yaml")):
         for manifest in yaml.safe_load_all(file.read_text()):
             metadata = manifest["metadata"]
-            if cluster.get(ref_of(manifest), metadata["name"], metadata.get("namespace")) is None:
+            if (
+                cluster.get(
+                    ref_of(manifest), metadata["name"], metadata.get("namespace")
+                )
+                is None
+            ):
                 if "namespace" not in metadata:
                     live.note(manifest["kind"], metadata["name"])
                 cluster.apply(manifest, manager="kubectl")
@@ -135,7 +149,10 @@ def raw(admin: Cluster) -> Iterator[Raw]:
     """Plain HTTPS with the administrator's credentials, for requests the connector refuses to make."""
     known = admin._configuration
     pool = urllib3.PoolManager(
-        ca_certs=known.ssl_ca_cert, cert_file=known.cert_file, key_file=known.key_file, retries=False
+        ca_certs=known.ssl_ca_cert,
+        cert_file=known.cert_file,
+        key_file=known.key_file,
+        retries=False,
     )
     token = admin._configuration.get_api_key_with_prefix("BearerToken")
     yield Raw(pool, admin.server, token or "")

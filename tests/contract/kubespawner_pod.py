@@ -33,7 +33,10 @@ async def main() -> None:
     spawner.user_options = {"profile": asked["profile"]["slug"], **asked["options"]}
     # The portal has been asked already: the profile is its answer.
     await KubeSpawner.load_user_options(spawner)
-    json.dump(ApiClient().sanitize_for_serialization(await spawner.get_pod_manifest()), sys.stdout)
+    json.dump(
+        ApiClient().sanitize_for_serialization(await spawner.get_pod_manifest()),
+        sys.stdout,
+    )
 
 
 def shipped() -> Config:

@@ -48,14 +48,18 @@ class Raw:
         headers |= {"authorization": self._token} if self._token else {}
         url = f"{self._server}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
-        answer = self._pool.request(method, url, body=data, headers=headers, timeout=10.0)
+        answer = self._pool.request(
+            method, url, body=data, headers=headers, timeout=10.0
+        )
         text = answer.data.decode()
         try:
             return answer.status, json.loads(text)
         except ValueError:
             return answer.status, text
 
-    def apply(self, path: str, body: Any, *, manager: str = "quartermaster", **query: str) -> tuple[int, Any]:
+    def apply(
+        self, path: str, body: Any, *, manager: str = "quartermaster", **query: str
+    ) -> tuple[int, Any]:
         """A server-side apply with these query options."""
         asked = {**query, **({"fieldManager": manager} if manager else {})}
         return self.send("PATCH", path, body, query=asked, content_type=APPLY)

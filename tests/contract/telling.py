@@ -14,7 +14,9 @@ class Told:
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Keep what was left out by its name."""
-        self.skipped += [(_words(item.nodeid), "left out by what was asked for") for item in items]
+        self.skipped += [
+            (_words(item.nodeid), "left out by what was asked for") for item in items
+        ]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Everything that is to run."""
@@ -25,7 +27,9 @@ class Told:
         if report.when == "call" or report.outcome != "passed":
             self.waiting.pop(report.nodeid, None)
         if report.skipped and isinstance(report.longrepr, tuple):
-            self.skipped.append((_words(report.nodeid), report.longrepr[2].removeprefix("Skipped: ")))
+            self.skipped.append(
+                (_words(report.nodeid), report.longrepr[2].removeprefix("Skipped: "))
+            )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """One line for each, and one for all."""
@@ -33,7 +37,10 @@ class Told:
         cut_off = [(_words(name), "the test was cut off") for name in self.waiting]
         for name, why in (*self.skipped, *cut_off):
             terminalreporter.write_line(f"not checked: {name} ({why})")
-        counts = {kind: len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error")}
+        counts = {
+            kind: len(terminalreporter.stats.get(kind, []))
+            for kind in ("passed", "failed", "error")
+        }
         terminalreporter.write_line(
             f"live test: {counts['passed']} hold, {counts['failed'] + counts['error']} do not, "
             f"{len(self.skipped) + len(cut_off)} not checked"

@@ -58,7 +58,9 @@ def test_a_second_apply_changes_nothing(admin: Cluster, namespace: str) -> None:
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_a_field_left_out_is_removed_when_nobody_else_owns_it(admin: Cluster, namespace: str) -> None:
+def test_a_field_left_out_is_removed_when_nobody_else_owns_it(
+    admin: Cluster, namespace: str
+) -> None:
     admin.apply(config_map(namespace, a="1", b="2"))
     assert admin.apply(config_map(namespace, a="1"))["data"] == {"a": "1"}
 
@@ -71,25 +73,37 @@ def test_a_field_of_another_manager_is_a_conflict_unless_forced(
     with pytest.raises(PermanentError) as caught:
         admin.apply(config_map(namespace, a="2"), force=False)
     assert caught.value.code == "conflict"
-    assert 'Apply failed with 1 conflict: conflict with "portal": .data.a' in caught.value.message
+    assert (
+        'Apply failed with 1 conflict: conflict with "portal": .data.a'
+        in caught.value.message
+    )
     assert admin.apply(config_map(namespace, a="2"))["data"] == {"a": "2"}
 
 
-def test_two_managers_with_one_value_own_it_together(admin: Cluster, raw: Raw, namespace: str) -> None:
+def test_two_managers_with_one_value_own_it_together(
+    admin: Cluster, raw: Raw, namespace: str
+) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps/demo"
     raw.apply(path, config_map(namespace, a="1"), manager="portal")
     admin.apply(config_map(namespace, a="1"), force=False)
-    assert admin.apply(config_map(namespace, b="2"), force=False)["data"] == {"a": "1", "b": "2"}
+    assert admin.apply(config_map(namespace, b="2"), force=False)["data"] == {
+        "a": "1",
+        "b": "2",
+    }
 
 
-def test_an_unknown_field_is_a_500_and_permanent(admin: Cluster, namespace: str) -> None:
+def test_an_unknown_field_is_a_500_and_permanent(
+    admin: Cluster, namespace: str
+) -> None:
     with pytest.raises(PermanentError) as caught:
         admin.apply({**config_map(namespace), "dataa": {}})
     assert caught.value.code == "invalid"
     assert ".dataa: field not declared in schema" in caught.value.message
 
 
-def test_an_unknown_field_in_a_strict_post_is_refused(admin: Cluster, namespace: str) -> None:
+def test_an_unknown_field_in_a_strict_post_is_refused(
+    admin: Cluster, namespace: str
+) -> None:
     with pytest.raises(PermanentError) as caught:
         admin.create({**config_map(namespace), "bogus": 1})
     assert caught.value.code == "bad_request"
@@ -145,22 +159,38 @@ def test_pages_come_together_as_one_list(
         admin.apply(config_map(namespace, f"c{number}"))
     monkeypatch.setattr("connectors.kubernetes.PAGE", 2)
     names = [item["metadata"]["name"] for item in admin.list(CONFIG_MAP, namespace)]
-    assert [name for name in names if name.startswith("c")] == [f"c{number}" for number in range(5)]
+    assert [name for name in names if name.startswith("c")] == [
+        f"c{number}" for number in range(5)
+    ]
 
 
-def test_a_list_picks_by_label_and_names_the_kind(admin: Cluster, namespace: str) -> None:
+def test_a_list_picks_by_label_and_names_the_kind(
+    admin: Cluster, namespace: str
+) -> None:
     labelled = config_map(namespace, "mine")
     labelled["metadata"]["labels"] = {"quartermaster.io/team": "nlp"}
     admin.apply(labelled)
-    found = admin.list(CONFIG_MAP, namespace, label_selector="quartermaster.io/team=nlp")
-    assert [(item["kind"], item["metadata"]["name"]) for item in found] == [("ConfigMap", "mine")]
+    found = admin.list(
+        CONFIG_MAP, namespace, label_selector="quartermaster.io/team=nlp"
+    )
+    assert [(item["kind"], item["metadata"]["name"]) for item in found] == [
+        ("ConfigMap", "mine")
+    ]
 
 
 def test_a_quota_counts_pods_that_ask_for_gpus(admin: Cluster, namespace: str) -> None:
     admin.apply(quota(namespace))
-    eventually(lambda: "used" in ((admin.get(QUOTA, "quota", namespace) or {}).get("status") or {}))
+    eventually(
+        lambda: (
+            "used" in ((admin.get(QUOTA, "quota", namespace) or {}).get("status") or {})
+        )
+    )
     resources = {"limits": {"nvidia.com/gpu": "2"}}
-    container = {"name": "c", "image": "registry.example.com/none:1", "resources": resources}
+    container = {
+        "name": "c",
+        "image": "registry.example.com/none:1",
+        "resources": resources,
+    }
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -173,20 +203,28 @@ def test_a_quota_counts_pods_that_ask_for_gpus(admin: Cluster, namespace: str) -
 
 
 @pytest.mark.parametrize("amount", ["1.5", "1e30", "99999999999999999999", "8 "])
-def test_the_server_accepts_strange_gpu_amounts(admin: Cluster, namespace: str, amount: str) -> None:
+def test_the_server_accepts_strange_gpu_amounts(
+    admin: Cluster, namespace: str, amount: str
+) -> None:
     body = quota(namespace, **{"requests.nvidia.com/gpu": amount})
     assert admin.apply(body, dry_run=True)["kind"] == "ResourceQuota"
 
 
 @pytest.mark.parametrize("amount", ["0x10", "８", "8; rm"])
-def test_an_unreadable_amount_is_a_500_and_permanent(admin: Cluster, namespace: str, amount: str) -> None:
+def test_an_unreadable_amount_is_a_500_and_permanent(
+    admin: Cluster, namespace: str, amount: str
+) -> None:
     with pytest.raises(PermanentError, match="failed to convert new object") as caught:
-        admin.apply(quota(namespace, **{"requests.nvidia.com/gpu": amount}), dry_run=True)
+        admin.apply(
+            quota(namespace, **{"requests.nvidia.com/gpu": amount}), dry_run=True
+        )
     assert caught.value.code == "invalid"
 
 
 def test_a_negative_amount_is_invalid(admin: Cluster, namespace: str) -> None:
-    with pytest.raises(PermanentError, match="must be greater than or equal to 0") as caught:
+    with pytest.raises(
+        PermanentError, match="must be greater than or equal to 0"
+    ) as caught:
         admin.apply(quota(namespace, **{"requests.nvidia.com/gpu": "-1"}), dry_run=True)
     assert caught.value.code == "invalid"
 
@@ -196,7 +234,10 @@ def test_a_negative_amount_is_invalid(admin: Cluster, namespace: str) -> None:
 def test_the_server_lets_an_administrator_bind_anything(
     admin: Cluster, namespace: str, role: str, group: str
 ) -> None:
-    assert admin.apply(binding(namespace, role, group), dry_run=True)["kind"] == "RoleBinding"
+    assert (
+        admin.apply(binding(namespace, role, group), dry_run=True)["kind"]
+        == "RoleBinding"
+    )
 
 
 def test_a_group_without_a_name_is_invalid(admin: Cluster, namespace: str) -> None:
@@ -210,9 +251,15 @@ def test_the_server_lets_us_write_on_kube_system(admin: Cluster) -> None:
         "app.kubernetes.io/managed-by": "quartermaster",
         "pod-security.kubernetes.io/enforce": "privileged",
     }
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "labels": labels}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "kube-system", "labels": labels},
+    }
     assert (
-        admin.apply(body, dry_run=True)["metadata"]["labels"]["app.kubernetes.io/managed-by"]
+        admin.apply(body, dry_run=True)["metadata"]["labels"][
+            "app.kubernetes.io/managed-by"
+        ]
         == "quartermaster"
     )
 
@@ -220,7 +267,10 @@ def test_the_server_lets_us_write_on_kube_system(admin: Cluster) -> None:
 @pytest.mark.parametrize("name", ["Capital", "a_b", "a" * 64])
 def test_a_bad_namespace_name_is_invalid(admin: Cluster, name: str) -> None:
     with pytest.raises(PermanentError) as caught:
-        admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, dry_run=True)
+        admin.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            dry_run=True,
+        )
     assert caught.value.code == "invalid"
 
 
@@ -245,7 +295,9 @@ def test_a_name_that_climbs_is_not_found(raw: Raw) -> None:
     assert raw.send("GET", "/api/v1/namespaces/default/configmaps/%2F..%2F")[0] == 404
 
 
-def test_a_namespace_takes_its_content_along(admin: Cluster, raw: Raw, namespace: str) -> None:
+def test_a_namespace_takes_its_content_along(
+    admin: Cluster, raw: Raw, namespace: str
+) -> None:
     held = config_map(namespace, "held")
     held["metadata"]["finalizers"] = ["quartermaster.io/hold"]
     admin.create(held)
@@ -254,7 +306,10 @@ def test_a_namespace_takes_its_content_along(admin: Cluster, raw: Raw, namespace
         admin.apply(config_map(namespace, "late"))
     path = f"/api/v1/namespaces/{namespace}/configmaps/held"
     body = {"metadata": {"finalizers": None}}
-    assert raw.send("PATCH", path, body, content_type="application/merge-patch+json")[0] == 200
+    assert (
+        raw.send("PATCH", path, body, content_type="application/merge-patch+json")[0]
+        == 200
+    )
     eventually(lambda: admin.get(NAMESPACE, namespace) is None)
 
 
@@ -262,7 +317,9 @@ def test_deleting_what_is_not_there_is_no_error(admin: Cluster, namespace: str) 
     assert admin.delete(CONFIG_MAP, "none", namespace) is False
 
 
-def test_a_token_nobody_knows_is_unauthorized(admin_config: Path, tmp_path: Path) -> None:
+def test_a_token_nobody_knows_is_unauthorized(
+    admin_config: Path, tmp_path: Path
+) -> None:
     config = yaml.safe_load(admin_config.read_text())
     config["users"][0]["user"] = {"token": "nonsense"}
     path = tmp_path / "bad.yaml"

@@ -30,7 +30,9 @@ def faults(sandbox: Serving, raw: Raw) -> Iterator[Raw]:
 
 
 def set_fault(raw: Raw, **fault: Any) -> None:
-    status, body = raw.send("POST", "/sandbox/faults", {"match": {"path_regex": "^/api"}, **fault})
+    status, body = raw.send(
+        "POST", "/sandbox/faults", {"match": {"path_regex": "^/api"}, **fault}
+    )
     assert status == 201, body
 
 
@@ -42,9 +44,13 @@ def test_a_busy_server_says_when_to_come_back(faults: Raw, admin: Cluster) -> No
     assert admin.list(NAMESPACE)
 
 
-def test_a_server_that_fills_its_caches_says_when_to_come_back(faults: Raw, admin: Cluster) -> None:
+def test_a_server_that_fills_its_caches_says_when_to_come_back(
+    faults: Raw, admin: Cluster
+) -> None:
     assert faults.send("POST", "/sandbox/restart")[0] == 200
-    with pytest.raises(TemporaryError, match=r"429 TooManyRequests: storage is \(re\)initializing") as caught:
+    with pytest.raises(
+        TemporaryError, match=r"429 TooManyRequests: storage is \(re\)initializing"
+    ) as caught:
         admin.list(QUEUE, label_selector="app=none")
     assert caught.value.retry_after == 1
     assert admin.list(QUEUE, label_selector="app=none") == []
@@ -57,7 +63,11 @@ def test_a_list_goes_on_while_the_server_remembers_it_and_is_read_again_when_not
     names = [f"c{number}" for number in range(5)]
     for name in names:
         admin.apply(
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": namespace},
+            }
         )
     names.append("kube-root-ca.crt")
 
@@ -65,7 +75,11 @@ def test_a_list_goes_on_while_the_server_remembers_it_and_is_read_again_when_not
         """A list during whose first page the server is told to forget."""
         pages = admin.pages(("v1", "ConfigMap"), namespace)
         found = [next(pages)]
-        metadata = {"name": "c4", "namespace": namespace, "annotations": {"forgot": "-".join(forget)}}
+        metadata = {
+            "name": "c4",
+            "namespace": namespace,
+            "annotations": {"forgot": "-".join(forget)},
+        }
         admin.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         for switch in forget:
             assert faults.send("POST", f"/sandbox/{switch}")[0] == 200
@@ -74,21 +88,29 @@ def test_a_list_goes_on_while_the_server_remembers_it_and_is_read_again_when_not
     # etcd alone: the server has the list in its cache. The server alone: etcd still has it.
     assert read("compact") == names
     assert read("restart") == names
-    with pytest.raises(PermanentError, match="too old to display a consistent list") as caught:
+    with pytest.raises(
+        PermanentError, match="too old to display a consistent list"
+    ) as caught:
         read("compact", "restart")
     assert caught.value.code == "expired"
-    assert [one["metadata"]["name"] for one in admin.list(("v1", "ConfigMap"), namespace)] == names
+    assert [
+        one["metadata"]["name"] for one in admin.list(("v1", "ConfigMap"), namespace)
+    ] == names
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_failing_server_is_temporary(faults: Raw, admin: Cluster, status: int) -> None:
+def test_a_failing_server_is_temporary(
+    faults: Raw, admin: Cluster, status: int
+) -> None:
     set_fault(faults, status=status)
     with pytest.raises(TemporaryError):
         admin.list(NAMESPACE)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_patient_client_asks_a_failing_server_again(faults: Raw, admin: Cluster, status: int) -> None:
+def test_a_patient_client_asks_a_failing_server_again(
+    faults: Raw, admin: Cluster, status: int
+) -> None:
     patient = admin.patient(seconds=5)
     set_fault(faults, status=status, times=MOST_TRIES - 1)
     assert patient.list(NAMESPACE)
@@ -123,7 +145,9 @@ def test_a_webhook_that_is_down_is_temporary(faults: Raw, admin: Cluster) -> Non
         admin.list(NAMESPACE)
 
 
-def test_a_silent_server_is_given_up_on(faults: Raw, admin: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_given_up_on(
+    faults: Raw, admin: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("connectors.kubernetes.TIMEOUT", (1.0, 0.2))
     set_fault(faults, hang=1.0)
     with pytest.raises(TemporaryError, match="ReadTimeoutError"):
@@ -135,12 +159,16 @@ def test_a_cut_answer_is_temporary_although_the_write_happened(
 ) -> None:
     set_fault(faults, drop_after=10)
     with pytest.raises(TemporaryError):
-        admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": prefix}})
+        admin.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": prefix}}
+        )
     assert admin.get(NAMESPACE, prefix) is not None
 
 
 def test_nobody_listening_is_temporary(sandbox: Serving, tmp_path: Path) -> None:
-    path = kubeconfig(tmp_path / "none.yaml", "https://127.0.0.1:1", sandbox.ca, "admin")
+    path = kubeconfig(
+        tmp_path / "none.yaml", "https://127.0.0.1:1", sandbox.ca, "admin"
+    )
     with pytest.raises(TemporaryError):
         Cluster.from_kubeconfig(path).version()
 
@@ -150,10 +178,18 @@ def test_writes_are_counted_and_a_converged_apply_still_counts(
 ) -> None:
     before = raw.send("GET", "/sandbox/stats")[1]
     admin.list(NAMESPACE)
-    admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}, dry_run=True)
+    admin.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+        dry_run=True,
+    )
     between = raw.send("GET", "/sandbox/stats")[1]
-    assert (between["writes"], between["reads"]) == (before["writes"], before["reads"] + 1)
-    admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    assert (between["writes"], between["reads"]) == (
+        before["writes"],
+        before["reads"] + 1,
+    )
+    admin.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    )
     assert raw.send("GET", "/sandbox/stats")[1]["writes"] == before["writes"] + 1
 
 
@@ -167,8 +203,17 @@ def test_a_provisioner_may_bind_only_what_it_was_told(
     sandbox: Serving, admin: Cluster, namespace: str
 ) -> None:
     rules = [
-        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": ["get", "create", "patch"]},
-        {"apiGroups": [RBAC], "resources": ["clusterroles"], "verbs": ["bind"], "resourceNames": ["view"]},
+        {
+            "apiGroups": [RBAC],
+            "resources": ["rolebindings"],
+            "verbs": ["get", "create", "patch"],
+        },
+        {
+            "apiGroups": [RBAC],
+            "resources": ["clusterroles"],
+            "verbs": ["bind"],
+            "resourceNames": ["view"],
+        },
     ]
     role = {
         "apiVersion": f"{RBAC}/v1",
@@ -186,13 +231,21 @@ def test_a_provisioner_may_bind_only_what_it_was_told(
     }
     admin.apply(bound)
     provisioner = Cluster.from_kubeconfig(sandbox.config("binder"))
-    members = {**bound, "kind": "RoleBinding", "metadata": {"name": "members", "namespace": namespace}}
-    view = {**members, "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}}
+    members = {
+        **bound,
+        "kind": "RoleBinding",
+        "metadata": {"name": "members", "namespace": namespace},
+    }
+    view = {
+        **members,
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"},
+    }
     assert provisioner.apply(view)["roleRef"]["name"] == "view"
     edit = {**members, "metadata": {"name": "more", "namespace": namespace}}
     edit["roleRef"] = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "edit"}
     with pytest.raises(
-        PermanentError, match="is attempting to grant RBAC permissions not currently held"
+        PermanentError,
+        match="is attempting to grant RBAC permissions not currently held",
     ) as caught:
         provisioner.apply(edit)
     assert caught.value.code == "escalation"

@@ -36,7 +36,11 @@ NAMESPACE, QUOTA, POD = ("v1", "Namespace"), ("v1", "ResourceQuota"), ("v1", "Po
 ACCOUNT = ("v1", "ServiceAccount")
 JOB = ("batch/v1", "Job")
 KUEUE, GPU = "kueue.x-k8s.io/v1beta2", "nvidia.com/gpu"
-QUEUE, LOCAL_QUEUE, WORKLOAD = (KUEUE, "ClusterQueue"), (KUEUE, "LocalQueue"), (KUEUE, "Workload")
+QUEUE, LOCAL_QUEUE, WORKLOAD = (
+    (KUEUE, "ClusterQueue"),
+    (KUEUE, "LocalQueue"),
+    (KUEUE, "Workload"),
+)
 DAY = timedelta(days=1)
 
 
@@ -73,7 +77,9 @@ class Team:
         """Want so many GPUs, as an approved request would."""
         spec = self.row.desired
         flavors = tuple(replace(flavor, gpus=gpus) for flavor in spec.flavors)
-        publish(self.row, spec=replace(spec, flavors=flavors), actor=PORTAL, now=self.time)
+        publish(
+            self.row, spec=replace(spec, flavors=flavors), actor=PORTAL, now=self.time
+        )
 
     def missing(self) -> list[str]:
         """What does not stand as wanted, as an administrator sees it."""
@@ -81,16 +87,25 @@ class Team:
         for manifest in tenancy_objects(self.row.desired):
             key = Key.of(manifest)
             found = self.admin.get(key.ref, key.name, key.namespace or None)
-            difference = "is missing" if found is None else first_difference(manifest, found)
+            difference = (
+                "is missing" if found is None else first_difference(manifest, found)
+            )
             wrong += [f"{key.kind} {key.name} {difference}"] if difference else []
         return wrong
 
     def versions(self) -> dict[Key, Any]:
         """The fields that managers wrote, and when: what changes with every write and with no status."""
         keys = [Key.of(manifest) for manifest in tenancy_objects(self.row.desired)]
-        found = {key: self.admin.get(key.ref, key.name, key.namespace or None) or {} for key in keys}
+        found = {
+            key: self.admin.get(key.ref, key.name, key.namespace or None) or {}
+            for key in keys
+        }
         return {
-            key: [m for m in live["metadata"].get("managedFields", []) if m["manager"] == "quartermaster"]
+            key: [
+                m
+                for m in live["metadata"].get("managedFields", [])
+                if m["manager"] == "quartermaster"
+            ]
             for key, live in found.items()
         }
 
@@ -99,7 +114,12 @@ class Team:
         quota = self.admin.get(QUOTA, "team-quota", self.tenancy.namespace) or {}
         queue = self.admin.get(QUEUE, self.tenancy.namespace) or {}
         flavors = queue["spec"]["resourceGroups"][0]["flavors"]
-        nominal = sum(int(r["nominalQuota"]) for f in flavors for r in f["resources"] if r["name"] == GPU)
+        nominal = sum(
+            int(r["nominalQuota"])
+            for f in flavors
+            for r in f["resources"]
+            if r["name"] == GPU
+        )
         return int(quota["spec"]["hard"][f"requests.{GPU}"]), nominal
 
 
@@ -117,10 +137,14 @@ def team(
     The portal works with the rights of its service account, and no more.
     """
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", provisioner_config.parent)
-    cluster = factories.cluster("under-test", kubeconfig=provisioner_config.name, cohort=prefix)
+    cluster = factories.cluster(
+        "under-test", kubeconfig=provisioner_config.name, cohort=prefix
+    )
     factories.flavor(cluster, f"{prefix}-gpu"[:40], node_labels={}, node_taints=[])
     made = share(provisioner, cluster, prefix)
-    team = factories.team(prefix.removeprefix("qm-"), entra_group="00000000-0000-4000-9000-00000000ffff")
+    team = factories.team(
+        prefix.removeprefix("qm-"), entra_group="00000000-0000-4000-9000-00000000ffff"
+    )
     place = Tenancy.objects.create(
         # Another installation may be at work on a real cluster: none has a tenancy of this number.
         pk=random.SystemRandom().randrange(10**12, 10**15),
@@ -151,7 +175,10 @@ def member(raw: Raw, team: Team) -> Raw:
 
 def share(portal: Client, cluster: Cluster, prefix: str) -> list[Key]:
     """Put what tenancies share there, but nothing over what stands: another installation's stays as it is."""
-    flavors = [(flavor.name, flavor.node_labels, flavor.node_taints) for flavor in cluster.flavors.all()]
+    flavors = [
+        (flavor.name, flavor.node_labels, flavor.node_taints)
+        for flavor in cluster.flavors.all()
+    ]
     made = []
     for manifest in fleet_objects(cohort=cluster.cohort, flavors=flavors):
         key = Key.of(manifest)
@@ -203,7 +230,9 @@ def test_drift_is_repaired_and_only_drift(team: Team, raw: Raw) -> None:
     assert team.pass_over() == 0
 
 
-def test_everything_settled_is_looked_at_together_and_drift_is_found_there(team: Team) -> None:
+def test_everything_settled_is_looked_at_together_and_drift_is_found_there(
+    team: Team,
+) -> None:
     team.become_true()
     team.time += timedelta(minutes=1)
     cluster = team.tenancy.cluster_id
@@ -211,11 +240,15 @@ def test_everything_settled_is_looked_at_together_and_drift_is_found_there(team:
     assert team.row.last_looked_at == team.time
     team.admin.delete(QUOTA, "team-quota", team.tenancy.namespace)
     team.time += timedelta(minutes=1)
-    assert list(cluster_sweep.sweep(cluster, now=lambda: team.time)) == [team.tenancy.pk]
+    assert list(cluster_sweep.sweep(cluster, now=lambda: team.time)) == [
+        team.tenancy.pk
+    ]
     assert team.pass_over() == 1
 
 
-def test_a_job_within_the_quota_is_admitted_and_one_beyond_it_waits_for_its_end(team: Team) -> None:
+def test_a_job_within_the_quota_is_admitted_and_one_beyond_it_waits_for_its_end(
+    team: Team,
+) -> None:
     team.hold(1)
     take_jobs(team)
     namespace = team.tenancy.namespace
@@ -234,7 +267,12 @@ def test_a_job_that_asks_for_more_than_there_ever_is_is_told_so(team: Team) -> N
     take_jobs(team)
     namespace = team.tenancy.namespace
     team.admin.create(job(namespace, "large", gpus=1000))
-    eventually(lambda: "couldn't assign flavors to pod set main" in why(team.admin, namespace, "large"))
+    eventually(
+        lambda: (
+            "couldn't assign flavors to pod set main"
+            in why(team.admin, namespace, "large")
+        )
+    )
     assert "> maximum capacity" in why(team.admin, namespace, "large")
 
 
@@ -254,38 +292,67 @@ def test_a_job_runs_to_its_end_and_gives_its_room_back(team: Team) -> None:
         eventually(lambda: bool(status_of(team, "short").get("succeeded")), seconds=90)
     except AssertionError:
         pods = team.admin.list(POD, namespace, label_selector="job-name=short")
-        pytest.skip(f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}")
-    eventually(lambda: (team.admin.get(QUEUE, namespace) or {})["status"]["admittedWorkloads"] == 0)
+        pytest.skip(
+            f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}"
+        )
+    eventually(
+        lambda: (
+            (team.admin.get(QUEUE, namespace) or {})["status"]["admittedWorkloads"] == 0
+        )
+    )
 
 
-def test_the_first_job_is_pasted_unchanged_by_a_member_and_finishes(team: Team, member: Raw) -> None:
+def test_the_first_job_is_pasted_unchanged_by_a_member_and_finishes(
+    team: Team, member: Raw
+) -> None:
     team.hold(1)
     take_jobs(team)
     namespace = team.tenancy.namespace
     pasted = yaml.safe_load(use_of(team.row).job)
-    assert pasted["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][GPU] == "1"
-    status, made = member.send("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", pasted)
+    assert (
+        pasted["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][GPU]
+        == "1"
+    )
+    status, made = member.send(
+        "POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", pasted
+    )
     assert status == 201, made
     try:
-        eventually(lambda: bool(status_of(team, FIRST_JOB).get("succeeded")), seconds=90)
+        eventually(
+            lambda: bool(status_of(team, FIRST_JOB).get("succeeded")), seconds=90
+        )
     except AssertionError:
         pods = team.admin.list(POD, namespace, label_selector=f"job-name={FIRST_JOB}")
         assert live.kubeconfig() is not None, f"{pods} {status_of(team, FIRST_JOB)}"
-        pytest.skip(f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}")
+        pytest.skip(
+            f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}"
+        )
 
 
-def test_no_priority_of_a_member_comes_before_what_others_were_granted(team: Team, member: Raw) -> None:
+def test_no_priority_of_a_member_comes_before_what_others_were_granted(
+    team: Team, member: Raw
+) -> None:
     team.become_true()
     namespace = team.tenancy.namespace
-    for name in ("production-inference", "system-cluster-critical", "system-node-critical"):
-        status, said = member.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name))
+    for name in (
+        "production-inference",
+        "system-cluster-critical",
+        "system-node-critical",
+    ):
+        status, said = member.send(
+            "POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name)
+        )
         assert status == 403, said
         words = (
-            "exceeded quota: team-priorities, requested: pods=1" if name in PRIORITIES else "denied request"
+            "exceeded quota: team-priorities, requested: pods=1"
+            if name in PRIORITIES
+            else "denied request"
         )
         assert words in said["message"]
     for name in ("scheduled-training", "exploratory", "best-effort"):
-        status, made = member.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name))
+        status, made = member.send(
+            "POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name)
+        )
         assert status == 201, made
         assert made["spec"]["preemptionPolicy"] == "Never"
 
@@ -296,7 +363,11 @@ def test_no_priority_of_a_member_comes_before_what_others_were_granted(team: Tea
         ({}, {}, False),
         ({}, {"automountServiceAccountToken": True}, True),
         ({"serviceAccountName": "workload"}, {}, False),
-        ({"serviceAccountName": "workload"}, {"automountServiceAccountToken": True}, True),
+        (
+            {"serviceAccountName": "workload"},
+            {"automountServiceAccountToken": True},
+            True,
+        ),
     ],
     ids=["no account", "no account, asks", "workload", "workload, asks"],
 )
@@ -309,20 +380,33 @@ def test_a_members_job_gets_a_token_when_it_asks_for_one_and_never_else(
     spec = wanted["spec"]["template"]["spec"]
     del spec["automountServiceAccountToken"]
     spec |= account | asks
-    status, made = member.send("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", wanted)
+    status, made = member.send(
+        "POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", wanted
+    )
     assert status == 201, made
-    eventually(lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=token")))
+    eventually(
+        lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=token"))
+    )
     [found] = team.admin.list(POD, namespace, label_selector="job-name=token")
-    assert found["spec"]["serviceAccountName"] == account.get("serviceAccountName", "default")
+    assert found["spec"]["serviceAccountName"] == account.get(
+        "serviceAccountName", "default"
+    )
     mounted = [
-        source for volume in found["spec"].get("volumes", []) for source in volume["projected"]["sources"]
+        source
+        for volume in found["spec"].get("volumes", [])
+        for source in volume["projected"]["sources"]
     ]
     assert any("serviceAccountToken" in source for source in mounted) is gets
 
 
-def test_the_account_that_kubernetes_makes_is_adopted_again_when_it_was_made_anew(team: Team) -> None:
+def test_the_account_that_kubernetes_makes_is_adopted_again_when_it_was_made_anew(
+    team: Team,
+) -> None:
     team.become_true()
-    namespace, made = team.tenancy.namespace, team.admin.get(ACCOUNT, "default", team.tenancy.namespace) or {}
+    namespace, made = (
+        team.tenancy.namespace,
+        team.admin.get(ACCOUNT, "default", team.tenancy.namespace) or {},
+    )
     assert is_ours(made)
     team.admin.delete(ACCOUNT, "default", namespace)
 
@@ -336,25 +420,38 @@ def test_the_account_that_kubernetes_makes_is_adopted_again_when_it_was_made_ane
     assert team.pass_over() == 0
 
 
-def test_ways_out_by_name_stand_where_the_network_is_cilium(team: Team, admin: Client) -> None:
+def test_ways_out_by_name_stand_where_the_network_is_cilium(
+    team: Team, admin: Client
+) -> None:
     if not admin.served_versions("cilium.io"):
         pytest.skip("the network of this cluster is not Cilium")
     hub = EgressRule(name="hub", names=("huggingface.co", "*.huggingface.co"))
     publish(
-        team.row, spec=replace(team.row.desired, egress=(hub,), by_name=True), actor=PORTAL, now=team.time
+        team.row,
+        spec=replace(team.row.desired, egress=(hub,), by_name=True),
+        actor=PORTAL,
+        now=team.time,
     )
     team.become_true()
     assert team.missing() == []
     assert team.pass_over() == 0
-    publish(team.row, spec=replace(team.row.desired, egress=()), actor=PORTAL, now=team.time)
+    publish(
+        team.row, spec=replace(team.row.desired, egress=()), actor=PORTAL, now=team.time
+    )
     team.become_true()
     assert (
-        admin.get(("cilium.io/v2", "CiliumNetworkPolicy"), "allow-outside-names", team.tenancy.namespace)
+        admin.get(
+            ("cilium.io/v2", "CiliumNetworkPolicy"),
+            "allow-outside-names",
+            team.tenancy.namespace,
+        )
         is None
     )
 
 
-def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team) -> None:
+def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(
+    team: Team,
+) -> None:
     take_jobs(team)
     namespace = team.tenancy.namespace
     wanted = job(namespace, "urgent", gpus=0)
@@ -375,7 +472,9 @@ def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team
     )
     team.become_true()
     team.admin.create(wanted | {"metadata": wanted["metadata"] | {"name": "again"}})
-    eventually(lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=again")))
+    eventually(
+        lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=again"))
+    )
 
 
 def test_a_team_leaves_and_nothing_of_it_stays(team: Team) -> None:
@@ -410,10 +509,16 @@ def take_jobs(team: Team) -> None:
     team.become_true()
     try:
         eventually(
-            lambda: condition(team.admin.get(QUEUE, team.tenancy.namespace), "Active") == "True", seconds=20
+            lambda: (
+                condition(team.admin.get(QUEUE, team.tenancy.namespace), "Active")
+                == "True"
+            ),
+            seconds=20,
         )
     except AssertionError:
-        pytest.skip("Kueue's controller does not answer: the queue is not active after 20 s")
+        pytest.skip(
+            "Kueue's controller does not answer: the queue is not active after 20 s"
+        )
 
 
 def job(
@@ -432,7 +537,11 @@ def job(
         "resources": {"requests": amounts, "limits": amounts},
         **({"command": command} if command else {}),
     }
-    pod = {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [container]}
+    pod = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "containers": [container],
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -453,7 +562,11 @@ def pod(name: str, priority: str) -> dict[str, Any]:
         "image": "registry.k8s.io/pause:3.10",
         "resources": {"requests": amounts, "limits": amounts},
     }
-    spec = {"automountServiceAccountToken": False, "priorityClassName": priority, "containers": [container]}
+    spec = {
+        "automountServiceAccountToken": False,
+        "priorityClassName": priority,
+        "containers": [container],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
@@ -466,8 +579,14 @@ def status_of(team: Team, name: str) -> dict[str, Any]:
 def why(admin: Client, namespace: str, name: str) -> str:
     """What Kueue says of a job that waits."""
     found = [one for one in admin.list(WORKLOAD, namespace) if owner(one) == name]
-    conditions = found[0]["status"].get("conditions") or [] if found and found[0].get("status") else []
-    return next((str(c["message"]) for c in conditions if c["type"] == "QuotaReserved"), "")
+    conditions = (
+        found[0]["status"].get("conditions") or []
+        if found and found[0].get("status")
+        else []
+    )
+    return next(
+        (str(c["message"]) for c in conditions if c["type"] == "QuotaReserved"), ""
+    )
 
 
 def owner(workload: dict[str, Any]) -> str:
@@ -478,15 +597,25 @@ def owner(workload: dict[str, Any]) -> str:
 def trouble(pod: dict[str, Any]) -> str:
     """What keeps a pod: what its container waits for, or the first condition that does not hold."""
     status = pod.get("status") or {}
-    waiting = [one["state"].get("waiting") or {} for one in status.get("containerStatuses") or ()]
+    waiting = [
+        one["state"].get("waiting") or {}
+        for one in status.get("containerStatuses") or ()
+    ]
     said = [one.get("reason") for one in waiting]
-    said += [c.get("reason") for c in status.get("conditions") or () if c["status"] == "False"]
+    said += [
+        c.get("reason")
+        for c in status.get("conditions") or ()
+        if c["status"] == "False"
+    ]
     return next((str(reason) for reason in said if reason), str(status.get("phase")))
 
 
 def admitted(admin: Client, namespace: str) -> dict[str, bool]:
     """Whether each job's workload is admitted."""
-    return {owner(found): condition(found, "Admitted") == "True" for found in admin.list(WORKLOAD, namespace)}
+    return {
+        owner(found): condition(found, "Admitted") == "True"
+        for found in admin.list(WORKLOAD, namespace)
+    }
 
 
 def condition(found: dict[str, Any] | None, kind: str) -> str:

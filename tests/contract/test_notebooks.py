@@ -24,7 +24,16 @@ from provisioning.actions import publish
 from sandbox.jupyterhub.environment import PYTHON, install
 from tests.contract import live
 from tests.contract.raw import Raw, eventually
-from tests.contract.test_main_job import GPU, POD, WORKLOAD, Team, condition, take_jobs, team, trouble
+from tests.contract.test_main_job import (
+    GPU,
+    POD,
+    WORKLOAD,
+    Team,
+    condition,
+    take_jobs,
+    team,
+    trouble,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +59,9 @@ NOWHERE: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Config",
     "current-context": "nowhere",
-    "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere", "user": "nobody"}}],
+    "contexts": [
+        {"name": "nowhere", "context": {"cluster": "nowhere", "user": "nobody"}}
+    ],
     "clusters": [{"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}}],
     "users": [{"name": "nobody", "user": {}}],
 }
@@ -80,7 +91,11 @@ class Notebooks:
         made = subprocess.run(
             [str(PYTHON), str(Path(__file__).with_name("kubespawner_pod.py"))],
             input=json.dumps(asked),
-            env={**os.environ, **known, "PYTHONPATH": str(ROOT / "integrations" / "jupyterhub")},
+            env={
+                **os.environ,
+                **known,
+                "PYTHONPATH": str(ROOT / "integrations" / "jupyterhub"),
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -92,25 +107,35 @@ class Notebooks:
     def start(self, server: str) -> str:
         """Have the hub's account make its pod; the pod's name."""
         wanted = self.pod(server)
-        status, made = self.hub.send("POST", f"/api/v1/namespaces/{self.namespace}/pods", wanted)
+        status, made = self.hub.send(
+            "POST", f"/api/v1/namespaces/{self.namespace}/pods", wanted
+        )
         assert status == 201, made["message"]
         return str(made["metadata"]["name"])
 
     def stop(self, pod: str) -> None:
         """Delete it, as the hub does."""
-        status, said = self.hub.send("DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{pod}")
+        status, said = self.hub.send(
+            "DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{pod}"
+        )
         assert status == 200, said
 
     def is_gated(self, pod: str) -> bool:
         """Whether it waits in the queue."""
         found = self.team.admin.get(POD, pod, self.namespace) or {"spec": {}}
-        return any(gate["name"] == GATE for gate in found["spec"].get("schedulingGates", []))
+        return any(
+            gate["name"] == GATE for gate in found["spec"].get("schedulingGates", [])
+        )
 
     def is_admitted(self, pod: str) -> bool:
         """Whether Kueue has admitted it, and lets it go to a node."""
         rows = self.team.admin.list(WORKLOAD, self.namespace)
-        mine = [one for one in rows if one["metadata"]["ownerReferences"][0]["name"] == pod]
-        return any(condition(one, "Admitted") == "True" for one in mine) and not self.is_gated(pod)
+        mine = [
+            one for one in rows if one["metadata"]["ownerReferences"][0]["name"] == pod
+        ]
+        return any(
+            condition(one, "Admitted") == "True" for one in mine
+        ) and not self.is_gated(pod)
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +145,9 @@ def kubespawner() -> None:
 
 
 @pytest.fixture
-def notebooks(kubespawner: None, team: Team, raw: Raw, tmp_path: Path) -> Iterator[Notebooks]:
+def notebooks(
+    kubespawner: None, team: Team, raw: Raw, tmp_path: Path
+) -> Iterator[Notebooks]:
     """Ada's team holds one GPU, and the hub's account may make pods in its namespace as deploy/jupyterhub says."""
     team.hold(1)
     take_jobs(team)
@@ -131,8 +158,14 @@ def notebooks(kubespawner: None, team: Team, raw: Raw, tmp_path: Path) -> Iterat
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": {"name": name, "namespace": team.tenancy.namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": "hub", "namespace": "jupyterhub"}],
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": name,
+        },
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "hub", "namespace": "jupyterhub"}
+        ],
     }
     live.note("ClusterRole", name)
     for manifest in (role, binding):
@@ -142,7 +175,9 @@ def notebooks(kubespawner: None, team: Team, raw: Raw, tmp_path: Path) -> Iterat
 
 
 @pytest.mark.timeout(600)
-def test_a_notebooks_pod_is_taken_as_its_profile_says_and_admitted(notebooks: Notebooks) -> None:
+def test_a_notebooks_pod_is_taken_as_its_profile_says_and_admitted(
+    notebooks: Notebooks,
+) -> None:
     pod = notebooks.start("nb-first")
     try:
         eventually(lambda: notebooks.is_admitted(pod))
@@ -152,7 +187,11 @@ def test_a_notebooks_pod_is_taken_as_its_profile_says_and_admitted(notebooks: No
         pytest.skip(f"this Kueue manages no plain pods: {trouble(found)}")
     found = notebooks.team.admin.get(POD, pod, notebooks.namespace) or {}
     [container] = found["spec"]["containers"]
-    assert container["resources"]["requests"][GPU] == container["resources"]["limits"][GPU] == "1"
+    assert (
+        container["resources"]["requests"][GPU]
+        == container["resources"]["limits"][GPU]
+        == "1"
+    )
     labels = found["metadata"]["labels"]
     assert labels["kueue.x-k8s.io/queue-name"] == "default"
     assert labels["quartermaster.io/team"] == notebooks.team.row.team.slug
@@ -176,16 +215,22 @@ def test_a_second_notebook_waits_behind_a_full_queue_and_starts_when_there_is_ro
         assert live.kubeconfig() is not None
         pytest.skip("this Kueue manages no plain pods")
     second = notebooks.start("nb-second")
-    eventually(lambda: bool(notebooks.team.admin.list(WORKLOAD, notebooks.namespace)[1:]))
+    eventually(
+        lambda: bool(notebooks.team.admin.list(WORKLOAD, notebooks.namespace)[1:])
+    )
     assert notebooks.is_gated(second)
     notebooks.stop(first)
     eventually(lambda: notebooks.is_admitted(second))
 
 
-def test_beyond_the_namespaces_quota_a_pod_is_refused_and_does_not_wait(notebooks: Notebooks) -> None:
+def test_beyond_the_namespaces_quota_a_pod_is_refused_and_does_not_wait(
+    notebooks: Notebooks,
+) -> None:
     notebooks.start("nb-first")
     wanted = notebooks.pod("nb-second")
-    status, said = notebooks.hub.send("POST", f"/api/v1/namespaces/{notebooks.namespace}/pods", wanted)
+    status, said = notebooks.hub.send(
+        "POST", f"/api/v1/namespaces/{notebooks.namespace}/pods", wanted
+    )
     assert status == 403, said
     assert "exceeded quota: team-quota" in said["message"]
 
@@ -193,5 +238,7 @@ def test_beyond_the_namespaces_quota_a_pod_is_refused_and_does_not_wait(notebook
 def test_the_hubs_account_makes_no_pod_in_a_namespace_where_it_is_not_bound(
     notebooks: Notebooks, namespace: str
 ) -> None:
-    status, said = notebooks.hub.send("POST", f"/api/v1/namespaces/{namespace}/pods", notebooks.pod("nb-1"))
+    status, said = notebooks.hub.send(
+        "POST", f"/api/v1/namespaces/{namespace}/pods", notebooks.pod("nb-1")
+    )
     assert status == 403, said

@@ -20,7 +20,9 @@ def theirs(admin: Cluster, prefix: str) -> Iterator[str]:
     """A namespace, a queue and a cohort of somebody else."""
     admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": prefix}})
     for ref in (QUEUE, COHORT):
-        admin.apply({"apiVersion": ref[0], "kind": ref[1], "metadata": {"name": prefix}})
+        admin.apply(
+            {"apiVersion": ref[0], "kind": ref[1], "metadata": {"name": prefix}}
+        )
     yield prefix
     for ref in (NAMESPACE, QUEUE, COHORT):
         admin.delete(ref, prefix)
@@ -34,43 +36,73 @@ def refused(attempt: Any) -> str:
 
 
 def marked(ref: Ref, name: str, **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": ref[0], "kind": ref[1], "metadata": {"name": name, "labels": OURS, **metadata}}
+    return {
+        "apiVersion": ref[0],
+        "kind": ref[1],
+        "metadata": {"name": name, "labels": OURS, **metadata},
+    }
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kueue-system", "default"])
-def test_it_neither_labels_nor_deletes_a_namespace_of_others(provisioner: Cluster, name: str) -> None:
-    unsafe = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
+def test_it_neither_labels_nor_deletes_a_namespace_of_others(
+    provisioner: Cluster, name: str
+) -> None:
+    unsafe = {
+        "metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}
+    }
     assert "writes only objects with the label" in refused(
         lambda: provisioner.merge(NAMESPACE, name, None, unsafe)
     )
     taken = {"metadata": {"labels": OURS}}
-    assert "denied request" in refused(lambda: provisioner.merge(NAMESPACE, name, None, taken))
+    assert "denied request" in refused(
+        lambda: provisioner.merge(NAMESPACE, name, None, taken)
+    )
     refused(lambda: provisioner.delete(NAMESPACE, name))
 
 
-def test_it_makes_no_namespace_and_no_queue_of_another_name(provisioner: Cluster) -> None:
+def test_it_makes_no_namespace_and_no_queue_of_another_name(
+    provisioner: Cluster,
+) -> None:
     for ref in (NAMESPACE, QUEUE):
         assert "begin with qm-" in refused(
             lambda ref=ref: provisioner.apply(marked(ref, "theirs"), dry_run=True)
         )
 
 
-def test_it_leaves_queues_and_cohorts_of_others_alone(provisioner: Cluster, theirs: str) -> None:
+def test_it_leaves_queues_and_cohorts_of_others_alone(
+    provisioner: Cluster, theirs: str
+) -> None:
     for ref in (QUEUE, COHORT):
-        refused(lambda ref=ref: provisioner.merge(ref, theirs, None, {"metadata": {"labels": OURS}}))
+        refused(
+            lambda ref=ref: provisioner.merge(
+                ref, theirs, None, {"metadata": {"labels": OURS}}
+            )
+        )
         refused(lambda ref=ref: provisioner.delete(ref, theirs))
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
-def test_it_binds_and_limits_nobody_outside_of_teams_namespaces(provisioner: Cluster, namespace: str) -> None:
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "quartermaster-team-user"}
-    binding = marked(("rbac.authorization.k8s.io/v1", "RoleBinding"), "team-users", namespace=namespace)
+def test_it_binds_and_limits_nobody_outside_of_teams_namespaces(
+    provisioner: Cluster, namespace: str
+) -> None:
+    role = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "quartermaster-team-user",
+    }
+    binding = marked(
+        ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+        "team-users",
+        namespace=namespace,
+    )
     quota = marked(("v1", "ResourceQuota"), "team-quota", namespace=namespace)
     for manifest in (
         {**binding, "roleRef": role, "subjects": []},
         {**quota, "spec": {"hard": {"pods": "0"}}},
     ):
-        said = refused(lambda manifest=manifest: provisioner.apply(manifest, dry_run=True))
+        said = refused(
+            lambda manifest=manifest: provisioner.apply(manifest, dry_run=True)
+        )
         assert "into teams' namespaces alone" in said
 
 
@@ -79,11 +111,18 @@ def test_it_adopts_the_account_that_kubernetes_makes_and_no_other(
 ) -> None:
     # Namespaces of the portal's begin like this, and the run's own prefix does, too.
     assert prefix.startswith("qm-")
-    admin.apply(marked(NAMESPACE, prefix, labels=OURS | {"quartermaster.io/tenancy": "1"}))
+    admin.apply(
+        marked(NAMESPACE, prefix, labels=OURS | {"quartermaster.io/tenancy": "1"})
+    )
     account: Ref = ("v1", "ServiceAccount")
     try:
         eventually(lambda: admin.get(account, "default", prefix) is not None)
-        assert provisioner.apply(marked(account, "default", namespace=prefix))["metadata"]["labels"] == OURS
+        assert (
+            provisioner.apply(marked(account, "default", namespace=prefix))["metadata"][
+                "labels"
+            ]
+            == OURS
+        )
         admin.create(
             {
                 "apiVersion": "v1",
@@ -91,7 +130,9 @@ def test_it_adopts_the_account_that_kubernetes_makes_and_no_other(
                 "metadata": {"name": "workload", "namespace": prefix},
             }
         )
-        said = refused(lambda: provisioner.apply(marked(account, "workload", namespace=prefix)))
+        said = refused(
+            lambda: provisioner.apply(marked(account, "workload", namespace=prefix))
+        )
         assert "writes only objects with the label" in said
         helm = {"app.kubernetes.io/managed-by": "Helm"}
         admin.merge(account, "default", prefix, {"metadata": {"labels": helm}})
@@ -100,14 +141,20 @@ def test_it_adopts_the_account_that_kubernetes_makes_and_no_other(
         admin.delete(NAMESPACE, prefix)
 
 
-def test_it_reads_the_dashboards_it_makes_and_no_other_config_map(provisioner: Cluster) -> None:
+def test_it_reads_the_dashboards_it_makes_and_no_other_config_map(
+    provisioner: Cluster,
+) -> None:
     config_map: Ref = ("v1", "ConfigMap")
-    assert isinstance(provisioner.list(config_map, name="quartermaster-dashboard"), list)
+    assert isinstance(
+        provisioner.list(config_map, name="quartermaster-dashboard"), list
+    )
     refused(lambda: provisioner.list(config_map))
     refused(lambda: provisioner.get(config_map, "kube-root-ca.crt", "kube-system"))
 
 
-@pytest.mark.parametrize("verb", ["watch", "update", "deletecollection", "impersonate", "escalate"])
+@pytest.mark.parametrize(
+    "verb", ["watch", "update", "deletecollection", "impersonate", "escalate"]
+)
 def test_it_holds_no_verb_that_it_does_not_use(provisioner: Cluster, verb: str) -> None:
     refs = [
         NAMESPACE,
@@ -119,5 +166,9 @@ def test_it_holds_no_verb_that_it_does_not_use(provisioner: Cluster, verb: str) 
         (KUEUE, "Workload"),
     ]
     # What runs is watched (docs/adr/0015), and nothing else is.
-    used = [QUEUE, ("v1", "Pod"), ("v1", "Event"), (KUEUE, "Workload")] if verb == "watch" else []
+    used = (
+        [QUEUE, ("v1", "Pod"), ("v1", "Event"), (KUEUE, "Workload")]
+        if verb == "watch"
+        else []
+    )
     assert [ref for ref in refs if provisioner.can_i(verb, ref)] == used

@@ -28,8 +28,18 @@ __all__ = ["team"]
 SECONDS = 120.0
 IMAGE = "registry.k8s.io/e2e-test-images/busybox:1.36.1-1"
 AMOUNTS = {"image": IMAGE, "launcher": "none", "cpus": 1, "memory": 1}
-SINGLE = {**AMOUNTS, "program": ["sh", "-c", "echo begins; sleep 8; echo ends"], "gpus": 2}
-FOUR = {**AMOUNTS, "program": ["sh", "-c", "echo begins; sleep 3600"], "gpus": 1, "nodes": 4, "grace": 1}
+SINGLE = {
+    **AMOUNTS,
+    "program": ["sh", "-c", "echo begins; sleep 8; echo ends"],
+    "gpus": 2,
+}
+FOUR = {
+    **AMOUNTS,
+    "program": ["sh", "-c", "echo begins; sleep 3600"],
+    "gpus": 1,
+    "nodes": 4,
+    "grace": 1,
+}
 
 
 @dataclass
@@ -57,7 +67,9 @@ class Runner:
     def asked(self, template: str, values: dict[str, Any]) -> dict[str, Any]:
         """A submission; skips where the cluster lacks what the template needs."""
         [place] = self.caller.get("places/").json()["results"]
-        lacks = next(one["missing"] for one in place["templates"] if one["slug"] == template)
+        lacks = next(
+            one["missing"] for one in place["templates"] if one["slug"] == template
+        )
         if lacks:
             pytest.skip(f"{template}: {lacks}")
         return {
@@ -73,7 +85,9 @@ class Runner:
         asked, key = self.asked(template, values), f"live-{template}"
         shown = self.caller.post("runs/preview/", asked, key=key).json()
         assert shown["is_possible"], shown
-        made, again = (self.caller.post("runs/", asked, key=key).json() for _ in range(2))
+        made, again = (
+            self.caller.post("runs/", asked, key=key).json() for _ in range(2)
+        )
         assert made["id"] == again["id"]
         assert made["manifests"] == shown["manifests"]
         return dict(made)
@@ -86,7 +100,11 @@ class Runner:
     def pods(self, run: dict[str, Any]) -> list[dict[str, Any]]:
         """Its pods as an administrator sees them."""
         selector = f"quartermaster.io/run={run['name']}"
-        return list(self.team.admin.list(POD, self.team.tenancy.namespace, label_selector=selector))
+        return list(
+            self.team.admin.list(
+                POD, self.team.tenancy.namespace, label_selector=selector
+            )
+        )
 
     def until_runs(self, run: dict[str, Any]) -> None:
         """Wait until it runs; skips where no real node takes its pods, which the sandbox's do."""
@@ -99,13 +117,20 @@ class Runner:
 
     def has_lines(self, run: dict[str, Any], pod: str) -> bool:
         """Whether the API tells lines of a pod's log; it has none before it has started."""
-        return bool(self.caller.get(f"runs/{run['id']}/logs/?pod={pod}").json().get("lines"))
+        return bool(
+            self.caller.get(f"runs/{run['id']}/logs/?pod={pod}").json().get("lines")
+        )
 
     def gpus_used(self) -> list[str]:
         """GPUs that the team's queue uses, by flavor."""
         queue = self.team.admin.get(QUEUE, self.team.tenancy.namespace) or {}
         flavors = queue["status"].get("flavorsUsage", [])
-        return [str(one["total"]) for flavor in flavors for one in flavor["resources"] if one["name"] == GPU]
+        return [
+            str(one["total"])
+            for flavor in flavors
+            for one in flavor["resources"]
+            if one["name"] == GPU
+        ]
 
 
 @pytest.fixture
@@ -118,7 +143,9 @@ def runner(transactional_db: None, team: Team) -> Iterator[Runner]:
 
 
 @pytest.mark.timeout(600)
-def test_a_run_over_four_nodes_waits_for_one_starts_when_it_ends_and_is_stopped(runner: Runner) -> None:
+def test_a_run_over_four_nodes_waits_for_one_starts_when_it_ends_and_is_stopped(
+    runner: Runner,
+) -> None:
     single = runner.submit("single-node", SINGLE)
     eventually(lambda: runner.seen(single)["state"] != "submitted")
     four = runner.submit("pytorch", FOUR)

@@ -19,7 +19,9 @@ def config_map(namespace: str, **data: str) -> dict[str, object]:
     }
 
 
-def test_what_happens_after_a_snapshot_is_told_in_order(admin: Cluster, namespace: str) -> None:
+def test_what_happens_after_a_snapshot_is_told_in_order(
+    admin: Cluster, namespace: str
+) -> None:
     found, version = admin.snapshot(CONFIG_MAP)
     assert ("demo", namespace) not in {
         (each["metadata"]["name"], each["metadata"]["namespace"]) for each in found
@@ -30,7 +32,8 @@ def test_what_happens_after_a_snapshot_is_told_in_order(admin: Cluster, namespac
     said = [
         (kind, each["kind"], each["data"])
         for kind, each in admin.watch(CONFIG_MAP, since=version, seconds=1)
-        if each["metadata"].get("namespace") == namespace and each["metadata"]["name"] == "demo"
+        if each["metadata"].get("namespace") == namespace
+        and each["metadata"]["name"] == "demo"
     ]
     assert said == [
         ("ADDED", "ConfigMap", {"a": "1"}),
@@ -39,7 +42,9 @@ def test_what_happens_after_a_snapshot_is_told_in_order(admin: Cluster, namespac
     ]
 
 
-def test_a_watch_says_before_its_end_how_far_it_came(admin: Cluster, namespace: str) -> None:
+def test_a_watch_says_before_its_end_how_far_it_came(
+    admin: Cluster, namespace: str
+) -> None:
     _, version = admin.snapshot(POD)
     # Something else has happened meanwhile: the version goes on without an object of this kind.
     admin.apply(config_map(namespace, a="1"))

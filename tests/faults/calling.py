@@ -28,20 +28,28 @@ class Caller:
 
     def get(self, path: str) -> requests.Response:
         """Read."""
-        return requests.get(f"{self.url}/api/v1/{path}", headers=self._headers(), timeout=LONGEST)
+        return requests.get(
+            f"{self.url}/api/v1/{path}", headers=self._headers(), timeout=LONGEST
+        )
 
     def patch(self, path: str, body: dict[str, Any], *, seen: str) -> requests.Response:
         """Change something that was seen with this ETag."""
         headers = self._headers() | {"If-Match": seen}
-        return requests.patch(f"{self.url}/api/v1/{path}", json=body, headers=headers, timeout=LONGEST)
+        return requests.patch(
+            f"{self.url}/api/v1/{path}", json=body, headers=headers, timeout=LONGEST
+        )
 
-    def post(self, path: str, body: dict[str, Any], *, key: str = "", seen: str = "") -> requests.Response:
+    def post(
+        self, path: str, body: dict[str, Any], *, key: str = "", seen: str = ""
+    ) -> requests.Response:
         """Change something once; `seen` is the ETag it was seen with. A 503 or a key at work is repeated as told."""
         headers = self._headers() | {"Idempotency-Key": key or uuid.uuid4().hex}
         headers |= {"If-Match": seen} if seen else {}
         deadline = time.monotonic() + LONGEST
         while True:
-            answer = requests.post(f"{self.url}/api/v1/{path}", json=body, headers=headers, timeout=LONGEST)
+            answer = requests.post(
+                f"{self.url}/api/v1/{path}", json=body, headers=headers, timeout=LONGEST
+            )
             again = answer.status_code == 503 or (
                 answer.status_code == 409 and answer.json()["code"] == "in_flight"
             )

@@ -24,14 +24,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture
 def portal(transactional_db: None, tmp_path: Path, world: World) -> Iterator[Portal]:
     """An installation on the test's database and the shared Redis; its processes end with the test."""
-    with installed(tmp_path, world, environment(tmp_path, kubeconfigs=world.folder)) as installation:
+    with installed(
+        tmp_path, world, environment(tmp_path, kubeconfigs=world.folder)
+    ) as installation:
         yield installation
 
 
 @pytest.fixture
-def apart(transactional_db: None, tmp_path: Path, world: World, own_redis: Redis) -> Iterator[Portal]:
+def apart(
+    transactional_db: None, tmp_path: Path, world: World, own_redis: Redis
+) -> Iterator[Portal]:
     """The same on `own_redis`, which may be flushed, frozen and killed."""
-    values = environment(tmp_path, kubeconfigs=world.folder, broker=own_redis.url(0), cache=own_redis.url(1))
+    values = environment(
+        tmp_path,
+        kubeconfigs=world.folder,
+        broker=own_redis.url(0),
+        cache=own_redis.url(1),
+    )
     with installed(tmp_path, world, values) as installation:
         try:
             yield installation
@@ -40,7 +49,9 @@ def apart(transactional_db: None, tmp_path: Path, world: World, own_redis: Redis
 
 
 @contextmanager
-def installed(folder: Path, world: World, values: Mapping[str, str]) -> Iterator[Portal]:
+def installed(
+    folder: Path, world: World, values: Mapping[str, str]
+) -> Iterator[Portal]:
     """An installation whose processes end with the test, after which every promise holds, on the cluster too."""
     world.clear()
     installation = Portal(folder / "portal", values)

@@ -57,7 +57,10 @@ def hurt(name: str) -> Iterator[Postgres]:
     with lent(Postgres) as own:
         own.copy(address(), name)
         own.stop()
-        own.options = {"max_connections": str(SLOTS), "superuser_reserved_connections": "0"}
+        own.options = {
+            "max_connections": str(SLOTS),
+            "superuser_reserved_connections": "0",
+        }
         own.start()
         with moved(own, name):
             yield own
@@ -95,7 +98,11 @@ def no_slot_left(server: Postgres, database: str) -> Iterator[None]:
         while not full:
             try:
                 while True:
-                    held.enter_context(psycopg.connect(server.dsn(), autocommit=True, connect_timeout=5))
+                    held.enter_context(
+                        psycopg.connect(
+                            server.dsn(), autocommit=True, connect_timeout=5
+                        )
+                    )
             except psycopg.OperationalError:
                 others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
                 full = first.execute(others, [database]).rowcount == 0
@@ -136,7 +143,9 @@ class Person:
         self.user = self.tenancy.team.created_by
         factories.join(self.tenancy.team, self.user)
         self.token = token_of(self.user)
-        self.until = (timezone.now().replace(microsecond=0) + timedelta(days=1)).isoformat()
+        self.until = (
+            timezone.now().replace(microsecond=0) + timedelta(days=1)
+        ).isoformat()
         browser = Client()
         browser.force_login(self.user)
         self.cookie = browser.cookies["qm_session"].value
@@ -161,7 +170,9 @@ class Person:
         }
         return self._call("POST", "/api/v1/requests/", body, key or uuid.uuid4().hex)
 
-    def _call(self, method: str, path: str, body: object = None, key: str = "") -> Answer:
+    def _call(
+        self, method: str, path: str, body: object = None, key: str = ""
+    ) -> Answer:
         headers = {"Idempotency-Key": key} if key else {}
         cookies = {}
         if path.startswith("/api/"):
@@ -178,7 +189,9 @@ class Person:
             timeout=60,
             allow_redirects=False,
         )
-        return Answer(began, time.monotonic(), answer.status_code, answer.headers, answer.text)
+        return Answer(
+            began, time.monotonic(), answer.status_code, answer.headers, answer.text
+        )
 
 
 @dataclass
@@ -204,7 +217,10 @@ class Load:
     def more(self, number: int) -> None:
         """Wait until this many further calls were answered."""
         enough = len(self.answers) + number
-        wait_until(lambda: len(self.answers) >= enough or bool(self.broken), what=f"{number} answers")
+        wait_until(
+            lambda: len(self.answers) >= enough or bool(self.broken),
+            what=f"{number} answers",
+        )
 
 
 @contextmanager
@@ -232,7 +248,11 @@ def under_load(calls: Sequence[Callable[[], Answer]]) -> Iterator[Load]:
 
 def broken_books() -> list[str]:
     """Every promise of the books that does not hold; what is due by now may be."""
-    return [str(each) for each in check(now=timezone.now(), clusters=False).findings if each.promise != "I7"]
+    return [
+        str(each)
+        for each in check(now=timezone.now(), clusters=False).findings
+        if each.promise != "I7"
+    ]
 
 
 def asked_by(person: Person) -> int:

@@ -71,9 +71,16 @@ class Child:
         return self.returncode
 
 
-def start(module: Sequence[str], *, environment: Mapping[str, str], log: Path, folder: Path) -> Child:
+def start(
+    module: Sequence[str], *, environment: Mapping[str, str], log: Path, folder: Path
+) -> Child:
     """Run `python -m module…` in a new session."""
-    asked = {"run": list(module), "env": dict(environment), "log": str(log), "cwd": str(folder)}
+    asked = {
+        "run": list(module),
+        "env": dict(environment),
+        "log": str(log),
+        "cwd": str(folder),
+    }
     return Child(_server().ask(asked))
 
 

@@ -59,7 +59,9 @@ class Proxy:
         first.times -= 1
         return first
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """One connection; a request begins with the first bytes after an answer."""
         up_reader, up_writer = await asyncio.open_connection(HOST, self.target)
         link = _Link(self, reader, writer, up_reader, up_writer)
@@ -117,7 +119,12 @@ class _Link:
     async def _answer(self, data: bytes, fault: Fault) -> None:
         head, _, body = data.partition(b"\r\n\r\n")
         length = next(
-            (int(x[15:]) for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")), 0
+            (
+                int(x[15:])
+                for x in head.lower().split(b"\r\n")
+                if x.startswith(b"content-length:")
+            ),
+            0,
         )
         while len(body) < length:
             body += await self.reader.read(READ)

@@ -40,7 +40,10 @@ class Process:
 
     def wait_ready(self) -> None:
         """Wait until a worker listens; raises AssertionError with its log when it ends instead."""
-        wait_until(lambda: " ready." in self.log or self.has_ended, what=f"{self.name} to be ready")
+        wait_until(
+            lambda: " ready." in self.log or self.has_ended,
+            what=f"{self.name} to be ready",
+        )
         assert not self.has_ended, self.log[-3000:]
 
     def signal(self, number: signal.Signals) -> None:
@@ -60,7 +63,9 @@ class Process:
         """End it and its children at once, as a power cut would, and wait until they are gone."""
         self.signal(signal.SIGKILL)
         self.popen.wait()
-        wait_until(lambda: not members(self.popen.pid), what=f"the group of {self.name} to end")
+        wait_until(
+            lambda: not members(self.popen.pid), what=f"the group of {self.name} to end"
+        )
 
 
 def members(group: int) -> list[int]:
@@ -98,18 +103,44 @@ class Portal:
         Without a clock it is one process alone, so that its death is the death of the whole worker. With `pool` it is
         the worker of production: that many processes, and the clock is somebody else's (see `clock`).
         """
-        kind = ["-c", str(pool)] if pool else ["-B", "-c", "2"] if clock else ["-P", "solo"]
+        kind = (
+            ["-c", str(pool)]
+            if pool
+            else ["-B", "-c", "2"]
+            if clock
+            else ["-P", "solo"]
+        )
         name = f"worker-{len(self.running)}"
-        command = ["celery", "-A", "portal.celery", "worker", *kind, "-Q", queue, "-n", f"{name}@%h", *QUIET]
+        command = [
+            "celery",
+            "-A",
+            "portal.celery",
+            "worker",
+            *kind,
+            "-Q",
+            queue,
+            "-n",
+            f"{name}@%h",
+            *QUIET,
+        ]
         extra = {"FAILPOINT": failpoint} if failpoint else {}
-        started = self.start_anew(name, command, wrong) if wrong else self.start(name, command, extra)
+        started = (
+            self.start_anew(name, command, wrong)
+            if wrong
+            else self.start(name, command, extra)
+        )
         if wait:
             started.wait_ready()
         return started
 
     def clock(self, application: str = "portal.celery") -> Process:
         """Start the clock as production does, in a process of its own."""
-        schedule = ["--schedule", str(self.folder / f"beat-{len(self.running)}"), "--pidfile", ""]
+        schedule = [
+            "--schedule",
+            str(self.folder / f"beat-{len(self.running)}"),
+            "--pidfile",
+            "",
+        ]
         command = ["celery", "-A", application, "beat", "-l", "INFO", *schedule]
         return self.start("clock", command, {})
 
@@ -122,14 +153,30 @@ class Portal:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        command = ["gunicorn", "-k", "portal.web_worker.BoundedWorker", "-w", str(workers)]
-        command += ["-b", f"127.0.0.1:{port}", "--graceful-timeout", "3", "--no-control-socket"]
+        command = [
+            "gunicorn",
+            "-k",
+            "portal.web_worker.BoundedWorker",
+            "-w",
+            str(workers),
+        ]
+        command += [
+            "-b",
+            f"127.0.0.1:{port}",
+            "--graceful-timeout",
+            "3",
+            "--no-control-socket",
+        ]
         command += ["portal.asgi:application"]
-        started = self.start("web", command, {"FAILPOINT": failpoint} if failpoint else {})
+        started = self.start(
+            "web", command, {"FAILPOINT": failpoint} if failpoint else {}
+        )
         try:
             wait_until(self._is_ready, what="the web server to be ready")
         except TimeoutError as error:
-            raise RuntimeError(f"The web server is not ready:\n{started.log[-3000:]}") from error
+            raise RuntimeError(
+                f"The web server is not ready:\n{started.log[-3000:]}"
+            ) from error
         return started
 
     def start(self, name: str, module: list[str], extra: Mapping[str, str]) -> Process:
@@ -138,11 +185,15 @@ class Portal:
         log_file = self.folder / f"{name}-{len(self.running)}.log"
         with log_file.open("wb") as log:
             log.truncate()
-        child = forks.start(module, environment={**self.environment, **extra}, log=log_file, folder=ROOT)
+        child = forks.start(
+            module, environment={**self.environment, **extra}, log=log_file, folder=ROOT
+        )
         self.running.append(Process(name, child, log_file))
         return self.running[-1]
 
-    def start_anew(self, name: str, module: list[str], extra: Mapping[str, str]) -> Process:
+    def start_anew(
+        self, name: str, module: list[str], extra: Mapping[str, str]
+    ) -> Process:
         """The same in a program of its own: what is preloaded, and what time it is, is settled when one starts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         log_file = self.folder / f"{name}-{len(self.running)}.log"
@@ -172,7 +223,9 @@ class Portal:
         return False
 
 
-def environment(folder: Path, *, kubeconfigs: Path, broker: str = "", cache: str = "") -> dict[str, str]:
+def environment(
+    folder: Path, *, kubeconfigs: Path, broker: str = "", cache: str = ""
+) -> dict[str, str]:
     """This test process's environment, pointed at its test database and at a cluster's kubeconfig files."""
     base = connection.settings_dict
     values = {

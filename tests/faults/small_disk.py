@@ -31,13 +31,20 @@ class SmallDisk(Postgres):
         self.disk.mkdir(exist_ok=True)
         command = [*confined(self.disk, *self._owner()), *argv]
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
         )
 
     def fill(self) -> None:
         """Leave no room on the disk."""
         with suppress(psycopg.errors.DiskFull):
-            self._write(f"SELECT repeat('x', 8191) FROM generate_series(1, {MEGABYTES * 128})")
+            self._write(
+                f"SELECT repeat('x', 8191) FROM generate_series(1, {MEGABYTES * 128})"
+            )
 
     def make_room(self) -> None:
         """Take away what fills it."""
@@ -48,7 +55,9 @@ class SmallDisk(Postgres):
 
     def _owner(self) -> tuple[int, int]:
         account = self.account()
-        return (account.pw_uid, account.pw_gid) if account else (os.getuid(), os.getgid())
+        return (
+            (account.pw_uid, account.pw_gid) if account else (os.getuid(), os.getgid())
+        )
 
 
 def confined(disk: Path, uid: int, gid: int) -> list[str]:
@@ -68,6 +77,9 @@ def why_not(folder: Path) -> str:
     disk = folder / "probe"
     disk.mkdir()
     done = subprocess.run(
-        [*confined(disk, os.getuid(), os.getgid()), "true"], capture_output=True, text=True, check=False
+        [*confined(disk, os.getuid(), os.getgid()), "true"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stderr.strip() if done.returncode else ""

@@ -15,7 +15,9 @@ from tests.services.process import wait_until
 
 def cluster_of(world: World) -> Cluster:
     """The world's cluster as the portal knows it, with its kind of GPU."""
-    made = factories.cluster(world.name, kubeconfig=world.kubeconfig, most_at_once=16, writes_per_second=1000)
+    made = factories.cluster(
+        world.name, kubeconfig=world.kubeconfig, most_at_once=16, writes_per_second=1000
+    )
     factories.flavor(made, "a100-80gb", node_labels={"accelerator": "nvidia-a100"})
     return made
 
@@ -34,7 +36,9 @@ def hide(tenancies: list[Tenancy]) -> None:
 
 def are_true(tenancies: list[Tenancy]) -> bool:
     """Whether the database says that all stand in their newest generation."""
-    return Tenancy.objects.converged().filter(pk__in=[t.pk for t in tenancies]).count() == len(tenancies)
+    return Tenancy.objects.converged().filter(
+        pk__in=[t.pk for t in tenancies]
+    ).count() == len(tenancies)
 
 
 def look_at_all(tenancies: list[Tenancy], *, seconds: float = 120) -> None:

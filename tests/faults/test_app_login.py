@@ -27,7 +27,9 @@ MAKE = f"DO $$ BEGIN CREATE ROLE {LOGIN} LOGIN; EXCEPTION WHEN duplicate_object 
 
 
 @pytest.fixture
-def restricted(transactional_db: None, tmp_path: Path, world: World) -> Iterator[Portal]:
+def restricted(
+    transactional_db: None, tmp_path: Path, world: World
+) -> Iterator[Portal]:
     """An installation that signs in at the test's database as the portal's own login."""
     with connection.cursor() as cursor:
         cursor.execute(MAKE)
@@ -35,7 +37,9 @@ def restricted(transactional_db: None, tmp_path: Path, world: World) -> Iterator
             assert "audit_event" in grant(connection, LOGIN)
     values = environment(tmp_path, kubeconfigs=world.folder)
     user = connection.settings_dict["USER"]
-    values["QM_DATABASE_URL"] = values["QM_DATABASE_URL"].replace(f"//{user}@", f"//{LOGIN}@")
+    values["QM_DATABASE_URL"] = values["QM_DATABASE_URL"].replace(
+        f"//{user}@", f"//{LOGIN}@"
+    )
     with installed(tmp_path, world, values) as installation:
         yield installation
 

@@ -44,7 +44,9 @@ def caller() -> Caller:
 
 
 @pytest.fixture
-def strike_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, Callable[[], None]], None]]:
+def strike_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[str, Callable[[], None]], None]]:
     """Do something at the first pass of a named point."""
 
     def strike(point: str, what: Callable[[], None]) -> None:
@@ -58,8 +60,15 @@ def strike_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, Callab
 
 def ask(caller: Caller, key: str) -> Any:
     """Ask for a GPU as a script does."""
-    until = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
-    body = {"team": "vision", "flavor": "training/a100", "gpus": 1, "purpose": "training"}
+    until = timezone.now().replace(
+        hour=0, minute=0, second=0, microsecond=0
+    ) + timedelta(days=3)
+    body = {
+        "team": "vision",
+        "flavor": "training/a100",
+        "gpus": 1,
+        "purpose": "training",
+    }
     return caller.post("requests/", body | {"until": until.isoformat()}, key=key)
 
 
@@ -99,7 +108,9 @@ def test_a_web_process_that_dies_after_its_commit_has_done_it_and_the_same_call_
     assert (again.status_code, again["Idempotency-Replayed"]) == (201, "true")
     assert (Request.objects.count(), Allocation.objects.count()) == (1, 1)
     # Nobody was rung; the next sweep finds it without.
-    assert Tenancy.objects.due(timezone.now()).filter(allocations__isnull=False).exists()
+    assert (
+        Tenancy.objects.due(timezone.now()).filter(allocations__isnull=False).exists()
+    )
     assert broken() == []
 
 
@@ -132,14 +143,20 @@ def holding(table: str) -> Iterator[None]:
         other.rollback()
 
 
-@pytest.mark.parametrize("table", ["fleet_flavor", "provisioning_tenancy", "audit_head"])
+@pytest.mark.parametrize(
+    "table", ["fleet_flavor", "provisioning_tenancy", "audit_head"]
+)
 def test_a_row_that_somebody_holds_is_answered_with_busy_and_holds_up_no_read(
     caller: Caller, table: str
 ) -> None:
     before = counts()
     with waiting_no_longer("100ms"), holding(table):
         answer = ask(caller, "once")
-        assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "busy", "2")
+        assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (
+            503,
+            "busy",
+            "2",
+        )
         assert caller.get("me/").status_code == 200
         assert counts() == before
     assert ask(caller, "once").status_code == 201

@@ -57,26 +57,40 @@ def test_a_chunked_approval_of_fewer_grants_fewer(portal: Portal, here: Scene) -
     for send in CLIENTS.values():
         asked = waiting(here)
         url = f"{portal.url}/api/v1/requests/{asked.pk}/approve/"
-        answer = send("POST", url, headers_of(here.priya), b'{"count": 1, "reason": "One is enough."}')
+        answer = send(
+            "POST",
+            url,
+            headers_of(here.priya),
+            b'{"count": 1, "reason": "One is enough."}',
+        )
         assert (answer.status, json.loads(answer.body)["approved_count"]) == (200, 1)
         asked.refresh_from_db()
         assert asked.approved_count == 1
 
 
-def test_an_unknown_field_of_a_chunked_body_is_refused_by_name(portal: Portal, here: Scene) -> None:
+def test_an_unknown_field_of_a_chunked_body_is_refused_by_name(
+    portal: Portal, here: Scene
+) -> None:
     asked = waiting(here)
     url = f"{portal.url}/api/v1/requests/{asked.pk}/approve/"
     for send in CLIENTS.values():
-        answer = send("POST", url, headers_of(here.priya), b'{"count": 1, "nonsense": true}')
+        answer = send(
+            "POST", url, headers_of(here.priya), b'{"count": 1, "nonsense": true}'
+        )
         assert answer.status == 422
         assert json.loads(answer.body)["errors"][0]["pointer"] == "/nonsense"
         asked.refresh_from_db()
         assert asked.decided_at is None
 
 
-def test_the_digest_of_an_idempotent_call_is_that_of_the_chunked_body(portal: Portal, here: Scene) -> None:
+def test_the_digest_of_an_idempotent_call_is_that_of_the_chunked_body(
+    portal: Portal, here: Scene
+) -> None:
     asked = waiting(here)
-    url, headers = f"{portal.url}/api/v1/requests/{asked.pk}/comments/", headers_of(here.ada)
+    url, headers = (
+        f"{portal.url}/api/v1/requests/{asked.pk}/comments/",
+        headers_of(here.ada),
+    )
     first = like_go("POST", url, headers, b'{"text": "One."}')
     again = requests.post(url, data=b'{"text": "One."}', headers=headers, timeout=30)
     other = like_go("POST", url, headers, b'{"text": "Two."}')
@@ -96,13 +110,20 @@ def test_a_chunked_form_of_a_page_is_read(portal: Portal, here: Scene) -> None:
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
     assert token is not None
     headers = {
-        "Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in session.cookies),
+        "Cookie": "; ".join(
+            f"{cookie.name}={cookie.value}" for cookie in session.cookies
+        ),
         "Content-Type": "application/x-www-form-urlencoded",
         "Origin": portal.url,
     }
     for name, send in CLIENTS.items():
         body = f"csrfmiddlewaretoken={token[1]}&text=Like+{name}".encode()
-        assert send("POST", f"{portal.url}/requests/{asked.pk}/comment", headers, body).status == 302
+        assert (
+            send(
+                "POST", f"{portal.url}/requests/{asked.pk}/comment", headers, body
+            ).status
+            == 302
+        )
     assert [comment.text for comment in Comment.objects.order_by("pk")] == [
         "Like go",
         "Like node",
@@ -110,16 +131,34 @@ def test_a_chunked_form_of_a_page_is_read(portal: Portal, here: Scene) -> None:
     ]
 
 
-def test_a_body_announced_as_too_large_is_refused_before_it_is_sent(portal: Portal, here: Scene) -> None:
-    for path in ("/api/v1/requests/", "/sign-in/start", "/nowhere", "/healthz", "/events"):
+def test_a_body_announced_as_too_large_is_refused_before_it_is_sent(
+    portal: Portal, here: Scene
+) -> None:
+    for path in (
+        "/api/v1/requests/",
+        "/sign-in/start",
+        "/nowhere",
+        "/healthz",
+        "/events",
+    ):
         with connected(portal.url) as wire:
-            wire.write(head("POST", portal.url + path, {"Content-Length": 2**30, "Expect": "100-continue"}))
+            wire.write(
+                head(
+                    "POST",
+                    portal.url + path,
+                    {"Content-Length": 2**30, "Expect": "100-continue"},
+                )
+            )
             answer = wire.response()
         assert (answer.status, answer.headers["connection"]) == (413, "close")
-        assert ("problem+json" in answer.headers["content-type"]) == path.startswith("/api/")
+        assert ("problem+json" in answer.headers["content-type"]) == path.startswith(
+            "/api/"
+        )
 
 
-def test_a_stranger_pours_no_more_into_the_server_than_the_limit(portal: Portal, here: Scene) -> None:
+def test_a_stranger_pours_no_more_into_the_server_than_the_limit(
+    portal: Portal, here: Scene
+) -> None:
     with connected(portal.url) as wire:
         wire.write(head("POST", f"{portal.url}/sign-in/start", CHUNKED))
         pour(wire, chunk(b"x" * 64 * KILOBYTE), times=1600)
@@ -128,24 +167,40 @@ def test_a_stranger_pours_no_more_into_the_server_than_the_limit(portal: Portal,
     assert requests.get(f"{portal.url}/healthz", timeout=10).ok
 
 
-def test_a_chunked_body_is_refused_as_soon_as_it_passes_the_limit(portal: Portal, here: Scene) -> None:
+def test_a_chunked_body_is_refused_as_soon_as_it_passes_the_limit(
+    portal: Portal, here: Scene
+) -> None:
     with connected(portal.url) as wire:
         wire.write(head("POST", f"{portal.url}/api/v1/requests/", CHUNKED))
         wire.write(chunk(b" " * LIMIT) + chunk(b" "))
         answer = wire.response()
     problem = json.loads(answer.body)
-    assert (answer.status, problem["status"], problem["code"]) == (413, 413, "body_too_large")
+    assert (answer.status, problem["status"], problem["code"]) == (
+        413,
+        413,
+        "body_too_large",
+    )
 
 
-def test_a_body_that_does_not_come_to_its_end_is_answered_with_408(portal: Portal, here: Scene) -> None:
+def test_a_body_that_does_not_come_to_its_end_is_answered_with_408(
+    portal: Portal, here: Scene
+) -> None:
     for framing in (CHUNKED, {"Content-Length": "100"}):
         with connected(portal.url) as wire:
-            wire.write(head("POST", f"{portal.url}/api/v1/requests/", framing) + b"5\r\nhello\r\n")
+            wire.write(
+                head("POST", f"{portal.url}/api/v1/requests/", framing)
+                + b"5\r\nhello\r\n"
+            )
             answer = wire.response()
-        assert (answer.status, json.loads(answer.body)["code"]) == (408, "body_too_slow")
+        assert (answer.status, json.loads(answer.body)["code"]) == (
+            408,
+            "body_too_slow",
+        )
 
 
-def test_headers_that_do_not_come_to_their_end_are_answered_with_408(portal: Portal, here: Scene) -> None:
+def test_headers_that_do_not_come_to_their_end_are_answered_with_408(
+    portal: Portal, here: Scene
+) -> None:
     for sent in (b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-"):
         with connected(portal.url) as wire:
             wire.write(sent)
@@ -167,14 +222,18 @@ def test_one_half_request_too_many_closes_the_oldest_and_the_honest_are_served(
     portal: Portal, here: Scene
 ) -> None:
     with ExitStack() as stack:
-        wires = [stack.enter_context(connected(portal.url)) for _ in range(MAX_HALF_OPEN)]
+        wires = [
+            stack.enter_context(connected(portal.url)) for _ in range(MAX_HALF_OPEN)
+        ]
         for wire in wires:
             wire.write(b"GET /")
         assert requests.get(f"{portal.url}/healthz", timeout=10).ok
         assert wires[0].response().status == 408
 
 
-def test_an_answer_to_head_has_the_headers_of_get_and_no_body(portal: Portal, here: Scene) -> None:
+def test_an_answer_to_head_has_the_headers_of_get_and_no_body(
+    portal: Portal, here: Scene
+) -> None:
     for path in ("/healthz", "/sign-in", "/api/v1/me/", "/nowhere"):
         got = requests.get(portal.url + path, timeout=30, allow_redirects=False)
         asked = requests.head(portal.url + path, timeout=30, allow_redirects=False)

@@ -37,7 +37,9 @@ def away(tmp_path: Path) -> Iterator[World]:
 def both(portal: Portal, world: World, away: World, folder: Path) -> None:
     """Give the portal the kubeconfig files of both clusters."""
     for each in (world, away):
-        (folder / each.kubeconfig).write_bytes((each.folder / each.kubeconfig).read_bytes())
+        (folder / each.kubeconfig).write_bytes(
+            (each.folder / each.kubeconfig).read_bytes()
+        )
     portal.environment = environment(folder, kubeconfigs=folder)
 
 
@@ -51,25 +53,36 @@ def test_tenancies_of_other_clusters_converge_while_one_cluster_hangs(
     portal.worker(wait=True)
     rows = Tenancy.objects.filter(cluster=frozen)
     wait_until(
-        lambda: rows.filter(is_true=False, last_looked_at__isnull=False).exists(), what="the first to fail"
+        lambda: rows.filter(is_true=False, last_looked_at__isnull=False).exists(),
+        what="the first to fail",
     )
     asked = time.monotonic()
     wanted_now = wanted(world, WELL, on=well)
     wait_until(lambda: are_true(wanted_now), what="the others to be true")
     took = time.monotonic() - asked
-    logger.info("%d true %.1f s after they were wanted, beside %d on a cluster that hangs", WELL, took, AWAY)
+    logger.info(
+        "%d true %.1f s after they were wanted, beside %d on a cluster that hangs",
+        WELL,
+        took,
+        AWAY,
+    )
     assert took <= 10
     away.thaw()
     back = time.monotonic()
     wait_until(lambda: are_true(waiting), what="the cluster's own")
-    logger.info("%d true %.1f s after their cluster came back", AWAY, time.monotonic() - back)
+    logger.info(
+        "%d true %.1f s after their cluster came back", AWAY, time.monotonic() - back
+    )
 
 
 @pytest.fixture
 def unheard(portal: Portal, world: World) -> Iterator[Silent]:
     """A Git host that takes connections and says nothing, and a cluster full of teams that follows it."""
     with silent() as host:
-        portal.environment = {**portal.environment, "QM_GIT_HOSTS_ALLOWED": f'["{host.host}"]'}
+        portal.environment = {
+            **portal.environment,
+            "QM_GIT_HOSTS_ALLOWED": f'["{host.host}"]',
+        }
         url = f"https://{host.host}/platform/fleet.git"
         factories.cluster("edge", delivery="git", git_url=url, most_at_once=16)
         yield host
@@ -98,7 +111,9 @@ def test_others_are_granted_theirs_at_once_while_a_git_host_is_silent(
     began, slowest = time.monotonic(), 0.0
     while time.monotonic() - began < WATCHED:
         slowest = max(slowest, seconds_to_be_true(world, on=well))
-    logger.info("the slowest grant took %.1f s; %d hung at once at most", slowest, unheard.most)
+    logger.info(
+        "the slowest grant took %.1f s; %d hung at once at most", slowest, unheard.most
+    )
     assert (slowest <= 5, unheard.most) == (True, 1)
 
 
@@ -112,7 +127,10 @@ def test_a_cluster_that_is_gone_says_so_and_is_found_again(
     away.popen.wait()
     portal.worker()
     row = Tenancy.objects.filter(pk=tenancy.pk)
-    wait_until(lambda: row.filter(is_true=False, last_looked_at__isnull=False).exists(), what="it to fail")
+    wait_until(
+        lambda: row.filter(is_true=False, last_looked_at__isnull=False).exists(),
+        what="it to fail",
+    )
     assert row.get().ready["reason"] == "WillTryAgain"
     with served(away.name, away.folder) as back:
         since = time.monotonic()

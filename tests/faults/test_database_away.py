@@ -14,7 +14,14 @@ from pytest_django import DjangoDbBlocker
 from approvals.models import Request
 from tests import factories
 from tests.calling import Caller
-from tests.faults.databases import broken_books, ended_backends, fall_over, hurt, let_go, no_slot_left
+from tests.faults.databases import (
+    broken_books,
+    ended_backends,
+    fall_over,
+    hurt,
+    let_go,
+    no_slot_left,
+)
 from tests.services.postgres import Postgres
 from tests.services.process import wait_until
 
@@ -31,7 +38,9 @@ def _django_db_helper(django_db_setup: None) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Postgres]:
+def server(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Postgres]:
     """A PostgreSQL of this module's own with the portal's tables."""
     with django_db_blocker.unblock(), hurt(NAME) as own:
         yield own
@@ -62,7 +71,9 @@ def ask(caller: Caller, key: str = "") -> Any:
     assert caller.user is not None
     tenancy = caller.user.teams[0].tenancies.get()
     flavor = tenancy.cluster.flavors.get()
-    until = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
+    until = timezone.now().replace(
+        hour=0, minute=0, second=0, microsecond=0
+    ) + timedelta(days=3)
     body = {
         "team": tenancy.team.slug,
         "flavor": f"{tenancy.cluster.name}/{flavor.name}",
@@ -76,7 +87,10 @@ def ask(caller: Caller, key: str = "") -> Any:
 
 def is_told(answer: Any, code: str) -> bool:
     """Whether an answer is a problem of this kind, with a time to come back."""
-    is_problem = answer["Content-Type"] == "application/problem+json" and answer.json()["status"] == 503
+    is_problem = (
+        answer["Content-Type"] == "application/problem+json"
+        and answer.json()["status"] == 503
+    )
     return (
         answer.status_code == 503
         and is_problem
@@ -86,7 +100,9 @@ def is_told(answer: Any, code: str) -> bool:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_database_that_fell_over_is_used_at_once_when_it_is_back(server: Postgres, caller: Caller) -> None:
+def test_a_database_that_fell_over_is_used_at_once_when_it_is_back(
+    server: Postgres, caller: Caller
+) -> None:
     assert caller.get("me/").status_code == 200
     let_go()
     server.stop_at_once()
@@ -99,13 +115,17 @@ def test_a_database_that_fell_over_is_used_at_once_when_it_is_back(server: Postg
     assert broken_books() == []
 
 
-def test_a_read_whose_connection_was_ended_is_answered_all_the_same(server: Postgres, caller: Caller) -> None:
+def test_a_read_whose_connection_was_ended_is_answered_all_the_same(
+    server: Postgres, caller: Caller
+) -> None:
     assert caller.get("me/").status_code == 200
     ended_backends(server, database=NAME)
     assert caller.get("me/").status_code == 200
 
 
-def test_many_dead_connections_cost_no_more_than_one(server: Postgres, caller: Caller) -> None:
+def test_many_dead_connections_cost_no_more_than_one(
+    server: Postgres, caller: Caller
+) -> None:
     together = threading.Barrier(IDLE)
 
     def use() -> None:
@@ -126,7 +146,9 @@ def test_many_dead_connections_cost_no_more_than_one(server: Postgres, caller: C
 
 
 @pytest.mark.usefixtures("impatient")
-def test_without_a_connection_left_everybody_is_told_so(server: Postgres, caller: Caller) -> None:
+def test_without_a_connection_left_everybody_is_told_so(
+    server: Postgres, caller: Caller
+) -> None:
     with no_slot_left(server, NAME):
         assert is_told(caller.get("me/"), "busy")
         assert is_told(caller.post("requests/", {}, key="once"), "busy")

@@ -33,7 +33,9 @@ def _django_db_helper(django_db_setup: None) -> None:
 
 
 @pytest.fixture
-def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Postgres]:
+def server(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Postgres]:
     """A PostgreSQL of this test's own with the portal's tables."""
     with django_db_blocker.unblock(), hurt(NAME) as own:
         yield own
@@ -42,7 +44,9 @@ def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
 @pytest.fixture
 def portal(server: Postgres, tmp_path: Path) -> Iterator[Portal]:
     """An installation on it, whose clusters nobody can reach."""
-    installation = Portal(tmp_path / "portal", environment(tmp_path, kubeconfigs=tmp_path))
+    installation = Portal(
+        tmp_path / "portal", environment(tmp_path, kubeconfigs=tmp_path)
+    )
     try:
         yield installation
     finally:
@@ -61,8 +65,13 @@ def expire(portal: Portal) -> None:
     """Have a worker end what is due, and wait until it has looked."""
     worker = portal.worker(clock=False, queue=f"bell-{len(portal.running)}")
     worker.wait_ready()
-    celery_app.send_task("allocations.tasks.expire", queue=f"bell-{len(portal.running) - 1}")
-    wait_until(lambda: "allocations.tasks.expire" in worker.log and "succeeded" in worker.log, what="a sweep")
+    celery_app.send_task(
+        "allocations.tasks.expire", queue=f"bell-{len(portal.running) - 1}"
+    )
+    wait_until(
+        lambda: "allocations.tasks.expire" in worker.log and "succeeded" in worker.log,
+        what="a sweep",
+    )
     worker.kill()
 
 
@@ -73,14 +82,19 @@ def test_a_jump_of_the_databases_clock_ends_nothing_before_a_lead_has_looked(
     flavor = factories.flavor(factories.cluster())
     for _ in range(MANY):
         tenancy = factories.tenancy(on=flavor.cluster)
-        factories.allocation(factories.person(teams=[tenancy.team]), tenancy, flavor, days=3)
+        factories.allocation(
+            factories.person(teams=[tenancy.team]), tenancy, flavor, days=3
+        )
     at = timezone.now() + timedelta(hours=12)
     Allocation.objects.update(until=at, kept_until=at, remind_at=None)
     set_clock(server, "+1d")
     expire(portal)
     assert Allocation.objects.live().count() == MANY
     assert Brake.objects.open().get().due == MANY
-    assert Notice.objects.get(kind=NoticeKind.ENDS_HELD_BACK, person=lead).subject_type == "brake"
+    assert (
+        Notice.objects.get(kind=NoticeKind.ENDS_HELD_BACK, person=lead).subject_type
+        == "brake"
+    )
     set_clock(server, "")
     expire(portal)
     assert Allocation.objects.live().count() == MANY

@@ -41,14 +41,18 @@ def _django_db_helper(django_db_setup: None) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Postgres]:
+def server(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Postgres]:
     """A PostgreSQL of this module's own with few connections, and the portal's tables in it."""
     with django_db_blocker.unblock(), hurt(NAME) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
-def portal(server: Postgres, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
+def portal(
+    server: Postgres, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Portal]:
     """Two web processes and a worker with its clock on that server: the same ones live through every fault."""
     world.clear()
     folder = tmp_path_factory.mktemp("portal")
@@ -77,14 +81,23 @@ def person(place: Person, portal: Portal) -> Person:
 
 def comes_true(person: Person, *, seconds: float = 30) -> None:
     """Wait until a worker has made true what the team holds."""
-    wait_until(lambda: are_true([person.tenancy]), what="the tenancy to come true", seconds=seconds)
+    wait_until(
+        lambda: are_true([person.tenancy]),
+        what="the tenancy to come true",
+        seconds=seconds,
+    )
 
 
 def is_a_problem(answer: Answer, *codes: str) -> bool:
     """Whether it is a problem of one of these codes, with a time to come back."""
     problem = json.loads(answer.body)
     named = answer.headers["Content-Type"] == "application/problem+json"
-    return answer.is_told and named and problem["status"] == 503 and problem["code"] in codes
+    return (
+        answer.is_told
+        and named
+        and problem["status"] == 503
+        and problem["code"] in codes
+    )
 
 
 def test_connections_that_the_server_ends_cost_no_reader_anything_and_no_change_half_of_it(
@@ -121,7 +134,10 @@ def test_a_server_that_falls_over_is_used_again_as_soon_as_it_is_back(
     server: Postgres, person: Person
 ) -> None:
     reads = [lambda path=path: person.api(path) for path in READS]
-    with under_load([*reads, lambda: person.page("/")]) as reading, under_load([person.ask]) as writing:
+    with (
+        under_load([*reads, lambda: person.page("/")]) as reading,
+        under_load([person.ask]) as writing,
+    ):
         reading.more(10)
         back = fall_over(server)
         wait_until(
@@ -134,7 +150,11 @@ def test_a_server_that_falls_over_is_used_again_as_soon_as_it_is_back(
     assert {answer.status for answer in reading.answers if answer.began > back} == {200}
     assert all(answer.status == 200 or answer.is_told for answer in reading.answers)
     assert all(answer.status == 201 or answer.is_told for answer in writing.answers)
-    answered = [answer.ended for answer in reading.answers if answer.ended > back and answer.status == 200]
+    answered = [
+        answer.ended
+        for answer in reading.answers
+        if answer.ended > back and answer.status == 200
+    ]
     assert min(answered) - back < 5
     assert asked_by(person) >= writing.statuses[201]
     comes_true(person)
@@ -156,7 +176,13 @@ def test_without_a_connection_left_everybody_is_told_and_all_goes_on_once_there_
     server: Postgres, person: Person
 ) -> None:
     with no_slot_left(server, NAME):
-        answers = at_once([lambda: person.api("me/"), lambda: person.ask("late"), lambda: person.page("/")])
+        answers = at_once(
+            [
+                lambda: person.api("me/"),
+                lambda: person.ask("late"),
+                lambda: person.page("/"),
+            ]
+        )
         assert is_a_problem(answers[0], "busy", "database_away")
         assert is_a_problem(answers[1], "busy", "database_away")
         assert answers[2].is_told
@@ -175,7 +201,10 @@ def test_a_row_that_somebody_holds_makes_nobody_wait_long_and_no_queue(
     comes_true(person)
     with psycopg.connect(server.dsn(NAME)) as other:
         other.execute("SELECT 1 FROM fleet_flavor FOR UPDATE")
-        with under_load([person.ask] * 6) as asking, under_load([lambda: person.page("/")]) as reading:
+        with (
+            under_load([person.ask] * 6) as asking,
+            under_load([lambda: person.page("/")]) as reading,
+        ):
             asking.more(6)
             reading.more(10)
         other.rollback()

@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def server(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SmallDisk]:
     """A PostgreSQL whose tables lie on a disk of a few megabytes."""
     if because := why_not(tmp_path_factory.mktemp("disk")):

@@ -40,7 +40,12 @@ BEFORE = [
 FRAMEWORK = ["contenttypes", "auth", "sessions"]
 # What no default can give, because it depends on another column, a trigger does: (model, field).
 GIVEN_BY_A_TRIGGER: set[tuple[str, str]] = set()
-BREAKING = (operations.RemoveField, operations.RenameField, operations.DeleteModel, operations.RenameModel)
+BREAKING = (
+    operations.RemoveField,
+    operations.RenameField,
+    operations.DeleteModel,
+    operations.RenameModel,
+)
 NAME = "old"
 
 
@@ -59,7 +64,9 @@ def faults(migration: Migration) -> list[str]:
     found = []
     for op in migration.operations:
         if isinstance(op, BREAKING):
-            found.append(f"{migration}: {type(op).__name__} takes away what the release before uses")
+            found.append(
+                f"{migration}: {type(op).__name__} takes away what the release before uses"
+            )
         if not isinstance(op, operations.AddField | operations.AlterField):
             continue
         table = old.get((migration.app_label, op.model_name_lower))
@@ -67,16 +74,26 @@ def faults(migration: Migration) -> list[str]:
             continue
         before = table.fields.get(op.name)
         is_given = op.field.null or op.field.db_default is not models.NOT_PROVIDED
-        if before is None and not is_given and (op.model_name_lower, op.name) not in GIVEN_BY_A_TRIGGER:
-            found.append(f"{migration}: the release before does not write {op.model_name_lower}.{op.name}")
+        if (
+            before is None
+            and not is_given
+            and (op.model_name_lower, op.name) not in GIVEN_BY_A_TRIGGER
+        ):
+            found.append(
+                f"{migration}: the release before does not write {op.model_name_lower}.{op.name}"
+            )
         if before is not None and before.null and not op.field.null:
-            found.append(f"{migration}: the release before may leave {op.model_name_lower}.{op.name} empty")
+            found.append(
+                f"{migration}: the release before may leave {op.model_name_lower}.{op.name} empty"
+            )
     return found
 
 
 def step(*steps: operations.base.Operation) -> Migration:
     """A migration of the allocations that a later release could bring."""
-    planted: type[Migration] = type("Planted", (Migration,), {"operations": list(steps)})
+    planted: type[Migration] = type(
+        "Planted", (Migration,), {"operations": list(steps)}
+    )
     return planted("0002_planted", "allocations")
 
 
@@ -89,11 +106,21 @@ def test_the_release_before_can_go_on_beside_every_newer_migration() -> None:
     [
         (operations.RemoveField("allocation", "title"), "takes away"),
         (operations.RenameField("allocation", "title", "what"), "takes away"),
-        (operations.AddField("allocation", "colour", models.TextField(default="red")), "does not write"),
-        (operations.AlterField("allocation", "ended_at", models.DateTimeField()), "may leave"),
+        (
+            operations.AddField(
+                "allocation", "colour", models.TextField(default="red")
+            ),
+            "does not write",
+        ),
+        (
+            operations.AlterField("allocation", "ended_at", models.DateTimeField()),
+            "may leave",
+        ),
     ],
 )
-def test_what_the_release_before_could_not_live_with_is_noticed(planted: Any, fault: str) -> None:
+def test_what_the_release_before_could_not_live_with_is_noticed(
+    planted: Any, fault: str
+) -> None:
     (found,) = faults(step(planted))
     assert fault in found
 
@@ -201,13 +228,23 @@ def old_tables(django_db_blocker: DjangoDbBlocker) -> Iterator[Postgres]:
 
 
 @pytest.mark.long
-def test_the_release_before_works_while_and_after_the_tables_change_under_it(old_tables: Postgres) -> None:
+def test_the_release_before_works_while_and_after_the_tables_change_under_it(
+    old_tables: Postgres,
+) -> None:
     """Where nothing newer is there yet, a column with a default and a looser one stand for it."""
     before = MigrationLoader(connection).project_state(BEFORE)
     planted = step(
-        operations.AddField("allocation", "colour", models.TextField(default="", db_default="red")),
-        operations.AlterField("allocation", "title", models.CharField(max_length=400, blank=True, null=True)),
-        operations.AddIndex("allocation", models.Index(fields=["colour"], name="allocations_by_colour")),
+        operations.AddField(
+            "allocation", "colour", models.TextField(default="", db_default="red")
+        ),
+        operations.AlterField(
+            "allocation",
+            "title",
+            models.CharField(max_length=400, blank=True, null=True),
+        ),
+        operations.AddIndex(
+            "allocation", models.Index(fields=["colour"], name="allocations_by_colour")
+        ),
     )
     old = OldRelease(before.clone().apps)
     threads = [threading.Thread(target=old.run) for _ in range(2)]
@@ -228,5 +265,8 @@ def test_the_release_before_works_while_and_after_the_tables_change_under_it(old
     assert old.errors == []
     assert old.longest < 3
     with connection.cursor() as cursor:
-        cursor.execute("SELECT DISTINCT colour FROM allocations_allocation WHERE starts_at > %s", [after])
+        cursor.execute(
+            "SELECT DISTINCT colour FROM allocations_allocation WHERE starts_at > %s",
+            [after],
+        )
         assert cursor.fetchall() == [("red",)]

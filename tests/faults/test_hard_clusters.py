@@ -57,7 +57,9 @@ def come_true(place: Place, *, most: int) -> int:
 def is_right(place: Place) -> bool:
     """Whether every promise holds, and another pass writes nothing."""
     report = check(now=place.time)
-    said = [str(f) for f in report.findings if f.promise != "I7"] + [n for n in report.notes if n != AZURE]
+    said = [str(f) for f in report.findings if f.promise != "I7"] + [
+        n for n in report.notes if n != AZURE
+    ]
     assert said == []
     return place.reconcile() == 0
 
@@ -66,7 +68,10 @@ def test_a_server_that_fails_now_and_then_is_written_to_in_a_bounded_number_of_t
     place: Place, proxy: Proxy
 ) -> None:
     random = Random(20)
-    fates = [random.choice([500, 503, 504]) if random.random() < 0.2 else 0 for _ in range(400)]
+    fates = [
+        random.choice([500, 503, 504]) if random.random() < 0.2 else 0
+        for _ in range(400)
+    ]
     for status in fates:
         proxy.fail("status", status=status) if status else proxy.fail("pass")
     turns = 0
@@ -111,7 +116,9 @@ def test_a_row_that_somebody_holds_is_no_refusal_and_the_pass_is_made_again_soon
     assert is_right(place)
 
 
-def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(place: Place, proxy: Proxy) -> None:
+def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(
+    place: Place, proxy: Proxy
+) -> None:
     proxy.fail("status", status=429, headers="Retry-After: 17\r\n")
     place.reconcile()
     assert (place.row.requeue_at - place.time).total_seconds() == 17
@@ -175,19 +182,29 @@ def test_when_a_third_of_all_answers_is_lost_by_chance_few_passes_do_it(
     assert is_right(place)
 
 
-def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(place: Place) -> None:
+def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(
+    place: Place,
+) -> None:
     place.reconcile()
     human = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": "team-quota", "annotations": {"example.com/why": "we need more"}},
+        "metadata": {
+            "name": "team-quota",
+            "annotations": {"example.com/why": "we need more"},
+        },
         "spec": {"hard": {"requests.nvidia.com/gpu": "64"}},
     }
     where = f"/api/v1/namespaces/{place.tenancy.namespace}/resourcequotas/team-quota"
-    headers = {"authorization": f"Bearer {ADMIN}", "content-type": "application/apply-patch+yaml"}
+    headers = {
+        "authorization": f"Bearer {ADMIN}",
+        "content-type": "application/apply-patch+yaml",
+    }
     query = {"fieldManager": "ada", "force": "true"}
     served, body = place.kubernetes, json.dumps(human).encode()
-    answer = call(served.cluster.app, "PATCH", where, query, headers, body, loop=served.loop)
+    answer = call(
+        served.cluster.app, "PATCH", where, query, headers, body, loop=served.loop
+    )
     assert answer.status == 200, answer
     place.later(seconds=61)
     place.reconcile()
@@ -199,7 +216,9 @@ def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(
     assert is_right(place)
 
 
-def test_a_namespace_that_somebody_deletes_is_made_again_with_everything_in_it(place: Place) -> None:
+def test_a_namespace_that_somebody_deletes_is_made_again_with_everything_in_it(
+    place: Place,
+) -> None:
     place.reconcile()
     place.kubernetes.delete(NAMESPACE, place.tenancy.namespace)
     place.later(seconds=61)
@@ -211,7 +230,9 @@ def test_a_namespace_that_somebody_deletes_is_made_again_with_everything_in_it(p
     assert is_right(place)
 
 
-def test_a_kind_that_the_cluster_does_not_know_is_said_and_comes_true_once_it_does(place: Place) -> None:
+def test_a_kind_that_the_cluster_does_not_know_is_said_and_comes_true_once_it_does(
+    place: Place,
+) -> None:
     place.kubernetes.fail("kueue.x-k8s.io", status=404, body=NO_SUCH_KIND)
     place.reconcile()
     assert (place.row.ready["reason"], place.row.is_true) == ("Refused", False)
@@ -223,7 +244,10 @@ def test_a_kind_that_the_cluster_does_not_know_is_said_and_comes_true_once_it_do
 def test_a_token_that_was_changed_is_read_again_without_a_restart(place: Place) -> None:
     rewrite(place, f"token: {PORTAL}", "token: expired")
     place.reconcile()
-    assert (place.row.ready["reason"], "401" in place.row.ready["message"]) == ("Refused", True)
+    assert (place.row.ready["reason"], "401" in place.row.ready["message"]) == (
+        "Refused",
+        True,
+    )
     rewrite(place, "token: expired", f"token: {PORTAL}")
     come_true(place, most=1)
     assert is_right(place)
@@ -233,7 +257,10 @@ def test_rights_that_were_taken_away_are_said_and_given_back(place: Place) -> No
     where = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/quartermaster-provisioner"
     place.kubernetes.write("DELETE", where)
     place.reconcile()
-    assert (place.row.ready["reason"], "403" in place.row.ready["message"]) == ("Refused", True)
+    assert (place.row.ready["reason"], "403" in place.row.ready["message"]) == (
+        "Refused",
+        True,
+    )
     for file in DEPLOY.glob("*.yaml"):
         for manifest in yaml.safe_load_all(file.read_text()):
             if manifest["kind"] == "ClusterRoleBinding":

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.slow
 LIMIT = 12
 
 
-def test_a_person_who_calls_two_web_servers_in_turns_has_one_limit(portal: Portal) -> None:
+def test_a_person_who_calls_two_web_servers_in_turns_has_one_limit(
+    portal: Portal,
+) -> None:
     portal.environment = {**portal.environment, "QM_READ_RATE": f"{LIMIT}/h"}
     ada, other = factories.person(), factories.person()
     servers = []

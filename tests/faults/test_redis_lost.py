@@ -74,14 +74,18 @@ def lead_again(redis: Redis, client: Client) -> None:
     client.replicaof("NO", "ONE")
 
 
-TROUBLES: list[tuple[str, Callable[[Redis, Client], None], Callable[[Redis, Client], None]]] = [
+TROUBLES: list[
+    tuple[str, Callable[[Redis, Client], None], Callable[[Redis, Client], None]]
+] = [
     ("full", fill, make_room),
     ("read-only", follow_nobody, lead_again),
     ("frozen", lambda redis, _: redis.freeze(), lambda redis, _: redis.thaw()),
 ]
 
 
-def test_flushing_redis_with_work_queued_loses_nothing(apart: Portal, world: World, own_redis: Redis) -> None:
+def test_flushing_redis_with_work_queued_loses_nothing(
+    apart: Portal, world: World, own_redis: Redis
+) -> None:
     tenancies = wanted(world, QUEUED)
     queue(tenancies, own_redis)
     assert waiting(own_redis) == QUEUED
@@ -90,7 +94,9 @@ def test_flushing_redis_with_work_queued_loses_nothing(apart: Portal, world: Wor
     started = time.monotonic()
     apart.worker()
     wait_until(lambda: are_true(tenancies), what="all to be true")
-    logger.info("%d true %.1f s after the worker's start", QUEUED, time.monotonic() - started)
+    logger.info(
+        "%d true %.1f s after the worker's start", QUEUED, time.monotonic() - started
+    )
     assert [world.missing(t) for t in tenancies] == [[]] * QUEUED
 
 
@@ -119,7 +125,13 @@ def ask(tenancy: Tenancy, world: World) -> dict[str, Any]:
     """A small ask for a day."""
     until = (timezone.now() + timedelta(days=1)).isoformat()
     flavor = f"{world.name}/a100-80gb"
-    return {"team": tenancy.team.slug, "flavor": flavor, "gpus": 1, "purpose": "notebook", "until": until}
+    return {
+        "team": tenancy.team.slug,
+        "flavor": flavor,
+        "gpus": 1,
+        "purpose": "notebook",
+        "until": until,
+    }
 
 
 def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses_nothing(
@@ -131,7 +143,8 @@ def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses
     members = [caller(factories.person(teams=[t.team]), apart.url) for t in tenancies]
     bodies = [ask(t, world) for t in tenancies]
     previews = [
-        partial(who.post, "requests/preview/", body) for who, body in zip(members, bodies, strict=True)
+        partial(who.post, "requests/preview/", body)
+        for who, body in zip(members, bodies, strict=True)
     ]
     # The first calls of a web process load what later ones have: the second ones are usual.
     _, usual = (max(timed(preview) for preview in previews) for _ in range(2))
@@ -141,13 +154,18 @@ def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses
             name, trouble, end = TROUBLES[number // 2]
             if number % 2 == 0:
                 trouble(own_redis, client)
-            seconds[f"submit, {name} {number}"] = timed(partial(who.post, "requests/", body))
+            seconds[f"submit, {name} {number}"] = timed(
+                partial(who.post, "requests/", body)
+            )
             seconds[f"read, {name} {number}"] = timed(partial(who.get, "me/"))
             if number % 2:
                 end(own_redis, client)
     logger.info("with Redis in trouble: %s", seconds)
     back = time.monotonic()
-    wait_until(lambda: worker.has_ended or are_true(tenancies), what="the worker to go on or end")
+    wait_until(
+        lambda: worker.has_ended or are_true(tenancies),
+        what="the worker to go on or end",
+    )
     if worker.has_ended:
         # Celery ends when its broker refuses writes; whoever keeps the worker running starts it again.
         apart.worker(wait=True)
@@ -157,8 +175,13 @@ def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses
     assert Request.objects.count() == ASKS
     assert [world.missing(t) for t in tenancies] == [[]] * ASKS
     # Each web process may learn once, within its cache's time limit of a second, that Redis is away.
-    slow = {name: each for name, each in seconds.items() if each > 1 and "frozen" in name}
+    slow = {
+        name: each for name, each in seconds.items() if each > 1 and "frozen" in name
+    }
     assert len(slow) <= 2, slow
-    assert max(each for name, each in seconds.items() if "frozen" not in name) < 1 + 2 * usual, seconds
+    assert (
+        max(each for name, each in seconds.items() if "frozen" not in name)
+        < 1 + 2 * usual
+    ), seconds
     assert max(seconds.values()) < 2 + 2 * usual, seconds
     assert took <= 15, worker.log[-3000:]

@@ -67,7 +67,9 @@ class Place:
             "program": ("sleep", str(seconds)),
         }
         asked = replace(ASKED, flavor=FLAVOR, values=values)
-        return actions.submit(self.tenancy.pk, asked, by=self.ada, key=key, now=timezone.now())
+        return actions.submit(
+            self.tenancy.pk, asked, by=self.ada, key=key, now=timezone.now()
+        )
 
     def uid(self, ref: tuple[str, str], name: str) -> str | None:
         """Which object of this name stands on the cluster; None when none does."""
@@ -82,7 +84,10 @@ class Place:
     def jobs(self) -> list[str]:
         """All jobs of the namespace."""
         with closing(self.world.admin()) as admin:
-            return sorted(one["metadata"]["name"] for one in admin.list(JOB, self.tenancy.namespace))
+            return sorted(
+                one["metadata"]["name"]
+                for one in admin.list(JOB, self.tenancy.namespace)
+            )
 
 
 @pytest.fixture
@@ -115,7 +120,8 @@ def settle(
 def die(portal: Portal, doomed: dict[str, Run]) -> None:
     """Let one worker die at each of these points, at work on the run that stands beside it."""
     workers = {
-        point: portal.worker(queue=f"doomed-{point}", clock=False, failpoint=point) for point in doomed
+        point: portal.worker(queue=f"doomed-{point}", clock=False, failpoint=point)
+        for point in doomed
     }
     for point, run in doomed.items():
         workers[point].wait_ready()
@@ -128,7 +134,9 @@ def die(portal: Portal, doomed: dict[str, Run]) -> None:
 
 def are(runs: list[Run], *states: str) -> bool:
     """Whether all of these are in one of the states."""
-    return Run.objects.filter(pk__in=[run.pk for run in runs], state__in=states).count() == len(runs)
+    return Run.objects.filter(
+        pk__in=[run.pk for run in runs], state__in=states
+    ).count() == len(runs)
 
 
 def test_a_worker_killed_at_any_point_of_a_sending_is_replaced_and_nothing_is_created_twice(
@@ -139,7 +147,9 @@ def test_a_worker_killed_at_any_point_of_a_sending_is_replaced_and_nothing_is_cr
     runs = [*doomed.values()]
     die(portal, doomed)
     left = {point: place.standing(run) for point, run in doomed.items()}
-    assert {point: [one is not None for one in each] for point, each in left.items()} == {
+    assert {
+        point: [one is not None for one in each] for point, each in left.items()
+    } == {
         BEFORE: [False, False],
         BETWEEN: [True, False],
         AFTER: [True, True],
@@ -148,13 +158,19 @@ def test_a_worker_killed_at_any_point_of_a_sending_is_replaced_and_nothing_is_cr
     assert are(runs, "submitted")
     portal.worker(wait=True)
     ready = time.monotonic()
-    wait_until(lambda: are(runs, "waiting", "starting", "running"), what="all to be sent")
+    wait_until(
+        lambda: are(runs, "waiting", "starting", "running"), what="all to be sent"
+    )
     took = time.monotonic() - ready
     logger.info("%d runs sent %.1f s after a worker was there", len(runs), took)
     for point, run in doomed.items():
         now = place.standing(run)
         assert None not in now, point
-        assert [(old, new) for old, new in zip(left[point], now, strict=True) if old not in (None, new)] == []
+        assert [
+            (old, new)
+            for old, new in zip(left[point], now, strict=True)
+            if old not in (None, new)
+        ] == []
     assert place.jobs() == sorted(run.name for run in runs)
     assert took <= MOST_SECONDS
 
@@ -165,7 +181,10 @@ def test_a_worker_killed_while_it_stops_a_run_is_replaced_and_nothing_is_left(
     place = settle()
     run = place.submit("one")
     die(portal, {SENT: run})
-    wait_until(lambda: Run.objects.due(timezone.now()).filter(pk=run.pk).exists(), what="the lease to end")
+    wait_until(
+        lambda: Run.objects.due(timezone.now()).filter(pk=run.pk).exists(),
+        what="the lease to end",
+    )
     actions.stop(run.pk, by=place.ada, now=timezone.now())
     die(portal, {DELETED: run})
     assert not are([run], "stopped")
@@ -190,7 +209,13 @@ def test_redis_lost_right_after_a_submission_delays_the_run_by_seconds(
     place = settle()
     apart.web(workers=1)
     who = caller(place.ada, apart.url)
-    values = {**ASKED.values, "gpus": 1, "cpus": 1, "memory": 1, "program": ["train.py"]}
+    values = {
+        **ASKED.values,
+        "gpus": 1,
+        "cpus": 1,
+        "memory": 1,
+        "program": ["train.py"],
+    }
     body = {
         "tenancy": place.tenancy.pk,
         "template": "single-node",
@@ -209,7 +234,9 @@ def test_redis_lost_right_after_a_submission_delays_the_run_by_seconds(
     apart.worker(wait=True)
     ready = time.monotonic()
     [run] = Run.objects.all()
-    wait_until(lambda: are([run], "waiting", "starting", "running"), what="the run to be sent")
+    wait_until(
+        lambda: are([run], "waiting", "starting", "running"), what="the run to be sent"
+    )
     took = time.monotonic() - ready
     again = who.post("runs/", body, key="once")
     assert (again.status_code, again.json()["id"]) == (201, run.pk)
@@ -238,7 +265,9 @@ def test_a_watcher_killed_while_a_run_starts_is_replaced_and_the_run_is_right(
     assert not second.has_ended
 
 
-def lines_of(who: Caller, run: Run, *, after: str, least: int) -> Iterator[tuple[str, str]]:
+def lines_of(
+    who: Caller, run: Run, *, after: str, least: int
+) -> Iterator[tuple[str, str]]:
     """Places and lines of a run's log as a browser gets them, until there are so many or the server is gone."""
     headers = {"Authorization": f"Bearer {who.secret}", "Accept": "text/event-stream"}
     headers |= {"Last-Event-ID": after} if after else {}
@@ -262,7 +291,11 @@ def talkative(run: Run) -> None:
     manifests: list[dict[str, Any]] = run.manifests
     for one in manifests:
         if one["kind"] == "Job":
-            notes = one["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
+            notes = (
+                one["spec"]["template"]
+                .setdefault("metadata", {})
+                .setdefault("annotations", {})
+            )
             notes["test/log-every"] = "0.1"
     Run.objects.filter(pk=run.pk).update(manifests=manifests)
 
@@ -289,7 +322,9 @@ def test_a_log_whose_web_server_is_killed_goes_on_behind_the_last_line(
     seen += lines_of(back, run, after=seen[-1][0], least=20)
     with closing(place.world.admin()) as admin:
         [pod] = admin.list(("v1", "Pod"), place.tenancy.namespace)
-        said = admin.log(place.tenancy.namespace, pod["metadata"]["name"], tail=None, follow=False)
+        said = admin.log(
+            place.tenancy.namespace, pod["metadata"]["name"], tail=None, follow=False
+        )
         whole = [one.partition(" ")[2] for one in said if one]
     texts = [text for _, text in seen]
     start = whole.index(texts[0])

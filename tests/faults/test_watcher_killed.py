@@ -25,7 +25,10 @@ def watcher(portal: Portal) -> Process:
 
 def job(name: str, namespace: str) -> dict[str, object]:
     """A Job without a GPU that nobody starts."""
-    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.example.com/i:1"}]}
+    pod = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "registry.example.com/i:1"}],
+    }
     return {
         "apiVersion": JOB[0],
         "kind": JOB[1],
@@ -44,7 +47,9 @@ def is_listed() -> bool:
     return Feed.objects.filter(listed_at__isnull=False).count() == len(KINDS)
 
 
-def test_another_one_takes_over_and_sees_what_happened_meanwhile(portal: Portal, world: World) -> None:
+def test_another_one_takes_over_and_sees_what_happened_meanwhile(
+    portal: Portal, world: World
+) -> None:
     cluster = cluster_of(world)
     portal.worker(wait=True)
     [tenancy] = wanted(world, 1, on=cluster)

@@ -45,7 +45,9 @@ def member_of(tenancy: Tenancy) -> User:
 
 def ask(by: Caller, tenancy: Tenancy) -> requests.Response:
     """Ask for a GPU as a script does, always with the same key and body."""
-    until = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
+    until = timezone.now().replace(
+        hour=0, minute=0, second=0, microsecond=0
+    ) + timedelta(days=3)
     flavor = tenancy.cluster.flavors.get()
     body: dict[str, Any] = {
         "team": tenancy.team.slug,
@@ -60,7 +62,8 @@ def ask(by: Caller, tenancy: Tenancy) -> requests.Response:
 def counts() -> dict[str, int]:
     """How much there is of what an ask leaves."""
     return {
-        table.__name__: table._default_manager.count() for table in (Request, Allocation, LedgerEntry, Event)
+        table.__name__: table._default_manager.count()
+        for table in (Request, Allocation, LedgerEntry, Event)
     }
 
 
@@ -75,7 +78,10 @@ def test_a_web_process_killed_before_its_commit_leaves_nothing_and_the_same_call
         ask(dying, tenancy)
     assert counts() == before
     answer = ask(well, tenancy)
-    assert (answer.status_code, "Idempotency-Replayed" in answer.headers) == (201, False)
+    assert (answer.status_code, "Idempotency-Replayed" in answer.headers) == (
+        201,
+        False,
+    )
     assert (Request.objects.count(), Allocation.objects.count()) == (1, 1)
 
 
@@ -99,7 +105,11 @@ def test_a_web_process_killed_between_commit_and_ring_has_done_it_and_the_sweep_
     wait_until(lambda: rows.get().lease_no > 1, what="the sweep to pick it up")
     took = time.monotonic() - killed
     wait_until(lambda: are_true([tenancy]), what="it to be true")
-    logger.info("picked up %.1f s after the kill, true after %.1f s", took, time.monotonic() - killed)
+    logger.info(
+        "picked up %.1f s after the kill, true after %.1f s",
+        took,
+        time.monotonic() - killed,
+    )
     assert (Request.objects.count(), Allocation.objects.count()) == (1, 1)
     assert world.missing(tenancy) == []
     assert took <= PICKED_UP_SECONDS

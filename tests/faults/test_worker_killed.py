@@ -37,7 +37,10 @@ def die_at_every_point(portal: Portal, tenancies: list[Tenancy]) -> None:
     for point, tenancy in zip(POINTS, tenancies, strict=True):
         reconcile_tenancy.apply_async(args=[tenancy.pk], queue=f"doomed-{point}")
     for point, process in doomed.items():
-        wait_until(lambda p=process: p.has_ended, what=f"the worker to die at point {point}")  # type: ignore[misc]
+        wait_until(
+            lambda p=process: p.has_ended,  # type: ignore[misc]
+            what=f"the worker to die at point {point}",
+        )
         assert process.popen.returncode == 137, process.log
         process.kill()
 
@@ -66,7 +69,9 @@ def test_a_worker_killed_at_any_point_costs_ten_seconds_and_no_second_write(
     before = world.writes()
     die_at_every_point(portal, tenancies)
     assert world.writes() - before == sum(point - 1 for point in POINTS)
-    assert not Tenancy.objects.filter(lease_until=None).exists(), "the dead gave no lease back"
+    assert not Tenancy.objects.filter(lease_until=None).exists(), (
+        "the dead gave no lease back"
+    )
     took = recover(portal, tenancies)
     assert {t.pk: world.missing(t) for t in tenancies} == {t.pk: [] for t in tenancies}
     after = world.writes()
@@ -79,7 +84,10 @@ def test_a_whole_worker_killed_while_a_write_hangs_is_replaced_within_ten_second
     portal: Portal, world: World
 ) -> None:
     [tenancy] = wanted(world, 1)
-    match = {"method": "PATCH", "path_regex": f"/namespaces/{tenancy.namespace}/rolebindings/"}
+    match = {
+        "method": "PATCH",
+        "path_regex": f"/namespaces/{tenancy.namespace}/rolebindings/",
+    }
     world.switch("POST", "faults", match=match, hang=2, times=1)
     first = portal.worker()
     before = world.writes()

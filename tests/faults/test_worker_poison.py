@@ -59,15 +59,24 @@ def given_up(poison: Tenancy, ended: Callable[[int], None]) -> None:
 
 def is_told_once(poison: Tenancy, lead: int) -> None:
     """One event, and one notice to each platform lead."""
-    assert Event.objects.filter(kind="tenancy.parked", subject_id=str(poison.pk)).count() == 1
-    assert list(Notice.objects.filter(kind="tenancy_parked").values_list("person", flat=True)) == [lead]
+    assert (
+        Event.objects.filter(kind="tenancy.parked", subject_id=str(poison.pk)).count()
+        == 1
+    )
+    assert list(
+        Notice.objects.filter(kind="tenancy_parked").values_list("person", flat=True)
+    ) == [lead]
 
 
-def test_what_ends_every_worker_is_parked_and_the_queue_moves_on(portal: Portal, world: World) -> None:
+def test_what_ends_every_worker_is_parked_and_the_queue_moves_on(
+    portal: Portal, world: World
+) -> None:
     lead = factories.person("", Role.PLATFORM_LEAD)
     [poison, *others] = wanted(world, 4)
     hide([poison])
-    worker = portal.worker(pool=1, failpoint=f"provision.write/{poison.pk}:always", wait=True)
+    worker = portal.worker(
+        pool=1, failpoint=f"provision.write/{poison.pk}:always", wait=True
+    )
     portal.clock()
     dead = list[int]()
 
@@ -86,7 +95,10 @@ def test_what_ends_every_worker_is_parked_and_the_queue_moves_on(portal: Portal,
     worker.kill()
     portal.worker(pool=1, wait=True)
     look_again(poison, by=lead, now=timezone.now())
-    wait_until(lambda: are_true([poison]), what="the parked one to be true once the cause is gone")
+    wait_until(
+        lambda: are_true([poison]),
+        what="the parked one to be true once the cause is gone",
+    )
     assert world.missing(poison) == []
 
 
@@ -123,7 +135,9 @@ def test_what_exhausts_the_memory_is_parked_and_the_same_process_serves_the_othe
     give_little_memory(child)
     # Of the poison alone: another tenancy's pass would use up an answer, and one try would end well.
     where = {"method": "GET", "path_regex": f"^/api/v1/namespaces/{poison.namespace}"}
-    world.switch("POST", "faults", match=where, status=200, body=HUGE, times=MAX_UNFINISHED)
+    world.switch(
+        "POST", "faults", match=where, status=200, body=HUGE, times=MAX_UNFINISHED
+    )
     given_up(
         poison,
         lambda number: wait_until(
@@ -137,4 +151,7 @@ def test_what_exhausts_the_memory_is_parked_and_the_same_process_serves_the_othe
     assert is_alive(child)
     assert worker.children() == [child]
     look_again(poison, by=lead, now=timezone.now())
-    wait_until(lambda: are_true([poison]), what="the parked one to be true once the cause is gone")
+    wait_until(
+        lambda: are_true([poison]),
+        what="the parked one to be true once the cause is gone",
+    )

@@ -21,7 +21,9 @@ AGAIN_SECONDS = 10.0
 END_SECONDS = 10.0
 
 
-def in_mid_pass(portal: Portal, world: World, *, pool: int, hang: float) -> tuple[Process, Tenancy]:
+def in_mid_pass(
+    portal: Portal, world: World, *, pool: int, hang: float
+) -> tuple[Process, Tenancy]:
     """A worker whose pool has begun a pass, of which every further write takes that long."""
     [tenancy] = wanted(world, 1)
     match = {"method": "PATCH", "path_regex": f"/namespaces/{tenancy.namespace}/"}

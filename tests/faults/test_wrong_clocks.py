@@ -36,7 +36,11 @@ def held(world: World, number: int) -> tuple[list[Allocation], list[Tenancy]]:
     flavor, rows, tenancies = cluster.flavors.get(), [], []
     for _ in range(number):
         tenancy = factories.tenancy(on=cluster)
-        rows.append(factories.allocation(factories.person(teams=[tenancy.team]), tenancy, flavor, days=3))
+        rows.append(
+            factories.allocation(
+                factories.person(teams=[tenancy.team]), tenancy, flavor, days=3
+            )
+        )
         tenancies.append(tenancy)
     return rows, tenancies
 
@@ -68,14 +72,28 @@ def test_a_worker_and_a_clock_that_go_wrong_end_what_is_due_and_nothing_else(
     began = timezone.now()
     portal.worker(wait=True, wrong={**wrong_clock(time), "TZ": "Europe/Berlin"})
     ended = Allocation.objects.filter(pk=due.pk, ended_at__isnull=False)
-    wait_until(lambda: ended.exists() and are_true(tenancies), what="the one that is due to end")
-    assert Allocation.objects.live().count() == number, "nothing else is due by the database's clock"
+    wait_until(
+        lambda: ended.exists() and are_true(tenancies),
+        what="the one that is due to end",
+    )
+    assert Allocation.objects.live().count() == number, (
+        "nothing else is due by the database's clock"
+    )
     assert not Brake.objects.exists()
     done = timezone.now()
-    moments = [ended.get().ended_at, *Event.objects.filter(at__gt=done).values_list("at", flat=True)]
+    moments = [
+        ended.get().ended_at,
+        *Event.objects.filter(at__gt=done).values_list("at", flat=True),
+    ]
     moments += Tenancy.objects.values_list("last_looked_at", flat=True)
-    moments += Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).values_list("at", flat=True)
-    assert [at for at in moments if at is None or not began - 2 * MINUTE < at < done + MINUTE] == []
+    moments += Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).values_list(
+        "at", flat=True
+    )
+    assert [
+        at
+        for at in moments
+        if at is None or not began - 2 * MINUTE < at < done + MINUTE
+    ] == []
     assert wrong_in_the_books() == []
 
 
@@ -88,16 +106,30 @@ def test_two_clocks_end_and_tell_everything_once(portal: Portal, world: World) -
     portal.worker(pool=2)
     live = Allocation.objects.live()
     wait_until(lambda: live.count() == 2 and are_true(tenancies), what="the end")
-    wait_until(lambda: all("Sending due task" in clock.log for clock in clocks), what="both clocks to ring")
+    wait_until(
+        lambda: all("Sending due task" in clock.log for clock in clocks),
+        what="both clocks to ring",
+    )
     for _ in range(3):
-        for name in ("allocations.tasks.expire", "allocations.tasks.remind", "provisioning.tasks.sweep"):
+        for name in (
+            "allocations.tasks.expire",
+            "allocations.tasks.remind",
+            "provisioning.tasks.sweep",
+        ):
             celery_app.send_task(name)
-    wait_until(lambda: not live.filter(remind_at__lte=timezone.now()).exists(), what="the reminders")
+    wait_until(
+        lambda: not live.filter(remind_at__lte=timezone.now()).exists(),
+        what="the reminders",
+    )
     assert Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).count() == 1
     assert due.flavor is not None
     due.flavor.refresh_from_db()
     assert due.flavor.allocated == 2
-    told = list(Notice.objects.values_list("kind", "subject_type", "subject_id", "person", "channel"))
+    told = list(
+        Notice.objects.values_list(
+            "kind", "subject_type", "subject_id", "person", "channel"
+        )
+    )
     assert len(told) == len(set(told))
     assert wrong_in_the_books() == []
 
@@ -123,7 +155,9 @@ def test_what_fell_due_while_no_clock_ran_is_done_once_when_one_runs_again(
     wait_for_a_look_at_the_cluster("the worker to be at work")
     assert Allocation.objects.live().count() == 3, "nobody rang"
     portal.clock()
-    wait_until(lambda: not Allocation.objects.live().exists(), what="what fell due to end")
+    wait_until(
+        lambda: not Allocation.objects.live().exists(), what="what fell due to end"
+    )
     assert not worker.has_ended
     assert Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).count() == 3
     wait_until(lambda: are_true(tenancies), what="the cluster to follow")

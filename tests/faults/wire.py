@@ -52,7 +52,9 @@ class Response:
 def connected(url: str) -> Iterator[Wire]:
     """A connection to the server of this address."""
     parts = urlsplit(url)
-    with socket.create_connection((parts.hostname or "", parts.port or 80), timeout=PATIENCE) as connection:
+    with socket.create_connection(
+        (parts.hostname or "", parts.port or 80), timeout=PATIENCE
+    ) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield Wire(connection)
 
@@ -60,7 +62,9 @@ def connected(url: str) -> Iterator[Wire]:
 def head(method: str, url: str, headers: Mapping[str, Any]) -> bytes:
     """A request line with its headers."""
     lines = [f"{method} {urlsplit(url).path} HTTP/1.1", f"Host: {urlsplit(url).netloc}"]
-    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
+    return "\r\n".join(
+        [*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    ).encode()
 
 
 def chunk(data: bytes) -> bytes:
@@ -87,10 +91,15 @@ def like_go(method: str, url: str, headers: Mapping[str, str], body: bytes) -> R
         return wire.response()
 
 
-def like_node(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+def like_node(
+    method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> Response:
     """As Node's client sends a stream: headers and the first chunk in one packet, size and data in several."""
     with connected(url) as wire:
-        wire.write(head(method, url, {**headers, "Connection": "keep-alive", **CHUNKED}) + chunk(body[:5]))
+        wire.write(
+            head(method, url, {**headers, "Connection": "keep-alive", **CHUNKED})
+            + chunk(body[:5])
+        )
         rest = body[5:]
         wire.write(b"%x\r\n" % len(rest))
         wire.write(rest + b"\r\n")
@@ -99,7 +108,9 @@ def like_node(method: str, url: str, headers: Mapping[str, str], body: bytes) ->
         return wire.response()
 
 
-def like_curl(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+def like_curl(
+    method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> Response:
     """As `curl -T -` sends its input: it waits to be told to go on, then sends one chunk."""
     with connected(url) as wire:
         wire.write(head(method, url, {**headers, "Expect": "100-continue", **CHUNKED}))

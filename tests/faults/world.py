@@ -41,9 +41,9 @@ class World:
 
     def described(self) -> dict[str, Any]:
         """What the sandbox wrote down about its cluster."""
-        found: dict[str, Any] = json.loads((self.folder / "sandbox.json").read_text())["kubernetes"][
-            self.name
-        ]
+        found: dict[str, Any] = json.loads((self.folder / "sandbox.json").read_text())[
+            "kubernetes"
+        ][self.name]
         return found
 
     def admin(self) -> Client:
@@ -57,7 +57,9 @@ class World:
     def switch(self, method: str, what: str, **body: Any) -> dict[str, Any]:
         """Use one of the sandbox's own switches as its administrator."""
         cluster = self.described()
-        user = yaml.safe_load(Path(cluster["admin_kubeconfig"]).read_text())["users"][0]["user"]
+        user = yaml.safe_load(Path(cluster["admin_kubeconfig"]).read_text())["users"][
+            0
+        ]["user"]
         answer = requests.request(
             method,
             f"{cluster['server']}/sandbox/{what}",
@@ -78,7 +80,9 @@ class World:
         for manifest in desired:
             key = Key.of(manifest)
             found = client.get(key.ref, key.name, key.namespace or None)
-            difference = "is not there" if found is None else first_difference(manifest, found)
+            difference = (
+                "is not there" if found is None else first_difference(manifest, found)
+            )
             wrong += [f"{key.kind} {key.name}: {difference}"] if difference else []
         client.close()
         return wrong
@@ -91,7 +95,9 @@ class World:
             for found in client.list(ref, label_selector=TENANCY_LABEL):
                 client.delete(ref, found["metadata"]["name"])
         wait_until(
-            lambda: not any(client.list(ref, label_selector=TENANCY_LABEL) for ref in LEFT),
+            lambda: (
+                not any(client.list(ref, label_selector=TENANCY_LABEL) for ref in LEFT)
+            ),
             what="an empty cluster",
         )
         client.close()
@@ -109,16 +115,33 @@ class World:
 def served(name: str, folder: Path, *, forget: bool = False) -> Iterator[World]:
     """A prepared cluster of this name: three nodes of eight A100; one that may `forget` saves nothing meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
-    node_groups = [{"name": "a100", "nodes": 3, "gpus": 8, "accelerator": "nvidia-a100"}]
+    node_groups = [
+        {"name": "a100", "nodes": 3, "gpus": 8, "accelerator": "nvidia-a100"}
+    ]
     clusters = [{"name": name, "region": "eastus", "node_groups": node_groups}]
-    (folder / "world.json").write_text(json.dumps({"people": [], "groups": [], "clusters": clusters}))
-    command = [sys.executable, "-m", "sandbox", "--data", str(folder), "--world", str(folder / "world.json")]
+    (folder / "world.json").write_text(
+        json.dumps({"people": [], "groups": [], "clusters": clusters})
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sandbox",
+        "--data",
+        str(folder),
+        "--world",
+        str(folder / "world.json"),
+    ]
     command += ["--forget"] if forget else []
     with (folder / "log").open("wb") as log:
-        popen = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+        popen = subprocess.Popen(
+            command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+        )
     world = World(name, folder, popen)
     try:
-        wait_until(lambda: "sandbox ready" in (folder / "log").read_text(), what=f"the sandbox {name}")
+        wait_until(
+            lambda: "sandbox ready" in (folder / "log").read_text(),
+            what=f"the sandbox {name}",
+        )
         prepare_cluster(world.described()["admin_kubeconfig"])
         yield world
     finally:

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("field", ["cohort", "storage_class"])
 @pytest.mark.parametrize("name", ["..", "a/b", "A b", "-a", "a\n", "{{x}}", "ａ"])
-def test_a_name_that_no_object_can_have_is_refused_at_its_field(field: str, name: str) -> None:
+def test_a_name_that_no_object_can_have_is_refused_at_its_field(
+    field: str, name: str
+) -> None:
     priya = factories.person("Priya", Role.PLATFORM_LEAD)
     cluster = factories.cluster("training")
     before = Event.objects.count()

@@ -13,7 +13,12 @@ from tests import factories
 from tests.calling import Caller
 
 pytestmark = pytest.mark.django_db
-CLUSTER = {"name": "dev-eastus", "title": "Development", "region": "eastus", "purpose": "development"}
+CLUSTER = {
+    "name": "dev-eastus",
+    "title": "Development",
+    "region": "eastus",
+    "purpose": "development",
+}
 
 
 KUBECONFIG = """
@@ -70,8 +75,13 @@ def flavor(on: str, **changed: Any) -> dict[str, Any]:
 def test_a_cluster_is_added_and_changed(priya: Caller, kubeconfigs: Path) -> None:
     answer = priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml"})
     assert answer.status_code == 201, answer.content
-    assert (answer["Location"], answer.json()["health"]) == ("/api/v1/clusters/dev-eastus/", "waiting")
-    changed = priya.patch("clusters/dev-eastus/", {"title": "Notebooks", "enabled": False})
+    assert (answer["Location"], answer.json()["health"]) == (
+        "/api/v1/clusters/dev-eastus/",
+        "waiting",
+    )
+    changed = priya.patch(
+        "clusters/dev-eastus/", {"title": "Notebooks", "enabled": False}
+    )
     assert (changed.json()["title"], changed.json()["enabled"]) == ("Notebooks", False)
     kinds = list(Event.objects.order_by("seq").values_list("kind", flat=True))[-2:]
     assert kinds == ["cluster.added", "cluster.changed"]
@@ -80,7 +90,9 @@ def test_a_cluster_is_added_and_changed(priya: Caller, kubeconfigs: Path) -> Non
     assert priya.get("clusters/dev-eastus/").json()["kubeconfig"] == "dev.yaml"
 
 
-def test_a_kubeconfig_is_a_plain_file_name_in_the_folder(priya: Caller, kubeconfigs: Path) -> None:
+def test_a_kubeconfig_is_a_plain_file_name_in_the_folder(
+    priya: Caller, kubeconfigs: Path
+) -> None:
     wrong = (
         "../outside.yaml",
         "/etc/passwd",
@@ -111,17 +123,34 @@ def test_a_file_that_is_no_kubeconfig_is_refused_when_it_is_saved(
     assert not Cluster.objects.exists()
 
 
-def test_a_context_that_the_kubeconfig_does_not_have_is_refused(priya: Caller, kubeconfigs: Path) -> None:
-    answer = priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml", "context": "prod"})
+def test_a_context_that_the_kubeconfig_does_not_have_is_refused(
+    priya: Caller, kubeconfigs: Path
+) -> None:
+    answer = priya.post(
+        "clusters/", CLUSTER | {"kubeconfig": "dev.yaml", "context": "prod"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_kubeconfig")
-    assert priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml"}).status_code == 201
+    assert (
+        priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml"}).status_code == 201
+    )
     changed = priya.patch("clusters/dev-eastus/", {"context": "prod"})
     assert (changed.status_code, changed.json()["code"]) == (422, "bad_kubeconfig")
 
 
 def test_names_are_dns_labels_and_taken_once(priya: Caller) -> None:
-    for name in ("Dev", "dev_eastus", "-dev", "dev-", "1dev", "dév", "dev eastus", "x" * 41):
-        assert priya.post("clusters/", CLUSTER | {"name": name}).status_code == 422, name
+    for name in (
+        "Dev",
+        "dev_eastus",
+        "-dev",
+        "dev-",
+        "1dev",
+        "dév",
+        "dev eastus",
+        "x" * 41,
+    ):
+        assert priya.post("clusters/", CLUSTER | {"name": name}).status_code == 422, (
+            name
+        )
     assert priya.post("clusters/", CLUSTER).status_code == 201
     answer = priya.post("clusters/", CLUSTER)
     assert (answer.status_code, answer.json()["code"]) == (409, "name_taken")
@@ -133,9 +162,15 @@ def test_a_flavor_is_added_and_changed_and_keeps_its_name(priya: Caller) -> None
     assert answer.status_code == 201, answer.content
     path = answer["Location"]
     assert (answer.json()["price_per_gpu_hour"], answer.json()["free"]) == ("0.5300", 0)
-    assert priya.patch(path, {"price_per_gpu_hour": "0.6125"}).json()["price_per_gpu_hour"] == "0.6125"
+    assert (
+        priya.patch(path, {"price_per_gpu_hour": "0.6125"}).json()["price_per_gpu_hour"]
+        == "0.6125"
+    )
     for field in ("name", "cluster", "allocated", "id"):
-        assert priya.patch(path, {field: "x"}).json()["errors"][0]["code"] == "unknown_field"
+        assert (
+            priya.patch(path, {field: "x"}).json()["errors"][0]["code"]
+            == "unknown_field"
+        )
     assert priya.patch(path, {"gpus_total": 8}).json()["code"] == "counted"
     Cluster.objects.update(delivery="git")
     told = priya.patch(path, {"gpus_total": 8}).json()
@@ -168,14 +203,21 @@ def test_what_no_node_can_be_is_refused(priya: Caller) -> None:
     for changed in wrong:
         answer = priya.post("flavors/", flavor(on, **changed))
         assert answer.status_code == 422, changed
-        assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(changed))}"), answer.json()
+        assert answer.json()["errors"][0]["pointer"].startswith(
+            f"/{next(iter(changed))}"
+        ), answer.json()
     assert not Flavor.objects.exists()
 
 
 def test_others_than_platform_leads_add_and_change_nothing() -> None:
     made = factories.flavor()
     before = Event.objects.count()
-    for role in (Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR):
+    for role in (
+        Role.DATA_SCIENTIST,
+        Role.TEAM_LEAD,
+        Role.ENGINEERING_LEADERSHIP,
+        Role.AUDITOR,
+    ):
         caller = Caller(factories.person("", role))
         for answer in (
             caller.post("clusters/", CLUSTER),
@@ -183,6 +225,9 @@ def test_others_than_platform_leads_add_and_change_nothing() -> None:
             caller.post("flavors/", flavor(made.cluster.name)),
             caller.patch(f"flavors/{made.pk}/", {"is_offered": False}),
         ):
-            assert (answer.status_code, answer.json()["code"]) == (403, "not_a_platform_lead")
+            assert (answer.status_code, answer.json()["code"]) == (
+                403,
+                "not_a_platform_lead",
+            )
     assert Event.objects.filter(outcome="refused").count() == 16
     assert Event.objects.count() == before + 16 + 4  # each also made a token

@@ -64,7 +64,10 @@ def cluster(db: None) -> Cluster:
 
 def test_the_certificates_are_kept_and_nothing_around_them() -> None:
     one, two = pem("one"), pem("two")
-    assert certificates_from(f"subject=CN=one\n{one}\r\n\n{two}\nEOF\nrm -rf /", now=NOW) == f"{one}\n{two}"
+    assert (
+        certificates_from(f"subject=CN=one\n{one}\r\n\n{two}\nEOF\nrm -rf /", now=NOW)
+        == f"{one}\n{two}"
+    )
     assert certificates_from("  \n", now=NOW) == ""
 
 
@@ -72,7 +75,10 @@ def test_the_certificates_are_kept_and_nothing_around_them() -> None:
     ("text", "said"),
     [
         ("hello", "no certificate in PEM"),
-        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "no certificate in PEM"),
+        (
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+            "no certificate in PEM",
+        ),
         (private_key(), "private key"),
         (f"{pem()}\n{private_key()}", "private key"),
         (pem(ends=NOW - timedelta(days=1)), "CN=training-ca has expired on 2026-11-19"),
@@ -94,7 +100,9 @@ def test_the_commands_trust_it(cluster: Cluster, priya: User) -> None:
     assert lines.startswith(
         f"cat > training-ca.crt <<'EOF'\n{authority}\nEOF\nkubectl config set-cluster training"
     )
-    command = shlex.split(lines.partition("\nEOF\n")[2].partition("\nkubectl config set-credentials")[0])
+    command = shlex.split(
+        lines.partition("\nEOF\n")[2].partition("\nkubectl config set-credentials")[0]
+    )
     assert "--certificate-authority=training-ca.crt" in command
     assert "--embed-certs=true" in command
     assert command[-1].startswith("--") or command[3] == "training"
@@ -104,23 +112,41 @@ def test_a_lead_tells_it_by_page_and_by_api_and_the_log_keeps_no_certificate(
     client: Client, cluster: Cluster, priya: User
 ) -> None:
     caller, authority = Caller(priya), pem()
-    answer = caller.send("PATCH", "clusters/training/", {"certificate_authority": authority}, key=None)
-    assert (answer.status_code, answer.json()["certificate_authority"]) == (200, authority)
+    answer = caller.send(
+        "PATCH", "clusters/training/", {"certificate_authority": authority}, key=None
+    )
+    assert (answer.status_code, answer.json()["certificate_authority"]) == (
+        200,
+        authority,
+    )
     assert Event.objects.latest("seq").details["certificate_authority"] == "changed"
-    bad = caller.send("PATCH", "clusters/training/", {"certificate_authority": "hello"}, key=None)
-    assert (bad.status_code, bad.json()["errors"][0]["pointer"]) == (422, "/certificate_authority")
+    bad = caller.send(
+        "PATCH", "clusters/training/", {"certificate_authority": "hello"}, key=None
+    )
+    assert (bad.status_code, bad.json()["errors"][0]["pointer"]) == (
+        422,
+        "/certificate_authority",
+    )
     client.force_login(priya)
     form = client.get("/clusters/training/edit")
     fields = form.context["form"]
     said = {name: fields[name].value() for name in fields.fields}
     said = {name: "" if value is None else value for name, value in said.items()}
-    said |= {"certificate_authority": authority.replace("\n", "\r\n"), "title": "Other", "enabled": "on"}
+    said |= {
+        "certificate_authority": authority.replace("\n", "\r\n"),
+        "title": "Other",
+        "enabled": "on",
+    }
     said |= {"shared_services": "[]", "egress": "[]"}
     count = Event.objects.count()
     assert client.post("/clusters/training/edit", said).status_code == 302
     assert Event.objects.count() == count + 1
-    assert "certificate_authority" not in Event.objects.latest("seq").details  # it is the same
-    wrong = client.post("/clusters/training/edit", said | {"certificate_authority": private_key()})
+    assert (
+        "certificate_authority" not in Event.objects.latest("seq").details
+    )  # it is the same
+    wrong = client.post(
+        "/clusters/training/edit", said | {"certificate_authority": private_key()}
+    )
     assert wrong.status_code == 422
     assert "This holds a private key." in wrong.content.decode()
     assert Cluster.objects.get().certificate_authority == authority
@@ -128,7 +154,9 @@ def test_a_lead_tells_it_by_page_and_by_api_and_the_log_keeps_no_certificate(
 
 def test_others_do_not_tell_it(cluster: Cluster) -> None:
     ada = Caller(factories.person("Ada"))
-    answer = ada.send("PATCH", "clusters/training/", {"certificate_authority": pem()}, key=None)
+    answer = ada.send(
+        "PATCH", "clusters/training/", {"certificate_authority": pem()}, key=None
+    )
     assert answer.status_code == 403
 
 
@@ -143,7 +171,9 @@ def test_it_comes_from_the_kubeconfig_file_where_nobody_told_it(
         (tmp_path / "ca.crt").write_text(authority)
         named["certificate-authority"] = "ca.crt"
     else:
-        named["certificate-authority-data"] = base64.b64encode(f"{authority}\n".encode()).decode()
+        named["certificate-authority-data"] = base64.b64encode(
+            f"{authority}\n".encode()
+        ).decode()
     file = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -162,7 +192,15 @@ def test_it_comes_from_the_kubeconfig_file_where_nobody_told_it(
 
 
 def test_a_new_cluster_may_have_one(priya: User) -> None:
-    values = {"title": "X", "region": "x", "purpose": "training", "certificate_authority": "hello"}
+    values = {
+        "title": "X",
+        "region": "x",
+        "purpose": "training",
+        "certificate_authority": "hello",
+    }
     with pytest.raises(BadInput) as refused:
         add_cluster(name="x", values=values, by=priya)
-    assert (refused.value.field, refused.value.code) == ("certificate_authority", "bad_certificate")
+    assert (refused.value.field, refused.value.code) == (
+        "certificate_authority",
+        "bad_certificate",
+    )

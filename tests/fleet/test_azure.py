@@ -29,7 +29,10 @@ def test_a_cluster_in_azure_has_a_resource_id_that_leads_alone_see(lead: User) -
     cluster = factories.cluster("training")
     assert change(cluster, lead, azure_id=AKS).azure_id == AKS
     assert Caller(lead).get("clusters/training/").json()["azure_id"] == AKS
-    assert Caller(factories.person("Ada")).get("clusters/training/").json()["azure_id"] is None
+    assert (
+        Caller(factories.person("Ada")).get("clusters/training/").json()["azure_id"]
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,10 @@ def test_a_cluster_in_azure_has_a_resource_id_that_leads_alone_see(lead: User) -
     [
         "training",
         f"{SUBSCRIPTION}/resourceGroups/gpu-platform",
-        AKS.replace("Microsoft.ContainerService/managedClusters", "Microsoft.Compute/virtualMachines"),
+        AKS.replace(
+            "Microsoft.ContainerService/managedClusters",
+            "Microsoft.Compute/virtualMachines",
+        ),
         AKS + "/agentPools/a100",
         AKS.replace("gpu-platform", "gpu'platform"),
         AKS.replace("gpu-platform", "../x"),
@@ -54,8 +60,17 @@ def test_a_managed_cluster_is_registered_once_however_it_is_written(lead: User) 
     change(factories.cluster("training"), lead, azure_id=AKS)
     other = factories.cluster("second")
     with pytest.raises(Conflict, match="Another cluster has this resource id"):
-        change(other, lead, azure_id=AKS.upper().replace("/SUBSCRIPTIONS", "/subscriptions"))
-    values = {"title": "Third", "region": "eastus", "purpose": "training", "azure_id": AKS.lower()}
+        change(
+            other,
+            lead,
+            azure_id=AKS.upper().replace("/SUBSCRIPTIONS", "/subscriptions"),
+        )
+    values = {
+        "title": "Third",
+        "region": "eastus",
+        "purpose": "training",
+        "azure_id": AKS.lower(),
+    }
     with pytest.raises(Conflict, match="Another cluster has this resource id"):
         actions.add_cluster(name="third", values=values, by=lead)
 
@@ -66,7 +81,12 @@ def test_a_node_pool_is_named_where_there_is_azure(lead: User) -> None:
     with pytest.raises(BadInput, match="Azure resource id of Training first"):
         actions.change_flavor(flavor.pk, values={"node_pool": "a100"}, by=lead)
     change(cluster, lead, azure_id=AKS)
-    assert actions.change_flavor(flavor.pk, values={"node_pool": "a100"}, by=lead).node_pool == "a100"
+    assert (
+        actions.change_flavor(
+            flavor.pk, values={"node_pool": "a100"}, by=lead
+        ).node_pool
+        == "a100"
+    )
     for wrong in ("A100", "a-100", "a" * 13, "1a"):
         with pytest.raises(BadInput, match=r"12 (small letters|characters)"):
             actions.change_flavor(flavor.pk, values={"node_pool": wrong}, by=lead)
@@ -74,7 +94,12 @@ def test_a_node_pool_is_named_where_there_is_azure(lead: User) -> None:
 
 def test_a_pool_that_azure_keeps_small_offers_what_azure_allows() -> None:
     flavor = factories.flavor(factories.cluster("training"), "a100")
-    flavor.gpus_per_node, flavor.max_nodes, flavor.gpus_ready, flavor.gpus_cordoned = 4, 10, 8, 0
+    flavor.gpus_per_node, flavor.max_nodes, flavor.gpus_ready, flavor.gpus_cordoned = (
+        4,
+        10,
+        8,
+        0,
+    )
     for allowed, obtainable in ((None, 40), (12, 40), (6, 24), (1, 8), (0, 8)):
         flavor.azure_nodes = allowed
         assert flavor.gpus_obtainable == obtainable

@@ -24,7 +24,8 @@ def priya(db: None) -> User:
 
 
 @pytest.mark.parametrize(
-    ("said", "percent"), [({}, 100), ({"borrow_percent": 0}, 0), ({"borrow_percent": 25}, 25)]
+    ("said", "percent"),
+    [({}, 100), ({"borrow_percent": 0}, 0), ({"borrow_percent": 25}, 25)],
 )
 def test_a_new_cluster_lends_unless_it_says_otherwise(
     priya: User, said: dict[str, int], percent: int
@@ -37,15 +38,22 @@ def test_the_form_of_a_new_cluster_proposes_it_and_that_of_another_shows_its_own
     priya: User, client: Client
 ) -> None:
     client.force_login(priya)
-    assert 'name="borrow_percent" value="100"' in client.get("/clusters/new").content.decode()
+    assert (
+        'name="borrow_percent" value="100"'
+        in client.get("/clusters/new").content.decode()
+    )
     cluster = factories.cluster(borrow_percent=25)
     page = client.get(f"/clusters/{cluster.name}/edit").content.decode()
     assert 'name="borrow_percent" value="25"' in page
 
 
 @pytest.mark.parametrize(("held", "borrow"), [(4, 4), (4, 1), (0, 0)])
-def test_the_quota_has_room_for_what_the_queue_may_borrow(held: int, borrow: int) -> None:
-    objects = tenancy_objects(sample(flavors=(FlavorQuota(name="a100", gpus=held, borrow=borrow),)))
+def test_the_quota_has_room_for_what_the_queue_may_borrow(
+    held: int, borrow: int
+) -> None:
+    objects = tenancy_objects(
+        sample(flavors=(FlavorQuota(name="a100", gpus=held, borrow=borrow),))
+    )
     [quota] = [one for one in objects if one["metadata"]["name"] == "team-quota"]
     [queue] = [one for one in objects if one["kind"] == "ClusterQueue"]
     [group] = queue["spec"]["resourceGroups"]

@@ -33,7 +33,10 @@ pytestmark = pytest.mark.django_db
 
 
 def test_it_adds_what_is_declared_and_says_so_in_the_audit_log() -> None:
-    assert declare([TRAINING]) == ["added cluster training", "added flavor a100 of training"]
+    assert declare([TRAINING]) == [
+        "added cluster training",
+        "added flavor a100 of training",
+    ]
 
     assert Flavor.objects.get().cluster.title == "Training"
     assert set(Event.objects.values_list("kind", "actor_kind")) == {
@@ -53,7 +56,15 @@ def test_declaring_the_same_again_changes_nothing() -> None:
 def test_it_changes_what_differs() -> None:
     declare([TRAINING])
 
-    declare([{**TRAINING, "title": "Training, East US", "flavors": [{**A100, "price_per_gpu_hour": "4"}]}])
+    declare(
+        [
+            {
+                **TRAINING,
+                "title": "Training, East US",
+                "flavors": [{**A100, "price_per_gpu_hour": "4"}],
+            }
+        ]
+    )
 
     assert Cluster.objects.get().title == "Training, East US"
     assert Flavor.objects.get().price_per_gpu_hour == 4
@@ -70,12 +81,20 @@ def test_it_changes_what_differs() -> None:
             id="no price",
         ),
         pytest.param(
-            [{**TRAINING, "flavors": [{**A100, "name": "quartermaster-cpu"}]}], "name", id="our own flavor"
+            [{**TRAINING, "flavors": [{**A100, "name": "quartermaster-cpu"}]}],
+            "name",
+            id="our own flavor",
         ),
-        pytest.param([TRAINING, {**TRAINING, "name": "Kube System"}], "name", id="bad name after a good one"),
+        pytest.param(
+            [TRAINING, {**TRAINING, "name": "Kube System"}],
+            "name",
+            id="bad name after a good one",
+        ),
     ],
 )
-def test_it_refuses_a_bad_document_whole(document: list[dict[str, Any]], field: str) -> None:
+def test_it_refuses_a_bad_document_whole(
+    document: list[dict[str, Any]], field: str
+) -> None:
     with pytest.raises(BadInput) as refusal:
         declare(document)
 
@@ -83,7 +102,9 @@ def test_it_refuses_a_bad_document_whole(document: list[dict[str, Any]], field: 
     assert not Cluster.objects.exists()
 
 
-def test_the_command_reads_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reads_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "fleet.json"
     path.write_text(json.dumps({"clusters": [TRAINING]}))
     monkeypatch.setattr(settings.ENV, "fleet_file", path)
@@ -93,7 +114,9 @@ def test_the_command_reads_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert Cluster.objects.filter(name="training").exists()
 
 
-def test_the_command_names_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "fleet.json"
     path.write_text("{")
     monkeypatch.setattr(settings.ENV, "fleet_file", path)

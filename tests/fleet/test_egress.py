@@ -53,7 +53,9 @@ def rule(*cidrs: str, **rest: Any) -> EgressRule:
         ({"names": ["huggingface.co"]}, "make two ways out of it"),
     ],
 )
-def test_a_rule_that_could_mean_more_than_it_says_is_refused(given: dict[str, Any], words: str) -> None:
+def test_a_rule_that_could_mean_more_than_it_says_is_refused(
+    given: dict[str, Any], words: str
+) -> None:
     with pytest.raises(EgressRefused, match=words):
         egress_from([HTTPS | given])
 
@@ -93,7 +95,9 @@ HUB = {"name": "hub", "names": ["huggingface.co", "*.huggingface.co"], "ports": 
         ("*.sslip.io", "everybody chooses"),
     ],
 )
-def test_a_name_that_could_mean_more_than_it_says_is_refused(host: object, words: str) -> None:
+def test_a_name_that_could_mean_more_than_it_says_is_refused(
+    host: object, words: str
+) -> None:
     with pytest.raises(EgressRefused, match=words):
         egress_from([HUB | {"names": [host]}])
 
@@ -136,7 +140,9 @@ def test_rules_are_named_once() -> None:
 def test_the_internet_is_opened_without_what_is_inside() -> None:
     [block] = rule("0.0.0.0/0").blocks()
     assert block["cidr"] == "0.0.0.0/0"
-    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= {*block["except"]}
+    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= {
+        *block["except"]
+    }
     assert {"168.63.129.16/32", "100.64.0.0/10"} <= {*block["except"]}
     [six] = rule("::/0").blocks()
     assert {"fc00::/7", "fe80::/10"} <= {*six["except"]}
@@ -144,7 +150,9 @@ def test_the_internet_is_opened_without_what_is_inside() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32), st.booleans())
-def test_no_rule_that_is_taken_opens_what_is_closed(address: int, prefix: int, inside: bool) -> None:
+def test_no_rule_that_is_taken_opens_what_is_closed(
+    address: int, prefix: int, inside: bool
+) -> None:
     network = ip_network((address, prefix), strict=False)
     try:
         [block] = rule(str(network), inside=inside).blocks()
@@ -171,17 +179,27 @@ def test_a_lead_opens_ways_out_and_nobody_else_does(priya: User) -> None:
     change_cluster(cluster.pk, values={"egress": [HTTPS, OPENAI]}, by=priya)
     assert Cluster.objects.get(pk=cluster.pk).egress == [HTTPS, OPENAI]
     with pytest.raises(NoRight):
-        change_cluster(cluster.pk, values={"egress": []}, by=factories.person("Ada Okafor"))
+        change_cluster(
+            cluster.pk, values={"egress": []}, by=factories.person("Ada Okafor")
+        )
     with pytest.raises(BadInput) as refused:
-        change_cluster(cluster.pk, values={"egress": [HTTPS | {"cidrs": ["10.0.0.0/8"]}]}, by=priya)
-    assert (refused.value.field, Cluster.objects.get(pk=cluster.pk).egress) == ("egress", [HTTPS, OPENAI])
+        change_cluster(
+            cluster.pk, values={"egress": [HTTPS | {"cidrs": ["10.0.0.0/8"]}]}, by=priya
+        )
+    assert (refused.value.field, Cluster.objects.get(pk=cluster.pk).egress) == (
+        "egress",
+        [HTTPS, OPENAI],
+    )
 
 
 @pytest.mark.parametrize(
     ("known", "words"),
     [
         ({"has_cilium": None}, "It is not known yet whether"),
-        ({"has_cilium": False}, "has no CiliumNetworkPolicy (cilium.io/v2) that the portal may write"),
+        (
+            {"has_cilium": False},
+            "has no CiliumNetworkPolicy (cilium.io/v2) that the portal may write",
+        ),
         ({"has_cilium": True, "outside_by_name": "none"}, "takes no ways out by name"),
     ],
 )
@@ -191,7 +209,10 @@ def test_names_are_refused_where_nothing_enforces_them(
     cluster = factories.cluster(**known)
     with pytest.raises(BadInput) as refused:
         change_cluster(cluster.pk, values={"egress": [HUB]}, by=priya)
-    assert (refused.value.field, refused.value.code) == ("egress", "no_ways_out_by_name")
+    assert (refused.value.field, refused.value.code) == (
+        "egress",
+        "no_ways_out_by_name",
+    )
     assert words in refused.value.message
     assert Cluster.objects.get(pk=cluster.pk).egress == []
 
@@ -205,20 +226,31 @@ def test_names_are_taken_where_a_look_or_an_operator_says_that_cilium_is_there(
     assert Cluster.objects.get(pk=cluster.pk).egress == [HUB, HTTPS]
     with pytest.raises(BadInput, match="takes no ways out by name"):
         change_cluster(cluster.pk, values={"outside_by_name": "none"}, by=priya)
-    change_cluster(cluster.pk, values={"outside_by_name": "none", "egress": []}, by=priya)
+    change_cluster(
+        cluster.pk, values={"outside_by_name": "none", "egress": []}, by=priya
+    )
 
 
-def test_a_cluster_that_lost_its_cilium_may_still_be_changed_otherwise(priya: User) -> None:
+def test_a_cluster_that_lost_its_cilium_may_still_be_changed_otherwise(
+    priya: User,
+) -> None:
     cluster = factories.cluster(has_cilium=False, egress=[HUB])
     change_cluster(cluster.pk, values={"title": "Renamed"}, by=priya)
     assert Cluster.objects.get(pk=cluster.pk).title == "Renamed"
 
 
 def test_a_new_cluster_may_say_so_itself(priya: User) -> None:
-    around = {"title": "Git", "region": "eastus", "purpose": "training", "egress": [HUB]}
+    around = {
+        "title": "Git",
+        "region": "eastus",
+        "purpose": "training",
+        "egress": [HUB],
+    }
     with pytest.raises(BadInput, match="It is not known yet"):
         add_cluster(name="by-name", values=around, by=priya)
-    assert add_cluster(name="by-name", values=around | {"outside_by_name": "cilium"}, by=priya).takes_names
+    assert add_cluster(
+        name="by-name", values=around | {"outside_by_name": "cilium"}, by=priya
+    ).takes_names
 
 
 def test_the_api_says_names_and_takes_them(priya: User) -> None:
@@ -230,11 +262,15 @@ def test_the_api_says_names_and_takes_them(priya: User) -> None:
     assert found["egress"] == [HTTPS | {"names": []}]
     answer = caller.patch(f"clusters/{cluster.name}/", {"egress": [HUB]})
     assert answer.json()["egress"] == [HUB | {"cidrs": [], "inside": False}]
-    refused = caller.patch(f"clusters/{cluster.name}/", {"egress": [HUB | {"names": ["*.com"]}]})
+    refused = caller.patch(
+        f"clusters/{cluster.name}/", {"egress": [HUB | {"names": ["*.com"]}]}
+    )
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_egress")
 
 
-def test_the_form_sets_them_and_shows_what_is_wrong(priya: User, client: Client) -> None:
+def test_the_form_sets_them_and_shows_what_is_wrong(
+    priya: User, client: Client
+) -> None:
     cluster = factories.cluster()
     client.force_login(priya)
     page = client.get(f"/clusters/{cluster.name}/edit")

@@ -49,7 +49,9 @@ def priya(client: Client) -> Client:
 
 def test_everybody_sees_what_is_free_and_what_it_costs(client: Client) -> None:
     client.force_login(factories.person("Ada"))
-    factories.flavor(factories.cluster("training", title="Training East US"), allocated=5)
+    factories.flavor(
+        factories.cluster("training", title="Training East US"), allocated=5
+    )
     page = client.get("/clusters/").content.decode()
     assert "Training East US" in page
     assert "Free <b>19</b>" in page
@@ -57,16 +59,32 @@ def test_everybody_sees_what_is_free_and_what_it_costs(client: Client) -> None:
     assert "Add a cluster" not in page
 
 
-def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(client: Client) -> None:
+def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
+    client: Client,
+) -> None:
     client.force_login(factories.person("Ada"))
     factories.cluster("away", reachable=False, message="connection refused")
-    factories.cluster("never", reachable=False, message="no route", last_contact_at=None)
-    factories.cluster("barred", reachable=False, message="The cluster answered 401 Unauthorized")
+    factories.cluster(
+        "never", reachable=False, message="no route", last_contact_at=None
+    )
+    factories.cluster(
+        "barred", reachable=False, message="The cluster answered 401 Unauthorized"
+    )
     factories.cluster("fine")
     page = client.get("/clusters/").content.decode()
-    for words in ("No answer since", "connection refused", "It has never answered", "Refuses us", "Answers"):
+    for words in (
+        "No answer since",
+        "connection refused",
+        "It has never answered",
+        "Refuses us",
+        "Answers",
+    ):
         assert words in page
-    assert client.get("/clusters/away/").status_code == client.get("/clusters/fine/").status_code == 200
+    assert (
+        client.get("/clusters/away/").status_code
+        == client.get("/clusters/fine/").status_code
+        == 200
+    )
 
 
 def test_a_cluster_shows_only_teams_that_the_person_may_see(client: Client) -> None:
@@ -88,21 +106,31 @@ def test_no_clusters_yet_says_what_one_is_for(client: Client) -> None:
 
 def test_a_platform_lead_adds_a_cluster_and_a_kind_of_gpu(priya: Client) -> None:
     assert priya.post("/clusters/new", TRAINING)["Location"] == "/clusters/training/"
-    assert priya.post("/clusters/training/flavors/new", A100)["Location"] == "/clusters/training/"
+    assert (
+        priya.post("/clusters/training/flavors/new", A100)["Location"]
+        == "/clusters/training/"
+    )
     flavor = Flavor.objects.select_related("cluster").get()
     assert (flavor.cluster.borrow_percent, flavor.node_labels, flavor.node_taints) == (
         50,
         {"accelerator": "nvidia-a100"},
         [],
     )
-    assert Event.objects.filter(kind__in=[Kind.CLUSTER_ADDED, Kind.FLAVOR_ADDED]).count() == 2
+    assert (
+        Event.objects.filter(kind__in=[Kind.CLUSTER_ADDED, Kind.FLAVOR_ADDED]).count()
+        == 2
+    )
 
 
 def test_hours_between_interruptions_are_of_spot_nodes_alone(priya: Client) -> None:
-    flavor = factories.flavor(factories.cluster("training"), "a100", capacity_type="spot")
+    flavor = factories.flavor(
+        factories.cluster("training"), "a100", capacity_type="spot"
+    )
     where = "/clusters/training/flavors/a100"
     for capacity, hours in (("spot", 20), ("on-demand", 0)):
-        priya.post(where, A100 | {"capacity_type": capacity, "interruption_hours": "20"})
+        priya.post(
+            where, A100 | {"capacity_type": capacity, "interruption_hours": "20"}
+        )
         flavor.refresh_from_db()
         assert (flavor.capacity_type, flavor.interruption_hours) == (capacity, hours)
         assert ("(spot)" in flavor.words) == (capacity == "spot")
@@ -111,8 +139,13 @@ def test_hours_between_interruptions_are_of_spot_nodes_alone(priya: Client) -> N
 
 def test_it_changes_them_but_never_their_names(priya: Client) -> None:
     flavor = factories.flavor(factories.cluster("training"), "a100")
-    priya.post("/clusters/training/edit", TRAINING | {"name": "other", "title": "Training"})
-    priya.post("/clusters/training/flavors/a100", A100 | {"name": "other", "price_per_gpu_hour": "4.10"})
+    priya.post(
+        "/clusters/training/edit", TRAINING | {"name": "other", "title": "Training"}
+    )
+    priya.post(
+        "/clusters/training/flavors/a100",
+        A100 | {"name": "other", "price_per_gpu_hour": "4.10"},
+    )
     assert Cluster.objects.get().title == "Training"
     flavor.refresh_from_db()
     assert (flavor.name, str(flavor.price_per_gpu_hour), flavor.cluster.name) == (
@@ -162,9 +195,13 @@ def test_a_name_that_is_taken_is_said(priya: Client) -> None:
         {"node_labels": '{"a b": "c"}'},
     ],
 )
-def test_what_cannot_be_a_kind_of_gpu_is_refused(priya: Client, change: dict[str, str]) -> None:
+def test_what_cannot_be_a_kind_of_gpu_is_refused(
+    priya: Client, change: dict[str, str]
+) -> None:
     factories.cluster("training")
-    assert priya.post("/clusters/training/flavors/new", A100 | change).status_code == 422
+    assert (
+        priya.post("/clusters/training/flavors/new", A100 | change).status_code == 422
+    )
     assert not Flavor.objects.exists()
 
 
@@ -177,7 +214,9 @@ def test_what_cannot_be_a_kind_of_gpu_is_refused(priya: Client, change: dict[str
         "/clusters/training/flavors/a100",
     ],
 )
-def test_an_empty_form_is_shown_again_and_changes_nothing(priya: Client, path: str) -> None:
+def test_an_empty_form_is_shown_again_and_changes_nothing(
+    priya: Client, path: str
+) -> None:
     factories.flavor(factories.cluster("training"), "a100")
     answer = priya.post(path, {})
     assert answer.status_code == 422
@@ -186,10 +225,12 @@ def test_an_empty_form_is_shown_again_and_changes_nothing(priya: Client, path: s
 
 
 @pytest.mark.parametrize(
-    "path", ["/clusters/new", "/clusters/training/edit", "/clusters/training/flavors/new"]
+    "path",
+    ["/clusters/new", "/clusters/training/edit", "/clusters/training/flavors/new"],
 )
 @pytest.mark.parametrize(
-    "role", [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR]
+    "role",
+    [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR],
 )
 def test_others_change_nothing(client: Client, path: str, role: Role) -> None:
     factories.cluster("training")
@@ -199,7 +240,9 @@ def test_others_change_nothing(client: Client, path: str, role: Role) -> None:
     assert Cluster.objects.count() == 1
 
 
-def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(client: Client) -> None:
+def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(
+    client: Client,
+) -> None:
     client.force_login(factories.person("Ada"))
     training = factories.cluster("training", kueue_version="v0.19.2")
     factories.cluster("empty", delivery=Cluster.Delivery.GIT)
@@ -218,14 +261,21 @@ def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(cli
     ):
         assert words in page
     page = client.get("/clusters/training/").content.decode()
-    for words in ("3, 1 of them not as wanted", "v0.19.2", "20 a second, 4 teams at once", "nothing"):
+    for words in (
+        "3, 1 of them not as wanted",
+        "v0.19.2",
+        "20 a second, 4 teams at once",
+        "nothing",
+    ):
         assert words in page
 
 
 def test_a_kueue_that_is_too_old_is_no_refusal_of_ours(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     factories.cluster(
-        "old", reachable=False, message="Kueue v0.15.1 is too old: the portal needs 0.16 or newer."
+        "old",
+        reachable=False,
+        message="Kueue v0.15.1 is too old: the portal needs 0.16 or newer.",
     )
     page = client.get("/clusters/").content.decode()
     assert "Cannot be used" in page
@@ -238,7 +288,10 @@ def test_a_lead_sets_how_hard_a_cluster_is_worked_on(priya: Client) -> None:
     assert "Writes a second" in page
     sent = {**TRAINING, "writes_per_second": "50", "most_at_once": "8"}
     assert priya.post("/clusters/training/edit", sent).status_code == 302
-    assert Cluster.objects.values_list("writes_per_second", "most_at_once").get() == (50, 8)
+    assert Cluster.objects.values_list("writes_per_second", "most_at_once").get() == (
+        50,
+        8,
+    )
     refused = priya.post("/clusters/training/edit", {**sent, "most_at_once": "0"})
     assert refused.status_code == 422
     assert Cluster.objects.get().most_at_once == 8
@@ -256,14 +309,21 @@ def test_a_lead_sets_how_hard_a_cluster_is_worked_on(priya: Client) -> None:
         ("memory_gib_per_gpu", "8_0"),
     ],
 )
-def test_numbers_of_a_kind_of_gpu_are_plain_digits(priya: Client, field: str, typed: str) -> None:
+def test_numbers_of_a_kind_of_gpu_are_plain_digits(
+    priya: Client, field: str, typed: str
+) -> None:
     factories.cluster("training")
     answer = priya.post("/clusters/training/flavors/new", A100 | {field: typed})
     assert (answer.status_code, Flavor.objects.exists()) == (422, False)
-    assert f'id="{field}-error"' in answer.content.decode() or f"id_{field}" in answer.content.decode()
+    assert (
+        f'id="{field}-error"' in answer.content.decode()
+        or f"id_{field}" in answer.content.decode()
+    )
 
 
-@pytest.mark.parametrize("field", ["borrow_percent", "writes_per_second", "most_at_once"])
+@pytest.mark.parametrize(
+    "field", ["borrow_percent", "writes_per_second", "most_at_once"]
+)
 def test_numbers_of_a_cluster_are_plain_digits(priya: Client, field: str) -> None:
     usual = TRAINING | {"writes_per_second": "20", "most_at_once": "4"}
     answer = priya.post("/clusters/new", usual | {field: "２"})
@@ -273,10 +333,15 @@ def test_numbers_of_a_cluster_are_plain_digits(priya: Client, field: str) -> Non
 
 def test_gpus_that_nobody_counts_or_tells_are_said_to_be_unknown(priya: Client) -> None:
     followed = factories.cluster(
-        "west", delivery="git", kubeconfig="", git_url="https://git.example.com/fleet.git"
+        "west",
+        delivery="git",
+        kubeconfig="",
+        git_url="https://git.example.com/fleet.git",
     )
     factories.flavor(followed, "l40s", gpus_total=0, gpus_seen_at=None)
-    factories.flavor(factories.cluster("training"), "a100", gpus_total=0, gpus_seen_at=None)
+    factories.flavor(
+        factories.cluster("training"), "a100", gpus_total=0, gpus_seen_at=None
+    )
     for path in ("/clusters/", "/clusters/west/"):
         assert "nobody has told how many there are" in priya.get(path).content.decode()
     page = priya.get("/clusters/west/").content.decode()
@@ -285,14 +350,22 @@ def test_gpus_that_nobody_counts_or_tells_are_said_to_be_unknown(priya: Client) 
     assert "nobody has told" not in priya.get("/clusters/training/").content.decode()
 
 
-def test_who_leads_tells_how_many_gpus_there_are_where_the_portal_does_not_see_them(priya: Client) -> None:
+def test_who_leads_tells_how_many_gpus_there_are_where_the_portal_does_not_see_them(
+    priya: Client,
+) -> None:
     followed = factories.cluster(
-        "west", delivery="git", kubeconfig="", git_url="https://git.example.com/fleet.git"
+        "west",
+        delivery="git",
+        kubeconfig="",
+        git_url="https://git.example.com/fleet.git",
     )
     factories.flavor(followed, "l40s", gpus_total=0, gpus_seen_at=None, allocated=0)
     factories.flavor(factories.cluster("training"), "a100")
     assert "GPUs there are" in priya.get("/clusters/west/flavors/l40s").content.decode()
-    assert "GPUs there are" not in priya.get("/clusters/training/flavors/a100").content.decode()
+    assert (
+        "GPUs there are"
+        not in priya.get("/clusters/training/flavors/a100").content.decode()
+    )
     values = A100 | {"gpus_total": "8"}
     assert priya.post("/clusters/west/flavors/l40s", values).status_code == 302
     assert Flavor.objects.get(name="l40s").free == 8
@@ -306,5 +379,7 @@ def test_every_field_of_a_cluster_stands_in_one_section() -> None:
     form = ClusterForm()
     named = [name for _, names in SECTIONS for name in names]
     assert sorted(named) == sorted(form.fields)
-    shown = [bound.name for part in form.sections() for bound in [*part.fields, *part.long]]
+    shown = [
+        bound.name for part in form.sections() for bound in [*part.fields, *part.long]
+    ]
     assert sorted(shown) == sorted(form.fields)

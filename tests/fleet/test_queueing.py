@@ -30,32 +30,55 @@ def volcano() -> Cluster:
     return factories.cluster("gang", queueing="volcano")
 
 
-def test_a_cluster_has_the_queues_of_kueue_unless_it_says_otherwise(priya: Caller) -> None:
+def test_a_cluster_has_the_queues_of_kueue_unless_it_says_otherwise(
+    priya: Caller,
+) -> None:
     assert priya.post("clusters/", CLUSTER).json()["queueing"] == "kueue"
 
 
-def test_a_cluster_with_volcano_lends_nothing_unless_somebody_says_so_which_is_refused(priya: Caller) -> None:
+def test_a_cluster_with_volcano_lends_nothing_unless_somebody_says_so_which_is_refused(
+    priya: Caller,
+) -> None:
     added = priya.post("clusters/", CLUSTER | {"queueing": "volcano"})
     assert (added.status_code, added.json()["borrow_percent"]) == (201, 0)
-    refused = priya.post("clusters/", CLUSTER | {"name": "b", "queueing": "volcano", "borrow_percent": 50})
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/borrow_percent")
+    refused = priya.post(
+        "clusters/",
+        CLUSTER | {"name": "b", "queueing": "volcano", "borrow_percent": 50},
+    )
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+        422,
+        "/borrow_percent",
+    )
 
 
 def test_a_cluster_with_volcano_has_no_hub(priya: Caller) -> None:
-    refused = priya.post("clusters/", CLUSTER | {"queueing": "volcano", "jupyterhub_namespace": "hub"})
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/jupyterhub_namespace")
+    refused = priya.post(
+        "clusters/", CLUSTER | {"queueing": "volcano", "jupyterhub_namespace": "hub"}
+    )
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+        422,
+        "/jupyterhub_namespace",
+    )
     assert "no notebooks" in refused.content.decode()
 
 
 def test_no_other_queues_are_known(priya: Caller) -> None:
     refused = priya.post("clusters/", CLUSTER | {"queueing": "slurm"})
-    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/queueing")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (
+        422,
+        "/queueing",
+    )
 
 
 def test_it_is_fixed_once_it_is_registered_and_saying_the_same_is_no_change(
     priya: Caller, volcano: Cluster
 ) -> None:
-    assert priya.patch("clusters/gang/", {"queueing": "volcano", "title": "Gangs"}).status_code == 200
+    assert (
+        priya.patch(
+            "clusters/gang/", {"queueing": "volcano", "title": "Gangs"}
+        ).status_code
+        == 200
+    )
     refused = priya.patch("clusters/gang/", {"queueing": "kueue"})
     assert (refused.status_code, refused.json()["code"]) == (409, "queueing_fixed")
     assert "chosen when it is registered" in refused.json()["detail"]
@@ -67,7 +90,10 @@ def test_a_declared_file_cannot_change_it_either() -> None:
     declare([TRAINING])
     with pytest.raises(Conflict) as refused:
         declare([TRAINING | {"queueing": "volcano"}])
-    assert (refused.value.code, Cluster.objects.get().queueing) == ("queueing_fixed", "kueue")
+    assert (refused.value.code, Cluster.objects.get().queueing) == (
+        "queueing_fixed",
+        "kueue",
+    )
 
 
 def test_nothing_is_delivered_to_volcano_through_git(volcano: Cluster) -> None:
@@ -83,10 +109,15 @@ def test_nothing_is_borrowed_with_volcano(volcano: Cluster) -> None:
     lead = factories.person("Priya", Role.PLATFORM_LEAD)
     with pytest.raises(BadInput) as refused:
         change_cluster(volcano.pk, values={"borrow_percent": 10}, by=lead)
-    assert (refused.value.field, Cluster.objects.get().borrow_percent) == ("borrow_percent", 0)
+    assert (refused.value.field, Cluster.objects.get().borrow_percent) == (
+        "borrow_percent",
+        0,
+    )
 
 
-def test_no_two_kinds_of_gpu_share_a_resource_on_volcano(priya: Caller, volcano: Cluster) -> None:
+def test_no_two_kinds_of_gpu_share_a_resource_on_volcano(
+    priya: Caller, volcano: Cluster
+) -> None:
     assert priya.post("flavors/", flavor(on="gang", name="a100")).status_code == 201
     refused = priya.post("flavors/", flavor(on="gang", name="h100"))
     assert (refused.status_code, refused.json()["code"]) == (409, "resource_taken")
@@ -95,14 +126,18 @@ def test_no_two_kinds_of_gpu_share_a_resource_on_volcano(priya: Caller, volcano:
 
     sliced = priya.post("flavors/", flavor(on="gang", name="slices", resource=MIG))
     assert sliced.status_code == 201
-    again = priya.patch(f"flavors/{sliced.json()['id']}/", {"resource": "nvidia.com/gpu"})
+    again = priya.patch(
+        f"flavors/{sliced.json()['id']}/", {"resource": "nvidia.com/gpu"}
+    )
     assert (again.status_code, again.json()["code"]) == (409, "resource_taken")
 
 
 def test_kueue_tells_kinds_of_one_resource_apart(priya: Caller) -> None:
     factories.cluster("training")
     for name in ("a100", "h100"):
-        assert priya.post("flavors/", flavor(on="training", name=name)).status_code == 201
+        assert (
+            priya.post("flavors/", flavor(on="training", name=name)).status_code == 201
+        )
 
 
 def test_the_page_registers_one_that_lends_nothing_though_the_field_begins_with_kueues(
@@ -110,7 +145,11 @@ def test_the_page_registers_one_that_lends_nothing_though_the_field_begins_with_
 ) -> None:
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     form = client.get("/clusters/new").context["form"]
-    typed = {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    typed = {
+        name: form[name].value()
+        for name in form.fields
+        if form[name].value() is not None
+    }
     typed |= {
         "name": "gang",
         "title": "Gang",
@@ -125,7 +164,9 @@ def test_the_page_registers_one_that_lends_nothing_though_the_field_begins_with_
     assert (found.queueing, found.borrow_percent) == ("volcano", 0)
 
 
-def test_its_page_says_whose_queues_it_has_and_offers_no_others(volcano: Cluster, client: Client) -> None:
+def test_its_page_says_whose_queues_it_has_and_offers_no_others(
+    volcano: Cluster, client: Client
+) -> None:
     Cluster.objects.update(volcano_version="v1.15.1")
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
 
@@ -133,7 +174,9 @@ def test_its_page_says_whose_queues_it_has_and_offers_no_others(volcano: Cluster
     assert "Release of Volcano" in page
     assert "v1.15.1" in page
     assert "Cohort" not in page
-    assert "Volcano v1.15.1" in " ".join(client.get("/clusters/").content.decode().split())
+    assert "Volcano v1.15.1" in " ".join(
+        client.get("/clusters/").content.decode().split()
+    )
     assert 'name="title"' in client.get("/clusters/gang/edit").content.decode()
     assert 'name="queueing"' not in client.get("/clusters/gang/edit").content.decode()
     assert 'name="queueing"' in client.get("/clusters/new").content.decode()

@@ -48,10 +48,19 @@ def priya(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
         (BY_GIT | {"git_credentials": ".."}, "git_credentials"),
         (BY_GIT | {"git_way": "pull-request"}, "git_credentials"),
         (BY_GIT | {"git_url": "ssh://git@github.com/a/b"}, "git_credentials"),
-        ({"git_way": "pull-request", "git_url": "git@github.com:a/b", "git_credentials": "robot"}, "git_url"),
+        (
+            {
+                "git_way": "pull-request",
+                "git_url": "git@github.com:a/b",
+                "git_credentials": "robot",
+            },
+            "git_url",
+        ),
     ],
 )
-def test_what_could_not_work_is_said_at_its_field(priya: Caller, change: dict[str, str], field: str) -> None:
+def test_what_could_not_work_is_said_at_its_field(
+    priya: Caller, change: dict[str, str], field: str
+) -> None:
     answer = priya.patch("clusters/training/", change)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == f"/{field}"
@@ -59,8 +68,14 @@ def test_what_could_not_work_is_said_at_its_field(priya: Caller, change: dict[st
     assert Cluster.objects.get().delivery == "apply"
 
 
-def test_it_is_set_and_shown_and_the_file_is_named_to_leads_alone(priya: Caller, client: Client) -> None:
-    wanted = BY_GIT | {"git_way": "pull-request", "git_credentials": "robot", "git_branch": "live"}
+def test_it_is_set_and_shown_and_the_file_is_named_to_leads_alone(
+    priya: Caller, client: Client
+) -> None:
+    wanted = BY_GIT | {
+        "git_way": "pull-request",
+        "git_credentials": "robot",
+        "git_branch": "live",
+    }
     told = priya.patch("clusters/training/", wanted).json()
     assert {name: told[name] for name in wanted} == wanted
     ada = factories.person("Ada")
@@ -68,7 +83,9 @@ def test_it_is_set_and_shown_and_the_file_is_named_to_leads_alone(priya: Caller,
     client.force_login(ada)
     assert "nothing yet" in client.get("/clusters/training/").content.decode()
     sha = "0123456789abcdef0123456789abcdef01234567"
-    ClusterCommit.objects.create(cluster=Cluster.objects.get(), sha=sha, at=timezone.now())
+    ClusterCommit.objects.create(
+        cluster=Cluster.objects.get(), sha=sha, at=timezone.now()
+    )
     page = client.get("/clusters/training/").content.decode()
     for words in (
         "not observed",
@@ -82,9 +99,13 @@ def test_it_is_set_and_shown_and_the_file_is_named_to_leads_alone(priya: Caller,
     assert sha not in page
 
 
-def test_the_form_changes_it_and_keeps_what_was_not_sent(priya: Caller, client: Client) -> None:
+def test_the_form_changes_it_and_keeps_what_was_not_sent(
+    priya: Caller, client: Client
+) -> None:
     client.force_login(factories.person("Lead", Role.PLATFORM_LEAD))
-    assert "Git credentials file" in client.get("/clusters/training/edit").content.decode()
+    assert (
+        "Git credentials file" in client.get("/clusters/training/edit").content.decode()
+    )
     usual = {
         "title": "Training",
         "region": "eastus",
@@ -93,8 +114,14 @@ def test_the_form_changes_it_and_keeps_what_was_not_sent(priya: Caller, client: 
         "borrow_percent": "0",
         "enabled": "on",
     }
-    sent = client.post("/clusters/training/edit", usual | BY_GIT | {"git_branch": "live"})
+    sent = client.post(
+        "/clusters/training/edit", usual | BY_GIT | {"git_branch": "live"}
+    )
     assert sent.status_code == 302, sent.content
     client.post("/clusters/training/edit", usual | {"git_url": BY_GIT["git_url"]})
     found = Cluster.objects.get()
-    assert (found.delivery, found.git_url, found.git_branch) == ("git", BY_GIT["git_url"], "live")
+    assert (found.delivery, found.git_url, found.git_branch) == (
+        "git",
+        BY_GIT["git_url"],
+        "live",
+    )

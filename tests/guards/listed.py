@@ -14,7 +14,9 @@ LEAVE = "tests.onboarding.test_leaving_rules:"
 CHAIN, HOOKS = "tests.audit.test_chain:", "tests.connectors.test_webhooks:"
 BRAKE = "tests.provisioning.test_brake:"
 TOKEN_SCOPE = "tests.accounts.test_api_delegations:test_an_endpoint_names_the_changes_that_only_ask"
-TOKEN_ENDS = CONTRACT + "test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked"
+TOKEN_ENDS = (
+    CONTRACT + "test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked"
+)
 USABLE = "return self.filter(revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True)"
 
 WHO = [
@@ -255,8 +257,8 @@ POLICIES = [
     ),
     Guard(
         "policy.document:policy_from",
-        "if contradictions := tuple(contradictions_in(policy)):",
-        "if False:",
+        "contradictions := tuple(contradictions_in(policy))",
+        "contradictions := ()",
         DOCUMENT + "test_what_cannot_all_be_meant_is_refused",
         {"name": "longer automatic than possible"},
     ),
@@ -276,7 +278,8 @@ POLICIES = [
         "approvals.policy_desk.actions:_own",
         "if found.author_id != by.pk:",
         "if False:",
-        POLICY + "test_a_platform_lead_cannot_change_somebodys_draft_and_then_activate_it",
+        POLICY
+        + "test_a_platform_lead_cannot_change_somebodys_draft_and_then_activate_it",
     ),
     Guard(
         "approvals.policy_desk.actions:_check_version",
@@ -292,8 +295,8 @@ POLICIES = [
     ),
     Guard(
         "approvals.policy_desk.actions:_check_activation",
-        "if warned and not ticked:",
-        "if False:",
+        "warned and",
+        "False and",
         POLICY + "test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps",
     ),
     Guard(
@@ -369,14 +372,14 @@ REST = [
     ),
     Guard(
         "connectors.webhooks:Webhooks._address",
-        "if any(refused(address) for address in found):",
-        "if False:",
+        "refused(address) for address",
+        "False for address",
         HOOKS + "test_a_name_is_refused_when_any_of_its_addresses_is_an_inner_one",
     ),
     Guard(
         "connectors.webhooks:Webhooks._address",
-        "if target.port != HTTPS and not inner:",
-        "if False:",
+        "target.port != HTTPS and",
+        "False and",
         HOOKS + "test_only_the_port_of_https_is_called",
         {"port": 22},
     ),
@@ -511,7 +514,12 @@ LEAVING = [
         "return is_ours(live) and owner",
         "return owner",
         "tests.provisioning.test_leaving:test_only_both_marks_make_an_object_ours",
-        {"labels": {"quartermaster.io/tenancy": "7", "quartermaster.io/installation": "b2"}},
+        {
+            "labels": {
+                "quartermaster.io/tenancy": "7",
+                "quartermaster.io/installation": "b2",
+            }
+        },
     ),
     Guard(
         "provisioning.removing:is_of",
@@ -580,8 +588,8 @@ DRIFT = [
     ),
     Guard(
         "provisioning.drift.reconcile:_may",
-        "not row.contested and ",
-        "",
+        "not row.contested",
+        "True",
         BRAKE + "test_what_somebody_fights_for_is_not_written",
     ),
     Guard(
@@ -607,14 +615,14 @@ FILES, ADDRESSES = "tests.provisioning.test_repository:", "tests.connectors.test
 BY_GIT = [
     Guard(
         "provisioning.git.repository:_put",
-        "if found is not None and not broken",
-        "if False",
+        "found is not None and",
+        "False and",
         FILES + "test_another_tenancys_folder_or_object_is_not_ours",
     ),
     Guard(
         "provisioning.git.repository:_folder_changes",
-        "if before is not None and not _is_marked(before, note):",
-        "if False:",
+        "before is not None and",
+        "False and",
         FILES + "test_what_lies_in_our_place_and_is_not_ours_is_refused_in_words",
         {"path": "kustomization.yaml"},
     ),
@@ -676,7 +684,8 @@ RUNS = [
         "workloads.reasons.queues:_blocked",
         "if facts.viewer.may_see(never.key):",
         "if True:",
-        WHY_QUEUES + "test_a_job_that_never_fits_at_the_head_of_a_strict_queue_stops_everybody",
+        WHY_QUEUES
+        + "test_a_job_that_never_fits_at_the_head_of_a_strict_queue_stops_everybody",
     ),
     Guard(
         "workloads.reasons.words:redacted",
@@ -692,8 +701,8 @@ RUNS = [
     ),
     Guard(
         "workloads.templates.parameters:refused_variables",
-        "if any(name == word or",
-        "if any(False and",
+        "name == word or",
+        "False and",
         PARAMETERS + "test_variables_that_a_run_cannot_set",
         {"name": "LD_PRELOAD"},
     ),
@@ -727,8 +736,8 @@ RUNS = [
 CLIENT = [
     Guard(
         "qm.configuration:checked",
-        'if parts.scheme == "http" and not _is_loopback(parts.hostname):',
-        "if False:",
+        'parts.scheme == "http" and',
+        "False and",
         "tests.qm.test_configuration:test_plain_http_is_for_loopback_alone",
         {"url": "http://10.0.0.1"},
     ),
@@ -739,4 +748,15 @@ CLIENT = [
         "tests.qm.test_configuration:test_a_stored_token_is_of_no_use_elsewhere",
     ),
 ]
-MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT, *RUNS, *CLIENT]
+MORE = [
+    *WHO,
+    *INPUT,
+    *POLICIES,
+    *REST,
+    *DRIFT,
+    *ENDS,
+    *LEAVING,
+    *BY_GIT,
+    *RUNS,
+    *CLIENT,
+]

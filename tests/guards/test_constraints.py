@@ -17,7 +17,10 @@ TRIGGERED = (
 def drop(name: str) -> bool:
     """Drop a constraint, or the unique index that Django makes for one with a condition; whether there was one."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = %s", [name])
+        cursor.execute(
+            "SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = %s",
+            [name],
+        )
         if (found := cursor.fetchone()) is not None:
             cursor.execute(f'ALTER TABLE {found[0]} DROP CONSTRAINT "{name}"')
             return True

@@ -100,7 +100,7 @@ GUARDS = [
     ),
     Guard(
         "allocations.budgets.balances:reserve",
-        "limit_usd__gte=then_usd,",
+        ", limit_usd__gte=then_usd",
         "",
         "tests.allocations.test_budgets:test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not",
     ),
@@ -114,14 +114,18 @@ GUARDS = [
 
 
 @pytest.mark.parametrize("guard", [*GUARDS, *MORE], ids=str)
-def test_a_test_notices_that_it_is_off(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_notices_that_it_is_off(
+    guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_it = play(guard.noticed_by, guard.given)
     assert with_it is None, with_it
     switch_off(guard, monkeypatch)
     assert play(guard.noticed_by, guard.given) is not None
 
 
-def test_a_guard_that_is_not_there_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_that_is_not_there_is_not_taken_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     gone = Guard("approvals.requests.actions:close", "if nobody.ever:", "if False:", "")
     with pytest.raises(AssertionError, match="has 0 times"):
         switch_off(gone, monkeypatch)

@@ -17,9 +17,7 @@ from tests.workloads.copying import Copying
 
 SUBSCRIPTION = "44444444-4444-4444-8444-444444444444"
 SIZE, FAMILY, VCPUS = "Standard_NC96ads_A100_v4", "StandardNCADSA100v4Family", 96
-AKS = (
-    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpu/providers/Microsoft.ContainerService/managedClusters/"
-)
+AKS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpu/providers/Microsoft.ContainerService/managedClusters/"
 
 
 @dataclass
@@ -42,12 +40,18 @@ class Site:
     def quota(self, *, limit: int, family: str = FAMILY) -> None:
         """Have Azure allow so many machines of 96 vCPUs in all."""
         FamilyQuota.objects.filter(name=family).update(limit=limit * VCPUS)
-        Meter.objects.filter(key=quota_key(SUBSCRIPTION, "eastus", family)).update(limit=limit * VCPUS)
+        Meter.objects.filter(key=quota_key(SUBSCRIPTION, "eastus", family)).update(
+            limit=limit * VCPUS
+        )
 
     def queue(self, tenancy: Tenancy, *, nominal: int, used: int) -> None:
         """Have the portal's copy tell of the team's ClusterQueue."""
         copying = Copying(self.cluster)
-        copying.begin(cluster_queue(tenancy.namespace, self.flavor.name, nominal=nominal, used=used))
+        copying.begin(
+            cluster_queue(
+                tenancy.namespace, self.flavor.name, nominal=nominal, used=used
+            )
+        )
 
 
 def connect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +72,11 @@ def site(scene: Scene, *, read_at: datetime | None = None) -> Site:
         gpus_seen_at=timezone.now(),
     )
     subscription = Subscription.objects.create(
-        id=SUBSCRIPTION, reachable=True, looked_at=at, answered_at=at, next_look_at=at + timedelta(minutes=10)
+        id=SUBSCRIPTION,
+        reachable=True,
+        looked_at=at,
+        answered_at=at,
+        next_look_at=at + timedelta(minutes=10),
     )
     VmSize.objects.create(
         subscription=subscription,
@@ -96,12 +104,20 @@ def site(scene: Scene, *, read_at: datetime | None = None) -> Site:
         meter(title=f"{title} in eastus", name=name, limit=machines * VCPUS, at=at)
     pool(cluster, at=at)
     cluster.refresh_from_db()
-    return Site(scene, cluster, Flavor.objects.select_related("cluster").get(pk=scene.flavor.pk))
+    return Site(
+        scene, cluster, Flavor.objects.select_related("cluster").get(pk=scene.flavor.pk)
+    )
 
 
 def pool(cluster: Cluster, *, at: datetime, **fields: Any) -> NodePool:
     """A pool of two nodes that grows to twelve."""
-    usual = {"name": "a100", "vm_size": SIZE, "nodes": 2, "min_nodes": 0, "max_nodes": 12}
+    usual = {
+        "name": "a100",
+        "vm_size": SIZE,
+        "nodes": 2,
+        "min_nodes": 0,
+        "max_nodes": 12,
+    }
     return NodePool.objects.create(cluster=cluster, seen_at=at, **usual | fields)
 
 
@@ -121,7 +137,10 @@ def read_for_weeks(of: Meter, *, weeks: int, per_week: int, now: datetime) -> No
     """Readings of the last weeks, growing to what is used now."""
     Reading.objects.bulk_create(
         Reading(
-            meter=of, at=now - timedelta(weeks=back), limit=of.limit, used=max(0, of.used - back * per_week)
+            meter=of,
+            at=now - timedelta(weeks=back),
+            limit=of.limit,
+            used=max(0, of.used - back * per_week),
         )
         for back in range(weeks)
     )
@@ -130,15 +149,23 @@ def read_for_weeks(of: Meter, *, weeks: int, per_week: int, now: datetime) -> No
 def cluster_queue(name: str, flavor: str, *, nominal: int, used: int) -> dict[str, Any]:
     """A ClusterQueue as Kueue shows it."""
     resource = {"name": "nvidia.com/gpu"}
-    quota = {"name": flavor, "resources": [{**resource, "nominalQuota": nominal, "borrowingLimit": 0}]}
-    reserved = {"name": flavor, "resources": [{**resource, "total": used, "borrowed": 0}]}
+    quota = {
+        "name": flavor,
+        "resources": [{**resource, "nominalQuota": nominal, "borrowingLimit": 0}],
+    }
+    reserved = {
+        "name": flavor,
+        "resources": [{**resource, "total": used, "borrowed": 0}],
+    }
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
         "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
         "spec": {
             "cohortName": "all",
-            "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [quota]}],
+            "resourceGroups": [
+                {"coveredResources": ["nvidia.com/gpu"], "flavors": [quota]}
+            ],
         },
         "status": {"flavorsReservation": [reserved], "pendingWorkloads": 0},
     }

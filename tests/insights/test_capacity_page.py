@@ -15,7 +15,16 @@ from audit.models import Event
 from capacity.models import Meter, Subscription
 from connectors.azure.rights import NEEDED
 from tests import factories
-from tests.insights.fleet import SUBSCRIPTION, VCPUS, Site, connect, meter, pool, read_for_weeks, site
+from tests.insights.fleet import (
+    SUBSCRIPTION,
+    VCPUS,
+    Site,
+    connect,
+    meter,
+    pool,
+    read_for_weeks,
+    site,
+)
 from tests.pages import Element, parsed
 from tests.scene import scene
 
@@ -54,10 +63,15 @@ def test_each_kind_of_gpu_leads_to_its_chain_with_the_tightest_link(here: Site) 
     row = row_of(found, "A100")
     assert "The subscription quota of StandardNCADSA100v4Family" in row
     assert row.endswith("16")
-    assert any(one.attrs.get("href") == "/clusters/training/chain?flavor=a100" for one in found.walk())
+    assert any(
+        one.attrs.get("href") == "/clusters/training/chain?flavor=a100"
+        for one in found.walk()
+    )
 
 
-def test_limits_that_come_near_come_first_with_when_they_are_reached(here: Site) -> None:
+def test_limits_that_come_near_come_first_with_when_they_are_reached(
+    here: Site,
+) -> None:
     now = timezone.now()
     near = here.meter()
     Meter.objects.filter(pk=near.pk).update(used=10 * VCPUS)
@@ -70,7 +84,9 @@ def test_limits_that_come_near_come_first_with_when_they_are_reached(here: Site)
     assert "reached about" in row
     panels = [one.words for one in found.walk() if one.tag == "h2"]
     assert panels.index("Limits that come near") < panels.index("Kinds of GPU")
-    assert "not known before five weeks of readings" in row_of(found, "Total Regional vCPUs")
+    assert "not known before five weeks of readings" in row_of(
+        found, "Total Regional vCPUs"
+    )
 
 
 def test_a_limit_that_was_read_long_ago_bears_its_age(here: Site) -> None:
@@ -79,23 +95,32 @@ def test_a_limit_that_was_read_long_ago_bears_its_age(here: Site) -> None:
 
 
 def test_leads_and_auditors_read_what_the_portal_may_do_in_azure(here: Site) -> None:
-    Subscription.objects.update(missing_rights=LACKING, rights_checked_at=timezone.now())
+    Subscription.objects.update(
+        missing_rights=LACKING, rights_checked_at=timezone.now()
+    )
     auditor = factories.person("Olga", Role.AUDITOR)
     for person in (here.scene.priya, auditor):
         found = page(person)
         said = found.words
         assert f"lacks permissions for 1 of {len(NEEDED)} purposes" in said
-        assert row_of(found, "Ask for more quota").endswith("Lacks Microsoft.Quota/quotas/write")
+        assert row_of(found, "Ask for more quota").endswith(
+            "Lacks Microsoft.Quota/quotas/write"
+        )
         assert "May" in row_of(found, "Reserve capacity")
         assert any(
-            one.attrs.get("href") == reverse("help-page", args=["connect-azure"]) for one in found.walk()
+            one.attrs.get("href") == reverse("help-page", args=["connect-azure"])
+            for one in found.walk()
         )
     assert "Microsoft.Quota" not in page(here.scene.ada).words
 
 
-def test_rights_that_could_not_be_read_are_said_beside_what_was_known(here: Site) -> None:
+def test_rights_that_could_not_be_read_are_said_beside_what_was_known(
+    here: Site,
+) -> None:
     Subscription.objects.update(
-        missing_rights={}, rights_checked_at=timezone.now(), rights_message="Azure answered 503."
+        missing_rights={},
+        rights_checked_at=timezone.now(),
+        rights_message="Azure answered 503.",
     )
     said = page(here.scene.priya).words
     assert "The portal may do everything that it needs" in said
@@ -109,8 +134,15 @@ def test_a_lead_has_the_subscription_read_again(here: Site) -> None:
     answer = signed_in(here.scene.priya).post(address, follow=True)
     assert "A worker reads the subscription now" in answer.content.decode()
     assert Subscription.objects.get().next_look_at <= timezone.now()
-    assert Event.objects.filter(kind="subscription.check_asked", subject_id=SUBSCRIPTION).exists()
-    assert signed_in(here.scene.priya).post("/capacity/subscriptions/none/check").status_code == 404
+    assert Event.objects.filter(
+        kind="subscription.check_asked", subject_id=SUBSCRIPTION
+    ).exists()
+    assert (
+        signed_in(here.scene.priya)
+        .post("/capacity/subscriptions/none/check")
+        .status_code
+        == 404
+    )
 
 
 def test_a_subscription_that_does_not_answer_says_why(here: Site) -> None:
@@ -122,14 +154,21 @@ def test_a_subscription_that_does_not_answer_says_why(here: Site) -> None:
     assert "AuthorizationFailed" in said
 
 
-def test_without_azure_it_says_how_to_connect_it(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_it_says_how_to_connect_it(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("capacity.connection.settings.ENV.azure_subscription_id", "")
     found = page(here.scene.ada)
     assert "The portal is not connected to Azure" in found.words
-    assert any(one.attrs.get("href") == reverse("help-page", args=["connect-azure"]) for one in found.walk())
+    assert any(
+        one.attrs.get("href") == reverse("help-page", args=["connect-azure"])
+        for one in found.walk()
+    )
 
 
-def test_an_installation_without_clusters_has_a_page(django_user_model: type[User]) -> None:
+def test_an_installation_without_clusters_has_a_page(
+    django_user_model: type[User],
+) -> None:
     assert "No cluster is in use yet" in page(factories.person()).words
 
 
@@ -141,7 +180,12 @@ def test_it_takes_as_many_queries_however_large_the_fleet_is(here: Site) -> None
             cluster = factories.cluster()
             factories.flavor(cluster)
             pool(cluster, at=now)
-            made = meter(title=f"Family {cluster.name}", name=cluster.name, limit=VCPUS * 3, at=now)
+            made = meter(
+                title=f"Family {cluster.name}",
+                name=cluster.name,
+                limit=VCPUS * 3,
+                at=now,
+            )
             read_for_weeks(made, weeks=6, per_week=number, now=now)
         with CaptureQueriesContext(connection) as captured:
             assert browser.get("/capacity/").status_code == 200

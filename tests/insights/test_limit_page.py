@@ -41,7 +41,9 @@ def address(here: Site) -> str:
 
 
 def page(here: Site, user: User | None = None, **asked: object) -> Element:
-    answer = signed_in(user or here.scene.priya).get(address(here), {k: str(v) for k, v in asked.items()})
+    answer = signed_in(user or here.scene.priya).get(
+        address(here), {k: str(v) for k, v in asked.items()}
+    )
     assert answer.status_code == 200
     return parsed(answer.content.decode())
 
@@ -63,7 +65,10 @@ def test_its_course_is_drawn_and_stands_in_a_table(here: Site) -> None:
     read_for_weeks(here.meter(), weeks=10, per_week=19, now=timezone.now())
     found = page(here, here.scene.ada)
     tables = [one for one in found.walk() if one.tag == "table"]
-    assert [sum(1 for one in table.walk() if one.tag == "tr") for table in tables] == [11, 14]
+    assert [sum(1 for one in table.walk() if one.tag == "tr") for table in tables] == [
+        11,
+        14,
+    ]
     assert "dashed line is the limit of 1,152 vCPUs" in found.words
     assert any("line-chart__ahead" in one.classes for one in found.walk())
 
@@ -84,7 +89,9 @@ def test_it_suggests_twice_the_limit_and_says_what_that_gives(here: Site) -> Non
     assert gives(found) == f"1,152 → 2,304 vCPUs: 12 more {SIZE} (48 GPUs)."
 
 
-def test_it_suggests_what_is_expected_in_twelve_weeks_in_whole_machines(here: Site) -> None:
+def test_it_suggests_what_is_expected_in_twelve_weeks_in_whole_machines(
+    here: Site,
+) -> None:
     Meter.objects.filter(pk=here.meter().pk).update(used=10 * VCPUS)
     read_for_weeks(here.meter(), weeks=10, per_week=VCPUS, now=timezone.now())
     suggested = field(page(here), "limit")
@@ -129,8 +136,12 @@ def test_a_lead_asks_and_reads_how_it_stands(here: Site) -> None:
         ("2304", "x" * 1001, "Write 1000 characters at most."),
     ],
 )
-def test_bad_input_changes_nothing_and_says_so(here: Site, limit: str, reason: str, words: str) -> None:
-    answer = signed_in(here.scene.priya).post(address(here), {"limit": limit, "reason": reason})
+def test_bad_input_changes_nothing_and_says_so(
+    here: Site, limit: str, reason: str, words: str
+) -> None:
+    answer = signed_in(here.scene.priya).post(
+        address(here), {"limit": limit, "reason": reason}
+    )
     assert answer.status_code == 422
     said = parsed(answer.content.decode()).words
     assert "Azure was not asked. Please look at this:" in said
@@ -140,7 +151,9 @@ def test_bad_input_changes_nothing_and_says_so(here: Site, limit: str, reason: s
 
 def test_another_limit_while_one_is_open_is_refused(here: Site) -> None:
     ask(here)
-    answer = signed_in(here.scene.priya).post(address(here), {"limit": "4800", "reason": REASON})
+    answer = signed_in(here.scene.priya).post(
+        address(here), {"limit": "4800", "reason": REASON}
+    )
     assert answer.status_code == 409
     assert "2,304 vCPUs were asked for already" in answer.content.decode()
 
@@ -150,23 +163,34 @@ def test_who_is_no_lead_asks_nothing(here: Site) -> None:
         assert field(page(here, person), "reason") is None
         sent = {"limit": str(DOUBLE), "reason": REASON}
         assert signed_in(person).post(address(here), sent).status_code == 403
-    assert "Platform leads ask Azure for more of it." in page(here, here.scene.ada).words
+    assert (
+        "Platform leads ask Azure for more of it." in page(here, here.scene.ada).words
+    )
     assert not QuotaIncrease.objects.exists()
 
 
 def test_what_is_no_quota_of_azures_offers_nothing_to_ask(here: Site) -> None:
     other = Meter.objects.create(
-        key="pool:training/a100", title="Pool", unit="nodes", limit=12, used=2, seen_at=timezone.now()
+        key="pool:training/a100",
+        title="Pool",
+        unit="nodes",
+        limit=12,
+        used=2,
+        seen_at=timezone.now(),
     )
     browser = signed_in(here.scene.priya)
     found = parsed(browser.get(f"/capacity/limits/{other.pk}").content.decode())
     assert "More from Azure" not in found.words
-    refused = browser.post(f"/capacity/limits/{other.pk}", {"limit": "24", "reason": REASON}, follow=True)
+    refused = browser.post(
+        f"/capacity/limits/{other.pk}", {"limit": "24", "reason": REASON}, follow=True
+    )
     assert "no quota of Azure" in refused.content.decode()
     assert not QuotaIncrease.objects.exists()
 
 
-def test_without_azure_it_says_how_to_connect_it(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_azure_it_says_how_to_connect_it(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("capacity.connection.settings.ENV.azure_subscription_id", "")
     found = page(here)
     assert field(found, "reason") is None
@@ -183,7 +207,10 @@ def test_a_request_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> Non
     row.refresh_from_db()
     assert row.state == State.WITHDRAWN
     QuotaIncrease.objects.create(
-        **{name: getattr(row, name) for name in ("subscription", "region", "family", "title", "reason")},
+        **{
+            name: getattr(row, name)
+            for name in ("subscription", "region", "family", "title", "reason")
+        },
         limit=DOUBLE,
         limit_before=NOW_ALLOWED,
         asked_by=here.scene.priya,
@@ -192,9 +219,16 @@ def test_a_request_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> Non
         sending_since=timezone.now(),
     )
     newest = QuotaIncrease.objects.in_progress().get()
-    answer = signed_in(here.scene.priya).post(f"/capacity/increases/{newest.pk}/withdraw", follow=True)
+    answer = signed_in(here.scene.priya).post(
+        f"/capacity/increases/{newest.pk}/withdraw", follow=True
+    )
     assert "cannot be withdrawn" in answer.content.decode()
-    assert signed_in(here.scene.priya).post("/capacity/increases/999999/withdraw").status_code == 404
+    assert (
+        signed_in(here.scene.priya)
+        .post("/capacity/increases/999999/withdraw")
+        .status_code
+        == 404
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,12 +240,18 @@ def test_a_request_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> Non
         (State.FAILED, "The portal gave it up on"),
     ],
 )
-def test_each_state_says_what_became_of_it(here: Site, state: State, words: str) -> None:
+def test_each_state_says_what_became_of_it(
+    here: Site, state: State, words: str
+) -> None:
     at = timezone.now() - timedelta(days=1)
     row = ask(here)
-    QuotaIncrease.objects.filter(pk=row.pk).update(state=State.SENT, azure_id="a", sent_at=at)
+    QuotaIncrease.objects.filter(pk=row.pk).update(
+        state=State.SENT, azure_id="a", sent_at=at
+    )
     if state is not State.SENT:
-        QuotaIncrease.objects.filter(pk=row.pk).update(state=state, answered_at=at, message="Not here.")
+        QuotaIncrease.objects.filter(pk=row.pk).update(
+            state=state, answered_at=at, message="Not here."
+        )
     said = page(here, here.scene.ada).words
     assert state.words in said
     assert words in said

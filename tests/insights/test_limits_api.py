@@ -15,7 +15,16 @@ from capacity.models import Meter, QuotaIncrease, Subscription
 from connectors.azure.rights import NEEDED
 from tests import factories
 from tests.calling import Caller
-from tests.insights.fleet import FAMILY, SUBSCRIPTION, VCPUS, Site, connect, meter, read_for_weeks, site
+from tests.insights.fleet import (
+    FAMILY,
+    SUBSCRIPTION,
+    VCPUS,
+    Site,
+    connect,
+    meter,
+    read_for_weeks,
+    site,
+)
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +56,9 @@ def test_limits_are_listed_with_how_near_they_are(here: Site) -> None:
     ]
 
 
-def test_a_limit_has_its_readings_its_forecast_and_what_was_asked(here: Site, lead: Caller) -> None:
+def test_a_limit_has_its_readings_its_forecast_and_what_was_asked(
+    here: Site, lead: Caller
+) -> None:
     caller, one = Caller(here.scene.ada), here.meter()
     told = caller.get(f"limits/{one.pk}/").json()
     assert (told["readings"], told["forecast"], told["increases"]) == ([], None, [])
@@ -62,7 +73,9 @@ def test_a_limit_has_its_readings_its_forecast_and_what_was_asked(here: Site, le
     assert caller.get("limits/999999/").status_code == 404
 
 
-def test_a_lead_asks_once_however_often_the_call_arrives(here: Site, lead: Caller) -> None:
+def test_a_lead_asks_once_however_often_the_call_arrives(
+    here: Site, lead: Caller
+) -> None:
     made = lead.post(increases(here), BODY, key="once")
     assert made.status_code == 201, made.content
     told = made.json()
@@ -72,7 +85,10 @@ def test_a_lead_asks_once_however_often_the_call_arrives(here: Site, lead: Calle
         24 * VCPUS,
         "new",
     )
-    assert (told["asked_by"], told["sentence"]) == ("Priya Raman", "The portal sends it now.")
+    assert (told["asked_by"], told["sentence"]) == (
+        "Priya Raman",
+        "The portal sends it now.",
+    )
     assert made.headers["Location"] == f"/api/v1/quota-increases/{told['id']}/"
     again = lead.post(increases(here), BODY, key="once")
     assert (again.json(), again.headers["Idempotency-Replayed"]) == (told, "true")
@@ -105,11 +121,20 @@ def test_what_cannot_be_asked_is_refused_at_its_field(
     assert not QuotaIncrease.objects.exists()
 
 
-def test_conflicts_say_what_is_in_the_way(here: Site, lead: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conflicts_say_what_is_in_the_way(
+    here: Site, lead: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool = Meter.objects.create(
-        key="pool:x/y", title="Pool", unit="nodes", limit=12, used=2, seen_at=timezone.now()
+        key="pool:x/y",
+        title="Pool",
+        unit="nodes",
+        limit=12,
+        used=2,
+        seen_at=timezone.now(),
     )
-    assert lead.post(f"limits/{pool.pk}/increases/", BODY).json()["code"] == "not_a_quota"
+    assert (
+        lead.post(f"limits/{pool.pk}/increases/", BODY).json()["code"] == "not_a_quota"
+    )
     lead.post(increases(here), BODY)
     other = lead.post(increases(here), {**BODY, "limit": 4800})
     assert (other.status_code, other.json()["code"]) == (409, "increase_open")
@@ -123,15 +148,26 @@ def test_others_ask_nothing(here: Site) -> None:
         assert Caller(person).post(increases(here), BODY).status_code == 403
     reading = Caller(here.scene.priya, ApiToken.Scope.READ)
     assert reading.post(increases(here), BODY).status_code == 403
-    assert Caller(here.scene.priya).post("limits/999999/increases/", BODY).status_code == 404
-    assert Caller(here.scene.priya).post(increases(here), BODY, key=None).status_code == 400
+    assert (
+        Caller(here.scene.priya).post("limits/999999/increases/", BODY).status_code
+        == 404
+    )
+    assert (
+        Caller(here.scene.priya).post(increases(here), BODY, key=None).status_code
+        == 400
+    )
     assert not QuotaIncrease.objects.exists()
 
 
-def test_requests_are_listed_the_newest_first_and_by_state(here: Site, lead: Caller) -> None:
+def test_requests_are_listed_the_newest_first_and_by_state(
+    here: Site, lead: Caller
+) -> None:
     first = lead.post(increases(here), BODY).json()["id"]
     withdrawn = lead.post(f"quota-increases/{first}/withdraw/").json()
-    assert (withdrawn["state"], withdrawn["sentence"].startswith("It was withdrawn on")) == (
+    assert (
+        withdrawn["state"],
+        withdrawn["sentence"].startswith("It was withdrawn on"),
+    ) == (
         "withdrawn",
         True,
     )
@@ -141,7 +177,10 @@ def test_requests_are_listed_the_newest_first_and_by_state(here: Site, lead: Cal
     open_ones = lead.get("quota-increases/?state=new").json()["results"]
     assert [one["id"] for one in open_ones] == [second]
     assert lead.get("quota-increases/?state=lost").status_code == 400
-    assert Caller(here.scene.ada).post(f"quota-increases/{second}/withdraw/").status_code == 403
+    assert (
+        Caller(here.scene.ada).post(f"quota-increases/{second}/withdraw/").status_code
+        == 403
+    )
     assert lead.post("quota-increases/999999/withdraw/").status_code == 404
 
 
@@ -152,7 +191,9 @@ def test_one_that_azure_has_is_not_withdrawn(here: Site, lead: Caller) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "increase_sent")
 
 
-def test_subscriptions_tell_leads_and_auditors_what_the_portal_may_do(here: Site, lead: Caller) -> None:
+def test_subscriptions_tell_leads_and_auditors_what_the_portal_may_do(
+    here: Site, lead: Caller
+) -> None:
     now = timezone.now()
     [told] = lead.get("subscriptions/").json()["results"]
     assert (told["id"], told["reachable"], told["rights"]) == (SUBSCRIPTION, True, None)
@@ -174,22 +215,36 @@ def test_subscriptions_tell_leads_and_auditors_what_the_portal_may_do(here: Site
 def test_leads_have_a_subscription_read_again(here: Site, lead: Caller) -> None:
     address = f"subscriptions/{SUBSCRIPTION}/check/"
     assert Caller(here.scene.ada).post(address).status_code == 403
-    assert Caller(factories.person("Olga", Role.AUDITOR)).post(address).status_code == 403
+    assert (
+        Caller(factories.person("Olga", Role.AUDITOR)).post(address).status_code == 403
+    )
     assert lead.post("subscriptions/none/check/").status_code == 404
     answer = lead.post(address)
     assert (answer.status_code, answer.json()["id"]) == (202, SUBSCRIPTION)
     assert Subscription.objects.get().next_look_at <= timezone.now()
 
 
-def test_lists_take_as_many_queries_however_long_they_are(here: Site, lead: Caller) -> None:
-    addresses = ("limits/", f"limits/{here.meter().pk}/", "quota-increases/", "subscriptions/")
+def test_lists_take_as_many_queries_however_long_they_are(
+    here: Site, lead: Caller
+) -> None:
+    addresses = (
+        "limits/",
+        f"limits/{here.meter().pk}/",
+        "quota-increases/",
+        "subscriptions/",
+    )
     for address in addresses:
         lead.get(address)
     taken = []
     for more in (5, 45):
         for _ in range(more):
             number = Meter.objects.count()
-            made = meter(title=f"Family {number}", name=f"f{number}", limit=VCPUS, at=timezone.now())
+            made = meter(
+                title=f"Family {number}",
+                name=f"f{number}",
+                limit=VCPUS,
+                at=timezone.now(),
+            )
             read_for_weeks(made, weeks=3, per_week=1, now=timezone.now())
             row = actions.ask(
                 here.meter().pk,

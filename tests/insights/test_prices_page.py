@@ -80,14 +80,21 @@ def price(size: str = FOUR_T4) -> MachinePrice:
 # The page
 
 
-def test_each_machine_has_all_its_prices_side_by_side_and_of_each_gpu(ada: Client) -> None:
+def test_each_machine_has_all_its_prices_side_by_side_and_of_each_gpu(
+    ada: Client,
+) -> None:
     row = next(
         each
         for each in parsed(ada.get(PAGE).content.decode()).walk()
         if each.tag == "tr" and each.words.startswith(FOUR_T4)
     )
     assert "4 GPUs" in row.words
-    for found in ("$4.35 $1.09 per GPU", "$1.31 $0.33 per GPU", "$2.83 $0.71 per GPU", "$1.96 $0.49 per GPU"):
+    for found in (
+        "$4.35 $1.09 per GPU",
+        "$1.31 $0.33 per GPU",
+        "$2.83 $0.71 per GPU",
+        "$1.96 $0.49 per GPU",
+    ):
         assert found in row.words
     assert "$0.53 51 % below the list" in row.words
 
@@ -96,9 +103,13 @@ def test_it_says_when_each_region_was_read(ada: Client) -> None:
     assert re.search(r"Read eastus last read (just now|\d+ s ago)", words(ada))
 
 
-def test_a_region_that_cannot_be_read_is_said_with_the_day_of_what_counts(here: Site, ada: Client) -> None:
+def test_a_region_that_cannot_be_read_is_said_with_the_day_of_what_counts(
+    here: Site, ada: Client
+) -> None:
     now = timezone.now()
-    actions.note_failure("eastus", message="Azure's prices answered 503.", now=now, again_at=now)
+    actions.note_failure(
+        "eastus", message="Azure's prices answered 503.", now=now, again_at=now
+    )
     shown = words(ada)
     assert (
         f"Prices of eastus could not be read since {dated(now)}: until they are, those of {dated(now)} count."
@@ -127,7 +138,9 @@ def test_without_azure_the_shipped_list_is_shown_with_its_month(client: Client) 
     assert "Standard_NC96ads_A100_v4 4 $14.69 $3.67" in shown
 
 
-def test_a_machine_has_a_page_with_its_history_as_a_drawing_and_as_a_table(here: Site, ada: Client) -> None:
+def test_a_machine_has_a_page_with_its_history_as_a_drawing_and_as_a_table(
+    here: Site, ada: Client
+) -> None:
     later = timezone.now() - timedelta(days=1)
     row = price()
     PastPrice.objects.filter(price=row).update(at=later - timedelta(days=9))
@@ -162,7 +175,12 @@ def test_more_machines_cost_no_more_queries(
 ) -> None:
     now = timezone.now()
     MachinePrice.objects.bulk_create(
-        MachinePrice(region="eastus", size=f"Standard_{number}", on_demand=Decimal(1), seen_at=now)
+        MachinePrice(
+            region="eastus",
+            size=f"Standard_{number}",
+            on_demand=Decimal(1),
+            seen_at=now,
+        )
         for number in range(50)
     )
     for number in range(5):
@@ -182,7 +200,9 @@ def jump(size: str = FOUR_T4) -> MachinePrice:
     return price(size)
 
 
-def test_a_doubtful_price_is_said_and_confirmed_on_its_page(here: Site, priya: Client) -> None:
+def test_a_doubtful_price_is_said_and_confirmed_on_its_page(
+    here: Site, priya: Client
+) -> None:
     row = jump()
     assert "4 GPUs · doubtful since the last reading" in words(priya)
     shown = words(priya, f"{PAGE}/{row.pk}")
@@ -200,9 +220,17 @@ def test_only_platform_leads_confirm_it(here: Site, ada: Client) -> None:
     row = jump()
     assert "Use these prices" not in words(ada, f"{PAGE}/{row.pk}")
     assert row.doubts is not None
-    assert ada.post(f"{PAGE}/{row.pk}/confirm", {"doubted_at": row.doubts.at.isoformat()}).status_code == 403
+    assert (
+        ada.post(
+            f"{PAGE}/{row.pk}/confirm", {"doubted_at": row.doubts.at.isoformat()}
+        ).status_code
+        == 403
+    )
     body = {"doubted_at": row.doubts.at.isoformat()}
-    assert Caller(here.scene.ada).post(f"prices/{row.pk}/confirm/", body).status_code == 403
+    assert (
+        Caller(here.scene.ada).post(f"prices/{row.pk}/confirm/", body).status_code
+        == 403
+    )
     assert price().doubts is not None
 
 
@@ -210,10 +238,16 @@ def test_it_is_confirmed_over_the_api(here: Site) -> None:
     row, lead = jump(), Caller(here.scene.priya)
     doubt = lead.get(f"prices/{row.pk}/").json()["doubt"]
     assert (doubt["on_demand"], doubt["spot"]) == ("43.520000", None)
-    refused = lead.post(f"prices/{row.pk}/confirm/", {"doubted_at": "2026-01-01T00:00:00Z"})
+    refused = lead.post(
+        f"prices/{row.pk}/confirm/", {"doubted_at": "2026-01-01T00:00:00Z"}
+    )
     assert refused.json()["code"] == "stale"
     done = lead.post(f"prices/{row.pk}/confirm/", {"doubted_at": doubt["at"]}).json()
-    assert (done["doubt"], done["on_demand"], len(done["history"])) == (None, "43.520000", 3)
+    assert (done["doubt"], done["on_demand"], len(done["history"])) == (
+        None,
+        "43.520000",
+        3,
+    )
 
 
 # The chart
@@ -231,7 +265,10 @@ def test_a_price_is_drawn_in_steps_and_not_where_there_was_none() -> None:
     drawn = chart([point(0, "1"), point(5, None), point(6, "0.5")], now=NOW + 10 * DAY)
     assert drawn is not None
     assert [line.split()[0].split(",")[0] for line in drawn.spot] == ["0.0", "600.0"]
-    assert [line.split()[-1].split(",")[0] for line in drawn.spot] == ["500.0", "1000.0"]
+    assert [line.split()[-1].split(",")[0] for line in drawn.spot] == [
+        "500.0",
+        "1000.0",
+    ]
     assert (len(drawn.on_demand), drawn.one_year, drawn.top) == (1, [], Decimal(2))
     assert chart([], now=NOW) is None
     assert chart([point(0, "1")], now=NOW) is None
@@ -240,15 +277,25 @@ def test_a_price_is_drawn_in_steps_and_not_where_there_was_none() -> None:
 # The API
 
 
-def test_the_api_tells_prices_with_their_history(here: Site, django_assert_max_num_queries: Any) -> None:
+def test_the_api_tells_prices_with_their_history(
+    here: Site, django_assert_max_num_queries: Any
+) -> None:
     ada = Caller(here.scene.ada)
     with django_assert_max_num_queries(6):
         rows = ada.get("prices/").json()["results"]
     found = next(row for row in rows if row["size"] == FOUR_T4)
-    assert (found["region"], found["on_demand"], found["spot"]) == ("eastus", "4.352000", "1.305600")
+    assert (found["region"], found["on_demand"], found["spot"]) == (
+        "eastus",
+        "4.352000",
+        "1.305600",
+    )
     with django_assert_max_num_queries(7):
         one = ada.get(f"prices/{found['id']}/").json()
-    assert (one["gpus"], len(one["history"]), one["history"][0]["one_year"]) == (4, 1, "2.828800")
+    assert (one["gpus"], len(one["history"]), one["history"][0]["one_year"]) == (
+        4,
+        1,
+        "2.828800",
+    )
     assert one["kinds"] == [
         {
             "flavor": "dev-eastus/t4",
@@ -266,12 +313,18 @@ def test_what_teams_were_charged_before_is_told_with_who_set_it(
     row = MachinePrice.objects.get(size=FOUR_T4, region="eastus")
     lead = here.scene.priya
     for usd in ("0.61", "0.70"):
-        change_flavor(here.flavor.pk, values={"price_per_gpu_hour": Decimal(usd)}, by=lead)
-    change_flavor(here.flavor.pk, values={"node_pool": "t4", "follows_list": True}, by=lead)
+        change_flavor(
+            here.flavor.pk, values={"price_per_gpu_hour": Decimal(usd)}, by=lead
+        )
+    change_flavor(
+        here.flavor.pk, values={"node_pool": "t4", "follows_list": True}, by=lead
+    )
     syncing.follow()
     listed = Flavor.objects.get(pk=here.flavor.pk).price_per_gpu_hour
     told = Caller(here.scene.ada).get(f"prices/{row.pk}/").json()["our_history"]
-    assert [(Decimal(one["price_per_gpu_hour"]), one["is_list_price"]) for one in told] == [
+    assert [
+        (Decimal(one["price_per_gpu_hour"]), one["is_list_price"]) for one in told
+    ] == [
         (listed, True),
         (Decimal("0.70"), False),
         (Decimal("0.61"), False),
@@ -295,7 +348,11 @@ def test_the_api_lists_one_region_in_pages(here: Site) -> None:
 def test_a_kind_of_gpu_is_had_to_follow_the_list_over_the_api(here: Site) -> None:
     lead, path = Caller(here.scene.priya), f"flavors/{here.flavor.pk}/"
     answer = lead.patch(path, {"follows_list": True}).json()
-    assert (answer["follows_list"], answer["is_list_price"], answer["price_per_gpu_hour"]) == (
+    assert (
+        answer["follows_list"],
+        answer["is_list_price"],
+        answer["price_per_gpu_hour"],
+    ) == (
         True,
         False,
         "0.5300",
@@ -305,14 +362,18 @@ def test_a_kind_of_gpu_is_had_to_follow_the_list_over_the_api(here: Site) -> Non
     assert (answer["is_list_price"], answer["price_per_gpu_hour"]) == (True, "1.0880")
     refused = lead.patch(path, {"price_per_gpu_hour": "2"})
     assert (refused.status_code, refused.json()["code"]) == (422, "follows_list")
-    assert Caller(here.scene.ada).patch(path, {"follows_list": False}).status_code == 403
+    assert (
+        Caller(here.scene.ada).patch(path, {"follows_list": False}).status_code == 403
+    )
 
 
 def test_the_catalogue_tells_prices_by_region(here: Site) -> None:
     found = Caller(here.scene.ada).get("offerings/reservation/").json()
     assert found["prices_by_region"]["eastus"][A100] == "3.6730"
     assert found["prices"][A100] == "3.6730"
-    assert Caller(here.scene.ada).get("offerings/volume/").json()["prices_by_region"] == {}
+    assert (
+        Caller(here.scene.ada).get("offerings/volume/").json()["prices_by_region"] == {}
+    )
 
 
 # The form of a kind of GPU
@@ -321,13 +382,13 @@ def test_the_catalogue_tells_prices_by_region(here: Site) -> None:
 def test_the_form_shows_what_the_list_says_of_its_machine(priya: Client) -> None:
     shown = words(priya, "/clusters/dev-eastus/flavors/t4")
     today = dated(timezone.now())
-    sentence = (
-        f"Azure's list price of {today} per GPU-hour: $1.09 on demand, $0.33 spot, $0.71 reserved for a year."
-    )
+    sentence = f"Azure's list price of {today} per GPU-hour: $1.09 on demand, $0.33 spot, $0.71 reserved for a year."
     assert sentence in shown
 
 
-def test_the_form_has_it_follow_the_list_whatever_price_it_was_opened_with(here: Site, priya: Client) -> None:
+def test_the_form_has_it_follow_the_list_whatever_price_it_was_opened_with(
+    here: Site, priya: Client
+) -> None:
     path = "/clusters/dev-eastus/flavors/t4"
     sent = {
         "product": "T4",
@@ -349,11 +410,17 @@ def test_the_form_has_it_follow_the_list_whatever_price_it_was_opened_with(here:
     # What was opened before the list was read is sent again: the list's price stays.
     assert priya.post(path, sent).status_code == 302
     here.flavor.refresh_from_db()
-    assert (here.flavor.price_per_gpu_hour, here.flavor.is_list_price) == (Decimal("1.088"), True)
+    assert (here.flavor.price_per_gpu_hour, here.flavor.is_list_price) == (
+        Decimal("1.088"),
+        True,
+    )
     del sent["follows_list"]
     assert priya.post(path, sent).status_code == 302
     here.flavor.refresh_from_db()
-    assert (str(here.flavor.price_per_gpu_hour), here.flavor.is_list_price) == ("0.5300", False)
+    assert (str(here.flavor.price_per_gpu_hour), here.flavor.is_list_price) == (
+        "0.5300",
+        False,
+    )
 
 
 def test_a_cluster_outside_azure_is_not_asked(here: Site, priya: Client) -> None:
@@ -365,7 +432,13 @@ def test_a_cluster_outside_azure_is_not_asked(here: Site, priya: Client) -> None
 
 def preview(here: Site, offering: str, spec: dict[str, Any]) -> str:
     until = (timezone.now() + 2 * DAY).isoformat()
-    ask = {"team": "vision", "offering": offering, "spec": spec, "until": until, "reason": "It is needed."}
+    ask = {
+        "team": "vision",
+        "offering": offering,
+        "spec": spec,
+        "until": until,
+        "reason": "It is needed.",
+    }
     answer = Caller(here.scene.ada).post("requests/preview/", ask)
     assert answer.status_code == 200, answer.content
     return str(answer.json()["formula"])
@@ -375,7 +448,10 @@ def test_an_estimate_names_the_list_price_and_its_day(here: Site) -> None:
     spec = {**shop.SPECS["reservation"], "vm_size": A100, "instances": 2}
     found = preview(here, "reservation", spec)
     today = dated(timezone.now())
-    assert found == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {today})"
+    assert (
+        found
+        == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {today})"
+    )
 
 
 def test_an_estimate_names_who_set_the_price_and_when(here: Site) -> None:
@@ -384,17 +460,24 @@ def test_an_estimate_names_who_set_the_price_and_when(here: Site) -> None:
     offering_actions.change("reservation", by=here.scene.priya, prices=prices)
     today = dated(clock.now())
     found = preview(here, "reservation", spec)
-    assert found == f"1 × {A100} × $3.10 an hour, used or not (set by the platform team on {today})"
+    assert (
+        found
+        == f"1 × {A100} × $3.10 an hour, used or not (set by the platform team on {today})"
+    )
     other = preview(here, "reservation", {**spec, "vm_size": T4})
     assert "Azure's list price of" in other
 
 
 def test_an_own_price_keeps_its_day_until_it_is_another(here: Site) -> None:
     lead = here.scene.priya
-    row = offering_actions.change("reservation", by=lead, prices={A100: Decimal("3.10")})
+    row = offering_actions.change(
+        "reservation", by=lead, prices={A100: Decimal("3.10")}
+    )
     row.priced_on = {A100: "2026-11-03"}
     row.save()
-    offering_actions.change("reservation", by=lead, prices={A100: Decimal("3.10"), T4: Decimal("0.4")})
+    offering_actions.change(
+        "reservation", by=lead, prices={A100: Decimal("3.10"), T4: Decimal("0.4")}
+    )
     found = preview(here, "reservation", {**shop.SPECS["reservation"], "vm_size": A100})
     assert "(set by the platform team on 3 Nov 2026)" in found
     row = offering_actions.change("reservation", by=lead, prices={A100: Decimal("3.2")})
@@ -402,7 +485,11 @@ def test_an_own_price_keeps_its_day_until_it_is_another(here: Site) -> None:
 
 
 def test_gpus_name_it_and_so_does_what_only_the_catalogue_prices(here: Site) -> None:
-    change_flavor(here.scene.flavor.pk, values={"price_per_gpu_hour": Decimal(2)}, by=here.scene.priya)
+    change_flavor(
+        here.scene.flavor.pk,
+        values={"price_per_gpu_hour": Decimal(2)},
+        by=here.scene.priya,
+    )
     today = dated(clock.now())
     assert preview(here, "gpus", dict(shop.SPECS["gpus"])) == (
         f"1 × $2.00 per GPU-hour (set by the platform team on {today})"
@@ -411,12 +498,18 @@ def test_gpus_name_it_and_so_does_what_only_the_catalogue_prices(here: Site) -> 
     assert found.endswith("(the catalogue's price of November 2026)")
 
 
-def test_a_request_keeps_the_price_and_the_day_it_was_asked_at(here: Site, ada: Client) -> None:
+def test_a_request_keeps_the_price_and_the_day_it_was_asked_at(
+    here: Site, ada: Client
+) -> None:
     now = timezone.now()
     asked = submit(
-        shop.wanted(here.scene, "reservation", vm_size=A100, until=now + 3 * DAY), by=here.scene.ada, now=now
+        shop.wanted(here.scene, "reservation", vm_size=A100, until=now + 3 * DAY),
+        by=here.scene.ada,
+        now=now,
     )
-    kept = f"1 × {A100} × $3.67 an hour, used or not (Azure's list price of {dated(now)})"
+    kept = (
+        f"1 × {A100} × $3.67 an hour, used or not (Azure's list price of {dated(now)})"
+    )
     assert Request.objects.get(pk=asked.pk).formula == kept
     MachinePrice.objects.update(on_demand=Decimal(9))
     assert kept in words(ada, f"/requests/{asked.pk}/")
@@ -430,21 +523,36 @@ def test_the_answer_beside_the_form_names_it(here: Site, ada: Client) -> None:
     assert f"(Azure's list price of {dated(timezone.now())})" in shown
 
 
-def test_the_lines_of_the_form_say_from_which_price_on_where_regions_differ(here: Site) -> None:
+def test_the_lines_of_the_form_say_from_which_price_on_where_regions_differ(
+    here: Site,
+) -> None:
     now = timezone.now()
     actions.keep_regions(["eastus", "westeurope"], now=now)
-    actions.keep("westeurope", [Price(A100, "westeurope", Decimal("4.4"))], now=now, again_at=now + DAY)
-    options = Caller(here.scene.ada).get("offerings/reservation/options/?team=vision").json()["choices"]
+    actions.keep(
+        "westeurope",
+        [Price(A100, "westeurope", Decimal("4.4"))],
+        now=now,
+        again_at=now + DAY,
+    )
+    options = (
+        Caller(here.scene.ada)
+        .get("offerings/reservation/options/?team=vision")
+        .json()["choices"]
+    )
     labels = {line["value"]: line["label"] for line in options["vm_size"]}
     assert labels[A100] == f"{A100} · 1 GPU · from $3.67 per instance and hour"
     assert labels[T4] == f"{T4} · 1 GPU · $0.53 per instance and hour"
     assert NodePool.objects.exists()
 
 
-def test_what_was_granted_keeps_its_price_when_the_kind_follows_the_list(here: Site) -> None:
+def test_what_was_granted_keeps_its_price_when_the_kind_follows_the_list(
+    here: Site,
+) -> None:
     flavor = here.scene.flavor
     asked: Scene = here.scene
     asked.ask(1)
     before = Allocation.objects.get().price_per_gpu_hour
-    change_flavor(flavor.pk, values={"price_per_gpu_hour": before + 1}, by=here.scene.priya)
+    change_flavor(
+        flavor.pk, values={"price_per_gpu_hour": before + 1}, by=here.scene.priya
+    )
     assert Allocation.objects.get().price_per_gpu_hour == before

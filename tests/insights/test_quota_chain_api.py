@@ -28,9 +28,18 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Site:
 
 def test_it_names_the_link_that_stops_an_ask_and_what_comes_next(here: Site) -> None:
     here.quota(limit=4)
-    told = Caller(here.scene.ada).get("quota-chains/training/?flavor=a100&gpus=60").json()
-    assert (told["cluster"], told["flavor"], told["gpus"], told["fits"]) == ("training", "a100", 60, False)
-    assert told["sentence"].startswith("60 × A100 more: stopped at the subscription quota of")
+    told = (
+        Caller(here.scene.ada).get("quota-chains/training/?flavor=a100&gpus=60").json()
+    )
+    assert (told["cluster"], told["flavor"], told["gpus"], told["fits"]) == (
+        "training",
+        "a100",
+        60,
+        False,
+    )
+    assert told["sentence"].startswith(
+        "60 × A100 more: stopped at the subscription quota of"
+    )
     assert "node pool a100" in told["then"]
     assert told["advice"] == "An increase takes days: ask for it now."
     links = {one["layer"]: one for one in told["links"]}
@@ -76,7 +85,10 @@ def test_a_queue_that_admits_nothing_stops_every_start(
     copy.save()
     query = f"flavor=a100&gpus=1&question=start&namespace={tenancy.namespace}"
     told = Caller(here.scene.ada).get(f"quota-chains/training/?{query}").json()
-    assert told["sentence"] == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
+    assert (
+        told["sentence"]
+        == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
+    )
 
 
 def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
@@ -86,7 +98,9 @@ def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
     missing = caller.get("quota-chains/training/?flavor=a100&namespace=qm-nowhere")
     assert other.status_code == missing.status_code == 422
     assert other.json()["code"] == missing.json()["code"] == "no_such_namespace"
-    assert other.json()["detail"].replace(space, "qm-nowhere") == missing.json()["detail"]
+    assert (
+        other.json()["detail"].replace(space, "qm-nowhere") == missing.json()["detail"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,16 +115,24 @@ def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
         ("flavor=h900", 422),
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_a_sentence(here: Site, query: str, status: int) -> None:
+def test_what_cannot_be_asked_is_refused_with_a_sentence(
+    here: Site, query: str, status: int
+) -> None:
     answer = Caller(here.scene.ada).get(f"quota-chains/training/?{query}")
     assert (answer.status_code, bool(answer.json()["detail"])) == (status, True)
     described = description()
-    assert str(status) in described["paths"]["/api/v1/quota-chains/{name}/"]["get"]["responses"]
+    assert (
+        str(status)
+        in described["paths"]["/api/v1/quota-chains/{name}/"]["get"]["responses"]
+    )
 
 
 def test_nobody_and_nowhere(here: Site) -> None:
     assert Caller().get("quota-chains/training/?flavor=a100").status_code == 401
-    assert Caller(here.scene.ada).get("quota-chains/nowhere/?flavor=a100").status_code == 404
+    assert (
+        Caller(here.scene.ada).get("quota-chains/nowhere/?flavor=a100").status_code
+        == 404
+    )
 
 
 def test_what_was_read_long_ago_bears_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +159,9 @@ def test_it_takes_as_many_queries_however_many_clusters_there_are(here: Site) ->
             pool(cluster, at=timezone.now())
             factories.tenancy(factories.team(by=here.scene.ada), here.cluster)
         with CaptureQueriesContext(connection) as captured:
-            assert caller.get("quota-chains/training/?flavor=a100&gpus=16").status_code == 200
+            assert (
+                caller.get("quota-chains/training/?flavor=a100&gpus=16").status_code
+                == 200
+            )
         taken.append(len(captured))
     assert taken[0] == taken[1] <= MAX_QUERIES

@@ -56,7 +56,10 @@ def test_what_fits_is_said_with_the_tightest_link(here: Site) -> None:
 def test_the_quota_of_the_family_stops_it(here: Site) -> None:
     here.quota(limit=4)
     said = words(here, gpus=20)
-    assert "stopped at the subscription quota of StandardNCADSA100v4Family, 16 left." in said
+    assert (
+        "stopped at the subscription quota of StandardNCADSA100v4Family, 16 left."
+        in said
+    )
     assert "An increase takes days" in said
 
 
@@ -80,17 +83,30 @@ def test_a_team_that_starts_is_stopped_at_its_own_queue(here: Site) -> None:
     asked = {"gpus": 2, "question": "start", "space": tenancy.namespace}
     said = words(here, here.scene.ada, **asked)
     assert "stopped at the team's ClusterQueue, 1 left." in said
-    filled_in = {"flavor": here.flavor.key, "team": tenancy.team.slug, "namespace": tenancy.namespace}
-    assert hint(here, here.scene.ada, **asked) == f"/requests/new?{urlencode(filled_in)}"
+    filled_in = {
+        "flavor": here.flavor.key,
+        "team": tenancy.team.slug,
+        "namespace": tenancy.namespace,
+    }
+    assert (
+        hint(here, here.scene.ada, **asked) == f"/requests/new?{urlencode(filled_in)}"
+    )
 
 
-def test_a_lead_is_led_to_the_quota_with_the_limit_that_the_ask_needs(here: Site) -> None:
+def test_a_lead_is_led_to_the_quota_with_the_limit_that_the_ask_needs(
+    here: Site,
+) -> None:
     here.quota(limit=4)
     # 20 GPUs are five machines: three more than stand, of 96 vCPUs each, beside the two that are used.
     needed = 5 * 96
-    assert hint(here, here.scene.priya, gpus=20) == f"/capacity/limits/{here.meter().pk}?limit={needed}#more"
+    assert (
+        hint(here, here.scene.priya, gpus=20)
+        == f"/capacity/limits/{here.meter().pk}?limit={needed}#more"
+    )
     assert f"It needs {needed} vCPUs." in words(here, gpus=20)
-    _, found = page(here.scene.priya, f"/capacity/limits/{here.meter().pk}", limit=needed)
+    _, found = page(
+        here.scene.priya, f"/capacity/limits/{here.meter().pk}", limit=needed
+    )
     [field] = [one for one in found.walk() if one.attrs.get("name") == "limit"]
     assert field.attrs["value"] == str(needed)
     here.quota(limit=5)
@@ -118,7 +134,9 @@ def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
 
 
 @pytest.mark.parametrize("gpus", ["0", "10001", "-1", "many", "1.5", "٣"])
-def test_a_number_that_makes_no_sense_is_answered_with_a_sentence(here: Site, gpus: str) -> None:
+def test_a_number_that_makes_no_sense_is_answered_with_a_sentence(
+    here: Site, gpus: str
+) -> None:
     said = words(here, gpus=gpus)
     if gpus == "٣":
         # Django reads digits of every script.
@@ -128,8 +146,12 @@ def test_a_number_that_makes_no_sense_is_answered_with_a_sentence(here: Site, gp
         assert "can be granted" not in said
 
 
-@pytest.mark.parametrize("asked", [{"flavor": "h900"}, {"question": "why"}, {"space": "x"}])
-def test_a_choice_that_there_is_not_is_answered_with_a_sentence(here: Site, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "asked", [{"flavor": "h900"}, {"question": "why"}, {"space": "x"}]
+)
+def test_a_choice_that_there_is_not_is_answered_with_a_sentence(
+    here: Site, asked: dict[str, str]
+) -> None:
     assert "This cannot be answered" in words(here, None, **asked)
 
 
@@ -141,7 +163,9 @@ def test_what_was_read_long_ago_bears_its_age(monkeypatch: pytest.MonkeyPatch) -
     connect(monkeypatch)
     here = site(scene(), read_at=timezone.now() - timedelta(hours=3))
     assert words(here, gpus=4).count("as of 3 h ago") == 3
-    Subscription.objects.update(reachable=False, message="Azure answered 503.", failures=1)
+    Subscription.objects.update(
+        reachable=False, message="Azure answered 503.", failures=1
+    )
     said = words(here, gpus=4)
     assert "Azure does not answer for this subscription" in said
     assert "Azure answered 503." in said
@@ -158,7 +182,10 @@ def test_without_azure_the_page_answers_and_says_how_to_connect_it(
     status, found = page(here.scene.priya, here.address, gpus=4)
     assert status == 200
     assert "The portal is not connected to Azure" in found.words
-    assert any(one.attrs.get("href") == reverse("help-page", args=["connect-azure"]) for one in found.walk())
+    assert any(
+        one.attrs.get("href") == reverse("help-page", args=["connect-azure"])
+        for one in found.walk()
+    )
 
 
 def test_a_cluster_without_kinds_of_gpu_says_so(here: Site) -> None:
@@ -176,7 +203,9 @@ def test_every_link_of_the_drawing_stands_in_the_table(here: Site) -> None:
     assert len(drawn) == len(rows) - 1 >= 5
 
 
-def test_it_takes_as_many_queries_however_many_clusters_and_places_there_are(here: Site) -> None:
+def test_it_takes_as_many_queries_however_many_clusters_and_places_there_are(
+    here: Site,
+) -> None:
     here.quota(limit=4)
     browser = Client()
     browser.force_login(here.scene.priya)

@@ -32,7 +32,11 @@ def test_lines_stand_from_zero_and_what_is_idle_lies_between_them() -> None:
     assert heights[0] == 1
     assert found.idle.split()[:3] == found.reserved.split()
     assert found.idle.split()[3:] == found.used.split()[::-1]
-    assert (found.top, found.begins, found.ends) == (5, date(2026, 11, 1), date(2026, 11, 3))
+    assert (found.top, found.begins, found.ends) == (
+        5,
+        date(2026, 11, 1),
+        date(2026, 11, 3),
+    )
 
 
 def test_what_never_ran_and_was_never_held_is_drawn_at_zero() -> None:

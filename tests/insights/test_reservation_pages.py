@@ -50,7 +50,9 @@ def page(row: Reservation) -> str:
     return f"{LIST}{row.pk}"
 
 
-def test_members_see_their_teams_ones_and_whoever_sees_all_teams_all(team: Scene, client: Client) -> None:
+def test_members_see_their_teams_ones_and_whoever_sees_all_teams_all(
+    team: Scene, client: Client
+) -> None:
     own = factories.reservation(team.team)
     other = factories.reservation(factories.team("Speech"))
     for person, seen in (
@@ -80,7 +82,11 @@ def test_the_list_says_what_each_costs_idle_and_leaves_out_what_is_released(
     row = factories.reservation(team.team, machines=4, used=1)
     factories.reserved_days(row, [1, 1])
     factories.reservation(
-        team.team, machines=0, vm_size="Standard_OLD", state="released", released_at=timezone.now()
+        team.team,
+        machines=0,
+        vm_size="Standard_OLD",
+        state="released",
+        released_at=timezone.now(),
     )
     client.force_login(team.ada)
     said = words(client, LIST)
@@ -92,9 +98,18 @@ def test_the_list_says_what_each_costs_idle_and_leaves_out_what_is_released(
 
 @pytest.mark.parametrize(
     "query",
-    ["?state=nothing", "?team=nobody", "?before=x", "?before=99999999999999999999999", "?after=-1", "?x=1"],
+    [
+        "?state=nothing",
+        "?team=nobody",
+        "?before=x",
+        "?before=99999999999999999999999",
+        "?after=-1",
+        "?x=1",
+    ],
 )
-def test_an_address_that_nobody_gave_out_shows_the_list(team: Scene, client: Client, query: str) -> None:
+def test_an_address_that_nobody_gave_out_shows_the_list(
+    team: Scene, client: Client, query: str
+) -> None:
     factories.reservation(team.team)
     client.force_login(team.ada)
     assert client.get(LIST + query).status_code == 200
@@ -113,7 +128,9 @@ def test_pages_of_the_list_lead_to_each_other(team: Scene, client: Client) -> No
     assert page(rows[4]) + '"' not in back
 
 
-def test_lists_take_as_many_queries_for_fifty_as_for_five(team: Scene, client: Client) -> None:
+def test_lists_take_as_many_queries_for_fifty_as_for_five(
+    team: Scene, client: Client
+) -> None:
     client.force_login(team.priya)
     counts = []
     for more in (5, 45):
@@ -137,7 +154,9 @@ def test_a_page_takes_as_many_queries_for_fifty_days_and_pods_as_for_five(
     assert counts[0] == counts[1] <= 12, counts
 
 
-def test_more_than_is_reserved_is_shown_as_without_a_guarantee(team: Scene, client: Client) -> None:
+def test_more_than_is_reserved_is_shown_as_without_a_guarantee(
+    team: Scene, client: Client
+) -> None:
     row = factories.reservation(team.team, machines=4, used=4, over=3)
     client.force_login(team.ada)
     said = words(client, page(row))
@@ -172,7 +191,9 @@ def test_what_is_used_beyond_is_advised_to_grow_by_a_form_that_is_filled_in(
     assert "vm_size=Standard_NC24ads_A100_v4" in answer
 
 
-def test_the_days_are_drawn_and_stand_in_a_table_with_what_they_cost(team: Scene, client: Client) -> None:
+def test_the_days_are_drawn_and_stand_in_a_table_with_what_they_cost(
+    team: Scene, client: Client
+) -> None:
     row = factories.reservation(team.team, machines=4, used=1)
     factories.reserved_days(row, [1, 1, 1])
     client.force_login(team.ada)
@@ -183,7 +204,9 @@ def test_the_days_are_drawn_and_stand_in_a_table_with_what_they_cost(team: Scene
     assert "75 % of the cost" in answer
 
 
-def test_who_runs_on_its_nodes_is_named_to_whom_may_know(team: Scene, client: Client) -> None:
+def test_who_runs_on_its_nodes_is_named_to_whom_may_know(
+    team: Scene, client: Client
+) -> None:
     row = factories.reservation(team.team, flavor=team.flavor)
     nodes_with_pods(team, row, pods=3)
     strangers = factories.tenancy(factories.team("Speech"), team.flavor.cluster)
@@ -197,8 +220,12 @@ def test_who_runs_on_its_nodes_is_named_to_whom_may_know(team: Scene, client: Cl
     assert strangers.namespace in words(client, page(row))
 
 
-def test_a_parked_one_is_tried_again_by_platform_leads_alone(team: Scene, client: Client) -> None:
-    row = factories.reservation(team.team, parked_at=timezone.now(), message="5 tries ended.")
+def test_a_parked_one_is_tried_again_by_platform_leads_alone(
+    team: Scene, client: Client
+) -> None:
+    row = factories.reservation(
+        team.team, parked_at=timezone.now(), message="5 tries ended."
+    )
     client.force_login(team.ada)
     assert "Try again" not in words(client, page(row))
     assert client.post(f"{page(row)}/retry").status_code == 403
@@ -211,13 +238,17 @@ def test_a_parked_one_is_tried_again_by_platform_leads_alone(team: Scene, client
 
 
 def test_what_is_released_is_not_tried_and_says_so(team: Scene, client: Client) -> None:
-    row = factories.reservation(team.team, machines=0, state="released", released_at=timezone.now())
+    row = factories.reservation(
+        team.team, machines=0, state="released", released_at=timezone.now()
+    )
     client.force_login(team.priya)
     assert client.post(f"{page(row)}/retry").status_code == 302
     assert "there is nothing to try" in words(client, page(row))
 
 
-def test_machines_are_given_back_once_and_azure_gets_less(here: Site, client: Client) -> None:
+def test_machines_are_given_back_once_and_azure_gets_less(
+    here: Site, client: Client
+) -> None:
     grant = here.grant(3)
     here.work()
     row = Reservation.objects.get()
@@ -227,7 +258,9 @@ def test_machines_are_given_back_once_and_azure_gets_less(here: Site, client: Cl
     assert "Give back 2 machines" in shown
     assert "1 machine of this grant stays yours until" in shown
     for _ in range(2):
-        answer = client.post(form, {"grant": grant.pk, "machines": "2", "token": "once"})
+        answer = client.post(
+            form, {"grant": grant.pk, "machines": "2", "token": "once"}
+        )
         assert (answer.status_code, answer["Location"]) == (302, page(row))
     grant.refresh_from_db()
     assert (grant.count, grant.ended_at) == (1, None)
@@ -253,23 +286,33 @@ def test_what_cannot_be_given_back_is_refused_and_changes_nothing(
     grant = here.grant(3)
     row = Reservation.objects.get()
     client.force_login(here.scene.ada)
-    answer = client.post(f"{page(row)}/give-back", {"grant": grant.pk, "machines": "1"} | sent)
+    answer = client.post(
+        f"{page(row)}/give-back", {"grant": grant.pk, "machines": "1"} | sent
+    )
     assert answer.status_code == status
     assert sentence in parsed(answer.content.decode()).words
     grant.refresh_from_db()
     assert (grant.count, grant.ended_at) == (3, None)
 
 
-def test_a_request_and_a_team_lead_to_the_reservation(here: Site, client: Client) -> None:
+def test_a_request_and_a_team_lead_to_the_reservation(
+    here: Site, client: Client
+) -> None:
     grant = here.grant(2)
     row = Reservation.objects.get()
     client.force_login(here.scene.ada)
-    for path in (f"/requests/{grant.hold.request_id}/", f"/teams/{here.scene.team.slug}/", "/capacity/"):
+    for path in (
+        f"/requests/{grant.hold.request_id}/",
+        f"/teams/{here.scene.team.slug}/",
+        "/capacity/",
+    ):
         answer = client.get(path, follow=True).content.decode()
         assert (LIST if path == "/capacity/" else page(row)) in answer
 
 
-def test_what_is_orphaned_is_shown_to_platform_leads_with_its_cost(team: Scene, client: Client) -> None:
+def test_what_is_orphaned_is_shown_to_platform_leads_with_its_cost(
+    team: Scene, client: Client
+) -> None:
     orphan(vm_size="Standard_NC24ads_A100_v4", group="qm-lost", machines=2)
     orphan(kind="foreign", key="x", group="theirs", vm_size="Standard_Unpriced")
     client.force_login(team.priya)
@@ -297,7 +340,9 @@ def test_other_peoples_reservations_push_no_orphan_off_the_list(
     assert "theirs-2" not in said
 
 
-def test_an_orphan_costs_what_azures_list_says_of_its_region(team: Scene, client: Client) -> None:
+def test_an_orphan_costs_what_azures_list_says_of_its_region(
+    team: Scene, client: Client
+) -> None:
     size = "Standard_NC24ads_A100_v4"
     orphan(vm_size=size, region="westeurope", machines=2)
     price(size=size, region="westeurope", on_demand=Decimal(4), seen_at=timezone.now())
@@ -305,15 +350,21 @@ def test_an_orphan_costs_what_azures_list_says_of_its_region(team: Scene, client
     assert "Orphaned No team was granted it. 0 of 2 $8 " in words(client, LIST)
 
 
-def test_released_ones_are_within_reach_where_nothing_else_is(team: Scene, client: Client) -> None:
-    factories.reservation(team.team, machines=0, state="released", released_at=timezone.now())
+def test_released_ones_are_within_reach_where_nothing_else_is(
+    team: Scene, client: Client
+) -> None:
+    factories.reservation(
+        team.team, machines=0, state="released", released_at=timezone.now()
+    )
     client.force_login(team.ada)
     answer = client.get(LIST).content.decode()
     assert "Nothing is reserved" in parsed(answer).words
     assert "Any state" in answer
 
 
-def test_a_platform_lead_has_an_orphan_released_and_nobody_else(team: Scene, client: Client) -> None:
+def test_a_platform_lead_has_an_orphan_released_and_nobody_else(
+    team: Scene, client: Client
+) -> None:
     row = orphan()
     client.force_login(team.ada)
     assert client.get(f"/capacity/orphans/{row.pk}").status_code == 403
@@ -325,7 +376,9 @@ def test_a_platform_lead_has_an_orphan_released_and_nobody_else(team: Scene, cli
     assert "Being released" in words(client, LIST)
 
 
-def test_an_orphan_that_machines_use_is_refused_with_the_reason(team: Scene, client: Client) -> None:
+def test_an_orphan_that_machines_use_is_refused_with_the_reason(
+    team: Scene, client: Client
+) -> None:
     row = orphan(associated=2)
     client.force_login(team.priya)
     said = words(client, f"/capacity/orphans/{row.pk}")
@@ -337,20 +390,27 @@ def test_an_orphan_that_machines_use_is_refused_with_the_reason(team: Scene, cli
     assert Orphan.objects.get().release_asked_at is None
 
 
-def test_reservations_of_others_have_no_page_on_which_they_are_released(team: Scene, client: Client) -> None:
+def test_reservations_of_others_have_no_page_on_which_they_are_released(
+    team: Scene, client: Client
+) -> None:
     row = orphan(kind="foreign")
     client.force_login(team.priya)
     assert client.get(f"/capacity/orphans/{row.pk}").status_code == 404
     assert client.post(f"/capacity/orphans/{row.pk}").status_code == 404
 
 
-def nodes_with_pods(team: Scene, row: Reservation, *, pods: int, namespace: str = "") -> None:
+def nodes_with_pods(
+    team: Scene, row: Reservation, *, pods: int, namespace: str = ""
+) -> None:
     """A node that is made of a reservation, as the copy of the cluster has it, with pods of one GPU each."""
     space, cluster = namespace or team.tenancy.namespace, team.flavor.cluster
     name = f"node-{row.pk}-{space}"
     labels = {"kubernetes.azure.com/agentpool": pool_name(row.pk)}
     ClusterObject.objects.create(
-        cluster=cluster, kind="Node", name=name, body={"metadata": {"name": name, "labels": labels}}
+        cluster=cluster,
+        kind="Node",
+        name=name,
+        body={"metadata": {"name": name, "labels": labels}},
     )
     container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
     ClusterObject.objects.bulk_create(

@@ -35,8 +35,16 @@ NEW = {"state": "pending", "held": 0, "used": 0, "observed_generation": 0}
         ({}, "Reserved", "3 of 4 are in use; 1 is idle, and paid."),
         ({"used": 4}, "Reserved", "All 4 are in use."),
         ({"used": 0}, "Reserved", "All 4 are idle, and paid."),
-        ({"used": 4, "over": 3}, "Over-allocated", "3 run beyond what is reserved, without a guarantee."),
-        ({"used": 4, "over": 1}, "Over-allocated", "1 runs beyond what is reserved, without a guarantee."),
+        (
+            {"used": 4, "over": 3},
+            "Over-allocated",
+            "3 run beyond what is reserved, without a guarantee.",
+        ),
+        (
+            {"used": 4, "over": 1},
+            "Over-allocated",
+            "1 runs beyond what is reserved, without a guarantee.",
+        ),
         ({"message": "AKS did not join it."}, "Reserved", "AKS did not join it."),
         (
             NEW,
@@ -49,7 +57,11 @@ NEW = {"state": "pending", "held": 0, "used": 0, "observed_generation": 0}
             "Azure works on 4 machines: all of them, or none. It began 3 min ago.",
         ),
         (
-            {**NEW, "message": "No hardware.", "requeue_at": NOW + timedelta(minutes=9)},
+            {
+                **NEW,
+                "message": "No hardware.",
+                "requeue_at": NOW + timedelta(minutes=9),
+            },
             "Waits for Azure",
             "No hardware. It is tried again in 9 min.",
         ),
@@ -64,7 +76,11 @@ NEW = {"state": "pending", "held": 0, "used": 0, "observed_generation": 0}
             "The quota is full. What was granted with it fails, and its budget is free again.",
         ),
         ({"parked_at": NOW, "message": "5 tries ended."}, "Parked", "5 tries ended."),
-        ({"state": "releasing", "machines": 0, "message": "2 use it."}, "Being released", "2 use it."),
+        (
+            {"state": "releasing", "machines": 0, "message": "2 use it."},
+            "Being released",
+            "2 use it.",
+        ),
         (
             {
                 "state": "released",
@@ -91,7 +107,9 @@ NEW = {"state": "pending", "held": 0, "used": 0, "observed_generation": 0}
         ),
     ],
 )
-def test_a_reservation_says_how_it_stands(fields: dict[str, Any], word: str, sentence: str) -> None:
+def test_a_reservation_says_how_it_stands(
+    fields: dict[str, Any], word: str, sentence: str
+) -> None:
     found = standing(row(**fields), NOW)
     assert (found.word, found.sentence) == (word, sentence)
 
@@ -100,19 +118,41 @@ def test_a_reservation_says_how_it_stands(fields: dict[str, Any], word: str, sen
     ("fields", "word", "sentence"),
     [
         ({"kind": "orphaned"}, "Orphaned", "No team was granted it."),
-        ({"kind": "orphaned", "tagged_team": "vision"}, "Orphaned", "Tagged for vision."),
-        ({"kind": "orphaned", "associated": 2}, "Orphaned", "2 machines use it."),
-        ({"kind": "foreign"}, "Somebody else’s", "Without the portal’s mark: the portal never touches it."),
-        ({"kind": "missing", "expected": 2}, "Missing in Azure", "The portal has 2 on record"),
-        ({"kind": "differs", "expected": 2}, "Size differs", "The portal has 2 on record"),
         (
-            {"kind": "orphaned", "release_asked_at": NOW, "release_asked_by": "Priya Raman"},
+            {"kind": "orphaned", "tagged_team": "vision"},
+            "Orphaned",
+            "Tagged for vision.",
+        ),
+        ({"kind": "orphaned", "associated": 2}, "Orphaned", "2 machines use it."),
+        (
+            {"kind": "foreign"},
+            "Somebody else’s",
+            "Without the portal’s mark: the portal never touches it.",
+        ),
+        (
+            {"kind": "missing", "expected": 2},
+            "Missing in Azure",
+            "The portal has 2 on record",
+        ),
+        (
+            {"kind": "differs", "expected": 2},
+            "Size differs",
+            "The portal has 2 on record",
+        ),
+        (
+            {
+                "kind": "orphaned",
+                "release_asked_at": NOW,
+                "release_asked_by": "Priya Raman",
+            },
             "Being released",
             "Priya Raman had it released.",
         ),
     ],
 )
-def test_a_difference_says_what_is_wrong(fields: dict[str, Any], word: str, sentence: str) -> None:
+def test_a_difference_says_what_is_wrong(
+    fields: dict[str, Any], word: str, sentence: str
+) -> None:
     found = orphan_standing(Orphan(**fields))
     assert found.word == word
     assert found.sentence.startswith(sentence)

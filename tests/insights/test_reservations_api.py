@@ -41,8 +41,13 @@ def queries(caller: Caller, path: str) -> int:
     return len(seen)
 
 
-def test_each_sees_their_teams_ones_and_another_teams_is_like_a_missing_one(team: Scene) -> None:
-    own, other = factories.reservation(team.team), factories.reservation(factories.team("Speech"))
+def test_each_sees_their_teams_ones_and_another_teams_is_like_a_missing_one(
+    team: Scene,
+) -> None:
+    own, other = (
+        factories.reservation(team.team),
+        factories.reservation(factories.team("Speech")),
+    )
     ada, sam = Caller(team.ada), Caller(factories.person("Sam Achebe", Role.AUDITOR))
     assert numbers(ada.get("reservations/")) == [own.pk]
     assert numbers(sam.get("reservations/")) == [other.pk, own.pk]
@@ -52,19 +57,30 @@ def test_each_sees_their_teams_ones_and_another_teams_is_like_a_missing_one(team
     assert theirs.json()["code"] == missing.json()["code"]
 
 
-def test_a_list_is_narrowed_by_team_and_state_and_goes_on_by_a_cursor(team: Scene) -> None:
+def test_a_list_is_narrowed_by_team_and_state_and_goes_on_by_a_cursor(
+    team: Scene,
+) -> None:
     rows = [factories.reservation(team.team) for _ in range(3)]
     gone = factories.reservation(
-        factories.team("Speech"), machines=0, state="released", released_at=timezone.now()
+        factories.team("Speech"),
+        machines=0,
+        state="released",
+        released_at=timezone.now(),
     )
     priya = Caller(team.priya)
     assert numbers(priya.get("reservations/?state=released")) == [gone.pk]
-    assert numbers(priya.get("reservations/?team=vision")) == [one.pk for one in reversed(rows)]
+    assert numbers(priya.get("reservations/?team=vision")) == [
+        one.pk for one in reversed(rows)
+    ]
     first = priya.get("reservations/?team=vision&limit=2")
-    assert numbers(priya.get(first.json()["next"].partition("/api/v1/")[2])) == [rows[0].pk]
+    assert numbers(priya.get(first.json()["next"].partition("/api/v1/")[2])) == [
+        rows[0].pk
+    ]
 
 
-@pytest.mark.parametrize("query", ["?state=any", "?colour=red", "?state=reserved&state=pending", "?limit=0"])
+@pytest.mark.parametrize(
+    "query", ["?state=any", "?colour=red", "?state=reserved&state=pending", "?limit=0"]
+)
 def test_what_is_no_filter_is_refused(team: Scene, query: str) -> None:
     assert Caller(team.ada).get(f"reservations/{query}").status_code == 400
 
@@ -83,7 +99,10 @@ def test_one_comes_with_its_use_cost_advice_grants_and_names(team: Scene) -> Non
     assert [one["most"] for one in said["days"]][-3:] == [2, 1, 2]
     assert 0 < float(said["costs"]["idle_usd"]) < float(said["costs"]["usd"])
     assert said["azure"]["group"].endswith(f"-vision-{row.pk}")
-    assert (said["cluster"], said["azure"]["pool"][:2]) == (team.flavor.cluster.name, "qm")
+    assert (said["cluster"], said["azure"]["pool"][:2]) == (
+        team.flavor.cluster.name,
+        "qm",
+    )
 
 
 def test_as_many_queries_for_fifty_as_for_five(team: Scene) -> None:
@@ -97,7 +116,11 @@ def test_as_many_queries_for_fifty_as_for_five(team: Scene) -> None:
             orphan(key=f"{more}-{number}")
             factories.machines_of(row, team.ada)
         factories.reserved_days(rows[-1], [1] * more)
-        paths = ("reservations/?limit=100", f"reservations/{rows[-1].pk}/", "reservations/orphans/?limit=100")
+        paths = (
+            "reservations/?limit=100",
+            f"reservations/{rows[-1].pk}/",
+            "reservations/orphans/?limit=100",
+        )
         counts.append([queries(priya, path) for path in paths])
     assert counts[0] == counts[1]
     assert max(counts[0]) <= 6, counts
@@ -113,7 +136,9 @@ def test_machines_are_given_back_and_azure_gets_less(here: Site) -> None:
     assert again.json() == answer.json()
     here.work()
     assert list(here.in_azure().values()) == [1]
-    assert ada.post(f"allocations/{grant.pk}/give-back/", {"machines": 1}).json() == {"rest": None}
+    assert ada.post(f"allocations/{grant.pk}/give-back/", {"machines": 1}).json() == {
+        "rest": None
+    }
     here.work()
     assert here.in_azure() == {}
 
@@ -146,12 +171,16 @@ def test_what_cannot_be_given_back_is_refused_and_changes_nothing(
 def test_gpus_of_a_pool_are_no_machines(team: Scene) -> None:
     factories.allocation(team.ada, team.tenancy, team.flavor)
     grant = Allocation.objects.get()
-    answer = Caller(team.ada).post(f"allocations/{grant.pk}/give-back/", {"machines": 1})
+    answer = Caller(team.ada).post(
+        f"allocations/{grant.pk}/give-back/", {"machines": 1}
+    )
     assert (answer.status_code, answer.json()["code"]) == (409, "no_reservation")
 
 
 def test_platform_leads_alone_have_one_tried_again(team: Scene) -> None:
-    row = factories.reservation(team.team, parked_at=timezone.now(), message="5 tries ended.")
+    row = factories.reservation(
+        team.team, parked_at=timezone.now(), message="5 tries ended."
+    )
     path = f"reservations/{row.pk}/retry/"
     assert Caller(team.ada).post(path).json()["code"] == "not_a_platform_lead"
     assert Caller(team.mallory).post(path).status_code == 404
@@ -174,7 +203,10 @@ def test_orphans_are_for_platform_leads_with_their_cost(team: Scene) -> None:
         assert Caller(person).get(f"reservations/orphans/{row.pk}/").status_code == 403
     priya = Caller(team.priya)
     said = priya.get("reservations/orphans/").json()["results"]
-    assert [(one["kind"], one["usd_per_hour"]) for one in said] == [("orphaned", "7.35"), ("foreign", None)]
+    assert [(one["kind"], one["usd_per_hour"]) for one in said] == [
+        ("orphaned", "7.35"),
+        ("foreign", None),
+    ]
     assert numbers(priya.get("reservations/orphans/?kind=foreign")) == [theirs.pk]
     assert priya.get("reservations/orphans/?kind=lost").status_code == 400
 
@@ -183,11 +215,17 @@ def test_a_platform_lead_releases_an_orphan_and_nothing_else(team: Scene) -> Non
     row, used = orphan(), orphan(key="used", associated=1)
     theirs = orphan(key="theirs", kind="foreign")
     priya = Caller(team.priya)
-    assert Caller(team.ada).post(f"reservations/orphans/{row.pk}/release/").status_code == 403
+    assert (
+        Caller(team.ada).post(f"reservations/orphans/{row.pk}/release/").status_code
+        == 403
+    )
     for other, code in ((used, "machines_use_it"), (theirs, "not_an_orphan")):
         answer = priya.post(f"reservations/orphans/{other.pk}/release/")
         assert (answer.status_code, answer.json()["code"]) == (409, code)
     answer = priya.post(f"reservations/orphans/{row.pk}/release/")
-    assert (answer.status_code, answer.json()["release_asked_at"] is None) == (200, False)
+    assert (answer.status_code, answer.json()["release_asked_at"] is None) == (
+        200,
+        False,
+    )
     assert [one.pk for one in Orphan.objects.releasing()] == [row.pk]
     assert priya.post(f"reservations/orphans/{10**9}/release/").status_code == 404

@@ -20,7 +20,11 @@ def test_its_own_tests_pass_where_jupyterhub_is() -> None:
     done = subprocess.run(
         [PYTHON, "-m", "unittest", "discover", "-s", "tests"],
         cwd=PACKAGE,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(PACKAGE),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -46,10 +50,14 @@ def test_pip_makes_a_wheel_of_it_that_brings_nothing_else(tmp_path: Path) -> Non
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
-        metadata = opened.read(next(name for name in names if name.endswith("METADATA"))).decode()
+        metadata = opened.read(
+            next(name for name in names if name.endswith("METADATA"))
+        ).decode()
     assert "quartermaster_jupyterhub/spawner.py" in names
     required = [
-        line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra" not in line
+        line
+        for line in metadata.splitlines()
+        if line.startswith("Requires-Dist") and "extra" not in line
     ]
     assert required == []
 

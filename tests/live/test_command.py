@@ -25,7 +25,9 @@ def old_kueue(sandbox: Serving) -> Iterator[None]:
     there = store.get(DEPLOYMENT, "kueue-system", "kueue-controller-manager")
     assert there is not None
     old = copy.deepcopy(dict(there))
-    old["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.k8s.io/kueue/kueue:v0.15.3"
+    old["spec"]["template"]["spec"]["containers"][0]["image"] = (
+        "registry.k8s.io/kueue/kueue:v0.15.3"
+    )
     store.put(DEPLOYMENT, old)
     yield
     store.put(DEPLOYMENT, there)
@@ -42,7 +44,11 @@ def test_a_cluster_with_an_old_kueue_is_refused(
 def test_a_cluster_without_kueue_is_refused(
     sandbox: Serving, raw: Raw, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fault = {"match": {"path_regex": "^/apis/kueue.x-k8s.io"}, "status": 404, "times": 1}
+    fault = {
+        "match": {"path_regex": "^/apis/kueue.x-k8s.io"},
+        "status": 404,
+        "times": 1,
+    }
     assert raw.send("POST", "/sandbox/faults", fault)[0] == 201
     assert main(["--kubeconfig", str(sandbox.config("admin"))]) == 2
     assert (
@@ -52,7 +58,9 @@ def test_a_cluster_without_kueue_is_refused(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"]
+)
 def test_one_that_is_cut_off_leaves_nothing_behind_and_says_what_it_did_not_reach(
     sandbox: Serving, number: signal.Signals
 ) -> None:
@@ -66,16 +74,28 @@ def test_one_that_is_cut_off_leaves_nothing_behind_and_says_what_it_did_not_reac
             FLAVOR,
         ]
         found = [
-            one["metadata"]["name"] for ref in kinds for one in sandbox.cluster.store.objects(builtin(*ref))
+            one["metadata"]["name"]
+            for ref in kinds
+            for one in sandbox.cluster.store.objects(builtin(*ref))
         ]
         return sorted(name for name in found if name not in before)
 
     before: list[str] = []
     before = left()
-    asked = [sys.executable, "-m", "scripts.live_test", "--kubeconfig", config, "--only", "test_main_job"]
+    asked = [
+        sys.executable,
+        "-m",
+        "scripts.live_test",
+        "--kubeconfig",
+        config,
+        "--only",
+        "test_main_job",
+    ]
     process = subprocess.Popen(asked, stdout=subprocess.PIPE, text=True)
     wait_until(
-        lambda: any(name.endswith("-gpu") for name in left()), what="a tenancy to be made", seconds=180
+        lambda: any(name.endswith("-gpu") for name in left()),
+        what="a tenancy to be made",
+        seconds=180,
     )
     process.send_signal(number)
     output, _ = process.communicate(timeout=180)

@@ -42,13 +42,19 @@ def sweep(hours: float) -> int:
 
 def test_leads_and_channels_are_told_what_is_to_be_carried_out(scene: Scene) -> None:
     place = Channel.objects.create(
-        name="Platform", way=Way.TEAMS, sealed=seal("https://hooks.example.com/x"), kinds=["task_open"]
+        name="Platform",
+        way=Way.TEAMS,
+        sealed=seal("https://hooks.example.com/x"),
+        kinds=["task_open"],
     )
     task = task_of(granted(scene, "openai"))
     assert told(NoticeKind.TASK_OPEN) == ["Marcus Weber", "Priya Raman"]
     notice = Notice.objects.get(kind=NoticeKind.TASK_OPEN, channel=place)
     assert notice.link == f"/tasks/{task.pk}/"
-    assert notice.said.title == "To be carried out: set up gpt-4o-mini with 2k tokens a minute for Vision"
+    assert (
+        notice.said.title
+        == "To be carried out: set up gpt-4o-mini with 2k tokens a minute for Vision"
+    )
     assert ("To be carried out by", "Sat 21 Nov, 12:00 UTC") in notice.said.facts
 
 
@@ -56,9 +62,13 @@ def test_what_is_taken_down_and_set_apart_is_told_as_well(scene: Scene) -> None:
     asked = granted(scene, "openai")
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note="There.", now=NOW)
     ends.sweep(NOW + 3 * DAY)
-    apart.set_shares(scene.tenancy.pk, by=scene.priya, isolation="subscription", now=NOW)
+    apart.set_shares(
+        scene.tenancy.pk, by=scene.priya, isolation="subscription", now=NOW
+    )
     titles = set(
-        Notice.objects.filter(kind=NoticeKind.TASK_OPEN).order_by("pk").values_list("message__title")
+        Notice.objects.filter(kind=NoticeKind.TASK_OPEN)
+        .order_by("pk")
+        .values_list("message__title")
     )
     assert len(titles) == 3
     assert all(task.due_at == task.created_at + DAY for task in Task.objects.all())
@@ -70,21 +80,39 @@ def test_only_leads_at_work_are_told_while_there_are_some(scene: Scene) -> None:
     assert told(NoticeKind.TASK_OPEN) == ["Priya Raman"]
 
 
-def test_a_reminder_and_an_escalation_each_come_once_on_their_dates(scene: Scene) -> None:
+def test_a_reminder_and_an_escalation_each_come_once_on_their_dates(
+    scene: Scene,
+) -> None:
     task = task_of(granted(scene, "openai"))
     assert [sweep(23.9), sweep(24), sweep(24), sweep(47.9)] == [0, 1, 0, 0]
     assert told(NoticeKind.TASK_LATE) == ["Marcus Weber", "Priya Raman"]
     task_actions.take(task.pk, to=scene.priya, by=scene.priya, now=later(hours=40))
     assert [sweep(48), sweep(60)] == [1, 0]
-    assert told(NoticeKind.TASK_LATE) == ["Elena Petrova", "Marcus Weber", "Priya Raman", "Priya Raman"]
-    sentence = Notice.objects.filter(person=scene.elena, kind=NoticeKind.TASK_LATE).get().said.sentence
-    assert sentence == "Priya Raman has taken it, and it is not done yet. Ada Okafor waits for it."
+    assert told(NoticeKind.TASK_LATE) == [
+        "Elena Petrova",
+        "Marcus Weber",
+        "Priya Raman",
+        "Priya Raman",
+    ]
+    sentence = (
+        Notice.objects.filter(person=scene.elena, kind=NoticeKind.TASK_LATE)
+        .get()
+        .said.sentence
+    )
+    assert (
+        sentence
+        == "Priya Raman has taken it, and it is not done yet. Ada Okafor waits for it."
+    )
 
 
 def test_a_sweep_that_comes_late_tells_each_once(scene: Scene) -> None:
     granted(scene, "openai")
     assert [sweep(100), sweep(101)] == [1, 0]
-    assert told(NoticeKind.TASK_LATE) == ["Elena Petrova", "Marcus Weber", "Priya Raman"]
+    assert told(NoticeKind.TASK_LATE) == [
+        "Elena Petrova",
+        "Marcus Weber",
+        "Priya Raman",
+    ]
 
 
 def test_what_is_over_is_not_asked_after(scene: Scene) -> None:
@@ -98,17 +126,29 @@ def test_what_is_over_is_not_asked_after(scene: Scene) -> None:
 
 def test_a_policy_gives_an_offering_a_time_of_its_own(scene: Scene) -> None:
     slow = Override(where=Where(offerings=("cluster",)), set={"carried_out_hours": 120})
-    factories.policy(Policy(thresholds=Thresholds(carried_out_hours=8), overrides=(slow,)), now=NOW)
+    factories.policy(
+        Policy(thresholds=Thresholds(carried_out_hours=8), overrides=(slow,)), now=NOW
+    )
     assert task_of(granted(scene, "openai")).due_at == NOW + 8 * HOUR
     assert task_of(granted(scene, "cluster")).due_at == NOW + 120 * HOUR
 
 
-def test_the_dates_stand_on_the_request_the_task_and_in_the_api(scene: Scene, client: Client) -> None:
+def test_the_dates_stand_on_the_request_the_task_and_in_the_api(
+    scene: Scene, client: Client
+) -> None:
     asked = granted(scene, "openai")
     task = task_of(asked)
-    ahead = {part["title"]: part["at"] for part in coming(asked, State.SETTING_UP, [], None, [task])}
-    assert ahead["Should be carried out, else platform leads are reminded"] == task.due_at
-    assert ahead["Engineering leadership is told, if it is not carried out"] == task.escalate_at
+    ahead = {
+        part["title"]: part["at"]
+        for part in coming(asked, State.SETTING_UP, [], None, [task])
+    }
+    assert (
+        ahead["Should be carried out, else platform leads are reminded"] == task.due_at
+    )
+    assert (
+        ahead["Engineering leadership is told, if it is not carried out"]
+        == task.escalate_at
+    )
     client.force_login(scene.priya)
     assert "To be carried out by" in client.get(f"/tasks/{task.pk}/").content.decode()
     body = Caller(scene.priya).get(f"tasks/{task.pk}/").json()
@@ -119,7 +159,9 @@ def test_the_dates_stand_on_the_request_the_task_and_in_the_api(scene: Scene, cl
 
 
 @pytest.mark.parametrize("many", [1, 6])
-def test_asking_after_takes_as_many_queries_however_many_leads(scene: Scene, many: int) -> None:
+def test_asking_after_takes_as_many_queries_however_many_leads(
+    scene: Scene, many: int
+) -> None:
     task = task_of(granted(scene, "openai"))
     for _ in range(many):
         factories.person("", Role.PLATFORM_LEAD)

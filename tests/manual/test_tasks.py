@@ -33,12 +33,18 @@ def stage(asked: Request, *, at: float = 1) -> State:
 
 
 @pytest.mark.parametrize("key", SPECS)
-def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: Scene, key: str) -> None:
+def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(
+    scene: Scene, key: str
+) -> None:
     asked = granted(scene, key)
     assert asked.state == State.APPROVED
     assert Task.objects.filter(request_number=asked.pk).exists() == (key in BY_PERSON)
     held = Allocation.objects.live().get(hold=asked.hold_id)
-    assert (held.offering, held.flavor_id, held.until) == (key, asked.flavor_id, asked.until)
+    assert (held.offering, held.flavor_id, held.until) == (
+        key,
+        asked.flavor_id,
+        asked.until,
+    )
     assert (held.charged_from is None) == (key in (*BY_PERSON, "notebook"))
     assert all(month.agrees for month in budgets.replay(scene.team))
     assert stage(asked) is State.SETTING_UP
@@ -62,7 +68,11 @@ def test_a_task_is_taken_carried_out_and_told(scene: Scene) -> None:
     told = Notice.objects.get(kind="task_done")
     assert (told.person, told.link) == (scene.ada, f"/requests/{asked.pk}/")
     assert NOTE in told.message["sentence"]
-    kinds = list(Event.objects.about("request", asked.pk).order_by("seq").values_list("kind", flat=True))
+    kinds = list(
+        Event.objects.about("request", asked.pk)
+        .order_by("seq")
+        .values_list("kind", flat=True)
+    )
     assert kinds[-2:] == ["task.assigned", "task.done"]
 
 
@@ -81,7 +91,9 @@ def test_who_is_given_a_task_is_told_and_who_takes_one_is_not(scene: Scene) -> N
     assert (freed.state, freed.assignee) == ("open", None)
 
 
-def test_only_platform_leads_carry_out_and_only_to_them_it_is_given(scene: Scene) -> None:
+def test_only_platform_leads_carry_out_and_only_to_them_it_is_given(
+    scene: Scene,
+) -> None:
     task = task_of(granted(scene, "openai"))
     for person in (scene.ada, scene.elena, scene.mallory):
         with pytest.raises(NoRight):
@@ -95,11 +107,17 @@ def test_only_platform_leads_carry_out_and_only_to_them_it_is_given(scene: Scene
 
 def test_two_who_take_it_at_once_do_not_take_it_from_each_other(scene: Scene) -> None:
     task = task_of(granted(scene, "openai"))
-    task_actions.take(task.pk, to=scene.priya, by=scene.priya, expected_version=1, now=NOW)
+    task_actions.take(
+        task.pk, to=scene.priya, by=scene.priya, expected_version=1, now=NOW
+    )
     with pytest.raises(Stale):
-        task_actions.take(task.pk, to=scene.marcus, by=scene.marcus, expected_version=1, now=NOW)
+        task_actions.take(
+            task.pk, to=scene.marcus, by=scene.marcus, expected_version=1, now=NOW
+        )
     with pytest.raises(Stale):
-        fulfilment.finish(task.pk, by=scene.marcus, note=NOTE, expected_version=1, now=NOW)
+        fulfilment.finish(
+            task.pk, by=scene.marcus, note=NOTE, expected_version=1, now=NOW
+        )
 
 
 def test_a_task_ends_once_and_with_a_word(scene: Scene) -> None:
@@ -118,13 +136,20 @@ def test_a_task_ends_once_and_with_a_word(scene: Scene) -> None:
 def test_what_cannot_be_carried_out_costs_nothing(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     assert scene.held_usd() > 0
-    fulfilment.finish(task_of(asked).pk, by=scene.priya, note="No capacity.", failed=True, now=later(hours=1))
+    fulfilment.finish(
+        task_of(asked).pk,
+        by=scene.priya,
+        note="No capacity.",
+        failed=True,
+        now=later(hours=1),
+    )
     assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
     assert stage(asked) is State.FAILED
     assert stage(asked, at=60 * 24 * 30) is State.FAILED
     assert (
-        "What was set aside for it is free again." in Notice.objects.get(kind="task_done").message["sentence"]
+        "What was set aside for it is free again."
+        in Notice.objects.get(kind="task_done").message["sentence"]
     )
 
 
@@ -132,30 +157,46 @@ def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene) -> None:
     asked = granted(scene, "endpoint")
     gpus = asked.gpus
     assert scene.allocated() == gpus
-    fulfilment.finish(task_of(asked).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=1))
+    fulfilment.finish(
+        task_of(asked).pk,
+        by=scene.priya,
+        note="No image.",
+        failed=True,
+        now=later(hours=1),
+    )
     assert scene.allocated() == 0
     assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
     assert stage(asked) is State.FAILED
 
 
-@pytest.mark.parametrize("key", ["volume", "namespace", "openai", "reservation", "cluster"])
+@pytest.mark.parametrize(
+    "key", ["volume", "namespace", "openai", "reservation", "cluster"]
+)
 def test_at_its_end_it_is_asked_to_be_taken_down(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     if key in BY_PERSON:
         fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     cost = scene.held_usd()
-    assert [ends.sweep(at) for at in (asked.until - DAY, asked.until, asked.until)] == [0, 1, 0]
+    assert [ends.sweep(at) for at in (asked.until - DAY, asked.until, asked.until)] == [
+        0,
+        1,
+        0,
+    ]
     down = task_of(asked, "take_down")
     assert (down.state, down.created_at) == ("open", asked.until)
     assert scene.held_usd() == cost
     assert stage(asked, at=60 * 24 * 4) is State.ENDED
-    fulfilment.finish(down.pk, by=scene.marcus, note="Gone.", failed=False, now=later(days=4))
+    fulfilment.finish(
+        down.pk, by=scene.marcus, note="Gone.", failed=False, now=later(days=4)
+    )
     assert Task.objects.of_request(asked.pk).filter(kind="take_down").count() == 1
     assert list(ends_are_seen_to(later(days=9))) == []
 
 
-def test_who_carries_it_out_is_told_how_many_gpus_are_still_kept_for_it(scene: Scene) -> None:
+def test_who_carries_it_out_is_told_how_many_gpus_are_still_kept_for_it(
+    scene: Scene,
+) -> None:
     asked = granted(scene, "endpoint")
     held = Allocation.objects.live().get(hold=asked.hold_id)
     assert held.gpus > 1
@@ -171,7 +212,9 @@ def test_an_endpoint_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) ->
     assert task_of(asked, "take_down").state == "open"
 
 
-def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(scene: Scene) -> None:
+def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(
+    scene: Scene,
+) -> None:
     asked = granted(scene, "openai")
     ends.sweep(asked.until)
     assert task_of(asked).state == "dropped"
@@ -179,7 +222,9 @@ def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(scene: Sce
     assert scene.held_usd() == 0
     assert stage(asked, at=60 * 24 * 4) is State.ENDED
     with pytest.raises(Conflict):
-        fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=4))
+        fulfilment.finish(
+            task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=4)
+        )
 
 
 def test_what_is_let_go_early_costs_until_then(scene: Scene) -> None:
@@ -196,7 +241,9 @@ def test_what_is_let_go_early_costs_until_then(scene: Scene) -> None:
 
 
 def test_who_may_let_go_and_of_what(scene: Scene) -> None:
-    volume, cluster, gpus = (granted(scene, key) for key in ("volume", "cluster", "gpus"))
+    volume, cluster, gpus = (
+        granted(scene, key) for key in ("volume", "cluster", "gpus")
+    )
     with pytest.raises(NoRight):
         fulfilment.release(volume.pk, by=scene.mallory, now=later(hours=1))
     for asked, code in ((cluster, "not_reversible"), (gpus, "gpus_are_given_back")):
@@ -208,13 +255,21 @@ def test_who_may_let_go_and_of_what(scene: Scene) -> None:
 def test_what_became_of_an_allocation_without_gpus_is_in_the_log(scene: Scene) -> None:
     made, failed = granted(scene, "reservation"), granted(scene, "openai")
     fulfilment.finish(task_of(made).pk, by=scene.priya, note=NOTE, now=later(hours=1))
-    fulfilment.finish(task_of(failed).pk, by=scene.priya, note="No quota.", failed=True, now=later(hours=1))
+    fulfilment.finish(
+        task_of(failed).pk,
+        by=scene.priya,
+        note="No quota.",
+        failed=True,
+        now=later(hours=1),
+    )
     ends.sweep(made.until)
     for asked, kinds in (
         (made, ["allocation.issued", "allocation.ready", "allocation.expired"]),
         (failed, ["allocation.issued", "allocation.failed"]),
     ):
-        found = Event.objects.about("allocation", asked.allocation_id or 0).order_by("seq")
+        found = Event.objects.about("allocation", asked.allocation_id or 0).order_by(
+            "seq"
+        )
         assert list(found.values_list("kind", flat=True)) == kinds
         assert {event.details["what"] for event in found} == {asked.given_name}
 
@@ -229,7 +284,9 @@ def test_what_became_of_an_allocation_without_gpus_is_in_the_log(scene: Scene) -
         {"kind": "dance"},
     ],
 )
-def test_the_database_keeps_tasks_whole(scene: Scene, broken: dict[str, object]) -> None:
+def test_the_database_keeps_tasks_whole(
+    scene: Scene, broken: dict[str, object]
+) -> None:
     task = task_of(granted(scene, "openai"))
     with pytest.raises(IntegrityError), transaction.atomic():
         Task.objects.filter(pk=task.pk).update(**broken)

@@ -75,7 +75,11 @@ def place(*, gpus: int = 4, **changes: Any) -> Place:
         "project": "main",
         "cost_centre": "CC-1",
         "environment": "dev",
-        "kinds": {"a100": Kind("a100", "nvidia.com/gpu", {"accelerator": "nvidia-a100"}, [TAINT])},
+        "kinds": {
+            "a100": Kind(
+                "a100", "nvidia.com/gpu", {"accelerator": "nvidia-a100"}, [TAINT]
+            )
+        },
         "gpus": {"a100": gpus},
     }
     return Place(**usual | changes)

@@ -58,7 +58,9 @@ class HubOfTests:
 
     def start_inside(self, username: str, name: str, options: dict[str, Any]) -> None:
         """Start a server as a person does on the hub's own pages."""
-        self.users.setdefault(username, {})[name] = self._server(username, name, "", options, ready=True)
+        self.users.setdefault(username, {})[name] = self._server(
+            username, name, "", options, ready=True
+        )
 
     def options_of(self, name: str) -> dict[str, Any]:
         """The choices that a server was started with."""
@@ -83,7 +85,9 @@ class HubOfTests:
         return next(servers[name] for servers in self.users.values() if name in servers)
 
     def _refused(self, request: Request) -> Response | None:
-        self.calls.append(f"{request.method} {request.url.path.removeprefix('/hub/api')}")
+        self.calls.append(
+            f"{request.method} {request.url.path.removeprefix('/hub/api')}"
+        )
         if self.away is not None:
             return self.away
         if request.headers.get("authorization") != f"token {TOKEN}":
@@ -97,7 +101,12 @@ class HubOfTests:
         if (refused := self._refused(request)) is not None:
             return refused
         people = [
-            {"name": user, "servers": {name: one for name, one in servers.items() if not one["stopped"]}}
+            {
+                "name": user,
+                "servers": {
+                    name: one for name, one in servers.items() if not one["stopped"]
+                },
+            }
             for user, servers in self.users.items()
         ]
         return JSONResponse({"items": people, "_pagination": {"next": None}})
@@ -128,7 +137,9 @@ class HubOfTests:
         if there is None or there["stopped"]:
             body = json.loads(await request.body() or b"{}")
             title, options = body.get("display_name", ""), body.get("user_options", {})
-            servers[name] = self._server(user, name, title, options, ready=self.comes_up_at_once)
+            servers[name] = self._server(
+                user, name, title, options, ready=self.comes_up_at_once
+            )
         if self.lost_answers:
             self.lost_answers -= 1
             return PlainTextResponse("<html>bad gateway</html>", 502)
@@ -150,7 +161,9 @@ class HubOfTests:
         if why is None:
             return _refusal(400, "is not starting")
         event = {"progress": 100, "failed": True, "message": why}
-        return PlainTextResponse(f"data: {json.dumps(event)}\n\n", media_type="text/event-stream")
+        return PlainTextResponse(
+            f"data: {json.dumps(event)}\n\n", media_type="text/event-stream"
+        )
 
     def _server(
         self, user: str, name: str, title: str, options: dict[str, Any], *, ready: bool

@@ -63,7 +63,10 @@ def serving_hub(folder: Path) -> Iterator[Served]:
         served.paths.append(environ["PATH_INFO"])
         status, body = served.status, served.body
         if environ.get("HTTP_AUTHORIZATION") != f"token {TOKEN}":
-            status, body = "403 Forbidden", {"status": 403, "message": "Missing or invalid credentials."}
+            status, body = (
+                "403 Forbidden",
+                {"status": 403, "message": "Missing or invalid credentials."},
+            )
         text = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         start_response(status, [("Content-Length", str(len(text))), *served.headers])
         return [text]

@@ -60,7 +60,9 @@ class PortalOfTests:
         """Answer as a portal does not that is there."""
         self.away = {
             "errors": PlainTextResponse("bad gateway", 502),
-            "another answer": JSONResponse({"username": "somebody else", "profiles": []}),
+            "another answer": JSONResponse(
+                {"username": "somebody else", "profiles": []}
+            ),
             "no answer in time": None,
         }[how]
         self.is_silent = self.away is None
@@ -72,7 +74,9 @@ class PortalOfTests:
     def offer(self, username: str, *documents: Document, namespace: str = TEAM) -> None:
         """Offer somebody these profiles in a namespace, as the portal makes a list of them."""
         made = profile_list(documents, place(namespace=namespace))
-        self.profiles[username] = [{**one, "slug": f"{one['slug']}--{namespace}"} for one in made]
+        self.profiles[username] = [
+            {**one, "slug": f"{one['slug']}--{namespace}"} for one in made
+        ]
 
     @property
     def app(self) -> Starlette:
@@ -91,14 +95,24 @@ class PortalOfTests:
             return JSONResponse({"code": "not_authenticated"}, 401)
         username = request.query_params["username"]
         if username not in self.profiles:
-            return JSONResponse({"username": username, "profiles": [], "reason": "You have left the team."})
+            return JSONResponse(
+                {
+                    "username": username,
+                    "profiles": [],
+                    "reason": "You have left the team.",
+                }
+            )
         return JSONResponse({"username": username, "profiles": self.profiles[username]})
 
     async def _forward(self, request: Request) -> Response:
         url = f"{self.forwarded_to}{request.url.path}?{request.url.query}"
         async with httpx.AsyncClient(trust_env=False, timeout=DEADLINE) as client:
-            answer = await client.get(url, headers={"Authorization": request.headers["authorization"]})
-        return Response(answer.content, answer.status_code, media_type="application/json")
+            answer = await client.get(
+                url, headers={"Authorization": request.headers["authorization"]}
+            )
+        return Response(
+            answer.content, answer.status_code, media_type="application/json"
+        )
 
 
 @dataclass
@@ -124,13 +138,22 @@ class RealHub:
     def api(self, *, token: str = "") -> JupyterHub:
         """The portal's connector for it."""
         allowed = (self.address.removeprefix("https://"),)
-        return JupyterHub(self.address, token or self.hub.token, allowed=allowed, ca_file=self.told["ca"])
+        return JupyterHub(
+            self.address,
+            token or self.hub.token,
+            allowed=allowed,
+            ca_file=self.told["ca"],
+        )
 
     def kubernetes(self, method: str, path: str, body: Any = None) -> Any:
         """Call the cluster as its administrator; None where there is nothing."""
         headers = {"Authorization": f"Bearer {self.cluster['tokens']['admin']}"}
-        with httpx.Client(verify=self.trust, trust_env=False, timeout=DEADLINE) as client:
-            answer = client.request(method, f"{self.cluster['server']}{path}", headers=headers, json=body)
+        with httpx.Client(
+            verify=self.trust, trust_env=False, timeout=DEADLINE
+        ) as client:
+            answer = client.request(
+                method, f"{self.cluster['server']}{path}", headers=headers, json=body
+            )
         if answer.status_code == 404:
             return None
         assert answer.is_success or answer.status_code == 409, answer.text
@@ -151,8 +174,15 @@ class RealHub:
     def namespace(self, name: str) -> None:
         """Make a team's namespace, in which the hub gets its rights."""
         # Stricter than the portal's: what it warns of is refused.
-        labels = {"quartermaster.io/group": "0", "pod-security.kubernetes.io/enforce": "restricted"}
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        labels = {
+            "quartermaster.io/group": "0",
+            "pod-security.kubernetes.io/enforce": "restricted",
+        }
+        body = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": labels},
+        }
         self.kubernetes("POST", "/api/v1/namespaces", body)
         self._queue(name)
         Rights(self.cluster, self.told["ca"]).follow()
@@ -166,24 +196,39 @@ class RealHub:
         groups = [{"coveredResources": resources, "flavors": flavors}]
         made = {
             "resourceflavors": ("ResourceFlavor", name, {}),
-            "clusterqueues": ("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups}),
-            f"namespaces/{name}/localqueues": ("LocalQueue", "default", {"clusterQueue": name}),
+            "clusterqueues": (
+                "ClusterQueue",
+                name,
+                {"namespaceSelector": {}, "resourceGroups": groups},
+            ),
+            f"namespaces/{name}/localqueues": (
+                "LocalQueue",
+                "default",
+                {"clusterQueue": name},
+            ),
         }
         for path, (kind, called, spec) in made.items():
-            body = {"apiVersion": api, "kind": kind, "metadata": {"name": called}, "spec": spec}
+            body = {
+                "apiVersion": api,
+                "kind": kind,
+                "metadata": {"name": called},
+                "spec": spec,
+            }
             self.kubernetes("POST", f"/apis/{api}/{path}", body)
 
     def pods(self, namespace: str = TEAM) -> list[dict[str, Any]]:
         """The pods of notebooks in a namespace."""
         query = "labelSelector=component%3Dsingleuser-server"
-        found: list[dict[str, Any]] = self.kubernetes("GET", f"/api/v1/namespaces/{namespace}/pods?{query}")[
-            "items"
-        ]
+        found: list[dict[str, Any]] = self.kubernetes(
+            "GET", f"/api/v1/namespaces/{namespace}/pods?{query}"
+        )["items"]
         return found
 
     def wait_ready(self, name: str, username: str = ADA) -> HubServer:
         """Wait until a server of somebody is ready."""
-        wait_until(lambda: self.server(name, username).is_ready, what=f"{name} to be ready")
+        wait_until(
+            lambda: self.server(name, username).is_ready, what=f"{name} to be ready"
+        )
         return self.server(name, username)
 
     def server(self, name: str, username: str = ADA) -> HubServer:
@@ -204,7 +249,9 @@ class PersonAtHub:
     def __init__(self, address: str, oid: str, ca: str) -> None:
         self._address = address
         context = ssl.create_default_context(cafile=ca)
-        self.client = httpx.Client(verify=context, trust_env=False, timeout=DEADLINE, follow_redirects=True)
+        self.client = httpx.Client(
+            verify=context, trust_env=False, timeout=DEADLINE, follow_redirects=True
+        )
         page = self.client.get(f"{address}/hub/oauth_login")
         assert "authorize" in str(page.url), page.text
         self.client.post(str(page.url), data={"person": oid}).raise_for_status()
@@ -228,7 +275,10 @@ class PersonAtHub:
     @cached_property
     def username(self) -> str:
         """By which the hub knows them."""
-        found = re.search(r'data-name="user" content="([^"]+)"|user: "([^"]+)"', self.get("/hub/home").text)
+        found = re.search(
+            r'data-name="user" content="([^"]+)"|user: "([^"]+)"',
+            self.get("/hub/home").text,
+        )
         assert found
         return found[1] or found[2]
 
@@ -240,7 +290,14 @@ def real_hub(folder: Path) -> Iterator[RealHub]:
     portal, listening, before = PortalOfTests(), listen(0), listen(0)
     with _sandbox(folder / "sandbox") as told:
         address = f"http://127.0.0.1:{port_of(listening)}"
-        hub = Hub(folder / "hub", told["kubernetes"][CLUSTER], told["entra"], told["ca"], address, KEY)
+        hub = Hub(
+            folder / "hub",
+            told["kubernetes"][CLUSTER],
+            told["entra"],
+            told["ca"],
+            address,
+            KEY,
+        )
         made = RealHub(portal, hub, told, f"https://127.0.0.1:{port_of(before)}")
         with _served(made, listening, before, folder / "sandbox"):
             Rights(made.cluster, told["ca"]).grant()
@@ -253,19 +310,32 @@ def real_hub(folder: Path) -> Iterator[RealHub]:
 
 
 @contextmanager
-def _served(made: RealHub, listening: socket, before: socket, folder: Path) -> Iterator[None]:
+def _served(
+    made: RealHub, listening: socket, before: socket, folder: Path
+) -> Iterator[None]:
     """The portal of tests, and HTTPS before the hub, in one loop."""
     port, shown = int(made.hub.browser.rpartition(":")[2]), certificates.ensure(folder)
     with serving(
-        Served(made.portal.app, listening, None), beside=lambda stop: front(before, port, shown, stop)
+        Served(made.portal.app, listening, None),
+        beside=lambda stop: front(before, port, shown, stop),
     ):
         yield
 
 
 @contextmanager
 def _sandbox(data: Path) -> Iterator[dict[str, Any]]:
-    command = [sys.executable, "-m", "sandbox", "--data", str(data), "--port-sign-in", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "sandbox",
+        "--data",
+        str(data),
+        "--port-sign-in",
+        "0",
+    ]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "sandbox ready\n"

@@ -32,7 +32,9 @@ def test_it_has_what_the_options_begin_with() -> None:
     sizes = {
         "size": {
             "title": "Size",
-            "choices": {"two": {"title": "Two", "gpus": 2, "image": "example.com/two:2"}},
+            "choices": {
+                "two": {"title": "Two", "gpus": 2, "image": "example.com/two:2"}
+            },
         }
     }
     found = json.loads(devcontainer(a100(options=sizes)))

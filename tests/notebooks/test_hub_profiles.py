@@ -105,7 +105,9 @@ def profiles(lead: User) -> None:
     offer(lead, GPU.format(slug="a100-2", gpus=2))
 
 
-def standing(team: Team, cluster: Cluster, by: User, *, environment: str = "dev", gpus: int = 2) -> Tenancy:
+def standing(
+    team: Team, cluster: Cluster, by: User, *, environment: str = "dev", gpus: int = 2
+) -> Tenancy:
     """A namespace that is set up, with GPUs."""
     made = factories.tenancy(team, cluster, environment=environment)
     if gpus:
@@ -138,11 +140,18 @@ def test_a_person_gets_an_entry_per_profile_in_their_namespace(
     assert override["namespace"] == namespace
     assert override["extra_labels"]["kueue.x-k8s.io/queue-name"]
     assert override["extra_resource_limits"] == {"nvidia.com/gpu": "2"}
-    assert [one["slug"] for one in told["profiles"] if one.get("default")] == [f"a100-2--{namespace}"]
+    assert [one["slug"] for one in told["profiles"] if one.get("default")] == [
+        f"a100-2--{namespace}"
+    ]
 
 
 def test_who_has_two_namespaces_reads_which_an_entry_is_of_and_one_is_the_default(
-    caller: HubCaller, ada: User, team: Team, tenancy: Tenancy, cluster: Cluster, profiles: None
+    caller: HubCaller,
+    ada: User,
+    team: Team,
+    tenancy: Tenancy,
+    cluster: Cluster,
+    profiles: None,
 ) -> None:
     other = factories.team("Speech", by=ada)
     factories.join(other, ada)
@@ -156,7 +165,12 @@ def test_who_has_two_namespaces_reads_which_an_entry_is_of_and_one_is_the_defaul
         f"Small, without a GPU · Vision, {tenancy.namespace}",
     ]
     assert len({*slugs(told)}) == 4
-    assert [bool(one.get("default")) for one in told["profiles"]] == [True, False, False, False]
+    assert [bool(one.get("default")) for one in told["profiles"]] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_a_profile_with_more_gpus_than_the_namespace_holds_is_left_out(
@@ -178,7 +192,10 @@ def test_a_username_is_kept_at_first_sight_and_is_one_persons_from_then_on(
     assert slugs(caller.told("ada"))
     mallory = factories.person("Mallory")
     told = caller.told("ada", mallory)
-    assert (told["profiles"], told["reason"]) == ([], "This username is another person's on this hub.")
+    assert (told["profiles"], told["reason"]) == (
+        [],
+        "This username is another person's on this hub.",
+    )
     assert HubAccount.objects.get().user == ada
     [event] = Event.objects.filter(kind="hub.named_person")
     assert (event.details["username"], event.details["person"]) == ("ada", str(ada.oid))
@@ -200,7 +217,10 @@ def test_a_username_that_is_an_object_id_is_that_persons_whom_the_hub_never_name
     assert HubAccount.objects.get().username == str(ada.oid)
     HubAccount.objects.update(username="ada")
     told = caller.told(str(ada.oid))
-    assert (told["profiles"], told["reason"]) == ([], "This person has another username on this hub.")
+    assert (told["profiles"], told["reason"]) == (
+        [],
+        "This person has another username on this hub.",
+    )
 
 
 def test_nobody_goes_by_another_persons_object_id(
@@ -208,7 +228,10 @@ def test_nobody_goes_by_another_persons_object_id(
 ) -> None:
     mallory = factories.person("Mallory")
     told = caller.told(str(ada.oid), mallory)
-    assert (told["profiles"], told["reason"]) == ([], "This username is another person's on this hub.")
+    assert (told["profiles"], told["reason"]) == (
+        [],
+        "This username is another person's on this hub.",
+    )
     assert not HubAccount.objects.exists()
 
 
@@ -236,9 +259,18 @@ def test_the_same_name_on_two_hubs_may_be_two_people(
     factories.join(theirs, ben)
     there = standing(theirs, second, ben)
     other = HubCaller(actions.make_key(hub(second), by=lead, now=timezone.now())[1])
-    assert slugs(caller.told("sam", ada)) == [f"a100-2--{tenancy.namespace}", f"cpu--{tenancy.namespace}"]
-    assert slugs(other.told("sam", ben)) == [f"a100-2--{there.namespace}", f"cpu--{there.namespace}"]
-    assert other.told("ada", ada)["reason"] == "No team of this person has a namespace on Second."
+    assert slugs(caller.told("sam", ada)) == [
+        f"a100-2--{tenancy.namespace}",
+        f"cpu--{tenancy.namespace}",
+    ]
+    assert slugs(other.told("sam", ben)) == [
+        f"a100-2--{there.namespace}",
+        f"cpu--{there.namespace}",
+    ]
+    assert (
+        other.told("ada", ada)["reason"]
+        == "No team of this person has a namespace on Second."
+    )
 
 
 def test_who_left_the_team_or_is_suspended_gets_nothing(
@@ -246,7 +278,10 @@ def test_who_left_the_team_or_is_suspended_gets_nothing(
 ) -> None:
     assert slugs(caller.told("ada", ada))
     User.objects.filter(pk=ada.pk).update(is_active=False)
-    assert caller.told("ada", ada)["reason"] == "This person has no access to the portal now."
+    assert (
+        caller.told("ada", ada)["reason"]
+        == "This person has no access to the portal now."
+    )
     User.objects.filter(pk=ada.pk).update(is_active=True)
     held = list(RoleHeld.objects.filter(user=ada))
     RoleHeld.objects.filter(user=ada).delete()
@@ -254,29 +289,53 @@ def test_who_left_the_team_or_is_suspended_gets_nothing(
     RoleHeld.objects.bulk_create(held)
     assert slugs(caller.told("ada", ada))
     Membership.objects.filter(user=ada).delete()
-    assert caller.told("ada", ada)["reason"] == "No team of this person has a namespace on Training."
+    assert (
+        caller.told("ada", ada)["reason"]
+        == "No team of this person has a namespace on Training."
+    )
 
 
 def test_a_namespace_that_leaves_or_is_not_set_up_is_left_out(
-    caller: HubCaller, ada: User, team: Team, tenancy: Tenancy, cluster: Cluster, profiles: None
+    caller: HubCaller,
+    ada: User,
+    team: Team,
+    tenancy: Tenancy,
+    cluster: Cluster,
+    profiles: None,
 ) -> None:
     later = factories.tenancy(team, cluster, environment="test")
-    assert {slug.partition("--")[2] for slug in slugs(caller.told("ada", ada))} == {tenancy.namespace}
+    assert {slug.partition("--")[2] for slug in slugs(caller.told("ada", ada))} == {
+        tenancy.namespace
+    }
     Tenancy.objects.filter(pk=later.pk).update(observed_generation=1)
     factories.leave(tenancy, to="leaving", at=timezone.now())
-    assert {slug.partition("--")[2] for slug in slugs(caller.told("ada", ada))} == {later.namespace}
+    assert {slug.partition("--")[2] for slug in slugs(caller.told("ada", ada))} == {
+        later.namespace
+    }
     Cluster.objects.update(enabled=False)
     assert caller.told("ada", ada)["reason"] == "Training takes no teams now."
 
 
 def test_nobody_but_a_hub_with_its_key_is_answered(
-    caller: HubCaller, there: Hub, ada: User, lead: User, tenancy: Tenancy, profiles: None
+    caller: HubCaller,
+    there: Hub,
+    ada: User,
+    lead: User,
+    tenancy: Tenancy,
+    profiles: None,
 ) -> None:
     query = {"username": "ada", "object_id": str(ada.oid)}
     browser = Client()
     browser.force_login(lead)
     assert browser.get("/api/v1/hub/profiles/", query).status_code == 401
-    wrong = [token_of(lead), f"{caller.key}x", caller.key[:-1], caller.key.replace("qmh_", "qm_"), "qmh_", ""]
+    wrong = [
+        token_of(lead),
+        f"{caller.key}x",
+        caller.key[:-1],
+        caller.key.replace("qmh_", "qm_"),
+        "qmh_",
+        "",
+    ]
     for text in [*wrong, caller.key.replace(caller.key[4:12], "00000000")]:
         answer = HubCaller(text).ask(**query)
         assert (answer.status_code, answer.json()["code"]) in (
@@ -285,7 +344,10 @@ def test_nobody_but_a_hub_with_its_key_is_answered(
         ), text
     for scheme in ("token", "Basic", ""):
         headers = {"Authorization": f"{scheme} {caller.key}"}
-        assert Client().get("/api/v1/hub/profiles/", query, headers=headers).status_code == 401
+        assert (
+            Client().get("/api/v1/hub/profiles/", query, headers=headers).status_code
+            == 401
+        )
     assert not HubAccount.objects.exists()
     actions.make_key(there, by=lead, now=timezone.now())
     assert caller.ask(**query).status_code == 401
@@ -296,10 +358,15 @@ def test_a_hubs_key_opens_nothing_else(caller: HubCaller) -> None:
 
     headers = {"Authorization": f"Bearer {caller.key}"}
     for kind in KINDS:
-        assert Client().get(f"/api/v1/{kind}/", headers=headers).status_code in (401, 503), kind
+        assert Client().get(f"/api/v1/{kind}/", headers=headers).status_code in (
+            401,
+            503,
+        ), kind
     for method in ("post", "put", "patch", "delete"):
         call = getattr(Client(), method)
-        assert call("/api/v1/hub/profiles/?username=ada", headers=headers).status_code in (401, 405)
+        assert call(
+            "/api/v1/hub/profiles/?username=ada", headers=headers
+        ).status_code in (401, 405)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +380,9 @@ def test_a_hubs_key_opens_nothing_else(caller: HubCaller) -> None:
         {"username": "ada\0"},
     ],
 )
-def test_a_query_that_does_not_fit_is_refused(caller: HubCaller, query: dict[str, str]) -> None:
+def test_a_query_that_does_not_fit_is_refused(
+    caller: HubCaller, query: dict[str, str]
+) -> None:
     answer = caller.ask(**query)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_query")
 
@@ -328,16 +397,22 @@ def test_a_hub_that_asks_too_often_is_told_when_to_come_back(
     assert Caller(ada).get("me/").status_code == 200
 
 
-def crowd(cluster: Cluster, ada: User, *, people: int, profiles: int, lead: User, there: Hub) -> list[User]:
+def crowd(
+    cluster: Cluster, ada: User, *, people: int, profiles: int, lead: User, there: Hub
+) -> list[User]:
     """So many people in four teams, each with two namespaces here, and so many profiles."""
     teams = [factories.team(f"Team {number}", by=ada) for number in range(4)]
     for team in teams:
         for environment in ("dev", "test"):
             standing(team, cluster, ada, environment=environment, gpus=0)
-    made = [factories.person(f"Person {number}", teams=[teams[number % 4]]) for number in range(people)]
+    made = [
+        factories.person(f"Person {number}", teams=[teams[number % 4]])
+        for number in range(people)
+    ]
     now = timezone.now()
     HubAccount.objects.bulk_create(
-        HubAccount(hub=there, user=one, username=f"person-{one.pk}", first_seen_at=now) for one in made
+        HubAccount(hub=there, user=one, username=f"person-{one.pk}", first_seen_at=now)
+        for one in made
     )
     for number in range(profiles):
         offer(lead, CPU.replace("slug: cpu", f"slug: cpu-{number}"))
@@ -346,9 +421,17 @@ def crowd(cluster: Cluster, ada: User, *, people: int, profiles: int, lead: User
 
 @pytest.mark.parametrize(("people", "profiles"), [(4, 2), (200, 40)])
 def test_it_takes_as_few_queries_for_many_people_and_profiles_as_for_few(
-    caller: HubCaller, cluster: Cluster, ada: User, lead: User, there: Hub, people: int, profiles: int
+    caller: HubCaller,
+    cluster: Cluster,
+    ada: User,
+    lead: User,
+    there: Hub,
+    people: int,
+    profiles: int,
 ) -> None:
-    found = crowd(cluster, ada, people=people, profiles=profiles, lead=lead, there=there)
+    found = crowd(
+        cluster, ada, people=people, profiles=profiles, lead=lead, there=there
+    )
     for one in found[:2]:
         with CaptureQueriesContext(connection) as captured:
             told = caller.told(f"person-{one.pk}", one)

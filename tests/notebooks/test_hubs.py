@@ -51,26 +51,40 @@ def connect(cluster: Cluster, lead: User, **values: str) -> Hub:
     return actions.connect(cluster, **{**WANTED, **values}, by=lead, now=timezone.now())
 
 
-def test_a_hub_is_connected_changed_and_disconnected(lead: User, cluster: Cluster) -> None:
+def test_a_hub_is_connected_changed_and_disconnected(
+    lead: User, cluster: Cluster
+) -> None:
     caller = Caller(lead)
     assert caller.get("hubs/training/").status_code == 404
     made = caller.put("hubs/training/", WANTED)
     assert made.status_code == 200, made.content
     told = made.json()
     assert {name: told[name] for name in WANTED} == WANTED
-    assert (told["cluster"], told["reachable"], told["key_prefix"], told["message"]) == (
+    assert (
+        told["cluster"],
+        told["reachable"],
+        told["key_prefix"],
+        told["message"],
+    ) == (
         "training",
         None,
         "",
         "",
     )
     assert caller.put("hubs/training/", WANTED).json() == told
-    changed = caller.put("hubs/training/", {"address": "https://hub.example.com/", "token_file": "other"})
-    assert (changed.json()["token_file"], changed.json()["reclaim"]) == ("other", "warn")
+    changed = caller.put(
+        "hubs/training/", {"address": "https://hub.example.com/", "token_file": "other"}
+    )
+    assert (changed.json()["token_file"], changed.json()["reclaim"]) == (
+        "other",
+        "warn",
+    )
     assert caller.get("hubs/").json()["results"] == [changed.json()]
     assert caller.delete("hubs/training/").status_code == 204
     assert caller.get("hubs/").json()["results"] == []
-    kinds = Event.objects.filter(subject_type="hub", subject_id="training").order_by("seq")
+    kinds = Event.objects.filter(subject_type="hub", subject_id="training").order_by(
+        "seq"
+    )
     assert [(one.kind, one.details.get("token_file")) for one in kinds] == [
         ("hub.connected", "hub"),
         ("hub.changed", "other"),
@@ -127,15 +141,22 @@ def test_a_host_that_is_allowed_is_taken_but_never_one_that_hands_out_credential
         "https://10.0.0.7:8443/jupyter"
     )
     settings.ENV.hub_hosts_allowed.append("169.254.169.254")
-    answer = Caller(lead).put("hubs/training/", WANTED | {"address": "https://169.254.169.254"})
+    answer = Caller(lead).put(
+        "hubs/training/", WANTED | {"address": "https://169.254.169.254"}
+    )
     assert answer.json()["code"] == "bad_address"
 
 
-def test_people_may_open_a_hub_at_another_address_than_the_portal_calls(lead: User, cluster: Cluster) -> None:
+def test_people_may_open_a_hub_at_another_address_than_the_portal_calls(
+    lead: User, cluster: Cluster
+) -> None:
     inside = "https://hub.internal.example.com/jupyter"
     assert connect(cluster, lead, public_address=f"{inside}/").opened_at == inside
     assert connect(cluster, lead, reclaim="on").opened_at == inside
-    assert connect(cluster, lead, public_address="http://10.0.0.7:8443").opened_at == "http://10.0.0.7:8443"
+    assert (
+        connect(cluster, lead, public_address="http://10.0.0.7:8443").opened_at
+        == "http://10.0.0.7:8443"
+    )
     assert connect(cluster, lead, public_address="").opened_at == WANTED["address"]
 
 
@@ -145,10 +166,15 @@ def test_one_address_in_two_spellings_is_one_hub(lead: User, cluster: Cluster) -
     other = factories.cluster("second")
     with pytest.raises(Conflict, match="another cluster"):
         connect(other, lead)
-    assert Caller(lead).put("hubs/second/", WANTED).json()["code"] == "hub_of_another_cluster"
+    assert (
+        Caller(lead).put("hubs/second/", WANTED).json()["code"]
+        == "hub_of_another_cluster"
+    )
 
 
-def test_another_address_is_another_hub_whose_names_are_not_known(lead: User, cluster: Cluster) -> None:
+def test_another_address_is_another_hub_whose_names_are_not_known(
+    lead: User, cluster: Cluster
+) -> None:
     made = connect(cluster, lead)
     now = timezone.now()
     HubAccount.objects.create(hub=made, user=lead, username="priya", first_seen_at=now)
@@ -159,7 +185,9 @@ def test_another_address_is_another_hub_whose_names_are_not_known(lead: User, cl
     assert again.reclaim == "warn"
 
 
-def test_a_key_is_shown_once_and_ends_the_one_before(lead: User, cluster: Cluster) -> None:
+def test_a_key_is_shown_once_and_ends_the_one_before(
+    lead: User, cluster: Cluster
+) -> None:
     connect(cluster, lead)
     caller = Caller(lead)
     first = caller.post("hubs/training/key/", key="one")
@@ -185,7 +213,9 @@ def test_a_hub_with_notebooks_is_neither_disconnected_nor_moved(tokens: Path) ->
     running = server(SimpleNamespace(scene=made))
     with pytest.raises(Conflict, match="1 notebook runs on this hub"):
         actions.disconnect(there, by=lead, now=timezone.now())
-    assert Caller(lead).delete(f"hubs/{cluster.name}/").json()["code"] == "notebooks_run"
+    assert (
+        Caller(lead).delete(f"hubs/{cluster.name}/").json()["code"] == "notebooks_run"
+    )
     with pytest.raises(Conflict, match="stopped first"):
         connect(cluster, lead, address="https://new.example.com")
     assert connect(cluster, lead, token_file="other").token_file == "other"
@@ -193,14 +223,19 @@ def test_a_hub_with_notebooks_is_neither_disconnected_nor_moved(tokens: Path) ->
     page.force_login(lead)
     refused = page.post(f"/hubs/{cluster.name}/disconnect", follow=True)
     assert "They are stopped first" in refused.content.decode()
-    type(running).objects.filter(pk=running.pk).update(state="stopping", stop_reason="limit")
-    type(running).objects.filter(pk=running.pk).update(state="stopped", stopped_at=timezone.now())
+    type(running).objects.filter(pk=running.pk).update(
+        state="stopping", stop_reason="limit"
+    )
+    type(running).objects.filter(pk=running.pk).update(
+        state="stopped", stopped_at=timezone.now()
+    )
     actions.disconnect(there, by=lead, now=timezone.now())
     assert not Hub.objects.exists()
 
 
 @pytest.mark.parametrize(
-    "text", ["", "qmh_", "qm_0123abcd_x", "qmh_0123abcd_short", f"qmh_0123abcd_{'x' * 43} "]
+    "text",
+    ["", "qmh_", "qm_0123abcd_x", "qmh_0123abcd_short", f"qmh_0123abcd_{'x' * 43} "],
 )
 def test_what_is_no_key_has_no_prefix(text: str) -> None:
     assert prefix_of(text) == ""
@@ -232,10 +267,14 @@ def test_only_platform_leads_manage_hubs(lead: User, cluster: Cluster) -> None:
         actions.disconnect(made, by=ada, now=timezone.now())
 
 
-def test_the_api_takes_nothing_that_it_does_not_know(lead: User, cluster: Cluster) -> None:
+def test_the_api_takes_nothing_that_it_does_not_know(
+    lead: User, cluster: Cluster
+) -> None:
     caller = Caller(lead)
     assert caller.put("hubs/training/", WANTED | {"token": "x"}).status_code == 422
-    assert caller.put("hubs/training/", {"address": WANTED["address"]}).status_code == 422
+    assert (
+        caller.put("hubs/training/", {"address": WANTED["address"]}).status_code == 422
+    )
     assert caller.put("hubs/nowhere/", WANTED).status_code == 404
     assert caller.post("hubs/nowhere/key/").status_code == 404
     assert caller.delete("hubs/training/").status_code == 404
@@ -248,7 +287,9 @@ def test_a_hub_that_is_gone_meanwhile_gets_no_key(lead: User, cluster: Cluster) 
         actions.make_key(made, by=lead, now=timezone.now())
 
 
-def test_a_hub_is_connected_and_gets_its_key_on_its_page(lead: User, cluster: Cluster) -> None:
+def test_a_hub_is_connected_and_gets_its_key_on_its_page(
+    lead: User, cluster: Cluster
+) -> None:
     page = Client()
     page.force_login(lead)
     assert "Not connected" in page.get("/hubs").content.decode()
@@ -270,7 +311,9 @@ def test_a_hub_is_connected_and_gets_its_key_on_its_page(lead: User, cluster: Cl
     again = page.get("/hubs/training").content.decode()
     assert f"qmh_{prefix}…" in again
     assert f"qmh_{prefix}_" not in again
-    Hub.objects.update(reachable=False, looked_at=timezone.now(), failures=1, message="It is a teapot.")
+    Hub.objects.update(
+        reachable=False, looked_at=timezone.now(), failures=1, message="It is a teapot."
+    )
     for path in ("/hubs", "/hubs/training"):
         assert "It is a teapot." in page.get(path).content.decode()
     event = Event.objects.filter(kind="hub.connected").get()

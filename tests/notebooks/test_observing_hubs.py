@@ -52,9 +52,16 @@ def waits_after(observed: Hub) -> float:
     return (observed.next_look_at - observed.looked_at).total_seconds()
 
 
-def test_a_hub_that_answers_is_known_with_its_version(there: Hub, served: Served) -> None:
+def test_a_hub_that_answers_is_known_with_its_version(
+    there: Hub, served: Served
+) -> None:
     found = observe(there)
-    assert (found.reachable, found.version, found.message, found.failures) == (True, "6.1.1", "", 0)
+    assert (found.reachable, found.version, found.message, found.failures) == (
+        True,
+        "6.1.1",
+        "",
+        0,
+    )
     assert waits_after(found) == 25
     assert served.paths == ["/hub/api/info"]
 
@@ -63,7 +70,11 @@ def test_a_hub_that_answers_is_known_with_its_version(there: Hub, served: Served
     ("status", "body", "words"),
     [
         ("502 Bad Gateway", "<html>nginx</html>", "502"),
-        ("404 Not Found", "<html>nothing</html>", "does not answer as a JupyterHub does"),
+        (
+            "404 Not Found",
+            "<html>nothing</html>",
+            "does not answer as a JupyterHub does",
+        ),
         ("200 OK", "<html>Welcome</html>", "does not answer as a JupyterHub does"),
         ("200 OK", {"version": "the newest"}, "does not answer as a JupyterHub does"),
         ("200 OK", {"version": "4.1.6"}, "4.1.6; the portal works with 5 and 6"),
@@ -74,7 +85,9 @@ def test_what_is_no_hub_to_work_with_is_told_in_words(
     there: Hub, served: Served, status: str, body: object, words: str
 ) -> None:
     served.status, served.body = status, body
-    served.headers = [("Location", "https://169.254.169.254/")] if status.startswith("302") else []
+    served.headers = (
+        [("Location", "https://169.254.169.254/")] if status.startswith("302") else []
+    )
     found = observe(there)
     assert (found.reachable, found.failures) == (False, 1)
     assert words in found.message
@@ -93,7 +106,9 @@ def test_a_token_that_the_hub_refuses_or_that_is_not_there_is_told_without_it(
     assert "cannot be read" in observe(there).message
 
 
-def test_a_hub_that_is_away_keeps_its_version_and_is_called_less_and_less(there: Hub, served: Served) -> None:
+def test_a_hub_that_is_away_keeps_its_version_and_is_called_less_and_less(
+    there: Hub, served: Served
+) -> None:
     observe(there)
     served.status, served.body = "503 Service Unavailable", "away"
     waits = [waits_after(observe(there)) for _ in range(6)]
@@ -104,16 +119,27 @@ def test_a_hub_that_is_away_keeps_its_version_and_is_called_less_and_less(there:
     found = observe(there)
     assert (found.reachable, found.version, found.failures) == (True, "6.2.0", 0)
     events = Event.objects.filter(subject_type="hub").order_by("seq")
-    assert [one.kind for one in events] == ["hub.reachable", "hub.unreachable", "hub.reachable"]
+    assert [one.kind for one in events] == [
+        "hub.reachable",
+        "hub.unreachable",
+        "hub.reachable",
+    ]
 
 
-def test_a_hub_that_names_a_time_is_not_called_before_it(there: Hub, served: Served) -> None:
-    served.status, served.body = "429 Too Many Requests", {"status": 429, "message": "Slow down."}
+def test_a_hub_that_names_a_time_is_not_called_before_it(
+    there: Hub, served: Served
+) -> None:
+    served.status, served.body = (
+        "429 Too Many Requests",
+        {"status": 429, "message": "Slow down."},
+    )
     served.headers = [("Retry-After", "900")]
     assert waits_after(observe(there)) == 900
 
 
-def test_before_its_time_nobody_calls_it_and_one_worker_at_a_time_does(there: Hub, served: Served) -> None:
+def test_before_its_time_nobody_calls_it_and_one_worker_at_a_time_does(
+    there: Hub, served: Served
+) -> None:
     now = timezone.now() + timedelta(seconds=1)
     assert actions.claim_observation(there.pk, now=now)
     assert not actions.claim_observation(there.pk, now=now + timedelta(seconds=59))
@@ -130,13 +156,17 @@ def test_nothing_is_kept_of_a_hub_that_was_changed_meanwhile(there: Hub) -> None
     actions.note_observed(there, now=timezone.now(), problem="Away.")
 
 
-def test_a_change_has_it_observed_at_once(there: Hub, served: Served, tmp_path: Path) -> None:
+def test_a_change_has_it_observed_at_once(
+    there: Hub, served: Served, tmp_path: Path
+) -> None:
     served.status = "503 Service Unavailable"
     observe(there)
     (tmp_path / "new").write_text(TOKEN)
     lead = factories.person("Priya Nair", Role.PLATFORM_LEAD)
     now = timezone.now()
-    actions.connect(there.cluster, address=served.address, token_file="new", by=lead, now=now)
+    actions.connect(
+        there.cluster, address=served.address, token_file="new", by=lead, now=now
+    )
     assert Hub.objects.due(now).get().failures == 0
 
 

@@ -42,14 +42,17 @@ def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str) -> None:
     assert refused_pattern(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["^a", "^a|b$", r"^a\$", "^a$|.+", "", r"^(a|b)|c\Z"])
+@pytest.mark.parametrize(
+    "pattern", ["^a", "^a|b$", r"^a\$", "^a$|.+", "", r"^(a|b)|c\Z"]
+)
 def test_a_pattern_that_looks_at_the_beginning_alone_is_open(pattern: str) -> None:
     assert refused_open_end(pattern)
 
 
 @pytest.mark.parametrize("pattern", [*TAKEN, "^a*a*a*$", "^.*.*.*!$"])
 @pytest.mark.parametrize(
-    "text", ["a" * 100_000, "registry.example.com/" + ":" * 100_000, "a" * 400, "1." * 200]
+    "text",
+    ["a" * 100_000, "registry.example.com/" + ":" * 100_000, "a" * 400, "1." * 200],
 )
 def test_what_is_taken_answers_at_once_for_any_text(pattern: str, text: str) -> None:
     began = time.process_time()
@@ -59,7 +62,9 @@ def test_what_is_taken_answers_at_once_for_any_text(pattern: str, text: str) -> 
 
 
 def test_a_value_begins_as_images_have_to_and_is_one_line() -> None:
-    pattern = guarded(r"^.+$", beginnings=("registry.example.com/", "other.example.com/"))
+    pattern = guarded(
+        r"^.+$", beginnings=("registry.example.com/", "other.example.com/")
+    )
     assert re.match(pattern, "registry.example.com/a:1")
     assert re.match(pattern, "other.example.com/a:1")
     assert not re.match(pattern, "docker.io/a:1")

@@ -81,7 +81,9 @@ def test_the_moves_of_the_database_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize("before", [*State])
 @pytest.mark.parametrize("after", [*State])
-def test_the_database_makes_no_other_move(lead: User, before: State, after: State) -> None:
+def test_the_database_makes_no_other_move(
+    lead: User, before: State, after: State
+) -> None:
     profile = save(lead).profile
     way = {
         State.DRAFT: [],
@@ -90,13 +92,22 @@ def test_the_database_makes_no_other_move(lead: User, before: State, after: Stat
         State.RETIRED: [State.RETIRED],
     }
     for step in way[before]:
-        Profile.objects.filter(pk=profile.pk).update(state=step, published=1, reason="Old.")
+        Profile.objects.filter(pk=profile.pk).update(
+            state=step, published=1, reason="Old."
+        )
     rows = Profile.objects.filter(pk=profile.pk)
     if after is before or after in LEGAL[before]:
-        rows.update(state=after, published=None if after is State.DRAFT else 1, reason="Old.")
+        rows.update(
+            state=after, published=None if after is State.DRAFT else 1, reason="Old."
+        )
         return
-    with pytest.raises(DatabaseError, match="a retired profile never comes back"), transaction.atomic():
-        rows.update(state=after, published=None if after is State.DRAFT else 1, reason="Old.")
+    with (
+        pytest.raises(DatabaseError, match="a retired profile never comes back"),
+        transaction.atomic(),
+    ):
+        rows.update(
+            state=after, published=None if after is State.DRAFT else 1, reason="Old."
+        )
 
 
 def test_what_is_saved_is_a_draft_and_the_same_again_is_none(lead: User) -> None:
@@ -104,7 +115,9 @@ def test_what_is_saved_is_a_draft_and_the_same_again_is_none(lead: User) -> None
     assert (first.number, first.profile.state, offered()) == (1, "draft", [])
     assert save(lead).pk == first.pk
     assert save(lead, CPU.replace("memory: 4", "memory: 8")).number == 2
-    events = Event.objects.filter(subject_type="profile", subject_id="cpu").order_by("seq")
+    events = Event.objects.filter(subject_type="profile", subject_id="cpu").order_by(
+        "seq"
+    )
     assert [(one.kind, one.details["version"]) for one in events] == [
         ("profile.saved", 1),
         ("profile.saved", 2),
@@ -114,7 +127,9 @@ def test_what_is_saved_is_a_draft_and_the_same_again_is_none(lead: User) -> None
     assert "/profiles/cpu" in browser.get(f"/audit/{events[0].pk}/").content.decode()
 
 
-def test_people_get_the_published_version_until_the_next_one_is_published(lead: User) -> None:
+def test_people_get_the_published_version_until_the_next_one_is_published(
+    lead: User,
+) -> None:
     publish(lead)
     save(lead, CPU.replace("memory: 4", "memory: 8"))
     [one] = offered()
@@ -133,20 +148,27 @@ def test_a_draft_may_lack_what_publishing_asks_for(lead: User) -> None:
 
 
 def test_a_flavor_and_a_team_have_to_be_there(lead: User, cluster: Cluster) -> None:
-    save(lead, FITS.replace("[vision]", "[nobody]").replace("flavor: a100", "flavor: h100"))
+    save(
+        lead,
+        FITS.replace("[vision]", "[nobody]").replace("flavor: a100", "flavor: h100"),
+    )
     with pytest.raises(actions.NotAProfile) as raised:
         actions.publish("big", by=lead, now=timezone.now())
     assert {place for place, _ in raised.value.problems} == {"teams.0", "flavor"}
     assert publish(lead, FITS).state == "published"
 
 
-def test_an_image_that_nobody_may_use_is_not_published(lead: User, images: list[str]) -> None:
+def test_an_image_that_nobody_may_use_is_not_published(
+    lead: User, images: list[str]
+) -> None:
     images.append("registry.example.com/safe/")
     with pytest.raises(actions.NotAProfile, match="Images come from:"):
         publish(lead)
 
 
-def test_a_deprecated_profile_says_why_and_what_instead_and_can_come_back(lead: User) -> None:
+def test_a_deprecated_profile_says_why_and_what_instead_and_can_come_back(
+    lead: User,
+) -> None:
     publish(lead)
     publish(lead, CPU.replace("slug: cpu", "slug: larger"))
     now = timezone.now()
@@ -155,7 +177,9 @@ def test_a_deprecated_profile_says_why_and_what_instead_and_can_come_back(lead: 
     for wrong in ("nothing", "cpu"):
         with pytest.raises(BadInput, match="name a published profile"):
             actions.deprecate("cpu", by=lead, now=now, reason="Old.", successor=wrong)
-    actions.deprecate("cpu", by=lead, now=now, reason="Its image is old.", successor="larger")
+    actions.deprecate(
+        "cpu", by=lead, now=now, reason="Its image is old.", successor="larger"
+    )
     told = {one.document.slug: (one.reason, one.successor) for one in offered()}
     assert told == {"cpu": ("Its image is old.", "larger"), "larger": ("", "")}
     again = actions.publish("cpu", by=lead, now=now)
@@ -173,7 +197,9 @@ def test_a_successor_that_is_retired_is_offered_no_longer(lead: User) -> None:
     assert (one.document.slug, one.successor) == ("cpu", "")
 
 
-def test_a_published_profile_is_deprecated_before_it_is_retired_for_good(lead: User) -> None:
+def test_a_published_profile_is_deprecated_before_it_is_retired_for_good(
+    lead: User,
+) -> None:
     publish(lead)
     now = timezone.now()
     with pytest.raises(Conflict, match="Deprecate it first"):
@@ -203,21 +229,30 @@ def test_who_saw_an_older_version_is_told_and_nothing_is_lost(lead: User) -> Non
 
 def test_versions_are_never_changed(lead: User) -> None:
     save(lead)
-    with pytest.raises(DatabaseError, match="versions of profiles are never changed"), transaction.atomic():
+    with (
+        pytest.raises(DatabaseError, match="versions of profiles are never changed"),
+        transaction.atomic(),
+    ):
         ProfileVersion.objects.update(text="")
 
 
-def test_one_that_the_product_takes_no_longer_is_offered_no_longer(lead: User, page: Client) -> None:
+def test_one_that_the_product_takes_no_longer_is_offered_no_longer(
+    lead: User, page: Client
+) -> None:
     publish(lead)
     profile = Profile.objects.get()
-    profile.versions.create(number=2, title="Old", text="colour: red", by=lead, at=timezone.now())
+    profile.versions.create(
+        number=2, title="Old", text="colour: red", by=lead, at=timezone.now()
+    )
     Profile.objects.update(published=2)
     assert offered() == []
     assert "Needs a change" in page.get("/profiles").content.decode()
     assert "takes this document no longer" in page.get("/profiles/cpu").content.decode()
 
 
-def test_only_platform_leads_maintain_profiles_and_everybody_sees_those_that_are_offered(lead: User) -> None:
+def test_only_platform_leads_maintain_profiles_and_everybody_sees_those_that_are_offered(
+    lead: User,
+) -> None:
     publish(lead)
     ada = factories.person("Ada Okafor")
     caller, browser = Caller(ada), Client()
@@ -234,7 +269,12 @@ def test_only_platform_leads_maintain_profiles_and_everybody_sees_those_that_are
     with pytest.raises(NoRight):
         save(ada, A100)
     [told] = caller.get("profiles/").json()["results"]
-    assert (told["slug"], told["number"], told["document"]["memory"], told["is_deprecated"]) == (
+    assert (
+        told["slug"],
+        told["number"],
+        told["document"]["memory"],
+        told["is_deprecated"],
+    ) == (
         "cpu",
         1,
         4,
@@ -244,18 +284,33 @@ def test_only_platform_leads_maintain_profiles_and_everybody_sees_those_that_are
 
 def test_the_api_saves_publishes_deprecates_and_retires(lead: User) -> None:
     caller = Caller(lead)
-    made = caller.put("profiles/cpu/", {"document": yaml.safe_load(CPU), "reason": "For all."})
+    made = caller.put(
+        "profiles/cpu/", {"document": yaml.safe_load(CPU), "reason": "For all."}
+    )
     assert made.status_code == 200, made.content
     told = made.json()
-    assert (told["state"], told["number"], told["published"], told["missing"]) == ("draft", 1, None, [])
+    assert (told["state"], told["number"], told["published"], told["missing"]) == (
+        "draft",
+        1,
+        None,
+        [],
+    )
     assert told["versions"][0]["reason"] == "For all."
-    assert caller.put("profiles/cpu/", {"yaml": told["yaml"], "seen": 1}).json()["number"] == 1
+    assert (
+        caller.put("profiles/cpu/", {"yaml": told["yaml"], "seen": 1}).json()["number"]
+        == 1
+    )
     assert caller.post("profiles/cpu/publish/", {"seen": 1}).json()["published"] == 1
-    old = caller.put("profiles/cpu/", {"yaml": CPU.replace("memory: 4", "memory: 8"), "seen": 0})
+    old = caller.put(
+        "profiles/cpu/", {"yaml": CPU.replace("memory: 4", "memory: 8"), "seen": 0}
+    )
     assert (old.status_code, old.json()["code"]) == (409, "profile_changed")
     gone = caller.post("profiles/cpu/retire/", {"reason": "Old."})
     assert (gone.status_code, gone.json()["code"]) == (409, "not_in_this_state")
-    assert caller.post("profiles/cpu/deprecate/", {"reason": "Old."}).json()["state"] == "deprecated"
+    assert (
+        caller.post("profiles/cpu/deprecate/", {"reason": "Old."}).json()["state"]
+        == "deprecated"
+    )
     assert caller.get("profiles/").json()["results"][0]["reason"] == "Old."
     last = caller.post("profiles/cpu/retire/", {"reason": "Older."}).json()
     assert (last["state"], last["reason"], last["successor"], last["missing"]) == (
@@ -266,19 +321,29 @@ def test_the_api_saves_publishes_deprecates_and_retires(lead: User) -> None:
     )
     assert caller.put("profiles/other/", {"yaml": CPU}).status_code == 422
     for path in ("profiles/nothing/", "profiles/nothing/publish/"):
-        assert (caller.get(path) if path.endswith("nothing/") else caller.post(path, {})).status_code == 404
+        assert (
+            caller.get(path) if path.endswith("nothing/") else caller.post(path, {})
+        ).status_code == 404
 
 
 def test_the_api_takes_nothing_that_it_does_not_know(lead: User) -> None:
     caller = Caller(lead)
     save(lead)
-    assert caller.put("profiles/cpu/", {"yaml": CPU, "colour": "red"}).status_code == 422
+    assert (
+        caller.put("profiles/cpu/", {"yaml": CPU, "colour": "red"}).status_code == 422
+    )
     assert caller.put("profiles/cpu/", {"yaml": CPU, "document": {}}).status_code == 422
     assert caller.post("profiles/cpu/publish/", {"force": True}).status_code == 422
-    assert caller.post("profiles/cpu/retire/", {"reason": "X.", "colour": "red"}).status_code == 422
+    assert (
+        caller.post(
+            "profiles/cpu/retire/", {"reason": "X.", "colour": "red"}
+        ).status_code
+        == 422
+    )
     assert caller.post("profiles/cpu/retire/", {}).status_code == 422
     wrong = caller.put(
-        "profiles/cpu/", {"document": yaml.safe_load(CPU) | {"volumes": [{}], "colour": "red"}}
+        "profiles/cpu/",
+        {"document": yaml.safe_load(CPU) | {"volumes": [{}], "colour": "red"}},
     )
     pointers = {one["pointer"] for one in wrong.json()["errors"]}
     assert pointers == {
@@ -288,14 +353,20 @@ def test_the_api_takes_nothing_that_it_does_not_know(lead: User) -> None:
     }
     save(lead, "{slug: later, title: Later}")
     lacking = caller.post("profiles/later/publish/", {})
-    assert (lacking.status_code, lacking.json()["errors"][0]["pointer"]) == (422, "/document/image")
+    assert (lacking.status_code, lacking.json()["errors"][0]["pointer"]) == (
+        422,
+        "/document/image",
+    )
 
 
 def test_a_file_goes_out_and_in_again_all_or_none(lead: User, page: Client) -> None:
     publish(lead)
     save(lead, A100)
     text = Caller(lead).get("profiles/yaml/").json()["yaml"]
-    assert [one["slug"] for one in yaml.safe_load(text)["profile_list"]] == ["a100-1", "cpu"]
+    assert [one["slug"] for one in yaml.safe_load(text)["profile_list"]] == [
+        "a100-1",
+        "cpu",
+    ]
     assert page.get("/profiles/export").content.decode() == text
     before = ProfileVersion.objects.count()
     assert Caller(lead).put("profiles/yaml/", {"yaml": text}).json()["yaml"] == text
@@ -307,7 +378,9 @@ def test_a_file_goes_out_and_in_again_all_or_none(lead: User, page: Client) -> N
     shown = page.post("/profiles/import", {"yaml": broken, "reason": ""})
     assert shown.status_code == 422
     assert "1.overrides.mem_limit" in shown.content.decode()
-    taken = page.post("/profiles/import", {"yaml": text.replace("4G", "8G"), "reason": "Git."})
+    taken = page.post(
+        "/profiles/import", {"yaml": text.replace("4G", "8G"), "reason": "Git."}
+    )
     assert taken.status_code == 302
     assert ProfileVersion.objects.get(profile__slug="cpu", number=2).why == "Git."
     assert page.get("/profiles/import").status_code == 200
@@ -329,23 +402,40 @@ def test_a_profile_is_written_published_and_taken_away_on_its_page(
     assert "display_name: 2 GPUs" not in shown
     assert page.post("/profiles/big/publish", {"seen": "1"}).status_code == 302
     assert "$3.67 to $7.34 an hour" in page.get("/profiles").content.decode()
-    page.post("/profiles/big", {"seen": "1", "yaml": FITS.replace("cpus: 8", "cpus: 4"), "reason": ""})
-    assert "People get version 1. Version 2 is a draft." in page.get("/profiles/big").content.decode()
+    page.post(
+        "/profiles/big",
+        {"seen": "1", "yaml": FITS.replace("cpus: 8", "cpus: 4"), "reason": ""},
+    )
+    assert (
+        "People get version 1. Version 2 is a draft."
+        in page.get("/profiles/big").content.decode()
+    )
     stale = page.post("/profiles/big/publish", {"seen": "1"}, follow=True)
     assert "Somebody wrote version 2" in stale.content.decode()
-    wrong = page.post("/profiles/big", {"seen": "2", "yaml": "slug: big\ncolour: red", "reason": ""})
+    wrong = page.post(
+        "/profiles/big", {"seen": "2", "yaml": "slug: big\ncolour: red", "reason": ""}
+    )
     assert wrong.status_code == 422
     assert "There is no such key." in wrong.content.decode()
     assert "cpus: 8" in page.get("/profiles/big?version=1").content.decode()
     assert page.get("/profiles/big?version=9").status_code == 404
     assert page.get("/profiles/nothing").status_code == 404
     assert (
-        page.post("/profiles/big/end", {"do": "retire", "reason": "X.", "successor": ""}).status_code == 409
+        page.post(
+            "/profiles/big/end", {"do": "retire", "reason": "X.", "successor": ""}
+        ).status_code
+        == 409
     )
     assert (
-        page.post("/profiles/big/end", {"do": "deprecate", "reason": "", "successor": ""}).status_code == 422
+        page.post(
+            "/profiles/big/end", {"do": "deprecate", "reason": "", "successor": ""}
+        ).status_code
+        == 422
     )
-    page.post("/profiles/big/end", {"do": "deprecate", "reason": "Too large.", "successor": ""})
+    page.post(
+        "/profiles/big/end",
+        {"do": "deprecate", "reason": "Too large.", "successor": ""},
+    )
     assert "Too large." in page.get("/profiles/big").content.decode()
     page.post("/profiles/big/end", {"do": "retire", "reason": "Gone.", "successor": ""})
     assert "Nobody can choose it." in page.get("/profiles/big").content.decode()
@@ -354,15 +444,24 @@ def test_a_profile_is_written_published_and_taken_away_on_its_page(
     assert "slug: big" not in begun
 
 
-def test_a_preview_says_why_a_namespace_gets_nothing(lead: User, page: Client, cluster: Cluster) -> None:
+def test_a_preview_says_why_a_namespace_gets_nothing(
+    lead: User, page: Client, cluster: Cluster
+) -> None:
     save(lead, FITS.replace("[vision]", "[speech]"))
-    assert "This profile is not for your team." in page.get("/profiles/big").content.decode()
+    assert (
+        "This profile is not for your team."
+        in page.get("/profiles/big").content.decode()
+    )
     save(lead, FITS.replace("gpus: 1", "gpus: 4"))
-    assert "The team holds fewer GPUs there" in page.get("/profiles/big").content.decode()
+    assert (
+        "The team holds fewer GPUs there" in page.get("/profiles/big").content.decode()
+    )
 
 
 @pytest.mark.parametrize("many", [5, 50])
-def test_lists_ask_as_often_for_many_profiles_as_for_few(lead: User, page: Client, many: int) -> None:
+def test_lists_ask_as_often_for_many_profiles_as_for_few(
+    lead: User, page: Client, many: int
+) -> None:
     for number in range(many):
         publish(lead, CPU.replace("slug: cpu", f"slug: cpu-{number}"))
     caller = Caller(lead)

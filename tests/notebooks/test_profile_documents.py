@@ -29,8 +29,12 @@ def test_a_document_reads_as_it_was_written(text: str) -> None:
     assert write(read(write(document))) == write(document)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "slug: [", "{slug: x1}", "slug: x1\ntitle: X\ncolour: red"])
-def test_a_text_that_is_no_profile_any_more_is_refused_however_it_is_read(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "[]", "slug: [", "{slug: x1}", "slug: x1\ntitle: X\ncolour: red"]
+)
+def test_a_text_that_is_no_profile_any_more_is_refused_however_it_is_read(
+    text: str,
+) -> None:
     with pytest.raises(DocumentRefused) as raised:
         read(text)
     with pytest.raises(DocumentRefused, match="^" + re.escape(str(raised.value)) + "$"):
@@ -69,7 +73,15 @@ def test_a_draft_needs_a_slug_and_a_title_alone() -> None:
         ("variables.9", {"variables": {"9": "x"}}),
         ("volumes.0.name", {"volumes": [{"name": "../x", "path": "/data"}]}),
         ("volumes.0.path", {"volumes": [{"name": "x", "path": "data"}]}),
-        ("volumes", {"volumes": [{"name": "x", "path": "/data"}, {"name": "y", "path": "/data/"}]}),
+        (
+            "volumes",
+            {
+                "volumes": [
+                    {"name": "x", "path": "/data"},
+                    {"name": "y", "path": "/data/"},
+                ]
+            },
+        ),
         ("flavor", {"flavor": "A100!"}),
         ("resource", {"resource": "amd.com/gpu"}),
         ("teams", {"teams": ["vision", "vision"]}),
@@ -77,8 +89,14 @@ def test_a_draft_needs_a_slug_and_a_title_alone() -> None:
         ("environments", {"environments": ["staging"]}),
         ("order", {"order": 10_000}),
         ("overrides.since", {"overrides": {"since": float("nan")}}),
-        ("options.profile", {"options": {"profile": {"title": "X", "choices": {"a": {"title": "A"}}}}}),
-        ("options.a--b", {"options": {"a--b": {"title": "X", "choices": {"a": {"title": "A"}}}}}),
+        (
+            "options.profile",
+            {"options": {"profile": {"title": "X", "choices": {"a": {"title": "A"}}}}},
+        ),
+        (
+            "options.a--b",
+            {"options": {"a--b": {"title": "X", "choices": {"a": {"title": "A"}}}}},
+        ),
         ("options.size.choices", {"options": {"size": {"title": "Size"}}}),
         (
             "options.size.choices.a.gpus",
@@ -93,7 +111,9 @@ def test_a_draft_needs_a_slug_and_a_title_alone() -> None:
         ("devcontainer.extensions.0", {"devcontainer": {"extensions": ["python"]}}),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_its_place(place: str, changes: dict[str, Any]) -> None:
+def test_what_cannot_be_meant_is_refused_at_its_place(
+    place: str, changes: dict[str, Any]
+) -> None:
     assert place in refused(**changes)
 
 
@@ -111,6 +131,8 @@ def test_a_size_is_what_counts_where_nobody_chose() -> None:
 
 def test_a_price_is_that_of_the_gpus_from_the_smallest_to_the_largest_server() -> None:
     assert price_words(a100(options={}), [Decimal("3.67")]) == "$3.67 an hour"
-    assert price_words(a100(), [Decimal("3.67"), Decimal("4")]) == "$3.67 to $8.00 an hour"
+    assert (
+        price_words(a100(), [Decimal("3.67"), Decimal("4")]) == "$3.67 to $8.00 an hour"
+    )
     assert price_words(a100(), []) == "no price yet"
     assert price_words(cpu(), []) == "costs nothing"

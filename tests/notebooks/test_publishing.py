@@ -27,7 +27,9 @@ def places(document: Document) -> set[str]:
 def test_a_whole_profile_lacks_nothing() -> None:
     assert problems_of(a100(), FLEET) == []
     assert problems_of(cpu(), FLEET) == []
-    assert problems_of(a100(flavor="mig", resource="nvidia.com/mig-1g.10gb"), FLEET) == []
+    assert (
+        problems_of(a100(flavor="mig", resource="nvidia.com/mig-1g.10gb"), FLEET) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,10 @@ def test_a_whole_profile_lacks_nothing() -> None:
         ({"gpus": 9}, "gpus"),
         ({"image": "docker.io/miner:1"}, "image"),
         ({"overrides": {"cpu_guarantee": 1}}, "overrides.cpu_guarantee"),
-        ({"overrides": {"extra_resource_limits": {}}}, "overrides.extra_resource_limits"),
+        (
+            {"overrides": {"extra_resource_limits": {}}},
+            "overrides.extra_resource_limits",
+        ),
         ({"overrides": {"namespace": "kube-system"}}, "overrides.namespace"),
         ({"overrides": {"volumes": {}}}, "overrides.volumes"),
         (
@@ -55,16 +60,24 @@ def test_a_whole_profile_lacks_nothing() -> None:
         ),
     ],
 )
-def test_what_it_lacks_is_named_at_its_place(changes: dict[str, Any], place: str) -> None:
+def test_what_it_lacks_is_named_at_its_place(
+    changes: dict[str, Any], place: str
+) -> None:
     assert place in places(a100(**changes))
 
 
 def test_no_container_beside_asks_for_gpus_of_its_own() -> None:
-    container = {"name": "more", "resources": {"limits": {"nvidia.com/gpu": "7", "cpu": "1"}}}
+    container = {
+        "name": "more",
+        "resources": {"limits": {"nvidia.com/gpu": "7", "cpu": "1"}},
+    }
     assert places(a100(overrides={"extra_containers": [container]})) == {
         "overrides.extra_containers.0.resources.limits.nvidia.com/gpu"
     }
-    assert places(a100(overrides={"node_selector": {"nvidia.com/gpu.product": "A100"}})) == set()
+    assert (
+        places(a100(overrides={"node_selector": {"nvidia.com/gpu.product": "A100"}}))
+        == set()
+    )
 
 
 @pytest.mark.parametrize("name", ["image", "cpus", "memory"])
@@ -78,7 +91,10 @@ def test_a_profile_without_gpus_has_no_flavor() -> None:
 
 
 def test_volumes_of_kubespawner_alone_are_passed_on() -> None:
-    assert places(a100(volumes=[], overrides={"volumes": {}, "volume_mounts": {}})) == set()
+    assert (
+        places(a100(volumes=[], overrides={"volumes": {}, "volume_mounts": {}}))
+        == set()
+    )
 
 
 def test_a_free_choice_says_what_may_be_written_to_its_end() -> None:

@@ -20,7 +20,16 @@ from tests import factories
 from tests.notebooks import documents
 from tests.notebooks.documents import a100, cpu
 from tests.notebooks.hubs import hub as connected
-from tests.notebooks.real_hub import ADA, BEN, OTHER, TEAM, PersonAtHub, RealHub, real_hub, usual
+from tests.notebooks.real_hub import (
+    ADA,
+    BEN,
+    OTHER,
+    TEAM,
+    PersonAtHub,
+    RealHub,
+    real_hub,
+    usual,
+)
 from tests.notebooks.test_hub_profiles import GPU, offer, standing
 from tests.services.process import wait_until
 
@@ -54,9 +63,13 @@ def ada(hub: RealHub) -> Iterator[PersonAtHub]:
     person.close()
 
 
-def test_a_server_starts_in_the_teams_namespace_as_its_profile_says(hub: RealHub) -> None:
+def test_a_server_starts_in_the_teams_namespace_as_its_profile_says(
+    hub: RealHub,
+) -> None:
     api = hub.api()
-    assert not api.start(ADA, "nb-1", title="Ada's", options={"profile": A100, "size": "two"})
+    assert not api.start(
+        ADA, "nb-1", title="Ada's", options={"profile": A100, "size": "two"}
+    )
     server = hub.wait_ready("nb-1")
     [pod] = hub.pods()
     labels, container = pod["metadata"]["labels"], pod["spec"]["containers"][0]
@@ -67,7 +80,9 @@ def test_a_server_starts_in_the_teams_namespace_as_its_profile_says(hub: RealHub
     assert pod["spec"]["nodeSelector"] == {"accelerator": "nvidia-a100"}
     taint = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     assert taint in pod["spec"]["tolerations"]
-    assert "hub.jupyter.org/dedicated" in [one["key"] for one in pod["spec"]["tolerations"]]
+    assert "hub.jupyter.org/dedicated" in [
+        one["key"] for one in pod["spec"]["tolerations"]
+    ]
     assert (server.title, server.pending, server.is_stopped) == ("Ada's", "", False)
     assert server.options == {"profile": A100, "size": "two"}
     assert (server.pod, server.path) == (pod["metadata"]["name"], f"/user/{ADA}/nb-1/")
@@ -75,7 +90,9 @@ def test_a_server_starts_in_the_teams_namespace_as_its_profile_says(hub: RealHub
     assert server.started_at.tzinfo is not None
 
 
-def test_its_link_opens_a_page_and_the_hub_learns_that_it_is_used(hub: RealHub, ada: PersonAtHub) -> None:
+def test_its_link_opens_a_page_and_the_hub_learns_that_it_is_used(
+    hub: RealHub, ada: PersonAtHub
+) -> None:
     hub.api().start(ADA, "nb-1", title="", options={"profile": CPU})
     server = hub.wait_ready("nb-1")
     before = server.active_at
@@ -97,7 +114,9 @@ def test_people_are_known_by_their_object_id_and_choose_in_the_hubs_own_form(
     assert answer.status_code == 200, answer.text
     assert hub.wait_ready("own").options == {"profile": A100, "image": "jax"}
     [pod] = hub.pods()
-    assert pod["spec"]["containers"][0]["image"] == "registry.example.com/notebook/jax:0.9"
+    assert (
+        pod["spec"]["containers"][0]["image"] == "registry.example.com/notebook/jax:0.9"
+    )
     assert {"username": ADA, "object_id": ADA, "server": "own"} in hub.portal.asked
 
 
@@ -138,12 +157,18 @@ REFUSED: dict[str, tuple[dict[str, str], int, str]] = {
         "“Image” does not take “evil.example.com/x:1”.",
     ),
     "an image with a line more": (
-        {"profile": A100, "image--unlisted-choice": "registry.example.com/notebook/x:1\n"},
+        {
+            "profile": A100,
+            "image--unlisted-choice": "registry.example.com/notebook/x:1\n",
+        },
         400,
         "does not take",
     ),
     "an endless value": (
-        {"profile": A100, "image--unlisted-choice": "registry.example.com/notebook/" + "x" * 2_000},
+        {
+            "profile": A100,
+            "image--unlisted-choice": "registry.example.com/notebook/" + "x" * 2_000,
+        },
         400,
         "takes at most 1000 characters.",
     ),
@@ -156,17 +181,25 @@ REFUSED: dict[str, tuple[dict[str, str], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_the_hubs_api_starts_nothing_that_the_portal_would_not_allow(hub: RealHub, case: str) -> None:
+def test_the_hubs_api_starts_nothing_that_the_portal_would_not_allow(
+    hub: RealHub, case: str
+) -> None:
     options, _, sentence = REFUSED[case]
     assert sentence in refused_by_api(hub, options)
 
 
 # A form has no place for the options of another profile: KubeSpawner leaves them out.
 @pytest.mark.parametrize("case", [case for case in REFUSED if "option" not in case])
-def test_a_forged_form_starts_nothing_either_and_says_why(hub: RealHub, ada: PersonAtHub, case: str) -> None:
+def test_a_forged_form_starts_nothing_either_and_says_why(
+    hub: RealHub, ada: PersonAtHub, case: str
+) -> None:
     options, status, sentence = REFUSED[case]
     profile = options["profile"]
-    rest = {f"profile-option-{profile}--{name}": one for name, one in options.items() if name != "profile"}
+    rest = {
+        f"profile-option-{profile}--{name}": one
+        for name, one in options.items()
+        if name != "profile"
+    }
     answer = ada.spawn("own", {"profile": profile, **rest})
     assert answer.status_code == status
     assert sentence in html.unescape(answer.text)
@@ -183,7 +216,10 @@ def test_a_form_that_was_opened_before_its_profile_was_withdrawn_starts_nothing(
     # The form is from memory for a minute; what starts is not.
     answer = ada.spawn("own", {"profile": A100})
     assert answer.status_code == 403
-    assert "is not offered to you. It may have been withdrawn meanwhile" in html.unescape(answer.text)
+    assert (
+        "is not offered to you. It may have been withdrawn meanwhile"
+        in html.unescape(answer.text)
+    )
     assert "is not offered to you" in refused_by_api(hub, {"profile": A100})
 
 
@@ -197,11 +233,15 @@ def test_a_forged_link_starts_nothing(hub: RealHub, ada: PersonAtHub) -> None:
 def test_a_person_who_left_starts_nothing(hub: RealHub, ada: PersonAtHub) -> None:
     del hub.portal.profiles[ADA]
     assert refused_by_api(hub, {"profile": CPU}).endswith("You have left the team.")
-    assert refused_by_api(hub, {}).endswith("No profile is offered to you. You have left the team.")
+    assert refused_by_api(hub, {}).endswith(
+        "No profile is offered to you. You have left the team."
+    )
 
 
 @pytest.mark.parametrize("how", ["errors", "another answer", "no answer in time"])
-def test_while_the_portal_is_away_only_what_has_no_gpus_starts(hub: RealHub, how: str) -> None:
+def test_while_the_portal_is_away_only_what_has_no_gpus_starts(
+    hub: RealHub, how: str
+) -> None:
     api = hub.api()
     api.start(ADA, "nb-0", title="", options={"profile": CPU})
     hub.wait_ready("nb-0")
@@ -211,10 +251,14 @@ def test_while_the_portal_is_away_only_what_has_no_gpus_starts(hub: RealHub, how
     hub.wait_ready("nb-2")
 
 
-def test_while_the_portal_is_away_people_whom_it_never_knew_start_nothing(hub: RealHub) -> None:
+def test_while_the_portal_is_away_people_whom_it_never_knew_start_nothing(
+    hub: RealHub,
+) -> None:
     hub.portal.go_away("errors")
     hub.api().ensure_user(BEN)
-    assert "Quartermaster does not answer" in refused_by_api(hub, {"profile": CPU}, username=BEN)
+    assert "Quartermaster does not answer" in refused_by_api(
+        hub, {"profile": CPU}, username=BEN
+    )
     assert "Quartermaster does not answer" in refused_by_api(hub, {}, username=BEN)
 
 
@@ -222,7 +266,10 @@ def test_while_the_portal_is_away_people_whom_it_never_knew_start_nothing(hub: R
 def test_the_portal_itself_allows_what_it_offers_and_nothing_after_that(
     hub: RealHub, live_server: LiveServer
 ) -> None:
-    lead, person = factories.person("Priya Nair", Role.PLATFORM_LEAD), factories.person("Ada Okafor")
+    lead, person = (
+        factories.person("Priya Nair", Role.PLATFORM_LEAD),
+        factories.person("Ada Okafor"),
+    )
     cluster, team = factories.cluster("training"), factories.team("Vision", by=person)
     factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
     factories.join(team, person)
@@ -238,7 +285,9 @@ def test_the_portal_itself_allows_what_it_offers_and_nothing_after_that(
         api.start(username, "nb-1", title="", options=chosen)
         hub.wait_ready("nb-1", username)
         [pod] = hub.pods(tenancy.namespace)
-        assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "2"
+        assert (
+            pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "2"
+        )
         assert pod["metadata"]["labels"]["quartermaster.io/profile"] == "a100-2"
         wait_until(lambda: api.stop(username, "nb-1"), what="its end")
         Membership.objects.filter(user=person).delete()
@@ -257,12 +306,20 @@ def test_refusals_never_end_the_hub(hub: RealHub) -> None:
 def test_a_namespace_without_room_is_said_and_never_ends_the_hub(hub: RealHub) -> None:
     path = f"/api/v1/namespaces/{TEAM}/resourcequotas"
     hard = {"hard": {"requests.nvidia.com/gpu": "0"}}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}, "spec": hard}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "full"},
+        "spec": hard,
+    }
     hub.kubernetes("POST", path, quota)
     try:
         for _ in range(6):
             why = refused_by_api(hub, {"profile": A100})
-            assert f"The namespace {TEAM} has no room for this server now, by its quota full" in why
+            assert (
+                f"The namespace {TEAM} has no room for this server now, by its quota full"
+                in why
+            )
             assert is_for_room(NotebookServer(flavor=Flavor(), gpus=2), why)
     finally:
         hub.kubernetes("DELETE", f"{path}/full")
@@ -271,7 +328,9 @@ def test_a_namespace_without_room_is_said_and_never_ends_the_hub(hub: RealHub) -
     hub.wait_ready("nb-1")
 
 
-def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(hub: RealHub, ada: PersonAtHub) -> None:
+def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(
+    hub: RealHub, ada: PersonAtHub
+) -> None:
     api, names = hub.api(), [f"nb-{number}" for number in range(MANY)]
     hub.portal.offer(ADA, cpu(cpus=0.1, memory=1))
     for name in names:
@@ -287,13 +346,18 @@ def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(hub: RealHub
     assert {one["metadata"]["uid"] for one in hub.pods()} == pods
     for name in names:
         assert after[name].is_ready
-        assert (after[name].pod, after[name].options) == (before[name].pod, before[name].options)
+        assert (after[name].pod, after[name].options) == (
+            before[name].pod,
+            before[name].options,
+        )
         assert after[name].started_at == before[name].started_at
     wait_until(lambda: api.stop(ADA, "nb-0"), what="its end")
     wait_until(lambda: len(hub.pods()) == MANY - 1, what="its pod to go")
 
 
-def test_a_server_that_still_waits_when_the_hub_restarts_is_given_up_with_its_pod(hub: RealHub) -> None:
+def test_a_server_that_still_waits_when_the_hub_restarts_is_given_up_with_its_pod(
+    hub: RealHub,
+) -> None:
     waiting(hub, "nb-1")
     hub.hub.kill_hub()
     hub.hub.start_hub()
@@ -340,7 +404,9 @@ def test_people_have_servers_in_several_namespaces(hub: RealHub) -> None:
     wait_until(lambda: not hub.pods(OTHER), what="its pod to go")
 
 
-@pytest.mark.parametrize("name", ["x" * 31, "Nb-1", "1nb", "nb 1", "nb.1", "nb/1", "ñb"])
+@pytest.mark.parametrize(
+    "name", ["x" * 31, "Nb-1", "1nb", "nb 1", "nb.1", "nb/1", "ñb"]
+)
 def test_names_that_the_hub_does_not_take_are_refused(hub: RealHub, name: str) -> None:
     with pytest.raises(PermanentError) as refused:
         hub.api().start(ADA, name, title="", options={"profile": CPU})
@@ -348,8 +414,12 @@ def test_names_that_the_hub_does_not_take_are_refused(hub: RealHub, name: str) -
     assert not hub.pods()
 
 
-@pytest.mark.parametrize("username", ["Ada.Okafor@Example.com", "x" * 80, "ñandú", "a b"])
-def test_people_with_any_name_get_pods_with_names_that_kubernetes_takes(hub: RealHub, username: str) -> None:
+@pytest.mark.parametrize(
+    "username", ["Ada.Okafor@Example.com", "x" * 80, "ñandú", "a b"]
+)
+def test_people_with_any_name_get_pods_with_names_that_kubernetes_takes(
+    hub: RealHub, username: str
+) -> None:
     api = hub.api()
     hub.portal.offer(username, cpu())
     api.ensure_user(username)
@@ -382,7 +452,9 @@ def test_a_server_that_is_ready_is_not_started_again(hub: RealHub) -> None:
     assert len(hub.pods()) == 1
 
 
-def test_the_server_without_a_name_is_seen_and_stopped(hub: RealHub, ada: PersonAtHub) -> None:
+def test_the_server_without_a_name_is_seen_and_stopped(
+    hub: RealHub, ada: PersonAtHub
+) -> None:
     ada.spawn("", {"profile": CPU})
     server = hub.wait_ready("")
     assert (server.name, server.path) == ("", f"/user/{ADA}/")
@@ -399,7 +471,9 @@ def test_a_server_whose_pod_somebody_deletes_is_gone_from_the_hub_too(
     api.start(ADA, "nb-1", title="", options={"profile": CPU})
     hub.wait_ready("nb-1")
     [pod] = hub.pods()
-    hub.kubernetes("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{pod['metadata']['name']}")
+    hub.kubernetes(
+        "DELETE", f"/api/v1/namespaces/{TEAM}/pods/{pod['metadata']['name']}"
+    )
     wait_until(lambda: api.servers() == [], what="the hub to notice")
 
 
@@ -414,7 +488,10 @@ def test_a_withdrawn_token_is_refused_in_words(hub: RealHub) -> None:
 def test_what_is_no_hub_is_not_taken_for_one(hub: RealHub) -> None:
     cluster = hub.cluster["server"]
     elsewhere = JupyterHub(
-        cluster, hub.hub.token, allowed=(cluster.removeprefix("https://"),), ca_file=hub.told["ca"]
+        cluster,
+        hub.hub.token,
+        allowed=(cluster.removeprefix("https://"),),
+        ca_file=hub.told["ca"],
     )
     with pytest.raises(PermanentError) as refused:
         elsewhere.version()
@@ -437,6 +514,13 @@ def refused_by_api(hub: RealHub, options: dict[str, str], username: str = ADA) -
 
 def waiting(hub: RealHub, name: str) -> None:
     """Start a server that no node has room for."""
-    hub.portal.offer(ADA, a100(gpus=1, options={}, overrides={"node_selector": {"zone": "moon"}}), cpu())
+    hub.portal.offer(
+        ADA,
+        a100(gpus=1, options={}, overrides={"node_selector": {"zone": "moon"}}),
+        cpu(),
+    )
     hub.api().start(ADA, name, title="", options={"profile": A100})
-    wait_until(lambda: [one["status"]["phase"] for one in hub.pods()] == ["Pending"], what="its pod")
+    wait_until(
+        lambda: [one["status"]["phase"] for one in hub.pods()] == ["Pending"],
+        what="its pod",
+    )

@@ -107,7 +107,9 @@ def hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubOfTests]
 
 
 @pytest.fixture
-def hub(hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> HubOfTests:
+def hub(
+    hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> HubOfTests:
     """A hub without servers, which the portal may call."""
     fresh = HubOfTests()
     for name in vars(fresh):
@@ -115,7 +117,9 @@ def hub(hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             setattr(hub_server, name, getattr(fresh, name))
     (tmp_path / "hub").write_text(TOKEN)
     monkeypatch.setattr(settings.ENV, "hub_credentials_dir", tmp_path)
-    monkeypatch.setattr(settings.ENV, "hub_hosts_allowed", [hub_server.address.removeprefix("https://")])
+    monkeypatch.setattr(
+        settings.ENV, "hub_hosts_allowed", [hub_server.address.removeprefix("https://")]
+    )
     monkeypatch.setattr(settings.ENV, "ca_file", hub_server.ca_file)
     return hub_server
 
@@ -123,7 +127,10 @@ def hub(hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 @remembered
 def namespace() -> tuple[Tenancy, User, User]:
     """A namespace with 2 A100 and two published profiles, somebody of its team, and a platform lead."""
-    lead, ada = factories.person("Priya Nair", Role.PLATFORM_LEAD), factories.person("Ada Okafor")
+    lead, ada = (
+        factories.person("Priya Nair", Role.PLATFORM_LEAD),
+        factories.person("Ada Okafor"),
+    )
     cluster = factories.cluster("training")
     a100 = factories.flavor(cluster, "a100")
     team = factories.team("Vision", by=ada)
@@ -170,20 +177,31 @@ def tenancy(standing: tuple[Tenancy, User, User], hub: HubOfTests) -> Tenancy:
 
 
 def launch(
-    tenancy: Tenancy, by: User, *, profile: str = "a100", key: str = "one", **options: str
+    tenancy: Tenancy,
+    by: User,
+    *,
+    profile: str = "a100",
+    key: str = "one",
+    **options: str,
 ) -> NotebookServer:
-    return actions.launch(tenancy.pk, profile, options, by=by, key=key, now=timezone.now())
+    return actions.launch(
+        tenancy.pk, profile, options, by=by, key=key, now=timezone.now()
+    )
 
 
 def worked_on(server: NotebookServer, *, at: datetime | None = None) -> NotebookServer:
     """The server after a worker's turn."""
-    NotebookServer.objects.filter(pk=server.pk).update(requeue_at=timezone.now() - timedelta(seconds=1))
+    NotebookServer.objects.filter(pk=server.pk).update(
+        requeue_at=timezone.now() - timedelta(seconds=1)
+    )
     reconcile(server.pk, now=(lambda: at) if at else timezone.now)
     server.refresh_from_db()
     return server
 
 
-def running(tenancy: Tenancy, by: User, hub: HubOfTests, **asked: Any) -> NotebookServer:
+def running(
+    tenancy: Tenancy, by: User, hub: HubOfTests, **asked: Any
+) -> NotebookServer:
     """A server that is ready."""
     server = worked_on(launch(tenancy, by, **asked))
     hub.come_up(server.name)
@@ -218,14 +236,18 @@ def test_a_server_that_comes_up_is_ready_with_its_address(
     assert server.state == State.READY
     assert server.path == f"/user/{ada.oid}/{server.name}/"
     assert server.ready_at is not None
-    assert Event.objects.filter(kind="notebook.ready", subject_id=str(server.pk)).exists()
+    assert Event.objects.filter(
+        kind="notebook.ready", subject_id=str(server.pk)
+    ).exists()
 
 
 def test_the_hub_knows_a_person_by_the_name_that_it_told(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
     told = Hub.objects.get()
-    HubAccount.objects.create(hub=told, user=ada, username="ada@example.com", first_seen_at=timezone.now())
+    HubAccount.objects.create(
+        hub=told, user=ada, username="ada@example.com", first_seen_at=timezone.now()
+    )
 
     server = worked_on(launch(tenancy, ada))
 
@@ -233,7 +255,9 @@ def test_the_hub_knows_a_person_by_the_name_that_it_told(
     assert server.username == "ada@example.com"
 
 
-def test_the_same_key_is_the_same_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_the_same_key_is_the_same_server(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     first, second = launch(tenancy, ada), launch(tenancy, ada)
 
     assert first.pk == second.pk
@@ -241,7 +265,9 @@ def test_the_same_key_is_the_same_server(tenancy: Tenancy, ada: User, hub: HubOf
         launch(tenancy, ada, profile="cpu")
 
 
-def test_a_lost_answer_starts_nothing_twice(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_lost_answer_starts_nothing_twice(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     hub.lost_answers = 1
     server = worked_on(launch(tenancy, ada))
     assert server.observed_generation == 0
@@ -269,7 +295,12 @@ def test_a_lost_answer_starts_nothing_twice(tenancy: Tenancy, ada: User, hub: Hu
     ],
 )
 def test_what_a_hub_would_refuse_is_refused_in_words(
-    tenancy: Tenancy, ada: User, profile: str, options: dict[str, str], field: str, words: str
+    tenancy: Tenancy,
+    ada: User,
+    profile: str,
+    options: dict[str, str],
+    field: str,
+    words: str,
 ) -> None:
     with pytest.raises(BadInput, match=words) as refused:
         launch(tenancy, ada, profile=profile, **options)
@@ -281,7 +312,10 @@ def test_what_a_hub_would_refuse_is_refused_in_words(
 def test_only_the_team_launches_and_only_its_leads_and_the_owner_stop(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:
-    stranger, mate = factories.person("Ravi"), factories.person("Mei", teams=[tenancy.team])
+    stranger, mate = (
+        factories.person("Ravi"),
+        factories.person("Mei", teams=[tenancy.team]),
+    )
     server = running(tenancy, ada, hub)
 
     with pytest.raises(NoRight):
@@ -308,11 +342,16 @@ def test_a_failed_start_says_the_hubs_reason_and_tells_the_owner(
 
     server = worked_on(server)
 
-    assert (server.state, server.message) == (State.FAILED, "Spawn failed: ImagePullBackOff")
+    assert (server.state, server.message) == (
+        State.FAILED,
+        "Spawn failed: ImagePullBackOff",
+    )
     assert Notice.objects.filter(kind="notebook_ended", person=ada).count() == 1
 
 
-def test_a_stop_is_carried_out_and_asked_for_once(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_stop_is_carried_out_and_asked_for_once(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     hub.goes_at_once = False
     actions.stop(server.pk, by=ada, now=timezone.now())
@@ -322,14 +361,20 @@ def test_a_stop_is_carried_out_and_asked_for_once(tenancy: Tenancy, ada: User, h
     hub.goes_at_once = True
     server = worked_on(server)
 
-    assert (server.state, server.stop_reason, server.ready_at) == (State.STOPPED, StopReason.PERSON, None)
+    assert (server.state, server.stop_reason, server.ready_at) == (
+        State.STOPPED,
+        StopReason.PERSON,
+        None,
+    )
     assert hub.users == {str(ada.oid): {}}
     assert Event.objects.filter(kind="notebook.stopped").count() == 1
     with pytest.raises(Conflict, match="stopped"):
         actions.stop(server.pk, by=ada, now=timezone.now())
 
 
-def test_a_stopped_server_starts_again_under_its_name(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_stopped_server_starts_again_under_its_name(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub, image="base")
     actions.stop(server.pk, by=ada, now=timezone.now())
     worked_on(server)
@@ -368,7 +413,9 @@ def test_a_withdrawn_token_is_said_on_the_server_and_tried_again(
     assert worked_on(server).observed_generation == 1
 
 
-def test_what_ends_elsewhere_is_seen_and_told(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_what_ends_elsewhere_is_seen_and_told(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     hub.end(server.name)
 
@@ -380,7 +427,11 @@ def test_what_ends_elsewhere_is_seen_and_told(tenancy: Tenancy, ada: User, hub: 
 
 
 def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
-    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tenancy: Tenancy,
+    ada: User,
+    hub: HubOfTests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     server = running(tenancy, ada, hub)
     pod = f"jupyter-{ada.oid}--{server.name}---f07954ac"
@@ -394,7 +445,10 @@ def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
         follow(now=timezone.now)
 
         server.refresh_from_db()
-        assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.PREEMPTED)
+        assert (server.state, server.stop_reason) == (
+            State.STOPPED,
+            StopReason.PREEMPTED,
+        )
         notice = Notice.objects.get(kind="notebook_ended", person=ada)
         assert "work that goes first" in str(notice.message)
 
@@ -404,7 +458,10 @@ def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
         NotebookServer.objects.update(launched_at=timezone.now() + timedelta(minutes=4))
         follow(now=lambda: timezone.now() + timedelta(minutes=6))
         server.refresh_from_db()
-        assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
+        assert (server.state, server.stop_reason) == (
+            State.STOPPED,
+            StopReason.ELSEWHERE,
+        )
 
 
 @pytest.fixture
@@ -418,9 +475,19 @@ def full(
         full_queue(kubernetes, tenancy.namespace)
         place = {"name": "team-quota", "namespace": tenancy.namespace}
         hard = {"hard": {"requests.nvidia.com/gpu": "1"}}
-        kubernetes.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": place, "spec": hard})
+        kubernetes.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": place,
+                "spec": hard,
+            }
+        )
         kubernetes.create(queued_pod(tenancy.namespace, "train", "high"))
-        yield kubernetes, lambda: kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
+        yield (
+            kubernetes,
+            lambda: kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace),
+        )
 
 
 Full = tuple[Kubernetes, Callable[[], None]]
@@ -443,7 +510,10 @@ def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
     # Somebody else's pod came between the look and the hub's own, and has ended already.
     hub.fail(server.name, f"The namespace has no room for this server now, {FOR_ROOM}")
     server = worked_on(server)
-    assert (server.state, server.observed_generation) == (State.STARTING, server.generation - 1)
+    assert (server.state, server.observed_generation) == (
+        State.STARTING,
+        server.generation - 1,
+    )
     worked_on(server)
     hub.come_up(server.name)
     assert worked_on(server).state == State.READY
@@ -477,24 +547,48 @@ def test_one_that_the_namespace_can_never_have_is_not_waited_for(
 ) -> None:
     server = worked_on(launch(tenancy, ada))
     assert server.state == State.STARTING
-    none = tuple(replace(flavor, gpus=0, borrow=0, over=0) for flavor in tenancy.desired.flavors)
-    publish(tenancy, spec=replace(tenancy.desired, flavors=none), actor=PORTAL, now=timezone.now())
+    none = tuple(
+        replace(flavor, gpus=0, borrow=0, over=0) for flavor in tenancy.desired.flavors
+    )
+    publish(
+        tenancy,
+        spec=replace(tenancy.desired, flavors=none),
+        actor=PORTAL,
+        now=timezone.now(),
+    )
     factories.make_true(tenancy)
     server = worked_on(server)
     assert (server.state, hub.users) == (State.FAILED, {})
-    assert server.message.startswith("It takes 1 GPU, and the namespace may have 0 GPUs by now.")
+    assert server.message.startswith(
+        "It takes 1 GPU, and the namespace may have 0 GPUs by now."
+    )
 
 
 def full_queue(kubernetes: Kubernetes, namespace: str) -> None:
     """A queue of one GPU in a namespace, and two priorities."""
-    api, quota = "kueue.x-k8s.io/v1beta2", [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]
+    api, quota = (
+        "kueue.x-k8s.io/v1beta2",
+        [{"name": "nvidia.com/gpu", "nominalQuota": "1"}],
+    )
     groups = [
-        {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "one", "resources": quota}]},
+        {
+            "coveredResources": ["nvidia.com/gpu"],
+            "flavors": [{"name": "one", "resources": quota}],
+        },
     ]
     preemption = {"withinClusterQueue": "LowerPriority"}
     spec = {"namespaceSelector": {}, "resourceGroups": groups, "preemption": preemption}
-    kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    kubernetes.create({"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": "one"}, "spec": {}})
+    kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    )
+    kubernetes.create(
+        {
+            "apiVersion": api,
+            "kind": "ResourceFlavor",
+            "metadata": {"name": "one"},
+            "spec": {},
+        }
+    )
     for name, value in (("low", 1), ("high", 2)):
         kubernetes.create(
             {
@@ -504,26 +598,47 @@ def full_queue(kubernetes: Kubernetes, namespace: str) -> None:
                 "value": value,
             }
         )
-    kubernetes.create({"apiVersion": api, "kind": "ClusterQueue", "metadata": {"name": "one"}, "spec": spec})
+    kubernetes.create(
+        {
+            "apiVersion": api,
+            "kind": "ClusterQueue",
+            "metadata": {"name": "one"},
+            "spec": spec,
+        }
+    )
     place = {"name": "default", "namespace": namespace}
     kubernetes.create(
-        {"apiVersion": api, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": "one"}}
+        {
+            "apiVersion": api,
+            "kind": "LocalQueue",
+            "metadata": place,
+            "spec": {"clusterQueue": "one"},
+        }
     )
 
 
 def queued_pod(namespace: str, name: str, priority: str) -> dict[str, Any]:
     """A pod in that queue, which takes all of it."""
-    marks = {"kueue.x-k8s.io/queue-name": "default", "kueue.x-k8s.io/priority-class": priority}
+    marks = {
+        "kueue.x-k8s.io/queue-name": "default",
+        "kueue.x-k8s.io/priority-class": priority,
+    }
     resources = {"limits": {"nvidia.com/gpu": "1"}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "labels": marks},
-        "spec": {"containers": [{"name": "notebook", "image": "lab:1", "resources": resources}]},
+        "spec": {
+            "containers": [
+                {"name": "notebook", "image": "lab:1", "resources": resources}
+            ]
+        },
     }
 
 
-def test_a_server_that_was_started_in_the_hub_appears(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_server_that_was_started_in_the_hub_appears(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     chosen = {"profile": f"a100--{tenancy.namespace}", "image": "base"}
     hub.start_inside(str(ada.oid), "mine", chosen)
     hub.start_inside("stranger", "theirs", chosen)
@@ -532,13 +647,20 @@ def test_a_server_that_was_started_in_the_hub_appears(tenancy: Tenancy, ada: Use
     follow(now=timezone.now)
 
     server = NotebookServer.objects.get()
-    assert (server.owner, server.name, server.state, server.gpus) == (ada, "mine", State.READY, 1)
+    assert (server.owner, server.name, server.state, server.gpus) == (
+        ada,
+        "mine",
+        State.READY,
+        1,
+    )
 
 
 def test_servers_of_people_whom_the_portal_does_not_know_stand_on_the_hubs_page_for_platform_leads(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:
-    hub.start_inside("stranger@example.com", "theirs", {"profile": f"a100--{tenancy.namespace}"})
+    hub.start_inside(
+        "stranger@example.com", "theirs", {"profile": f"a100--{tenancy.namespace}"}
+    )
     hub.start_inside(str(ada.oid), "odd", {"profile": "something-else"})
 
     follow(now=timezone.now)
@@ -549,7 +671,13 @@ def test_servers_of_people_whom_the_portal_does_not_know_stand_on_the_hubs_page_
     browser.force_login(lead)
     person.force_login(ada)
     shown = browser.get(where).content.decode()
-    for words in ("stranger@example.com", "theirs", "sign in to the portal once", "odd", "from no profile"):
+    for words in (
+        "stranger@example.com",
+        "theirs",
+        "sign in to the portal once",
+        "odd",
+        "from no profile",
+    ):
         assert words in shown
     assert person.get(where).status_code == 403
     told = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["unknown_servers"]
@@ -561,9 +689,14 @@ def test_servers_of_people_whom_the_portal_does_not_know_stand_on_the_hubs_page_
 
     # They are away again, and what the portal comes to know is no stranger's any more.
     hub.users["stranger@example.com"].clear()
-    hub.users[str(ada.oid)]["odd"]["user_options"] = {"profile": f"cpu--{tenancy.namespace}"}
+    hub.users[str(ada.oid)]["odd"]["user_options"] = {
+        "profile": f"cpu--{tenancy.namespace}"
+    }
     follow(now=timezone.now)
-    assert Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["unknown_servers"] == []
+    assert (
+        Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["unknown_servers"]
+        == []
+    )
     assert "theirs" not in browser.get(where).content.decode()
     assert NotebookServer.objects.get().name == "odd"
 
@@ -576,20 +709,29 @@ def test_what_is_not_known_of_a_hub_ends_with_its_address(
     assert UnknownServer.objects.count() == 1
 
     connect(
-        tenancy.cluster, address="https://other.example.com", token_file="hub", by=lead, now=timezone.now()
+        tenancy.cluster,
+        address="https://other.example.com",
+        token_file="hub",
+        by=lead,
+        now=timezone.now(),
     )
 
     assert not UnknownServer.objects.exists()
 
 
-def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_who_leaves_the_team_loses_the_server(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     Membership.objects.filter(user=ada).delete()
 
     end_what_is_over(now=timezone.now())
 
     server = worked_on(server)
-    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.NOT_A_MEMBER)
+    assert (server.state, server.stop_reason) == (
+        State.STOPPED,
+        StopReason.NOT_A_MEMBER,
+    )
     # Its page is not theirs any more.
     assert Notice.objects.get(kind="notebook_ended", person=ada).link == "/"
 
@@ -597,7 +739,11 @@ def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: 
 def test_notebooks_of_somebody_who_lost_access_are_stopped_and_the_leads_of_the_team_are_told(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
-    grace, mei, gone = factories.person("Grace Lindqvist"), factories.person("Mei Chen"), factories.person()
+    grace, mei, gone = (
+        factories.person("Grace Lindqvist"),
+        factories.person("Mei Chen"),
+        factories.person(),
+    )
     factories.join(tenancy.team, grace, lead=True)
     factories.join(tenancy.team, gone, lead=True)
     factories.join(tenancy.team, mei)
@@ -613,13 +759,17 @@ def test_notebooks_of_somebody_who_lost_access_are_stopped_and_the_leads_of_the_
     told = Notice.objects.filter(kind="notebook_ended", subject_id=server.pk)
     assert [one.person for one in told] == [grace]
     assert told[0].message["title"] == "A100 of Ada Okafor was stopped"
-    assert "Ada Okafor has no access to the portal any more" in told[0].message["sentence"]
+    assert (
+        "Ada Okafor has no access to the portal any more" in told[0].message["sentence"]
+    )
     browser = Client()
     browser.force_login(grace)
     assert browser.get(told[0].link).status_code == 200
 
 
-def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_the_limit_of_a_profile_ends_a_server(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
 
@@ -637,7 +787,9 @@ def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: 
     assert server.stop_reason == StopReason.LIMIT
 
 
-def test_an_idle_server_is_warned_of_and_then_stopped(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_an_idle_server_is_warned_of_and_then_stopped(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
     idle = timedelta(minutes=46)
@@ -665,7 +817,12 @@ def test_a_kept_server_stays_and_a_second_time_needs_a_reason(
     assert server.state == State.READY
     with pytest.raises(BadInput, match="Say why"):
         actions.keep(server.pk, by=ada, now=timezone.now())
-    actions.keep(server.pk, by=ada, now=timezone.now(), reason="The dataset loads for three hours.")
+    actions.keep(
+        server.pk,
+        by=ada,
+        now=timezone.now(),
+        reason="The dataset loads for three hours.",
+    )
 
 
 def test_an_exempt_notebook_is_not_stopped_as_idle_until_its_end_and_keeps_that_over_a_restart(
@@ -677,7 +834,9 @@ def test_an_exempt_notebook_is_not_stopped_as_idle_until_its_end_and_keeps_that_
     until = began + timedelta(days=5)
     reclaimed(at=began + timedelta(minutes=50))
 
-    actions.exempt(server.pk, until=until, reason="A demo for the board.", by=lead, now=began)
+    actions.exempt(
+        server.pk, until=until, reason="A demo for the board.", by=lead, now=began
+    )
     reclaimed(at=began + timedelta(days=1))
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
@@ -705,7 +864,9 @@ def test_an_exemption_that_is_ended_counts_no_longer_and_ends_once(
 ) -> None:
     server = running(tenancy, ada, hub)
     now = timezone.now()
-    actions.exempt(server.pk, until=now + timedelta(days=5), reason="A demo.", by=lead, now=now)
+    actions.exempt(
+        server.pk, until=now + timedelta(days=5), reason="A demo.", by=lead, now=now
+    )
 
     for _ in range(2):
         actions.end_exemption(server.pk, by=lead, now=now + timedelta(hours=3))
@@ -717,22 +878,32 @@ def test_an_exemption_that_is_ended_counts_no_longer_and_ends_once(
 
 @pytest.mark.parametrize(
     ("days", "reason", "code"),
-    [(31, "A demo.", "bad_end"), (-1, "A demo.", "bad_end"), (1, " ", "reason_missing")],
+    [
+        (31, "A demo.", "bad_end"),
+        (-1, "A demo.", "bad_end"),
+        (1, " ", "reason_missing"),
+    ],
 )
 def test_an_exemption_has_an_end_within_a_month_and_a_reason(
     tenancy: Tenancy, ada: User, lead: User, days: int, reason: str, code: str
 ) -> None:
     server, now = launch(tenancy, ada), timezone.now()
     with pytest.raises(BadInput) as refused:
-        actions.exempt(server.pk, until=now + timedelta(days=days), reason=reason, by=lead, now=now)
+        actions.exempt(
+            server.pk, until=now + timedelta(days=days), reason=reason, by=lead, now=now
+        )
     assert refused.value.code == code
     with pytest.raises(NoRight):
-        actions.exempt(server.pk, until=now + timedelta(days=1), reason="Mine.", by=ada, now=now)
+        actions.exempt(
+            server.pk, until=now + timedelta(days=1), reason="Mine.", by=ada, now=now
+        )
     with pytest.raises(NoRight):
         actions.end_exemption(server.pk, by=ada, now=now)
 
 
-def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_work_that_was_seen_takes_the_warning_back(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
     reclaimed(at=server.ready_at + timedelta(minutes=50))
@@ -757,7 +928,9 @@ def test_what_idle_stops_spare_is_counted_until_the_next_start_and_for_a_day_at_
     [stop] = IdleStop.objects.all()
 
     def spared(hours: int) -> tuple[int, Decimal, Decimal]:
-        found = saved_on(tenancy.cluster_id, now=stop.stopped_at + timedelta(hours=hours))
+        found = saved_on(
+            tenancy.cluster_id, now=stop.stopped_at + timedelta(hours=hours)
+        )
         return found.stops, found.gpu_hours, found.usd.quantize(Decimal("0.01"))
 
     assert spared(2) == (1, Decimal(2), 2 * server.usd_per_hour)
@@ -776,18 +949,24 @@ def test_what_idle_stops_spare_is_counted_until_the_next_start_and_for_a_day_at_
     assert told["stops"] == 1
 
 
-def test_one_that_somebody_stopped_spares_nothing(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_one_that_somebody_stopped_spares_nothing(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     actions.stop(server.pk, by=ada, now=timezone.now())
     assert worked_on(server).state == State.STOPPED
     assert not IdleStop.objects.exists()
 
 
-def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_gpus_that_compute_count_as_use(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
     reclaimed(at=server.ready_at + timedelta(minutes=50))
-    actions.note_gpu_use([server.pk], busy=[server.pk], now=server.ready_at + timedelta(minutes=55))
+    actions.note_gpu_use(
+        [server.pk], busy=[server.pk], now=server.ready_at + timedelta(minutes=55)
+    )
 
     reclaimed(at=server.ready_at + timedelta(minutes=90))
     server.refresh_from_db()
@@ -813,7 +992,12 @@ def test_while_its_hub_is_silent_nothing_is_idle_and_after_that_it_counts_anew(
     hub.away = PlainTextResponse("", 503)
     follow(now=lambda: began + timedelta(minutes=61))
     if is_observed:
-        away = {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()}
+        away = {
+            "reachable": False,
+            "failures": 1,
+            "message": "Away.",
+            "looked_at": timezone.now(),
+        }
         Hub.objects.update(**away)
     for minutes in (61, 600):
         reclaim_idle(now=began + timedelta(minutes=minutes))
@@ -843,7 +1027,12 @@ def test_a_hub_that_is_away_for_a_moment_takes_a_warning_back_and_does_not_begin
     assert server.ready_at is not None
     began = server.ready_at
     reclaimed(at=began + timedelta(minutes=50))
-    away = {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()}
+    away = {
+        "reachable": False,
+        "failures": 1,
+        "message": "Away.",
+        "looked_at": timezone.now(),
+    }
     Hub.objects.update(**away)
     reclaim_idle(now=began + timedelta(minutes=51))
     server.refresh_from_db()
@@ -915,19 +1104,26 @@ def test_a_prometheus_that_never_answered_stops_nothing_and_the_hubs_page_says_s
     page = reverse("hub", args=[tenancy.cluster.name])
     browser = Client()
     browser.force_login(lead)
-    assert "Nobody can tell whether 1 notebook is idle" in browser.get(page).content.decode()
+    assert (
+        "Nobody can tell whether 1 notebook is idle"
+        in browser.get(page).content.decode()
+    )
     [told] = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["idle_unknown"]
     assert (told["id"], told["title"]) == (server.pk, server.title)
 
     actions.note_gpu_use([server.pk], busy=[], now=timezone.now())
     assert "Nobody can tell" not in browser.get(page).content.decode()
-    assert Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["idle_unknown"] == []
+    assert (
+        Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["idle_unknown"] == []
+    )
 
 
 def measured_until(server: NotebookServer, since: datetime, *, minutes: int) -> None:
     """The cluster's Prometheus says every minute that the server's GPUs rest."""
     for minute in range(minutes + 1):
-        actions.note_gpu_use([server.pk], busy=[], now=since + timedelta(minutes=minute))
+        actions.note_gpu_use(
+            [server.pk], busy=[], now=since + timedelta(minutes=minute)
+        )
 
 
 def test_what_is_kept_while_idle_ones_are_gone_through_is_not_stopped(
@@ -978,7 +1174,11 @@ def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_o
     asked = submit(wanted, by=ada, now=timezone.now())
     allocation = Allocation.objects.get(hold=asked.hold)
     server = NotebookServer.objects.get()
-    assert (allocation.notebook, allocation.charged_from, server.owner) == (server, None, ada)
+    assert (allocation.notebook, allocation.charged_from, server.owner) == (
+        server,
+        None,
+        ada,
+    )
     worked_on(server)
     assert hub.users == {}
 
@@ -1011,7 +1211,12 @@ def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_o
     ],
 )
 def test_a_notebook_that_could_not_start_is_refused_before_it_is_granted(
-    tenancy: Tenancy, ada: User, lead: User, spec: dict[str, Any], field: str, words: str
+    tenancy: Tenancy,
+    ada: User,
+    lead: User,
+    spec: dict[str, Any],
+    field: str,
+    words: str,
 ) -> None:
     factories.flavor(tenancy.cluster, "t4", product="T4")
     version = profiles.save(OWN_IMAGE, by=lead, now=timezone.now())
@@ -1020,14 +1225,18 @@ def test_a_notebook_that_could_not_start_is_refused_before_it_is_granted(
     until = timezone.now() + timedelta(hours=5)
     with pytest.raises(BadInput, match=words) as refused:
         submit(
-            resolve("notebook", said, team=tenancy.team, until=until, reason="A."), by=ada, now=timezone.now()
+            resolve("notebook", said, team=tenancy.team, until=until, reason="A."),
+            by=ada,
+            now=timezone.now(),
         )
 
     assert refused.value.field == field
 
 
 @pytest.mark.parametrize("before", list(State))
-def test_the_database_takes_legal_moves_alone(tenancy: Tenancy, ada: User, before: State) -> None:
+def test_the_database_takes_legal_moves_alone(
+    tenancy: Tenancy, ada: User, before: State
+) -> None:
     facts: dict[State, dict[str, Any]] = {
         State.READY: {"ready_at": timezone.now()},
         State.STOPPING: {"stop_reason": "idle"},
@@ -1039,5 +1248,8 @@ def test_the_database_takes_legal_moves_alone(tenancy: Tenancy, ada: User, befor
     server.update(state=before, **facts[before])
 
     for after in set(State) - LEGAL[before] - {before}:
-        with pytest.raises(DatabaseError, match="what stops comes up"), transaction.atomic():
+        with (
+            pytest.raises(DatabaseError, match="what stops comes up"),
+            transaction.atomic(),
+        ):
             server.update(state=after, **facts[after])

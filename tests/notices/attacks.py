@@ -17,7 +17,12 @@ Attack = Callable[[Any], Any]
 
 def channel(**fields: Any) -> Channel:
     """A channel past the action."""
-    usual = {"name": "Platform", "way": "slack", "sealed": seal("https://hooks.slack.com/x"), "kinds": []}
+    usual = {
+        "name": "Platform",
+        "way": "slack",
+        "sealed": seal("https://hooks.slack.com/x"),
+        "kinds": [],
+    }
     return _added(Channel(**usual | fields))
 
 
@@ -31,12 +36,18 @@ def notice(to: User | None, **fields: Any) -> Notice:
         "pace": "at_once",
         "at": NOW,
     }
-    return _added(Notice(person=to, message=Message("t", "s").as_json(), **usual | fields))
+    return _added(
+        Notice(person=to, message=Message("t", "s").as_json(), **usual | fields)
+    )
 
 
 def delivery(w: Any, **fields: Any) -> Delivery:
     """A delivery past the action."""
-    usual: dict[str, Any] = {"notice": notice(w.scene.ada), "way": "email", "next_at": NOW}
+    usual: dict[str, Any] = {
+        "notice": notice(w.scene.ada),
+        "way": "email",
+        "next_at": NOW,
+    }
     return _added(Delivery(**usual | fields))
 
 
@@ -47,7 +58,11 @@ def digest(w: Any) -> Digest:
 
 def preference(w: Any, **fields: Any) -> Preference:
     """What Ada chose."""
-    return _added(Preference(**{"person": w.scene.ada, "kind": "task_done", "pace": "none"} | fields))
+    return _added(
+        Preference(
+            **{"person": w.scene.ada, "kind": "task_done", "pace": "none"} | fields
+        )
+    )
 
 
 def _added(row: Row) -> Row:
@@ -58,17 +73,23 @@ def _added(row: Row) -> Row:
 NAMED: Mapping[str, Attack] = {
     "channel_names_are_unique": lambda w: (channel(), channel(name="pLATFORM")),
     "a_known_kind_of_channel": lambda w: channel(way="email"),
-    "a_channels_address_is_sealed": lambda w: channel(sealed="https://hooks.slack.com/x"),
+    "a_channels_address_is_sealed": lambda w: channel(
+        sealed="https://hooks.slack.com/x"
+    ),
     "one_preference_per_kind": lambda w: (preference(w), preference(w, pace="digest")),
     "a_preference_has_a_kind": lambda w: preference(w, kind=""),
     "a_known_pace": lambda w: preference(w, pace="later"),
     "a_day_has_24_hours": lambda w: _added(DigestHour(person=w.scene.ada, hour=24)),
     "one_digest_per_person_and_day": lambda w: (digest(w), digest(w)),
-    "a_notice_is_for_a_person_or_a_channel": lambda w: notice(w.scene.ada, channel=channel()),
+    "a_notice_is_for_a_person_or_a_channel": lambda w: notice(
+        w.scene.ada, channel=channel()
+    ),
     "a_notice_has_a_kind": lambda w: notice(w.scene.ada, kind=""),
     "a_notice_is_to_be_sent": lambda w: notice(w.scene.ada, pace="none"),
     "a_digest_holds_what_may_wait": lambda w: notice(w.scene.ada, digest=digest(w)),
-    "a_notice_leads_into_the_portal": lambda w: notice(w.scene.ada, link="//evil.example"),
+    "a_notice_leads_into_the_portal": lambda w: notice(
+        w.scene.ada, link="//evil.example"
+    ),
     "a_delivery_carries_one_thing": lambda w: delivery(w, digest=digest(w)),
     "a_notice_goes_each_way_once": lambda w: delivery(w, notice=delivery(w).notice),
     "a_digest_goes_each_way_once": lambda w: delivery(
@@ -78,7 +99,9 @@ NAMED: Mapping[str, Attack] = {
     "a_delivery_is_on_its_way_sent_or_parked": lambda w: delivery(w, state="sent"),
 }
 UNIQUE: Mapping[str, Attack] = {
-    "notices.DigestHour.person": lambda w: [_added(DigestHour(person=w.scene.ada, hour=8)) for _ in range(2)],
+    "notices.DigestHour.person": lambda w: [
+        _added(DigestHour(person=w.scene.ada, hour=8)) for _ in range(2)
+    ],
 }
 ALSO: Mapping[str, Attack] = {
     "a notice for nobody": lambda w: notice(None),

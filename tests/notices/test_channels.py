@@ -32,7 +32,10 @@ def priya(client: Client) -> User:
 @pytest.fixture
 def reachable(post: Running, settings: Any) -> Running:
     """The sandbox's webhooks as hosts that may be called."""
-    change = {"webhook_hosts_allowed": [post.post.described["webhook_host"]], "ca_file": post.ca}
+    change = {
+        "webhook_hosts_allowed": [post.post.described["webhook_host"]],
+        "ca_file": post.ca,
+    }
     settings.ENV = settings.ENV.model_copy(update=change)
     return post
 
@@ -127,18 +130,30 @@ def test_changing_a_channel_keeps_its_address_unless_a_new_one_is_given(
     kept = row.url
     client.post(f"{LIST}{row.pk}", {"name": "New", "url": "", "kinds": ["task_done"]})
     row.refresh_from_db()
-    assert (row.name, row.kinds, row.enabled, row.url) == ("New", ["task_done"], False, kept)
+    assert (row.name, row.kinds, row.enabled, row.url) == (
+        "New",
+        ["task_done"],
+        False,
+        kept,
+    )
     inner = client.post(
-        f"{LIST}{row.pk}", {"name": "New", "url": "https://10.0.0.1/", "kinds": ["task_done"]}
+        f"{LIST}{row.pk}",
+        {"name": "New", "url": "https://10.0.0.1/", "kinds": ["task_done"]},
     )
     assert inner.status_code == 422
-    fresh = {"name": "New", "url": reachable.post.described["slack"], "kinds": ["task_done"]}
+    fresh = {
+        "name": "New",
+        "url": reachable.post.described["slack"],
+        "kinds": ["task_done"],
+    }
     client.post(f"{LIST}{row.pk}", fresh)
     row.refresh_from_db()
     assert row.url == reachable.post.described["slack"]
 
 
-def test_removing_asks_first_and_forgets_the_address(client: Client, priya: User) -> None:
+def test_removing_asks_first_and_forgets_the_address(
+    client: Client, priya: User
+) -> None:
     row = channel()
     client.post(f"{LIST}{row.pk}/test")
     assert "forgotten" in text(client.get(f"{LIST}{row.pk}/remove"))
@@ -155,7 +170,12 @@ def test_the_address_is_shown_nowhere_once_it_is_saved(
     caplog.set_level(logging.DEBUG)
     key = reachable.post.sandbox.key
     caller = Caller(priya)
-    body = {"name": "API", "way": "slack", "url": reachable.post.described["slack"], "kinds": ["task_done"]}
+    body = {
+        "name": "API",
+        "way": "slack",
+        "url": reachable.post.described["slack"],
+        "kinds": ["task_done"],
+    }
     made = caller.post("channels/", body)
     assert made.status_code == 201
     pk = made.json()["id"]
@@ -170,10 +190,17 @@ def test_the_address_is_shown_nowhere_once_it_is_saved(
         caller.get("channels/").content.decode(),
         caller.get("deliveries/").content.decode(),
         caller.patch(f"channels/{pk}/", {"name": "Again"}).content.decode(),
-        caller.patch(f"channels/{pk}/", {"url": f"https://127.0.0.1/{key}"}).content.decode(),
+        caller.patch(
+            f"channels/{pk}/", {"url": f"https://127.0.0.1/{key}"}
+        ).content.decode(),
         *(
             text(client.get(path))
-            for path in (LIST, f"{LIST}{pk}", f"{LIST}{pk}/remove", "/settings/deliveries/")
+            for path in (
+                LIST,
+                f"{LIST}{pk}",
+                f"{LIST}{pk}/remove",
+                "/settings/deliveries/",
+            )
         ),
         str(list(Event.objects.values())),
         str(list(Idempotency.objects.values())),
@@ -185,15 +212,29 @@ def test_the_address_is_shown_nowhere_once_it_is_saved(
 
 
 @pytest.mark.parametrize(
-    "role", [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR]
+    "role",
+    [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR],
 )
-def test_nobody_but_platform_leads_sees_or_changes_channels(client: Client, role: Role) -> None:
+def test_nobody_but_platform_leads_sees_or_changes_channels(
+    client: Client, role: Role
+) -> None:
     somebody = factories.person("Somebody", role)
     client.force_login(somebody)
     row, caller = channel(), Caller(somebody)
-    for path in (LIST, f"{LIST}new", f"{LIST}{row.pk}", f"{LIST}{row.pk}/remove", "/settings/deliveries/"):
+    for path in (
+        LIST,
+        f"{LIST}new",
+        f"{LIST}{row.pk}",
+        f"{LIST}{row.pk}/remove",
+        "/settings/deliveries/",
+    ):
         assert client.get(path).status_code == 403
-    for path in (f"{LIST}new", f"{LIST}{row.pk}", f"{LIST}{row.pk}/remove", f"{LIST}{row.pk}/test"):
+    for path in (
+        f"{LIST}new",
+        f"{LIST}{row.pk}",
+        f"{LIST}{row.pk}/remove",
+        f"{LIST}{row.pk}/test",
+    ):
         assert client.post(path, {"name": "x"}).status_code == 403
     for path in ("channels/", f"channels/{row.pk}/", "deliveries/"):
         assert caller.get(path).status_code == 403
@@ -205,13 +246,24 @@ def test_nobody_but_platform_leads_sees_or_changes_channels(client: Client, role
 
 def test_the_api_does_what_the_pages_do(priya: User, reachable: Running) -> None:
     caller = Caller(priya)
-    body = {"name": "API", "way": "teams", "url": reachable.post.described["teams"], "kinds": ["task_done"]}
+    body = {
+        "name": "API",
+        "way": "teams",
+        "url": reachable.post.described["teams"],
+        "kinds": ["task_done"],
+    }
     made = caller.post("channels/", body, key="once")
     again = caller.post("channels/", body, key="once")
-    assert (made.status_code, again.status_code, Channel.objects.count()) == (201, 201, 1)
+    assert (made.status_code, again.status_code, Channel.objects.count()) == (
+        201,
+        201,
+        1,
+    )
     assert again["Idempotency-Replayed"] == "true"
     pk = made.json()["id"]
-    assert caller.patch(f"channels/{pk}/", {"enabled": False}).json()["enabled"] is False
+    assert (
+        caller.patch(f"channels/{pk}/", {"enabled": False}).json()["enabled"] is False
+    )
     tested = caller.post(f"channels/{pk}/test/")
     assert tested.status_code == 202
     now = Delivery.objects.get().next_at
@@ -234,8 +286,15 @@ def test_the_api_does_what_the_pages_do(priya: User, reachable: Running) -> None
         {"name": "a\nb"},
     ],
 )
-def test_the_api_refuses_what_cannot_be(priya: User, reachable: Running, change: dict[str, Any]) -> None:
-    body = {"name": "API", "way": "teams", "url": reachable.post.described["teams"], "kinds": ["task_done"]}
+def test_the_api_refuses_what_cannot_be(
+    priya: User, reachable: Running, change: dict[str, Any]
+) -> None:
+    body = {
+        "name": "API",
+        "way": "teams",
+        "url": reachable.post.described["teams"],
+        "kinds": ["task_done"],
+    }
     answer = Caller(priya).post("channels/", body | change)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(change))}")

@@ -42,12 +42,18 @@ def test_everybody_begins_with_the_defaults(ada: User) -> None:
     assert hour_of(ada) == 8
 
 
-def test_what_is_saved_on_the_page_is_shown_and_holds(client: Client, ada: User) -> None:
-    answer = client.post(PAGE, CHOSEN | {"request_decided": "none", "task_done": "digest"})
+def test_what_is_saved_on_the_page_is_shown_and_holds(
+    client: Client, ada: User
+) -> None:
+    answer = client.post(
+        PAGE, CHOSEN | {"request_decided": "none", "task_done": "digest"}
+    )
     assert answer["Location"] == PAGE
     page = text(client.get(PAGE))
     chosen = {
-        each.attrs["name"]: each.attrs["value"] for each in parsed(page).walk() if "checked" in each.attrs
+        each.attrs["name"]: each.attrs["value"]
+        for each in parsed(page).walk()
+        if "checked" in each.attrs
     }
     assert (chosen["request_decided"], chosen["task_done"]) == ("none", "digest")
     assert '<option value="15" selected>' in page
@@ -72,9 +78,17 @@ def test_saving_the_same_again_writes_nothing(client: Client, ada: User) -> None
 
 
 @pytest.mark.parametrize(
-    "change", [{"request_decided": "sometimes"}, {"digest_hour": "24"}, {"digest_hour": ""}, {"test": "none"}]
+    "change",
+    [
+        {"request_decided": "sometimes"},
+        {"digest_hour": "24"},
+        {"digest_hour": ""},
+        {"test": "none"},
+    ],
 )
-def test_what_cannot_be_chosen_is_refused(client: Client, ada: User, change: dict[str, str]) -> None:
+def test_what_cannot_be_chosen_is_refused(
+    client: Client, ada: User, change: dict[str, str]
+) -> None:
     answer = client.post(PAGE, CHOSEN | change)
     assert answer.status_code == 422
     assert "Nothing was saved yet" in text(answer)
@@ -90,12 +104,21 @@ def test_a_test_can_be_switched_off_by_nobody(ada: User) -> None:
 
 def test_switching_a_kind_off_takes_it_out_of_the_next_daily_mail(ada: User) -> None:
     for kind in (NoticeKind.BUDGET_SOFT, NoticeKind.TASK_DONE):
-        tell(kind, to=[ada], subject=("team", 1), link="/x", message=Message("t", "s"), now=NOW)
+        tell(
+            kind,
+            to=[ada],
+            subject=("team", 1),
+            link="/x",
+            message=Message("t", "s"),
+            now=NOW,
+        )
     choose(ada, paces={NoticeKind.BUDGET_SOFT: Pace.NONE})
     assert [notice.kind for notice in Notice.objects.all()] == ["task_done"]
 
 
-def test_the_test_says_how_it_went(client: Client, ada: User, post: Running, settings: Any) -> None:
+def test_the_test_says_how_it_went(
+    client: Client, ada: User, post: Running, settings: Any
+) -> None:
     assert client.post(f"{PAGE}test")["Location"] == PAGE
     assert "waits until a mail server is configured" in text(client.get(PAGE))
     settings.ENV = settings.ENV.model_copy(update={"mail_host": "localhost"})
@@ -162,7 +185,9 @@ def test_the_api_refuses_what_cannot_be(ada: User, body: dict[str, Any]) -> None
     assert not Preference.objects.exists()
 
 
-def test_a_person_changes_nobodys_choices_but_their_own(client: Client, ada: User) -> None:
+def test_a_person_changes_nobodys_choices_but_their_own(
+    client: Client, ada: User
+) -> None:
     other = factories.person("Mallory")
     client.post(PAGE, CHOSEN)
     assert paces_of(other) == {kind: kind.default for kind in CHOOSABLE}

@@ -49,18 +49,32 @@ def told(title: str = "<b>Vision</b> asks", **fields: Any) -> Delivery:
 
 
 def parked(title: str = "<b>Vision</b> asks") -> Delivery:
-    return told(title, state="parked", attempts=8, last_error="The mail server answered 550: no such user")
+    return told(
+        title,
+        state="parked",
+        attempts=8,
+        last_error="The mail server answered 550: no such user",
+    )
 
 
-def test_the_page_says_what_to_whom_and_why_not_and_escapes_it(client: Client, priya: User) -> None:
+def test_the_page_says_what_to_whom_and_why_not_and_escapes_it(
+    client: Client, priya: User
+) -> None:
     parked()
     page = client.get(PAGE).content.decode()
-    for words in ("&lt;b&gt;Vision&lt;/b&gt; asks", "Ada Okafor", "ada@example.com", "550: no such user"):
+    for words in (
+        "&lt;b&gt;Vision&lt;/b&gt; asks",
+        "Ada Okafor",
+        "ada@example.com",
+        "550: no such user",
+    ):
         assert words in page
     assert "<b>Vision" not in page
 
 
-def test_it_is_sent_again_and_that_is_written_down(client: Client, priya: User, post: Running) -> None:
+def test_it_is_sent_again_and_that_is_written_down(
+    client: Client, priya: User, post: Running
+) -> None:
     delivery = parked()
     assert client.post(f"{PAGE}{delivery.pk}/again")["Location"] == PAGE
     delivery.refresh_from_db()

@@ -11,7 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from notices.actions import tell, tell_channels
-from notices.delivery import LEASE, MAX_ATTEMPTS, WORKER_DIED, attempt, deliver_due, send, take
+from notices.delivery import (
+    LEASE,
+    MAX_ATTEMPTS,
+    WORKER_DIED,
+    attempt,
+    deliver_due,
+    send,
+    take,
+)
 from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
@@ -22,7 +30,9 @@ from tests.posting import Running
 from tests.scene import NOW
 
 pytestmark = pytest.mark.django_db
-SAID = Message("Vision asks for 16 A100", "Vision asks for 16 more A100.", (("Cost", "$59,000"),))
+SAID = Message(
+    "Vision asks for 16 A100", "Vision asks for 16 more A100.", (("Cost", "$59,000"),)
+)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
@@ -59,12 +69,18 @@ def channel(post: Running, way: Way, **fields: Any) -> Channel:
 
 def told_channels(now: datetime = NOW) -> None:
     tell_channels(
-        NoticeKind.REQUEST_WAITING, subject=("request", 1), link="/requests/1/", message=SAID, now=now
+        NoticeKind.REQUEST_WAITING,
+        subject=("request", 1),
+        link="/requests/1/",
+        message=SAID,
+        now=now,
     )
 
 
 def run(post: Running, at: datetime = NOW, **changes: Any) -> int:
-    return deliver_due(now=clock(at), outside=post.outside(**changes), jitter=lambda: 0.0)
+    return deliver_due(
+        now=clock(at), outside=post.outside(**changes), jitter=lambda: 0.0
+    )
 
 
 def test_what_was_told_arrives_once(post: Running) -> None:
@@ -87,11 +103,18 @@ def test_every_way_carries_the_same_sentences(post: Running) -> None:
     texts = {got["way"]: got.get("text") or str(got["body"]) for got in post.got}
     assert set(texts) == {"smtp", "teams", "slack"}
     for text in texts.values():
-        for words in (SAID.title, SAID.sentence, "$59,000", "https://gpus.example.com/requests/1/"):
+        for words in (
+            SAID.title,
+            SAID.sentence,
+            "$59,000",
+            "https://gpus.example.com/requests/1/",
+        ):
             assert words in text
 
 
-def test_a_worker_that_dies_after_sending_sends_again_under_the_same_id(post: Running) -> None:
+def test_a_worker_that_dies_after_sending_sends_again_under_the_same_id(
+    post: Running,
+) -> None:
     delivery = told(ada())
     claim = take(delivery.pk, now=NOW)
     assert claim
@@ -103,7 +126,9 @@ def test_a_worker_that_dies_after_sending_sends_again_under_the_same_id(post: Ru
     assert first["id"] == second["id"]
 
 
-def test_a_mail_whose_receipt_was_lost_is_sent_again_within_seconds_under_the_same_id(post: Running) -> None:
+def test_a_mail_whose_receipt_was_lost_is_sent_again_within_seconds_under_the_same_id(
+    post: Running,
+) -> None:
     other = factories.person("Marcus", email="marcus@example.com")
     delivery, waiting = told(ada()), told(other)
     mail = post.mail()
@@ -124,7 +149,10 @@ def test_a_mail_whose_receipt_was_lost_is_sent_again_within_seconds_under_the_sa
 
 def test_two_workers_never_hold_the_same_delivery(post: Running) -> None:
     delivery = told(ada())
-    first, second = take(delivery.pk, now=NOW), take(delivery.pk, now=NOW + LEASE - SECOND)
+    first, second = (
+        take(delivery.pk, now=NOW),
+        take(delivery.pk, now=NOW + LEASE - SECOND),
+    )
     assert first
     assert second is None
     late = take(delivery.pk, now=NOW + LEASE)
@@ -137,7 +165,9 @@ def test_two_workers_never_hold_the_same_delivery(post: Running) -> None:
     assert (delivery.state, delivery.attempts) == ("waiting", 2)
 
 
-def test_a_mail_refused_for_now_is_tried_later_each_time_and_given_up_after_eight(post: Running) -> None:
+def test_a_mail_refused_for_now_is_tried_later_each_time_and_given_up_after_eight(
+    post: Running,
+) -> None:
     delivery = told(ada())
     post.fail("smtp", 451)
     at, waits = NOW, []
@@ -153,7 +183,9 @@ def test_a_mail_refused_for_now_is_tried_later_each_time_and_given_up_after_eigh
     assert run(post, at + timedelta(days=1)) == 0
 
 
-def test_a_mail_refused_for_good_is_given_up_at_once_and_stops_no_other(post: Running) -> None:
+def test_a_mail_refused_for_good_is_given_up_at_once_and_stops_no_other(
+    post: Running,
+) -> None:
     refused, good = told(ada()), told(ada(), title="Another")
     post.fail("smtp", 550, times=1)
     assert run(post) == 1
@@ -187,7 +219,9 @@ def test_while_the_mail_server_is_away_one_mail_asks_for_all(post: Running) -> N
     away = post.mail(port=9)
     assert run(post, mail=away) == 0
     assert sorted(Delivery.objects.values_list("attempts", flat=True)) == [0, 0, 1]
-    assert set(Delivery.objects.values_list("next_at", flat=True)) == {NOW + timedelta(seconds=30)}
+    assert set(Delivery.objects.values_list("next_at", flat=True)) == {
+        NOW + timedelta(seconds=30)
+    }
     assert run(post, NOW + timedelta(seconds=30)) == 3
 
 
@@ -202,9 +236,14 @@ def test_without_a_mail_server_mails_wait_and_channels_are_told(post: Running) -
 
 @pytest.mark.parametrize(
     ("fields", "why"),
-    [({"email": ""}, "no e-mail address"), ({"email": "x\r\nBcc: y@example.com"}, "no address")],
+    [
+        ({"email": ""}, "no e-mail address"),
+        ({"email": "x\r\nBcc: y@example.com"}, "no address"),
+    ],
 )
-def test_who_cannot_be_written_to_is_said(post: Running, fields: dict[str, Any], why: str) -> None:
+def test_who_cannot_be_written_to_is_said(
+    post: Running, fields: dict[str, Any], why: str
+) -> None:
     delivery = told(ada(**fields))
     run(post)
     delivery.refresh_from_db()
@@ -219,7 +258,11 @@ def test_who_was_blocked_meanwhile_is_not_written_to(post: Running) -> None:
     User.objects.filter(pk=person.pk).update(is_active=False)
     run(post)
     delivery.refresh_from_db()
-    assert (delivery.state, delivery.last_error, post.got) == ("parked", "This account is blocked.", [])
+    assert (delivery.state, delivery.last_error, post.got) == (
+        "parked",
+        "This account is blocked.",
+        [],
+    )
 
 
 def test_a_channel_switched_off_meanwhile_is_not_told(post: Running) -> None:
@@ -231,7 +274,9 @@ def test_a_channel_switched_off_meanwhile_is_not_told(post: Running) -> None:
     assert post.got == []
 
 
-def test_an_address_that_came_to_lead_inside_is_refused_when_sending_too(post: Running) -> None:
+def test_an_address_that_came_to_lead_inside_is_refused_when_sending_too(
+    post: Running,
+) -> None:
     channel(post, Way.SLACK, url="https://127.0.0.1/secret")
     told_channels()
     run(post)
@@ -257,7 +302,10 @@ def test_a_fault_of_ours_counts_as_an_attempt_and_stops_no_other(post: Running) 
     assert run(post) == 1
     broken.refresh_from_db()
     good.refresh_from_db()
-    assert (broken.state, broken.last_error) == ("waiting", "A fault of the portal: KeyError.")
+    assert (broken.state, broken.last_error) == (
+        "waiting",
+        "A fault of the portal: KeyError.",
+    )
     assert good.state == "sent"
 
 

@@ -24,11 +24,15 @@ def ada() -> User:
     """Ada wants her mail at three in the afternoon."""
     ada = factories.person("Ada", email="ada@example.com")
     DigestHour.objects.create(person=ada, hour=15)
-    Preference.objects.create(person=ada, kind=NoticeKind.REQUEST_WAITING, pace=Pace.DIGEST)
+    Preference.objects.create(
+        person=ada, kind=NoticeKind.REQUEST_WAITING, pace=Pace.DIGEST
+    )
     return ada
 
 
-def told(to: User, title: str, now: datetime, kind: NoticeKind = NoticeKind.REQUEST_WAITING) -> None:
+def told(
+    to: User, title: str, now: datetime, kind: NoticeKind = NoticeKind.REQUEST_WAITING
+) -> None:
     tell(
         kind,
         to=[to],
@@ -47,7 +51,9 @@ def run(post: Running, at: datetime) -> list[str]:
     return [got["title"] for got in post.got[before:]]
 
 
-def test_one_mail_a_day_holds_everything_until_its_hour(ada: User, post: Running) -> None:
+def test_one_mail_a_day_holds_everything_until_its_hour(
+    ada: User, post: Running
+) -> None:
     told(ada, "first", NOW)
     told(ada, "second", NOW + HOUR)
     assert run(post, NOW + 2 * HOUR) == []
@@ -60,7 +66,9 @@ def test_one_mail_a_day_holds_everything_until_its_hour(ada: User, post: Running
     assert run(post, NOW + 4 * HOUR) == []
 
 
-def test_what_comes_after_the_hour_waits_for_the_next_day(ada: User, post: Running) -> None:
+def test_what_comes_after_the_hour_waits_for_the_next_day(
+    ada: User, post: Running
+) -> None:
     told(ada, "first", NOW)
     run(post, NOW + 3 * HOUR)
     told(ada, "late", NOW + 4 * HOUR)
@@ -68,7 +76,9 @@ def test_what_comes_after_the_hour_waits_for_the_next_day(ada: User, post: Runni
     assert run(post, NOW + DAY + 3 * HOUR) == ["1 notice, Sat 21 Nov"]
 
 
-def test_a_second_hour_on_the_same_day_gives_no_second_mail(ada: User, post: Running) -> None:
+def test_a_second_hour_on_the_same_day_gives_no_second_mail(
+    ada: User, post: Running
+) -> None:
     told(ada, "first", NOW)
     run(post, NOW + 3 * HOUR)
     told(ada, "late", NOW + 4 * HOUR)
@@ -84,13 +94,17 @@ def test_two_workers_write_one_mail(ada: User) -> None:
     assert Digest.objects.get().notices.count() == 1
 
 
-def test_after_days_without_a_worker_there_is_one_mail(ada: User, post: Running) -> None:
+def test_after_days_without_a_worker_there_is_one_mail(
+    ada: User, post: Running
+) -> None:
     told(ada, "first", NOW)
     told(ada, "second", NOW + DAY)
     assert run(post, NOW + 3 * DAY) == ["2 notices, Sun 22 Nov"]
 
 
-def test_what_is_wanted_at_once_does_not_wait_for_the_mail(ada: User, post: Running) -> None:
+def test_what_is_wanted_at_once_does_not_wait_for_the_mail(
+    ada: User, post: Running
+) -> None:
     told(ada, "may wait", NOW)
     told(ada, "at once", NOW, NoticeKind.REQUEST_DECIDED)
     assert run(post, NOW) == ["at once"]
@@ -100,7 +114,9 @@ def test_what_is_wanted_at_once_does_not_wait_for_the_mail(ada: User, post: Runn
     assert len(run(post, NOW + 3 * HOUR)) == 1
 
 
-def test_a_mail_that_cannot_be_sent_now_keeps_its_content(ada: User, post: Running) -> None:
+def test_a_mail_that_cannot_be_sent_now_keeps_its_content(
+    ada: User, post: Running
+) -> None:
     told(ada, "first", NOW)
     post.fail("smtp", 451, times=1)
     assert run(post, NOW + 3 * HOUR) == []

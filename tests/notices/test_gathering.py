@@ -42,9 +42,18 @@ def post() -> Post:
 
 
 def ask(
-    person: User, number: int, *, seconds: int = 0, kind: NoticeKind = NoticeKind.REQUEST_WAITING
+    person: User,
+    number: int,
+    *,
+    seconds: int = 0,
+    kind: NoticeKind = NoticeKind.REQUEST_WAITING,
 ) -> None:
-    message = Message(f"Request {number}", "It waits.", rules=(("no", "Up to 2 GPUs", "8"),), action="Decide")
+    message = Message(
+        f"Request {number}",
+        "It waits.",
+        rules=(("no", "Up to 2 GPUs", "8"),),
+        action="Decide",
+    )
     with transaction.atomic():
         tell(
             kind,
@@ -58,7 +67,9 @@ def ask(
 
 def deliver(post: Any, now: Any) -> int:
     webhooks: Any = None
-    outside = Outside(mail=post, webhooks=webhooks, public_url="https://gpus.example.com")
+    outside = Outside(
+        mail=post, webhooks=webhooks, public_url="https://gpus.example.com"
+    )
     return delivery.deliver_due(now=lambda: now, outside=outside)
 
 
@@ -70,8 +81,13 @@ def test_forty_requests_are_two_mails(priya: User, post: Post) -> None:
     deliver(post, NOW + 60 * SECOND)
     assert [letter.subject for letter in post.letters] == ["Request 1"]
     deliver(post, NOW + GATHERED_FOR)
-    assert [letter.subject for letter in post.letters] == ["Request 1", "39 requests wait for your decision"]
-    assert all(f"/approvals/{number}/" in post.letters[1].text for number in range(2, 41))
+    assert [letter.subject for letter in post.letters] == [
+        "Request 1",
+        "39 requests wait for your decision",
+    ]
+    assert all(
+        f"/approvals/{number}/" in post.letters[1].text for number in range(2, 41)
+    )
     assert not Delivery.objects.exclude(state="sent").exists()
     deliver(post, NOW + 2 * GATHERED_FOR)
     assert len(post.letters) == 2
@@ -82,10 +98,15 @@ def test_the_second_waits_for_ten_minutes_after_a_first_that_is_about_to_leave(
 ) -> None:
     ask(priya, 1)
     ask(priya, 2)
-    assert sorted(Delivery.objects.values_list("next_at", flat=True)) == [NOW, NOW + GATHERED_FOR]
+    assert sorted(Delivery.objects.values_list("next_at", flat=True)) == [
+        NOW,
+        NOW + GATHERED_FOR,
+    ]
 
 
-def test_after_ten_quiet_minutes_the_next_leaves_at_once(priya: User, post: Post) -> None:
+def test_after_ten_quiet_minutes_the_next_leaves_at_once(
+    priya: User, post: Post
+) -> None:
     ask(priya, 1)
     deliver(post, NOW)
     ask(priya, 2, seconds=601)
@@ -93,7 +114,9 @@ def test_after_ten_quiet_minutes_the_next_leaves_at_once(priya: User, post: Post
     assert [letter.subject for letter in post.letters] == ["Request 1", "Request 2"]
 
 
-def test_who_chose_at_once_gets_each_at_once_and_other_kinds_never_wait(priya: User, post: Post) -> None:
+def test_who_chose_at_once_gets_each_at_once_and_other_kinds_never_wait(
+    priya: User, post: Post
+) -> None:
     ben = factories.person("Ben Ruiz", email="ben@example.com")
     Preference.objects.create(person=ben, kind="request_waiting", pace="at_once")
     for number in (1, 2, 3):

@@ -32,9 +32,10 @@ MESSAGES = st.builds(
     st.text(),
     st.text(max_size=3000),
     st.lists(st.tuples(st.text(), st.text()), max_size=20).map(tuple),
-    st.lists(st.tuples(st.sampled_from(["ok", "no", "note", "?"]), st.text(), st.text()), max_size=30).map(
-        tuple
-    ),
+    st.lists(
+        st.tuples(st.sampled_from(["ok", "no", "note", "?"]), st.text(), st.text()),
+        max_size=30,
+    ).map(tuple),
     st.text(),
 ).map(Message.tidy)
 
@@ -87,16 +88,27 @@ def test_text_html_card_and_slack_say_the_same() -> None:
         "Decide",
         ENTRY.url,
     ]
-    for text in (rendered.text, rendered.html, str(cards.teams(ENTRY)), str(cards.slack(ENTRY))):
+    for text in (
+        rendered.text,
+        rendered.html,
+        str(cards.teams(ENTRY)),
+        str(cards.slack(ENTRY)),
+    ):
         assert [words for words in said if words not in text] == []
 
 
 def test_the_one_button_leads_to_the_page_and_nothing_is_decided_by_a_link() -> None:
     assert Page(mail().html).links == [ENTRY.url, SETTINGS]
     card = cards.teams(ENTRY)["attachments"][0]["content"]
-    assert card["actions"] == [{"type": "Action.OpenUrl", "title": "Decide", "url": ENTRY.url}]
-    (buttons,) = [block for block in cards.slack(ENTRY)["blocks"] if block["type"] == "actions"]
-    assert [(button["type"], button["url"]) for button in buttons["elements"]] == [("button", ENTRY.url)]
+    assert card["actions"] == [
+        {"type": "Action.OpenUrl", "title": "Decide", "url": ENTRY.url}
+    ]
+    (buttons,) = [
+        block for block in cards.slack(ENTRY)["blocks"] if block["type"] == "actions"
+    ]
+    assert [(button["type"], button["url"]) for button in buttons["elements"]] == [
+        ("button", ENTRY.url)
+    ]
 
 
 def test_html_of_people_is_text_in_a_mail() -> None:
@@ -128,15 +140,26 @@ def test_a_subject_has_no_line_break() -> None:
 
 
 def test_a_card_too_large_for_teams_says_the_sentence_alone() -> None:
-    said = Message("t", "s", (("界" * 200, "界" * 200),) * 12, (("ok", "界" * 200, "界" * 200),) * 20)
+    said = Message(
+        "t",
+        "s",
+        (("界" * 200, "界" * 200),) * 12,
+        (("ok", "界" * 200, "界" * 200),) * 20,
+    )
     card = cards.teams(Entry(said, ENTRY.url))
-    assert [row["text"] for row in card["attachments"][0]["content"]["body"]] == ["t", "s"]
+    assert [row["text"] for row in card["attachments"][0]["content"]["body"]] == [
+        "t",
+        "s",
+    ]
 
 
 def test_a_daily_mail_counts_its_notices() -> None:
     one = rendering.digest([ENTRY], day=date(2026, 11, 20), settings_url=SETTINGS)
     two = rendering.digest([ENTRY, ENTRY], day=date(2026, 11, 1), settings_url=SETTINGS)
-    assert (one.subject, two.subject) == ("1 notice, Fri 20 Nov", "2 notices, Sun 1 Nov")
+    assert (one.subject, two.subject) == (
+        "1 notice, Fri 20 Nov",
+        "2 notices, Sun 1 Nov",
+    )
     assert two.text.count(ENTRY.url) == 2
     assert Page(two.html).links == [ENTRY.url, ENTRY.url, SETTINGS]
 
@@ -164,4 +187,8 @@ def _texts(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         found = [value] if isinstance(value.get("text"), str) else []
         return found + [text for inner in value.values() for text in _texts(inner)]
-    return [text for inner in value for text in _texts(inner)] if isinstance(value, list) else []
+    return (
+        [text for inner in value for text in _texts(inner)]
+        if isinstance(value, list)
+        else []
+    )

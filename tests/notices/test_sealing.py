@@ -48,7 +48,9 @@ def test_a_sealed_text_that_was_changed_is_not_read() -> None:
         unseal(f"{sealed[:-10]}{'A' if sealed[-10] != 'A' else 'B'}{sealed[-9:]}")
 
 
-def test_an_address_that_cannot_be_read_is_said_and_given_again(post: Running, settings: Any) -> None:
+def test_an_address_that_cannot_be_read_is_said_and_given_again(
+    post: Running, settings: Any
+) -> None:
     row = channel(post, Way.SLACK)
     told_channels()
     settings.SECRET_KEY = "another" * 10

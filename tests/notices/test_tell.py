@@ -16,8 +16,17 @@ from tests import factories
 from tests.scene import NOW
 
 pytestmark = pytest.mark.django_db
-SAID = Message("Vision asks for 16 A100", "Vision asks for 16 more A100 for 14 days.", (("Cost", "$59,000"),))
-ABOUT = {"subject": ("request", 17), "link": "/requests/17/", "message": SAID, "now": NOW}
+SAID = Message(
+    "Vision asks for 16 A100",
+    "Vision asks for 16 more A100 for 14 days.",
+    (("Cost", "$59,000"),),
+)
+ABOUT = {
+    "subject": ("request", 17),
+    "link": "/requests/17/",
+    "message": SAID,
+    "now": NOW,
+}
 
 
 def told(*people: User, kind: NoticeKind = NoticeKind.REQUEST_WAITING) -> None:
@@ -31,7 +40,9 @@ def test_each_person_is_told_once_and_at_once() -> None:
         (ada, SAID, Pace.AT_ONCE),
         (ben, SAID, Pace.AT_ONCE),
     ]
-    assert set(Delivery.objects.values_list("way", "state", "next_at")) == {(Way.EMAIL, "waiting", NOW)}
+    assert set(Delivery.objects.values_list("way", "state", "next_at")) == {
+        (Way.EMAIL, "waiting", NOW)
+    }
     assert Delivery.objects.count() == 2
 
 
@@ -50,7 +61,9 @@ def test_it_cannot_be_told_outside_a_transaction() -> None:
         told(User(pk=1))
 
 
-def test_the_bell_is_rung_after_the_commit_and_only_then(django_capture_on_commit_callbacks: Any) -> None:
+def test_the_bell_is_rung_after_the_commit_and_only_then(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
     ada = factories.person("Ada")
     with django_capture_on_commit_callbacks() as rung:
         told(ada)
@@ -89,10 +102,16 @@ def test_five_people_or_fifty_are_told_in_four_queries() -> None:
         assert len(queries) == 4
 
 
-@pytest.mark.parametrize("link", ["", "requests/17", "//evil.example", "/\\evil", "https://evil.example/"])
+@pytest.mark.parametrize(
+    "link", ["", "requests/17", "//evil.example", "/\\evil", "https://evil.example/"]
+)
 def test_a_notice_leads_nowhere_but_into_the_portal(link: str) -> None:
     with pytest.raises(ValueError, match="page of the portal"):
-        tell(NoticeKind.REQUEST_WAITING, to=[factories.person()], **ABOUT | {"link": link})  # type: ignore[arg-type]
+        tell(
+            NoticeKind.REQUEST_WAITING,
+            to=[factories.person()],
+            **ABOUT | {"link": link},  # type: ignore[arg-type]
+        )
 
 
 def test_what_people_wrote_is_kept_in_single_lines_of_bounded_length() -> None:
@@ -102,7 +121,11 @@ def test_what_people_wrote_is_kept_in_single_lines_of_bounded_length() -> None:
         (("\u202egpj", "v\n"),) * 50,
         (("<b>", "t", "l"),),
     )
-    tell(NoticeKind.REQUEST_WAITING, to=[factories.person()], **ABOUT | {"message": nasty})  # type: ignore[arg-type]
+    tell(
+        NoticeKind.REQUEST_WAITING,
+        to=[factories.person()],
+        **ABOUT | {"message": nasty},  # type: ignore[arg-type]
+    )
     said = Notice.objects.get().said
     assert said.title == "a Bcc: everybody@example.com"
     assert len(said.sentence) == 1000
@@ -113,11 +136,17 @@ def test_what_people_wrote_is_kept_in_single_lines_of_bounded_length() -> None:
 def test_channels_are_told_what_they_subscribed_to_and_only_while_switched_on() -> None:
     def channel(name: str, kinds: list[str], *, enabled: bool = True) -> Channel:
         return Channel.objects.create(
-            name=name, way=Way.SLACK, sealed=seal("https://x"), kinds=kinds, enabled=enabled
+            name=name,
+            way=Way.SLACK,
+            sealed=seal("https://x"),
+            kinds=kinds,
+            enabled=enabled,
         )
 
     wants = channel("wants", ["request_waiting", "task_done"])
     channel("other", ["task_done"])
     channel("off", ["request_waiting"], enabled=False)
     tell_channels(NoticeKind.REQUEST_WAITING, **ABOUT)  # type: ignore[arg-type]
-    assert [(d.notice and d.notice.channel, d.way) for d in Delivery.objects.all()] == [(wants, Way.SLACK)]
+    assert [(d.notice and d.notice.channel, d.way) for d in Delivery.objects.all()] == [
+        (wants, Way.SLACK)
+    ]

@@ -56,7 +56,9 @@ def test_of_sixteen_workers_one_gets_the_delivery() -> None:
 
 
 @pytest.mark.django_db
-def test_the_task_sends_what_is_due_as_the_settings_say(post: Running, settings: Any) -> None:
+def test_the_task_sends_what_is_due_as_the_settings_say(
+    post: Running, settings: Any
+) -> None:
     told()
     deliver()
     assert post.got == []  # no mail server is configured

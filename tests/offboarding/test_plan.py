@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offboarding.plan import Due, Story, fingerprint, held_back_of, may_delete, most_at_once, steps
+from offboarding.plan import (
+    Due,
+    Story,
+    fingerprint,
+    held_back_of,
+    may_delete,
+    most_at_once,
+    steps,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +45,11 @@ def test_until_it_is_confirmed_nothing_is_past_but_the_asking() -> None:
 
 
 def test_every_step_to_come_has_its_date_beforehand() -> None:
-    coming = {step.title: step.at for step in steps(CONFIRMED, now=NOW) if step.phase == "future"}
+    coming = {
+        step.title: step.at
+        for step in steps(CONFIRMED, now=NOW)
+        if step.phase == "future"
+    }
     assert coming == {
         "Work stops": NOW + 7 * DAY,
         "Kept for 30 days": None,
@@ -51,7 +63,10 @@ def test_the_story_goes_on_with_its_dates() -> None:
         ("now", "Kept for 30 days"),
         ("future", "Deleted for good"),
     ]
-    assert told(CONFIRMED, NOW + 37 * DAY)[2:] == [("past", "Work stops"), ("now", "Being deleted")]
+    assert told(CONFIRMED, NOW + 37 * DAY)[2:] == [
+        ("past", "Work stops"),
+        ("now", "Being deleted"),
+    ]
     gone = replace(CONFIRMED, ended_at=NOW + 38 * DAY, end="gone")
     assert told(gone, NOW + 40 * DAY)[-1] == ("past", "Deleted for good")
 
@@ -69,9 +84,16 @@ def test_while_work_still_runs_nothing_after_it_has_begun() -> None:
 
 def test_what_was_undone_promises_nothing_more() -> None:
     early = replace(CONFIRMED, ended_at=NOW + DAY, ended_by="Priya", end="restored")
-    assert told(early) == [("past", "Asked for"), ("past", "Confirmed"), ("past", "Restored")]
+    assert told(early) == [
+        ("past", "Asked for"),
+        ("past", "Confirmed"),
+        ("past", "Restored"),
+    ]
     late = replace(early, ended_at=NOW + 8 * DAY)
-    assert told(late, NOW + 8 * DAY)[2:] == [("past", "Work stops"), ("past", "Restored")]
+    assert told(late, NOW + 8 * DAY)[2:] == [
+        ("past", "Work stops"),
+        ("past", "Restored"),
+    ]
     back = replace(ASKED, ended_at=NOW, ended_by="Ada", end="withdrawn")
     assert told(back) == [("past", "Asked for"), ("past", "Taken back")]
 
@@ -81,7 +103,9 @@ def test_what_a_hold_means_is_said() -> None:
     assert "goes on as before" in steps(replace(CONFIRMED, hold=False), now=NOW)[1].why
 
 
-@pytest.mark.parametrize(("present", "most"), [(0, 10), (200, 10), (201, 10), (220, 11), (1000, 50)])
+@pytest.mark.parametrize(
+    ("present", "most"), [(0, 10), (200, 10), (201, 10), (220, 11), (1000, 50)]
+)
 def test_at_most_ten_or_five_in_a_hundred_go_at_once(present: int, most: int) -> None:
     assert most_at_once(present) == most
 
@@ -93,17 +117,28 @@ def test_too_many_at_once_wait_for_a_person() -> None:
     assert may_delete(ten) == list(range(10))
 
 
-DUE = st.builds(Due, st.integers(0, 500), st.integers(0, 200), st.booleans(), st.booleans())
+DUE = st.builds(
+    Due, st.integers(0, 500), st.integers(0, 200), st.booleans(), st.booleans()
+)
 
 
 @given(st.lists(DUE, unique_by=lambda row: row.place), st.integers(0, 5000))
-def test_a_sweep_never_deletes_more_that_nobody_looked_at_than_it_may(due: list[Due], present: int) -> None:
+def test_a_sweep_never_deletes_more_that_nobody_looked_at_than_it_may(
+    due: list[Due], present: int
+) -> None:
     held = held_back_of(due, present=present)
-    gone = may_delete([replace(row, is_held_back=row.is_held_back or row.departure in held) for row in due])
+    gone = may_delete(
+        [
+            replace(row, is_held_back=row.is_held_back or row.departure in held)
+            for row in due
+        ]
+    )
     looked_at = {row.place for row in due if row.is_agreed}
     assert len(set(gone) - looked_at) <= most_at_once(present)
     assert looked_at <= set(gone)
-    assert not set(gone) & {row.place for row in due if row.is_held_back and not row.is_agreed}
+    assert not set(gone) & {
+        row.place for row in due if row.is_held_back and not row.is_agreed
+    }
 
 
 def test_a_fingerprint_is_of_the_content_alone() -> None:

@@ -66,11 +66,17 @@ NAMED: Mapping[str, Attack] = {
         w, confirmed_by=w.scene.ada, confirmed_at=NOW
     ),
     "a_confirmed_departure_has_a_confirmer": lambda w: departure(w, confirmed_at=NOW),
-    "what_a_team_leaves_is_kept_1_to_365_days": lambda w: departure(w, retention_days=0),
+    "what_a_team_leaves_is_kept_1_to_365_days": lambda w: departure(
+        w, retention_days=0
+    ),
     "a_departure_ends_as_it_went": lambda w: departure(w, ended_at=NOW, end="gone"),
 }
 ALSO: Mapping[str, Attack] = {
-    "what a team leaves is kept for more than a year": lambda w: departure(w, retention_days=366),
+    "what a team leaves is kept for more than a year": lambda w: departure(
+        w, retention_days=366
+    ),
     "a departure that ended without a word": lambda w: departure(w, ended_at=NOW),
-    "what is kept was given up before it was left": lambda w: stage(w, retained_until=NOW - DAY),
+    "what is kept was given up before it was left": lambda w: stage(
+        w, retained_until=NOW - DAY
+    ),
 }

@@ -48,16 +48,28 @@ class Parting:
 
     def ask(self, by: User | None = None, **changes: Any) -> Departure:
         """Ask for it; Ada does unless somebody else is named."""
-        return actions.ask(self.tenancy.team, self.wish(**changes), by=by or self.ada, now=self.place.time)
+        return actions.ask(
+            self.tenancy.team,
+            self.wish(**changes),
+            by=by or self.ada,
+            now=self.place.time,
+        )
 
     def unprotect(self) -> None:
         """Priya takes the protection off."""
         leaving.protect(self.place.tenancy.pk, on=False, by=self.priya)
 
-    def confirm(self, departure: Departure, by: User | None = None, **changes: Any) -> Departure:
+    def confirm(
+        self, departure: Departure, by: User | None = None, **changes: Any
+    ) -> Departure:
         """Confirm with the name typed and what is there now; Priya does unless somebody else is named."""
-        said = {"name": "Vision", "seen_content": seen(Departure.objects.get(pk=departure.pk))} | changes
-        return actions.confirm(departure.pk, by=by or self.priya, now=self.place.time, **said)
+        said = {
+            "name": "Vision",
+            "seen_content": seen(Departure.objects.get(pk=departure.pk)),
+        } | changes
+        return actions.confirm(
+            departure.pk, by=by or self.priya, now=self.place.time, **said
+        )
 
     def go(self, **changes: Any) -> Departure:
         """Asked, unprotected and confirmed."""
@@ -99,5 +111,13 @@ def on_paper(scene: Scene) -> Parting:
     """The same in the database alone: what needs no look at a cluster."""
     scene.team.memberships.filter(user=scene.ada).update(part="lead")
     nothing: Any = None
-    place = Place(nothing, scene.flavor.cluster, scene.flavor, scene.flavor, scene.ada, scene.tenancy, NOW)
+    place = Place(
+        nothing,
+        scene.flavor.cluster,
+        scene.flavor,
+        scene.flavor,
+        scene.ada,
+        scene.tenancy,
+        NOW,
+    )
     return Parting(place, scene.ada, scene.priya, scene.marcus, scene.mallory)

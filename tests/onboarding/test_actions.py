@@ -19,7 +19,14 @@ from connectors.entra import Claims
 from connectors.errors import ConnectorError
 from connectors.graph import Group
 from fleet.models import Cluster, Flavor
-from onboarding.actions import Brought, Enrolment, Start, check_name_free, enrol, onboard
+from onboarding.actions import (
+    Brought,
+    Enrolment,
+    Start,
+    check_name_free,
+    enrol,
+    onboard,
+)
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from sandbox.world import group_id, person_id
@@ -32,7 +39,12 @@ ADA, MALLORY, PRIYA = 1, 8, 4
 
 def person(number: int, *roles: str) -> User:
     """A sample person who has signed in."""
-    claims = Claims(oid=person_id(number), tid=str(factories.TENANT), name=f"Person {number}", roles=roles)
+    claims = Claims(
+        oid=person_id(number),
+        tid=str(factories.TENANT),
+        name=f"Person {number}",
+        roles=roles,
+    )
     return take_over(claims, groups=graph().groups_of(claims.oid), now=timezone.now())
 
 
@@ -72,7 +84,11 @@ def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
     ada = person(ADA)
     made = bring(ada, start=start(flavor))
     assert made.request is not None
-    assert (made.team.slug, made.team.entra_group_name, made.by) == ("climate", "climate-team", ada)
+    assert (made.team.slug, made.team.entra_group_name, made.by) == (
+        "climate",
+        "climate-team",
+        ada,
+    )
     assert (made.request.state, made.request.approved_count) == ("approved", 2)
     assert made.tenancy.namespace.startswith("qm-climate-models-")
     assert made.tenancy.desired.gpus() == 2
@@ -89,10 +105,16 @@ def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
     ]
 
 
-def test_a_large_first_ask_waits_for_people_and_the_place_is_there_all_the_same(flavor: Flavor) -> None:
+def test_a_large_first_ask_waits_for_people_and_the_place_is_there_all_the_same(
+    flavor: Flavor,
+) -> None:
     made = bring(person(ADA), start=start(flavor, 5))
     assert made.request is not None
-    assert (made.request.state, made.tenancy.desired.gpus(), made.tenancy.generation) == ("waiting", 0, 1)
+    assert (
+        made.request.state,
+        made.tenancy.desired.gpus(),
+        made.tenancy.generation,
+    ) == ("waiting", 0, 1)
 
 
 def test_a_team_may_begin_without_gpus(flavor: Flavor) -> None:
@@ -117,16 +139,36 @@ def rows() -> tuple[int, ...]:
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "a group that is not there": ({"entra_group": str(factories.oid(999))}, "no_such_group", "entra_group"),
-    "a name for a group": ({"entra_group": "climate-team"}, "not_a_group_id", "entra_group"),
-    "everybody": ({"entra_group": "system:authenticated"}, "not_a_group_id", "entra_group"),
+    "a group that is not there": (
+        {"entra_group": str(factories.oid(999))},
+        "no_such_group",
+        "entra_group",
+    ),
+    "a name for a group": (
+        {"entra_group": "climate-team"},
+        "not_a_group_id",
+        "entra_group",
+    ),
+    "everybody": (
+        {"entra_group": "system:authenticated"},
+        "not_a_group_id",
+        "entra_group",
+    ),
     "nobody": ({"entra_group": ""}, "not_a_group_id", "entra_group"),
-    "another team's people": ({"entra_group": group_id(3)}, "not_a_member", "entra_group"),
+    "another team's people": (
+        {"entra_group": group_id(3)},
+        "not_a_member",
+        "entra_group",
+    ),
     "a reserved name": ({"name": "kube-system"}, "bad_name", "name"),
     "a name of another script": ({"name": "Clim\u0430te"}, "bad_name", "name"),
     "a name with a second line": ({"name": "a\nb"}, "bad_name", "name"),
     "a project that is no name": ({"project": "{{x}}"}, "bad_name", "project"),
-    "a cost centre that is no label": ({"cost_centre": "a b"}, "bad_cost_centre", "cost_centre"),
+    "a cost centre that is no label": (
+        {"cost_centre": "a b"},
+        "bad_cost_centre",
+        "cost_centre",
+    ),
 }
 
 
@@ -158,11 +200,15 @@ def test_a_cluster_that_is_off_takes_no_team(flavor: Flavor) -> None:
 
 def test_a_first_ask_that_cannot_be_leaves_no_team(flavor: Flavor) -> None:
     ada = person(ADA)
-    assert refusal(lambda: bring(ada, start=start(flavor, 25))).code == "impossible_exists"
+    assert (
+        refusal(lambda: bring(ada, start=start(flavor, 25))).code == "impossible_exists"
+    )
     assert rows() == (0, 0, 0, 0)
 
 
-def test_a_platform_lead_may_bring_any_group_and_others_only_their_own(flavor: Flavor) -> None:
+def test_a_platform_lead_may_bring_any_group_and_others_only_their_own(
+    flavor: Flavor,
+) -> None:
     assert refusal(lambda: bring(person(MALLORY))).code == "not_a_member"
     priya = person(PRIYA, "PlatformLead")
     assert priya.roles == {Role.PLATFORM_LEAD}
@@ -181,7 +227,9 @@ def test_people_of_the_group_join_when_they_sign_in(flavor: Flavor) -> None:
     assert (ben.team_ids, mallory.team_ids) == (frozenset({made.team.pk}), frozenset())
 
 
-def test_a_directory_that_is_away_leaves_nothing(flavor: Flavor, directory: Running) -> None:
+def test_a_directory_that_is_away_leaves_nothing(
+    flavor: Flavor, directory: Running
+) -> None:
     ada = person(ADA)
     directory.admin("POST", "/sandbox/faults", path="^/v1.0/groups", status=403)
     with pytest.raises(ConnectorError):
@@ -192,7 +240,9 @@ def test_a_directory_that_is_away_leaves_nothing(flavor: Flavor, directory: Runn
 @pytest.mark.django_db(transaction=True)
 def test_of_eight_who_bring_one_name_at_once_one_does() -> None:
     factories.flavor(factories.cluster("training"), "a100")
-    people = [factories.person(groups=[str(factories.group_oid(100 + n))]) for n in range(8)]
+    people = [
+        factories.person(groups=[str(factories.group_oid(100 + n))]) for n in range(8)
+    ]
     wanted, together = enrolment(), threading.Barrier(8)
     outcomes: list[str] = []
 

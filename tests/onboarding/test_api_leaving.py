@@ -11,7 +11,12 @@ from tests.calling import Caller
 from tests.onboarding.parting import Parting, parting
 from tests.provisioning.conftest import Place
 
-BODY = {"team": "vision", "clusters": ["training"], "reason": "The project is over.", "retention_days": 7}
+BODY = {
+    "team": "vision",
+    "clusters": ["training"],
+    "reason": "The project is over.",
+    "retention_days": 7,
+}
 
 
 @pytest.fixture
@@ -25,14 +30,27 @@ def asked(vision: Parting, **changes: Any) -> Any:
 
 
 def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
     ada, priya = Caller(vision.ada), Caller(vision.priya)
     shown = ada.get("departures/preview/?team=vision").json()
-    assert [claim["name"] for claim in shown["places"][0]["contents"]["claims"]] == ["datasets"]
-    assert (shown["gpus"], shown["members"], len(shown["stays"])) == (1, ["Ada Okafor"], 4)
+    assert [claim["name"] for claim in shown["places"][0]["contents"]["claims"]] == [
+        "datasets"
+    ]
+    assert (shown["gpus"], shown["members"], len(shown["stays"])) == (
+        1,
+        ["Ada Okafor"],
+        4,
+    )
     answer = asked(vision)
     found = answer.json()
-    assert (answer.status_code, found["state"], found["clusters"], found["is_whole"]) == (
+    assert (
+        answer.status_code,
+        found["state"],
+        found["clusters"],
+        found["is_whole"],
+    ) == (
         201,
         "asked",
         ["training"],
@@ -43,7 +61,10 @@ def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
     assert priya.put(place, {"is_protected": False}).json() == {"is_protected": False}
     etag = priya.get(f"{where}content/").headers["ETag"]
     confirmed = priya.post(f"{where}confirm/", {"name": "Vision"}, **{"If-Match": etag})
-    assert (confirmed.status_code, confirmed.json()["confirmed_by"]["name"]) == (200, "Priya Raman")
+    assert (confirmed.status_code, confirmed.json()["confirmed_by"]["name"]) == (
+        200,
+        "Priya Raman",
+    )
     assert [step["phase"] for step in confirmed.json()["steps"]][:2] == ["past", "past"]
     restored = priya.post(f"{where}restore/")
     assert restored.json()["state"] == "restored"
@@ -56,9 +77,21 @@ def test_confirming_says_what_was_seen(vision: Parting) -> None:
     priya = Caller(vision.priya)
     etag = priya.get(where).headers["ETag"]
     assert priya.post(f"{where}confirm/", {"name": "Vision"}).status_code == 428
-    assert priya.post(f"{where}confirm/", {"name": "Vision"}, **{"If-Match": "*"}).status_code == 428
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
-    assert priya.post(f"{where}confirm/", {"name": "Vision"}, **{"If-Match": etag}).status_code == 412
+    assert (
+        priya.post(
+            f"{where}confirm/", {"name": "Vision"}, **{"If-Match": "*"}
+        ).status_code
+        == 428
+    )
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
+    assert (
+        priya.post(
+            f"{where}confirm/", {"name": "Vision"}, **{"If-Match": etag}
+        ).status_code
+        == 412
+    )
     assert Departure.objects.get().confirmed_at is None
 
 
@@ -107,11 +140,15 @@ def test_it_is_taken_back_and_exported(vision: Parting) -> None:
     where = f"departures/{asked(vision).json()['id']}/"
     ada = Caller(vision.ada)
     ada.get(f"{where}content/")
-    assert [claim["size"] for claim in ada.get(f"{where}export/").json()["claims"]] == ["100Gi"]
+    assert [claim["size"] for claim in ada.get(f"{where}export/").json()["claims"]] == [
+        "100Gi"
+    ]
     assert ada.post(f"{where}withdraw/").json()["state"] == "withdrawn"
 
 
-def test_a_list_takes_the_same_queries_however_long(vision: Parting, django_assert_num_queries: Any) -> None:
+def test_a_list_takes_the_same_queries_however_long(
+    vision: Parting, django_assert_num_queries: Any
+) -> None:
     for number in range(6):
         team = factories.team(f"Team {number} of many")
         tenancy = factories.tenancy(team, vision.place.cluster)

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.django_db
 
 def person(number: int) -> User:
     """A sample person who has signed in."""
-    claims = Claims(oid=person_id(number), tid=str(factories.TENANT), name=f"Person {number}")
+    claims = Claims(
+        oid=person_id(number), tid=str(factories.TENANT), name=f"Person {number}"
+    )
     return take_over(claims, groups=graph().groups_of(claims.oid), now=timezone.now())
 
 
@@ -69,7 +71,10 @@ def test_a_team_may_start_without_gpus(ada: Caller) -> None:
 
 def test_the_call_again_gives_the_same_answer(ada: Caller) -> None:
     said = body()
-    first, again = ada.post("teams/", said, key="one"), ada.post("teams/", said, key="one")
+    first, again = (
+        ada.post("teams/", said, key="one"),
+        ada.post("teams/", said, key="one"),
+    )
     assert (again.status_code, again.json()) == (201, first.json())
     assert ada.post("teams/", said).json()["code"] == "group_taken"
 
@@ -88,29 +93,43 @@ def test_what_cannot_be_is_refused_at_its_field_and_leaves_nothing(ada: Caller) 
         ({"start": start | {"flavor": "none"}}, 422, "/start/flavor"),
         ({"start": start | {"gpus": 0}}, 422, "/start/gpus"),
         ({"start": start | {"x": 1}}, 422, "/start/x"),
-        ({"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}, 422, "/labels"),
+        (
+            {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
+            422,
+            "/labels",
+        ),
     ]
     for changed, status, pointer in wrong:
         answer = ada.post("teams/", body(**changed))
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer), (
-            answer.content
-        )
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+            status,
+            pointer,
+        ), answer.content
     assert not Team.objects.exists()
 
 
 def test_the_groups_to_bring_say_why_not_the_others(ada: Caller) -> None:
-    rows = {row["label"]: row for row in ada.get("directory/groups/?q=climate").json()["results"]}
-    assert (rows["climate-team"]["value"], rows["climate-team"]["disabled"]) == (group_id(9), False)
+    rows = {
+        row["label"]: row
+        for row in ada.get("directory/groups/?q=climate").json()["results"]
+    }
+    assert (rows["climate-team"]["value"], rows["climate-team"]["disabled"]) == (
+        group_id(9),
+        False,
+    )
     ada.post("teams/", body())
     taken = ada.get("directory/groups/?q=climate").json()["results"][0]
     assert taken["disabled"]
     assert "Climate" in taken["reason"]
     assert (
-        ada.get("directory/groups/?q=speech").json()["results"][0]["reason"] == "You are not a member of it."
+        ada.get("directory/groups/?q=speech").json()["results"][0]["reason"]
+        == "You are not a member of it."
     )
 
 
-def test_a_directory_that_does_not_answer_is_503_and_leaves_nothing(ada: Caller, directory: Running) -> None:
+def test_a_directory_that_does_not_answer_is_503_and_leaves_nothing(
+    ada: Caller, directory: Running
+) -> None:
     directory.admin("POST", "/sandbox/faults", path="/v1.0", status=503)
     answer = ada.post("teams/", body())
     assert (answer.status_code, answer.json()["code"]) == (503, "outside_system_away")

@@ -31,7 +31,11 @@ def vision(place: Place) -> Parting:
 
 
 def kinds(departure: Departure) -> list[str]:
-    return list(Event.objects.about("departure", departure.pk).order_by("seq").values_list("kind", flat=True))
+    return list(
+        Event.objects.about("departure", departure.pk)
+        .order_by("seq")
+        .values_list("kind", flat=True)
+    )
 
 
 def told(user: User) -> list[str]:
@@ -43,17 +47,29 @@ def come_back(vision: Parting) -> Tenancy:
     """The team asks for a namespace in the catalogue, as any team that is not on the cluster."""
     spec = {"cluster": "training", "environment": "dev", "project": "main"}
     until = vision.place.time + 5 * DAY
-    wanted = resolve("namespace", spec, team=vision.place.tenancy.team, until=until, reason="We are back.")
+    wanted = resolve(
+        "namespace",
+        spec,
+        team=vision.place.tenancy.team,
+        until=until,
+        reason="We are back.",
+    )
     request = submit(wanted, by=vision.ada, now=vision.place.time)
     assert request.state == State.APPROVED
     assert request.tenancy is not None
     return Tenancy.objects.get(pk=request.tenancy.pk)
 
 
-def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parting) -> None:
+def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(
+    vision: Parting,
+) -> None:
     place, flavor = vision.place, vision.place.a100
-    factories.request(vision.ada, vision.tenancy, flavor, gpus=1, days=3, now=place.time)
-    waiting = factories.request(vision.ada, vision.tenancy, flavor, gpus=4, days=3, now=place.time)
+    factories.request(
+        vision.ada, vision.tenancy, flavor, gpus=1, days=3, now=place.time
+    )
+    waiting = factories.request(
+        vision.ada, vision.tenancy, flavor, gpus=4, days=3, now=place.time
+    )
     assert waiting.state == State.WAITING
     departure = vision.go(leaves_at=place.time + 2 * DAY, hold=True)
     assert kinds(departure) == ["departure.asked", "departure.confirmed"]
@@ -77,7 +93,10 @@ def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parti
     assert kinds(departure)[-1] == "departure.done"
     assert place.kubernetes.get(("v1", "Namespace"), place.tenancy.namespace) is None
     again = come_back(vision)
-    assert (again.namespace, again.pk != place.tenancy.pk) == (place.tenancy.namespace, True)
+    assert (again.namespace, again.pk != place.tenancy.pk) == (
+        place.tenancy.namespace,
+        True,
+    )
     place.tenancy = again
     place.reconcile()
     assert vision.tenancy.is_settled
@@ -85,7 +104,9 @@ def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parti
     assert told(vision.ada)[-1] == "Vision has left Training"
 
 
-def test_it_is_kept_once_work_has_stopped_on_the_cluster_and_not_before(vision: Parting) -> None:
+def test_it_is_kept_once_work_has_stopped_on_the_cluster_and_not_before(
+    vision: Parting,
+) -> None:
     departure = vision.go()
 
     def shown() -> tuple[str, str]:
@@ -106,7 +127,11 @@ def test_it_is_kept_once_work_has_stopped_on_the_cluster_and_not_before(vision: 
 
 def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> None:
     departure = vision.ask()
-    Cluster.objects.update(delivery=Cluster.Delivery.GIT, kubeconfig="", git_url="https://git.example/c.git")
+    Cluster.objects.update(
+        delivery=Cluster.Delivery.GIT,
+        kubeconfig="",
+        git_url="https://git.example/c.git",
+    )
     [found] = previews.look(departure, now=vision.place.now).values()
     assert (found.claims, found.away) == (
         (),
@@ -114,15 +139,23 @@ def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> 
     )
 
 
-def test_restored_before_its_end_everything_but_the_gpus_is_back(vision: Parting) -> None:
+def test_restored_before_its_end_everything_but_the_gpus_is_back(
+    vision: Parting,
+) -> None:
     place = vision.place
-    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    factories.request(
+        vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time
+    )
     departure = vision.go()
     vision.pass_by(days=1)
     assert vision.tenancy.stage == Stage.RETAINED
     back = actions.restore(departure.pk, by=vision.priya, now=place.time)
     vision.pass_by(seconds=61)
-    assert (back.end, vision.tenancy.stage, vision.tenancy.is_protected) == ("restored", Stage.HERE, True)
+    assert (back.end, vision.tenancy.stage, vision.tenancy.is_protected) == (
+        "restored",
+        Stage.HERE,
+        True,
+    )
     assert vision.tenancy.is_settled
     assert vision.tenancy.desired.gpus() == 0
     assert not DeparturePlace.objects.filter(is_open=True).exists()
@@ -136,8 +169,12 @@ def test_restored_before_its_end_everything_but_the_gpus_is_back(vision: Parting
 
 def test_money_of_what_is_given_back_is_free_again(vision: Parting) -> None:
     place = vision.place
-    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
-    before = sum(row.held_usd for row in Budget.objects.filter(team=vision.tenancy.team))
+    factories.request(
+        vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time
+    )
+    before = sum(
+        row.held_usd for row in Budget.objects.filter(team=vision.tenancy.team)
+    )
     vision.go()
     vision.pass_by(seconds=5)
     after = sum(row.held_usd for row in Budget.objects.filter(team=vision.tenancy.team))
@@ -146,14 +183,18 @@ def test_money_of_what_is_given_back_is_free_again(vision: Parting) -> None:
 
 def test_doing_it_twice_gives_one_result(vision: Parting) -> None:
     place = vision.place
-    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    factories.request(
+        vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time
+    )
     departure = vision.go()
     for _ in range(3):
         advance(departure.pk, now=place.time)
         sweep(now=place.time)
     ended = Allocation.objects.filter(tenancy=place.tenancy, ended_at__isnull=False)
     assert ended.count() == 1
-    drained = Event.objects.about("tenancy", place.tenancy.pk).filter(kind="tenancy.drained")
+    drained = Event.objects.about("tenancy", place.tenancy.pk).filter(
+        kind="tenancy.drained"
+    )
     assert drained.count() == 1
     place.a100.refresh_from_db()
     assert place.a100.allocated == 0
@@ -163,7 +204,9 @@ def test_killed_between_draining_and_giving_back_the_next_sweep_goes_on(
     vision: Parting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = vision.place
-    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    factories.request(
+        vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time
+    )
     departure = vision.go()
 
     def killed(*_: object, **__: object) -> None:
@@ -201,7 +244,9 @@ def test_once_deleting_has_begun_nobody_restores(vision: Parting) -> None:
         actions.restore(departure.pk, by=vision.priya, now=vision.place.time)
 
 
-def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_at_once_wait_for_a_person(
+    vision: Parting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 0)
     departure = vision.go()
     vision.pass_by(seconds=5)
@@ -210,9 +255,14 @@ def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest
         actions.agree(departure.pk, by=vision.ada, now=vision.place.time)
     sweep(now=vision.place.time)
     sweep(now=vision.place.time)
-    assert (vision.tenancy.stage, Departure.objects.get().is_held_back) == (Stage.RETAINED, True)
+    assert (vision.tenancy.stage, Departure.objects.get().is_held_back) == (
+        Stage.RETAINED,
+        True,
+    )
     assert Event.objects.filter(kind="departure.braked").count() == 1
-    told = Notice.objects.filter(kind="team_leaves", message__title="Deleting has stopped: 1 team")
+    told = Notice.objects.filter(
+        kind="team_leaves", message__title="Deleting has stopped: 1 team"
+    )
     assert {notice.person for notice in told} == {vision.priya, vision.marcus}
 
 
@@ -232,7 +282,9 @@ def test_what_was_held_back_goes_only_when_a_person_agrees_however_few_are_left(
     assert vision.tenancy.stage == Stage.REMOVING
 
 
-def test_what_was_held_back_can_still_be_restored(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_held_back_can_still_be_restored(
+    vision: Parting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 0)
     departure = vision.go()
     vision.pass_by(seconds=5)

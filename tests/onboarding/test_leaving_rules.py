@@ -38,12 +38,16 @@ def told(user: User) -> list[str]:
 def test_nothing_new_is_issued_where_a_team_leaves(vision: Parting) -> None:
     vision.go(leaves_at=vision.place.time + DAY)
     until = vision.place.time + DAY
-    granted = factories.granted(vision.ada, vision.tenancy, vision.place.a100, until=until)
+    granted = factories.granted(
+        vision.ada, vision.tenancy, vision.place.a100, until=until
+    )
     with pytest.raises(Conflict, match="nothing new is granted"):
         grant(granted, actor=PORTAL, now=vision.place.time)
 
 
-def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting) -> None:
+def test_before_its_date_nothing_is_drained_and_nothing_deleted(
+    vision: Parting,
+) -> None:
     departure = vision.go(leaves_at=vision.place.time + DAY)
     advance(departure.pk, now=vision.place.time)
     assert vision.tenancy.stage == Stage.LEAVING
@@ -51,7 +55,10 @@ def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting)
     advance(departure.pk, now=vision.place.time)
     assert vision.tenancy.stage == Stage.RETAINED
     vision.place.later(days=29)
-    assert leaving.remove(vision.place.tenancy.pk, actor=PORTAL, now=vision.place.time) is False
+    assert (
+        leaving.remove(vision.place.tenancy.pk, actor=PORTAL, now=vision.place.time)
+        is False
+    )
     delete_due(now=vision.place.time)
     assert vision.tenancy.stage == Stage.RETAINED
     vision.place.later(days=1)
@@ -62,7 +69,9 @@ def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting)
 def test_a_clock_that_is_wrong_drains_nothing(vision: Parting) -> None:
     now = vision.place.time
     vision.go(leaves_at=now + DAY)
-    early = leaving.drain(vision.place.tenancy.pk, retained_until=now + 9 * DAY, actor=PORTAL, now=now)
+    early = leaving.drain(
+        vision.place.tenancy.pk, retained_until=now + 9 * DAY, actor=PORTAL, now=now
+    )
     assert (early, vision.tenancy.stage) == (False, Stage.LEAVING)
 
 
@@ -99,7 +108,9 @@ def test_who_may_ask_confirm_and_restore(vision: Parting) -> None:
     assert actions.restore(departure.pk, by=vision.ada, now=now).end == "restored"
 
 
-def test_a_platform_lead_asks_and_confirms_alone_where_there_is_no_production(vision: Parting) -> None:
+def test_a_platform_lead_asks_and_confirms_alone_where_there_is_no_production(
+    vision: Parting,
+) -> None:
     departure = vision.ask(by=vision.priya)
     vision.unprotect()
     assert vision.confirm(departure, by=vision.priya).confirmed_by == vision.priya
@@ -112,7 +123,10 @@ def test_for_production_another_platform_lead_confirms(vision: Parting) -> None:
     with pytest.raises(NoRight, match="another platform lead"):
         vision.confirm(departure, by=vision.priya)
     fields = {"confirmed_by": vision.priya, "confirmed_at": vision.place.time}
-    with pytest.raises(IntegrityError, match="a_second_person_confirms_for_production"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="a_second_person_confirms_for_production"),
+        transaction.atomic(),
+    ):
         Departure.objects.filter(pk=departure.pk).update(**fields)
     assert vision.confirm(departure, by=vision.marcus).confirmed_by == vision.marcus
 
@@ -136,7 +150,9 @@ def test_a_preview_that_has_changed_is_not_confirmed(vision: Parting) -> None:
     departure = vision.ask()
     vision.unprotect()
     before = seen(departure)
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
     with pytest.raises(Stale, match="has changed since you looked"):
         vision.confirm(departure, seen_content=before)
     vision.confirm(departure)
@@ -146,7 +162,10 @@ def test_taken_back_before_it_is_confirmed_nothing_has_changed(vision: Parting) 
     departure = vision.ask()
     with pytest.raises(NoRight):
         actions.withdraw(departure.pk, by=vision.mallory, now=vision.place.time)
-    assert actions.withdraw(departure.pk, by=vision.ada, now=vision.place.time).end == "withdrawn"
+    assert (
+        actions.withdraw(departure.pk, by=vision.ada, now=vision.place.time).end
+        == "withdrawn"
+    )
     with pytest.raises(Conflict):
         actions.withdraw(departure.pk, by=vision.ada, now=vision.place.time)
     vision.unprotect()
@@ -160,7 +179,10 @@ def test_a_place_is_left_once_at_a_time(vision: Parting) -> None:
     with pytest.raises(Conflict, match="Somebody has asked"):
         vision.ask(by=vision.priya)
     fields = {"departure": departure, "tenancy": vision.tenancy}
-    with pytest.raises(IntegrityError, match="a_place_is_left_once_at_a_time"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="a_place_is_left_once_at_a_time"),
+        transaction.atomic(),
+    ):
         DeparturePlace.objects.create(**fields)
 
 
@@ -190,7 +212,10 @@ def test_what_makes_no_sense_is_refused_at_its_field(
         ("a_confirmed_departure_has_a_confirmer", {"confirmed_by": None}),
         ("what_a_team_leaves_is_kept_1_to_365_days", {"retention_days": 366}),
         ("a_departure_ends_as_it_went", {"end": "gone"}),
-        ("a_departure_ends_as_it_went", {"end": "withdrawn", "ended_at": "2026-11-21T12:00Z"}),
+        (
+            "a_departure_ends_as_it_went",
+            {"end": "withdrawn", "ended_at": "2026-11-21T12:00Z"},
+        ),
     ],
 )
 def test_the_database_refuses_a_departure_that_cannot_be(

@@ -47,13 +47,21 @@ def text(answer: Any) -> str:
 
 
 def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> None:
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, gpus=4, now=vision.place.time)
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, gpus=4, now=vision.place.time
+    )
     client = browser(vision.ada)
     answer = client.post(PAGE, said(vision))
     departure = Departure.objects.get()
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}/{departure.pk}")
-    assert (departure.hold, departure.retention_days, departure.is_whole) == (True, 14, False)
+    assert (departure.hold, departure.retention_days, departure.is_whole) == (
+        True,
+        14,
+        False,
+    )
     shown = text(client.get(answer["Location"]))
     for part in (
         "datasets",
@@ -70,7 +78,9 @@ def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> No
         assert part in shown, part
     assert "Type <strong>" not in shown
     claims = departure.places.get().claims
-    assert claims == [{"name": "datasets", "size": "100Gi", "is_bound": claims[0]["is_bound"]}]
+    assert claims == [
+        {"name": "datasets", "size": "100Gi", "is_bound": claims[0]["is_bound"]}
+    ]
 
 
 def test_sent_twice_it_is_asked_for_once(vision: Parting) -> None:
@@ -84,12 +94,20 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     departure = vision.ask()
     client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
     assert "Take the protection off</a> first" in text(client.get(page))
-    off = client.post(f"/tenancies/{vision.place.tenancy.pk}/protection", {"is_protected": "no"})
+    off = client.post(
+        f"/tenancies/{vision.place.tenancy.pk}/protection", {"is_protected": "no"}
+    )
     assert (off.status_code, off["Location"]) == (302, PAGE)
-    assert "Type <strong><bdi>Vision</bdi></strong> to confirm" in text(client.get(page))
-    wrong = client.post(page, {"do": "confirm", "name": "vision", "seen": seen(departure)})
+    assert "Type <strong><bdi>Vision</bdi></strong> to confirm" in text(
+        client.get(page)
+    )
+    wrong = client.post(
+        page, {"do": "confirm", "name": "vision", "seen": seen(departure)}
+    )
     assert (wrong.status_code, "Type the team’s name" in text(wrong)) == (422, True)
-    done = client.post(page, {"do": "confirm", "name": "Vision", "seen": seen(departure)})
+    done = client.post(
+        page, {"do": "confirm", "name": "Vision", "seen": seen(departure)}
+    )
     assert done.status_code == 302
     assert Departure.objects.get().confirmed_by == vision.priya
     assert "Restore everything but the GPUs" in text(client.get(page))
@@ -102,11 +120,16 @@ def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:
     departure = vision.ask()
     vision.unprotect()
     before = seen(departure)
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
     answer = browser(vision.priya).post(
         f"{PAGE}/{departure.pk}", {"do": "confirm", "name": "Vision", "seen": before}
     )
-    assert (answer.status_code, "It changed while you looked" in text(answer)) == (412, True)
+    assert (answer.status_code, "It changed while you looked" in text(answer)) == (
+        412,
+        True,
+    )
     assert Departure.objects.get().confirmed_at is None
 
 
@@ -122,7 +145,9 @@ def test_a_get_changes_nothing(vision: Parting, do: str) -> None:
     assert (found.confirmed_at, found.ended_at) == (None, None)
 
 
-def test_a_cluster_that_is_away_is_said_and_what_was_seen_before_stands(vision: Parting) -> None:
+def test_a_cluster_that_is_away_is_said_and_what_was_seen_before_stands(
+    vision: Parting,
+) -> None:
     departure = vision.ask()
     client, page = browser(vision.ada), f"{PAGE}/{departure.pk}"
     client.get(page)
@@ -140,8 +165,12 @@ def test_a_stranger_finds_no_such_page(vision: Parting) -> None:
     assert client.post(f"{PAGE}/{departure.pk}", {"do": "withdraw"}).status_code == 404
 
 
-def test_it_is_taken_along_as_json_and_csv_until_and_after_it_is_gone(vision: Parting) -> None:
-    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+def test_it_is_taken_along_as_json_and_csv_until_and_after_it_is_gone(
+    vision: Parting,
+) -> None:
+    factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
+    )
     departure = vision.go()
     client, page = browser(vision.ada), f"{PAGE}/{departure.pk}"
     client.get(page)
@@ -154,12 +183,17 @@ def test_it_is_taken_along_as_json_and_csv_until_and_after_it_is_gone(vision: Pa
     assert found["history"][-1]["kind"] == "departure.done"
     answer = client.get(f"{page}/export.csv")
     rows = list(csv.reader(io.StringIO(answer.content.decode())))
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="vision-{departure.pk}.csv"'
+    assert (
+        answer.headers["Content-Disposition"]
+        == f'attachment; filename="vision-{departure.pk}.csv"'
+    )
     assert {row[0] for row in rows[1:]} == {"claim", "member", "holding", "event"}
     assert "Nothing is left on a cluster." in text(client.get(page))
 
 
-def test_a_name_that_a_spreadsheet_would_run_is_taken_along_as_text(vision: Parting) -> None:
+def test_a_name_that_a_spreadsheet_would_run_is_taken_along_as_text(
+    vision: Parting,
+) -> None:
     User.objects.filter(pk=vision.ada.pk).update(name="=HYPERLINK(1)")
     departure = vision.ask()
     body = browser(vision.ada).get(f"{PAGE}/{departure.pk}/export.csv").content.decode()
@@ -171,7 +205,9 @@ def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
     vision.pass_by(seconds=5)
     hold = {"metadata": {"finalizers": ["example.com/hold"]}}
     claim = ("v1", "PersistentVolumeClaim")
-    vision.place.kubernetes.patch(claim, "datasets", vision.place.tenancy.namespace, hold)
+    vision.place.kubernetes.patch(
+        claim, "datasets", vision.place.tenancy.namespace, hold
+    )
     vision.pass_by(days=31)
     vision.place.kubernetes.cluster.controllers.terminate()
     vision.pass_by(seconds=61)

@@ -29,7 +29,9 @@ def vision() -> Team:
 def onboarding(vision: Team) -> Onboarding:
     now = timezone.now()
     tenancy = factories.tenancy(vision, factories.cluster("training"))
-    return Onboarding.objects.create(team=vision, tenancy=tenancy, by=vision.created_by, submitted_at=now)
+    return Onboarding.objects.create(
+        team=vision, tenancy=tenancy, by=vision.created_by, submitted_at=now
+    )
 
 
 @pytest.fixture
@@ -53,7 +55,10 @@ def test_a_first_pass_that_was_stopped_counts_what_stands(
 ) -> None:
     factories.make_true(onboarding.tenancy)
     row = Tenancy.objects.get(pk=onboarding.tenancy.pk)
-    seen = [line | {"state": "true" if at < 8 else "waiting"} for at, line in enumerate(row.objects_seen)]
+    seen = [
+        line | {"state": "true" if at < 8 else "waiting"}
+        for at, line in enumerate(row.objects_seen)
+    ]
     Tenancy.objects.filter(pk=row.pk).update(
         objects_seen=seen, observed_generation=0, is_true=False, true_since=None
     )
@@ -62,8 +67,12 @@ def test_a_first_pass_that_was_stopped_counts_what_stands(
     assert ">Looking<" not in page
 
 
-def test_it_says_how_long_it_took_once_all_is_true(client: Client, ada: User, onboarding: Onboarding) -> None:
-    factories.make_true(onboarding.tenancy, at=onboarding.submitted_at + timedelta(seconds=1.2))
+def test_it_says_how_long_it_took_once_all_is_true(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
+    factories.make_true(
+        onboarding.tenancy, at=onboarding.submitted_at + timedelta(seconds=1.2)
+    )
     page = client.get(PAGE).content.decode()
     assert f"{OBJECTS} objects ready after" in page
     assert "1.2 s" in page
@@ -77,7 +86,9 @@ def test_what_nobody_observes_is_committed_and_never_said_to_be_true(
     made = factories.make_true(onboarding.tenancy)
     made.objects_seen = [{**row, "state": "committed"} for row in made.objects_seen]
     words = "Committed 1a2b3c4, not observed: the portal has no access to this cluster."
-    made.conditions = [{**made.ready, "status": "Unknown", "reason": "Committed", "message": words}]
+    made.conditions = [
+        {**made.ready, "status": "Unknown", "reason": "Committed", "message": words}
+    ]
     made.save()
     for path in (PAGE, "/teams/vision/"):
         page = client.get(path).content.decode()
@@ -85,13 +96,18 @@ def test_what_nobody_observes_is_committed_and_never_said_to_be_true(
         assert words in page
         assert "objects ready" not in page
     Tenancy.objects.update(generation=made.generation + 1)
-    assert f"{OBJECTS} objects committed" not in client.get("/teams/vision/").content.decode()
+    assert (
+        f"{OBJECTS} objects committed"
+        not in client.get("/teams/vision/").content.decode()
+    )
 
 
 def test_a_failed_line_opens_its_cause_and_a_way_to_try_again(
     client: Client, ada: User, onboarding: Onboarding
 ) -> None:
-    factories.make_true(onboarding.tenancy, failed="ResourceQuota", message="The cluster answers 403.")
+    factories.make_true(
+        onboarding.tenancy, failed="ResourceQuota", message="The cluster answers 403."
+    )
     page = client.get(PAGE).content.decode()
     assert "The cluster answers 403." in page
     assert f'action="/tenancies/{onboarding.tenancy.pk}/look-again"' in page
@@ -102,28 +118,46 @@ def test_a_failed_line_opens_its_cause_and_a_way_to_try_again(
     assert Tenancy.objects.get().attempts == 0
 
 
-def test_it_says_when_the_promise_is_not_kept(client: Client, ada: User, onboarding: Onboarding) -> None:
+def test_it_says_when_the_promise_is_not_kept(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
     Onboarding.objects.update(submitted_at=timezone.now() - timedelta(minutes=2))
     assert "It takes longer than promised" in client.get(PAGE).content.decode()
 
 
-def test_a_strangers_page_looks_like_a_missing_one(client: Client, onboarding: Onboarding) -> None:
+def test_a_strangers_page_looks_like_a_missing_one(
+    client: Client, onboarding: Onboarding
+) -> None:
     client.force_login(factories.person("Mallory", teams=[factories.team("Speech")]))
-    assert client.get(PAGE).status_code == client.get("/teams/nothing/onboarding").status_code == 404
-    assert client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 404
+    assert (
+        client.get(PAGE).status_code
+        == client.get("/teams/nothing/onboarding").status_code
+        == 404
+    )
+    assert (
+        client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 404
+    )
 
 
-def test_an_auditor_sees_it_and_changes_nothing(client: Client, onboarding: Onboarding) -> None:
+def test_an_auditor_sees_it_and_changes_nothing(
+    client: Client, onboarding: Onboarding
+) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
-    factories.make_true(onboarding.tenancy, failed="ResourceQuota", message="The cluster answers 403.")
+    factories.make_true(
+        onboarding.tenancy, failed="ResourceQuota", message="The cluster answers 403."
+    )
     assert "Try again" not in client.get(PAGE).content.decode()
     before = Tenancy.objects.get().requeue_at
-    assert client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 403
+    assert (
+        client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 403
+    )
     assert Tenancy.objects.get().requeue_at == before
     event = Event.objects.get(kind=Kind.REFUSED)
     assert (event.actor_name, event.details["status"]) == ("Sam", 403)
 
 
-def test_a_link_makes_nobody_look_again(client: Client, ada: User, onboarding: Onboarding) -> None:
+def test_a_link_makes_nobody_look_again(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
     answer = client.get(f"/tenancies/{onboarding.tenancy.pk}/look-again")
     assert answer["Location"] == f"/teams/{onboarding.team.slug}/onboarding"

@@ -33,7 +33,9 @@ def ada() -> User:
 
 @pytest.fixture
 def a100() -> Flavor:
-    return factories.flavor(factories.cluster("training", title="Training East US"), "a100")
+    return factories.flavor(
+        factories.cluster("training", title="Training East US"), "a100"
+    )
 
 
 @pytest.fixture
@@ -67,25 +69,43 @@ def test_four_steps_bring_a_team_on_board_with_its_first_gpus(
 ) -> None:
     review = fill(browser, "review", size=f"{a100.pk}:2:7", purpose="training")
     page = " ".join(browser.get(review).content.decode().split())
-    assert "<bdi>Genomics</bdi> gets a space on <bdi>Training East US</bdi> with 2 × A100" in page
-    assert page.count("qm-genomics-main-") == 3  # the space, its namespace and its queue
+    assert (
+        "<bdi>Genomics</bdi> gets a space on <bdi>Training East US</bdi> with 2 × A100"
+        in page
+    )
+    assert (
+        page.count("qm-genomics-main-") == 3
+    )  # the space, its namespace and its queue
     assert "Bring Genomics on board" in page
 
     sent = browser.post(review)
     assert sent["Location"] == "/teams/genomics/onboarding"
     done = Onboarding.objects.get()
-    assert (done.team.cost_centre, done.tenancy.environment, done.by) == ("CC-4711", "dev", ada)
+    assert (done.team.cost_centre, done.tenancy.environment, done.by) == (
+        "CC-4711",
+        "dev",
+        ada,
+    )
     assert done.request is not None
     assert done.request.state == "approved"
     assert Membership.objects.get(team=done.team, user=ada).part == Membership.Part.LEAD
     assert browser.get("/teams/genomics/onboarding").status_code == 200
 
 
-def test_on_a_cluster_by_git_no_seconds_are_promised_that_others_take(browser: Client, a100: Flavor) -> None:
-    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
-    page = browser.get(fill(browser, "review", size=f"{a100.pk}:2:7", purpose="training")).content.decode()
+def test_on_a_cluster_by_git_no_seconds_are_promised_that_others_take(
+    browser: Client, a100: Flavor
+) -> None:
+    Cluster.objects.update(
+        delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git"
+    )
+    page = browser.get(
+        fill(browser, "review", size=f"{a100.pk}:2:7", purpose="training")
+    ).content.decode()
     assert "committed to Git in about 5 seconds" in page
-    assert "Automatic. Committed to Git in about 5 seconds, yours once the cluster follows." in page
+    assert (
+        "Automatic. Committed to Git in about 5 seconds, yours once the cluster follows."
+        in page
+    )
     assert "Yours in about 5 seconds" not in page
 
 
@@ -105,7 +125,9 @@ def test_sent_again_while_the_directory_is_away_it_leads_to_the_same_place(
     assert browser.post(review)["Location"] == first["Location"]
 
 
-def test_the_directory_is_asked_before_anything_is_locked(browser: Client, directory: Running) -> None:
+def test_the_directory_is_asked_before_anything_is_locked(
+    browser: Client, directory: Running
+) -> None:
     review = fill(browser, "review")
     asked: list[bool] = []
 
@@ -127,7 +149,10 @@ def test_a_team_may_start_with_nothing(browser: Client) -> None:
 
 def test_no_step_can_be_skipped(browser: Client) -> None:
     address = begin(browser).replace("step=who", "step=review")
-    assert "step=who" in browser.get(address)["Location"] or browser.get(address)["Location"] == "/teams/new"
+    assert (
+        "step=who" in browser.get(address)["Location"]
+        or browser.get(address)["Location"] == "/teams/new"
+    )
     where = fill(browser, "where")
     assert browser.get(where.replace("step=where", "step=review"))["Location"] == where
 
@@ -171,17 +196,25 @@ def test_the_first_step_says_what_is_wrong_at_its_field_and_keeps_the_rest(
 
 
 def test_typed_text_never_becomes_markup(browser: Client) -> None:
-    page = browser.post(begin(browser), WHO | {"name": '"><script>alert(1)</script>'}).content.decode()
+    page = browser.post(
+        begin(browser), WHO | {"name": '"><script>alert(1)</script>'}
+    ).content.decode()
     assert "<script>alert(1)" not in page
 
 
-def test_a_platform_lead_may_bring_any_group(browser: Client, directory: Running) -> None:
-    browser.force_login(factories.person("Priya Raman", Role.PLATFORM_LEAD, oid=person_id(4)))
+def test_a_platform_lead_may_bring_any_group(
+    browser: Client, directory: Running
+) -> None:
+    browser.force_login(
+        factories.person("Priya Raman", Role.PLATFORM_LEAD, oid=person_id(4))
+    )
     fill(browser, "where", WHO | {"entra_group": SPEECH})
 
 
 def test_the_search_works_without_script(browser: Client) -> None:
-    page = browser.post(begin(browser), WHO | {"group_search": "clim", "search": "1"}).content.decode()
+    page = browser.post(
+        begin(browser), WHO | {"group_search": "clim", "search": "1"}
+    ).content.decode()
     assert CLIMATE in page
     assert 'value="Genomics"' in page
 
@@ -195,7 +228,10 @@ def test_the_list_says_why_a_group_cannot_be_chosen(browser: Client) -> None:
     said = browser.get("/teams/new/groups?group_search=clim").content.decode()
     assert "It is another team’s already." in said
     assert "Climate’s" not in said
-    assert "No group begins like" in browser.get("/teams/new/groups?group_search=zzz").content.decode()
+    assert (
+        "No group begins like"
+        in browser.get("/teams/new/groups?group_search=zzz").content.decode()
+    )
     assert GENOMICS in browser.get("/teams/new/groups").content.decode()
 
 
@@ -213,9 +249,14 @@ def test_it_can_be_begun_while_the_directory_is_away_but_not_finished(
 
 
 def test_a_dead_cache_costs_questions_to_the_directory_and_nothing_else(
-    browser: Client, settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
+    browser: Client,
+    settings: Settings,
+    own_redis: Redis,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}
+    }
     monkeypatch.setattr("onboarding.groups.cache", caches["default"])
     own_redis.kill()
     assert GENOMICS in browser.get("/teams/new/groups").content.decode()
@@ -236,14 +277,22 @@ def test_a_cluster_that_takes_no_teams_is_not_offered(browser: Client) -> None:
     assert "This cluster takes no teams now" in answer.content.decode()
 
 
-@pytest.mark.parametrize("size", ["1:1", "x:y:z", "99999:1:1", "-1:2:3", "exact", "²:1:1"])
+@pytest.mark.parametrize(
+    "size", ["1:1", "x:y:z", "99999:1:1", "-1:2:3", "exact", "²:1:1"]
+)
 def test_a_size_that_is_none_is_refused(browser: Client, size: str) -> None:
     assert browser.post(fill(browser, "start"), {"size": size}).status_code == 422
 
 
 def test_what_people_decide_needs_a_reason(browser: Client, a100: Flavor) -> None:
     start = fill(browser, "start")
-    wanted = {"size": "exact", "flavor": str(a100.pk), "gpus": "16", "days": "7", "purpose": "training"}
+    wanted = {
+        "size": "exact",
+        "flavor": str(a100.pk),
+        "gpus": "16",
+        "days": "7",
+        "purpose": "training",
+    }
     answer = browser.post(start, wanted)
     assert answer.status_code == 422
     assert "A person decides this." in answer.content.decode()
@@ -273,7 +322,9 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
 
     assert "Automatic." in say(size=f"{a100.pk}:2:7")
     exactly = {"size": "exact", "flavor": str(a100.pk), "days": "3"}
-    assert "Platform leads, then engineering leadership decide." in say(**exactly, gpus="16")
+    assert "Platform leads, then engineering leadership decide." in say(
+        **exactly, gpus="16"
+    )
     assert "Automatic if you ask for 2" in say(**exactly, gpus="4")
     assert "The space, and no GPUs yet" in say(size="none")
     assert "the answer appears here" in say(**exactly, gpus="")
@@ -283,7 +334,10 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("name=Vision", "Free. Its short name, in addresses and on clusters, is vision."),
+        (
+            "name=Vision",
+            "Free. Its short name, in addresses and on clusters, is vision.",
+        ),
         ("name=kube-system", "reserved"),
         ("cost_centre=CC-1", "Costs go to CC-1."),
         ("cost_centre=CC 1", "hyphens"),
@@ -293,13 +347,17 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
         ("nothing=x", ""),
     ],
 )
-def test_a_field_is_checked_while_it_is_typed(browser: Client, query: str, words: str) -> None:
+def test_a_field_is_checked_while_it_is_typed(
+    browser: Client, query: str, words: str
+) -> None:
     answer = browser.get(f"/teams/new/check?{query}")
     assert answer.status_code == 200
     assert words in answer.content.decode()
 
 
-@pytest.mark.parametrize("gpus", ["８", "8 ", "1.0", "+1", "-1", "0", "NaN", "1e2", "9" * 20])
+@pytest.mark.parametrize(
+    "gpus", ["８", "8 ", "1.0", "+1", "-1", "0", "NaN", "1e2", "9" * 20]
+)
 def test_a_number_that_is_not_plainly_written_is_refused_at_its_field(
     browser: Client, a100: Flavor, gpus: str
 ) -> None:
@@ -310,8 +368,14 @@ def test_a_number_that_is_not_plainly_written_is_refused_at_its_field(
 
 
 @pytest.mark.parametrize("step", ["who", "where", "start"])
-def test_a_field_that_a_step_does_not_have_is_never_ignored(browser: Client, step: str) -> None:
-    values: dict[str, dict[str, str]] = {"who": WHO, "where": WHERE, "start": {"size": "none"}}
+def test_a_field_that_a_step_does_not_have_is_never_ignored(
+    browser: Client, step: str
+) -> None:
+    values: dict[str, dict[str, str]] = {
+        "who": WHO,
+        "where": WHERE,
+        "start": {"size": "none"},
+    }
     address = begin(browser) if step == "who" else fill(browser, step)
     answer = browser.post(address, values[step] | {"labels": "x"})
     assert answer.status_code == 422

@@ -28,18 +28,32 @@ def scene(db: None) -> Scene:
 def ask_for(scene: Scene, project: str, environment: str = "dev") -> Request:
     """A namespace on the cluster that the team is on."""
     now = timezone.now()
-    spec = {"cluster": scene.flavor.cluster.name, "environment": environment, "project": project}
+    spec = {
+        "cluster": scene.flavor.cluster.name,
+        "environment": environment,
+        "project": project,
+    }
     wanted = resolve(
-        "namespace", spec, team=scene.team, until=now + 9 * DAY, reason="For the second project."
+        "namespace",
+        spec,
+        team=scene.team,
+        until=now + 9 * DAY,
+        reason="For the second project.",
     )
     return submit(wanted, by=scene.ada, now=now)
 
 
-def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(client: Client, scene: Scene) -> None:
+def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(
+    client: Client, scene: Scene
+) -> None:
     now = timezone.now()
-    Onboarding.objects.create(team=scene.team, tenancy=scene.tenancy, by=scene.priya, submitted_at=now - DAY)
+    Onboarding.objects.create(
+        team=scene.team, tenancy=scene.tenancy, by=scene.priya, submitted_at=now - DAY
+    )
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=now)
-    slices = factories.flavor(scene.flavor.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb")
+    slices = factories.flavor(
+        scene.flavor.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb"
+    )
     factories.request(scene.ada, scene.tenancy, slices, gpus=1, now=now)
     assert ask_for(scene, "street-scenes").state == "approved"
     waits = ask_for(scene, "street-scenes", "production")
@@ -57,7 +71,9 @@ def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(client: 
         "/requests/new/namespace?team=vision",
     ):
         assert words in page, words
-    assert 'href="/teams/vision/projects"' in client.get("/teams/vision/").content.decode()
+    assert (
+        'href="/teams/vision/projects"' in client.get("/teams/vision/").content.decode()
+    )
     body = Caller(scene.ada).get("teams/vision/projects/").json()
     assert body["waiting"] == [waits.pk]
     main, second = body["results"]
@@ -101,7 +117,9 @@ def test_a_project_of_the_link_is_filled_in(client: Client, scene: Scene) -> Non
     client.force_login(scene.ada)
     page = client.get("/teams/vision/projects").content.decode()
     assert "team=vision&amp;project=main" in page
-    form = client.get("/requests/new/namespace?team=vision&project=main&environment=test").content.decode()
+    form = client.get(
+        "/requests/new/namespace?team=vision&project=main&environment=test"
+    ).content.decode()
     assert 'value="main"' in form
 
 
@@ -121,7 +139,10 @@ def test_a_project_without_a_namespace_and_a_team_without_a_project_say_so(
 ) -> None:
     Project.objects.create(team=scene.team, slug="empty")
     client.force_login(scene.ada)
-    assert "It has no namespace now." in client.get("/teams/vision/projects").content.decode()
+    assert (
+        "It has no namespace now."
+        in client.get("/teams/vision/projects").content.decode()
+    )
     other = factories.team("Speech")
     other.projects.all().delete()
     factories.join(other, scene.ada)
@@ -130,7 +151,9 @@ def test_a_project_without_a_namespace_and_a_team_without_a_project_say_so(
     assert "team=speech" in page
 
 
-def test_it_takes_as_many_queries_for_five_projects_as_for_fifty(client: Client, scene: Scene) -> None:
+def test_it_takes_as_many_queries_for_five_projects_as_for_fifty(
+    client: Client, scene: Scene
+) -> None:
     client.force_login(scene.ada)
 
     def queries() -> Any:
@@ -141,6 +164,8 @@ def test_it_takes_as_many_queries_for_five_projects_as_for_fifty(client: Client,
     counts = []
     for number in (5, 50):
         for index in range(number):
-            factories.tenancy(scene.team, scene.flavor.cluster, project=f"p{number}-{index}")
+            factories.tenancy(
+                scene.team, scene.flavor.cluster, project=f"p{number}-{index}"
+            )
         counts.append(queries())
     assert max(counts) == min(counts) <= 12

@@ -45,13 +45,17 @@ def test_another_cost_centre_reaches_every_namespace(lead: Scene) -> None:
     assert settled(lead.tenancy).generation == before + 1
 
 
-def test_another_cost_centre_is_listed_so_that_somebody_can_confirm_it(lead: Scene) -> None:
+def test_another_cost_centre_is_listed_so_that_somebody_can_confirm_it(
+    lead: Scene,
+) -> None:
     change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
     assert CostCentre.objects.get(code="CC-9000").confirmed_at is None
 
 
 def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
-    found = effects(lead.team, TeamChange(cost_centre="CC-9000", name="Vision Research"))
+    found = effects(
+        lead.team, TeamChange(cost_centre="CC-9000", name="Vision Research")
+    )
     assert found.fields == {
         "name": ("Vision", "Vision Research"),
         "cost_centre": (lead.team.cost_centre, "CC-9000"),
@@ -62,7 +66,9 @@ def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
     assert Team.objects.get(pk=lead.team.pk).name == "Vision"
 
 
-def test_another_name_in_any_script_keeps_the_short_name_and_the_namespaces(lead: Scene) -> None:
+def test_another_name_in_any_script_keeps_the_short_name_and_the_namespaces(
+    lead: Scene,
+) -> None:
     generation = settled(lead.tenancy).generation
     change_team(lead.team, TeamChange(name="  Équipe  Vision "), by=lead.ada, now=NOW)
     team = Team.objects.get(pk=lead.team.pk)
@@ -75,9 +81,14 @@ def test_another_group_gives_the_binding_and_the_members(lead: Scene) -> None:
     hold_groups(cleo, [OTHER.oid])
     change = TeamChange(group=OTHER)
     found = effects(lead.team, change)
-    assert (found.joining, found.leaving) == (["Cleo Novak"], ["Ada Okafor", "Ben Ruiz"])
+    assert (found.joining, found.leaving) == (
+        ["Cleo Novak"],
+        ["Ada Okafor", "Ben Ruiz"],
+    )
     change_team(lead.team, change, by=lead.priya, now=NOW)
-    assert list(lead.team.memberships.values_list("user__name", flat=True)) == ["Cleo Novak"]
+    assert list(lead.team.memberships.values_list("user__name", flat=True)) == [
+        "Cleo Novak"
+    ]
     assert settled(lead.tenancy).desired.entra_group == OTHER.oid
 
 
@@ -109,7 +120,10 @@ def test_the_change_is_in_the_audit_log_with_before_and_after(lead: Scene) -> No
     before = lead.team.cost_centre
     change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
     event = Event.objects.get(kind="team.changed")
-    assert (event.details["before"], event.details["after"]) == ({"cost_centre": before}, COST_CENTRE)
+    assert (event.details["before"], event.details["after"]) == (
+        {"cost_centre": before},
+        COST_CENTRE,
+    )
 
 
 def test_what_is_the_same_changes_nothing(lead: Scene) -> None:
@@ -137,22 +151,32 @@ def test_a_tier_that_may_not_be_set_undoes_the_rest_of_the_call(lead: Scene) -> 
 
 def page_values(scene: Scene, **changes: Any) -> dict[str, str]:
     team = scene.team
-    usual = {"name": team.name, "cost_centre": team.cost_centre, "entra_group": str(team.entra_group)}
+    usual = {
+        "name": team.name,
+        "cost_centre": team.cost_centre,
+        "entra_group": str(team.entra_group),
+    }
     return usual | {"owner": str(scene.ada.oid)} | changes
 
 
-def test_the_page_shows_what_follows_and_then_changes_it(client: Client, lead: Scene, directory: Any) -> None:
+def test_the_page_shows_what_follows_and_then_changes_it(
+    client: Client, lead: Scene, directory: Any
+) -> None:
     client.force_login(lead.ada)
     assert client.get("/teams/vision/settings").status_code == 200
     values = page_values(lead, **COST_CENTRE)
-    shown = client.post("/teams/vision/settings", values | {"check": "1"}).content.decode()
+    shown = client.post(
+        "/teams/vision/settings", values | {"check": "1"}
+    ).content.decode()
     assert "written again" in shown
     assert Team.objects.get(pk=lead.team.pk).cost_centre == lead.team.cost_centre
     assert client.post("/teams/vision/settings", values).status_code == 302
     assert Team.objects.get(pk=lead.team.pk).cost_centre == "CC-9000"
 
 
-def test_the_page_is_shown_to_those_who_may_change_the_team(client: Client, lead: Scene) -> None:
+def test_the_page_is_shown_to_those_who_may_change_the_team(
+    client: Client, lead: Scene
+) -> None:
     client.force_login(lead.team.memberships.get(user__name="Ben Ruiz").user)
     assert client.get("/teams/vision/settings").status_code == 403
     client.force_login(lead.mallory)

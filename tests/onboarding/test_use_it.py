@@ -60,10 +60,14 @@ def test_the_job_on_the_page_is_the_one_of_the_api_and_asks_for_what_is_held(
     assert job["metadata"]["namespace"] == told["namespace"] == place().namespace
     assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert pod["tolerations"][0]["key"] == "sku"
-    assert [(row["gpus"], row["flavor"]) for row in told["held"]] == [(2, story.flavor.name)]
+    assert [(row["gpus"], row["flavor"]) for row in told["held"]] == [
+        (2, story.flavor.name)
+    ]
 
 
-def test_it_says_how_to_sign_in_once_the_cluster_has_an_address(client: Client, story: Scene) -> None:
+def test_it_says_how_to_sign_in_once_the_cluster_has_an_address(
+    client: Client, story: Scene
+) -> None:
     assert "Nobody has told the portal the address" in page(client, story)
     change_cluster(
         story.flavor.cluster_id,
@@ -88,7 +92,9 @@ def test_team_page_and_onboarding_lead_there(client: Client, story: Scene) -> No
     assert link in client.get(f"/teams/{place().team.slug}/").content.decode()
     assert link in client.get(f"/requests/{asked.pk}/").content.decode()
     factories.make_true(place())
-    Onboarding.objects.create(team=story.team, tenancy=place(), by=story.ada, submitted_at=timezone.now())
+    Onboarding.objects.create(
+        team=story.team, tenancy=place(), by=story.ada, submitted_at=timezone.now()
+    )
     assert link in client.get(f"/teams/{place().team.slug}/onboarding").content.decode()
 
 
@@ -100,7 +106,9 @@ def test_the_message_that_something_was_granted_leads_there_and_one_of_a_rejecti
     reject(refused.pk, by=story.priya, reason="Not now.", expected_version=1, now=NOW)
     told = {
         notice.subject_id: dict(notice.message["facts"])
-        for notice in Notice.objects.filter(kind=NoticeKind.REQUEST_DECIDED, person=story.ada)
+        for notice in Notice.objects.filter(
+            kind=NoticeKind.REQUEST_DECIDED, person=story.ada
+        )
     }
     assert told[granted.pk]["Use it"] == f"http://testserver/tenancies/{place().pk}/use"
     assert "Use it" not in told[refused.pk]
@@ -124,7 +132,9 @@ def test_anothers_place_is_like_a_missing_one(client: Client, story: Scene) -> N
     ],
 )
 @pytest.mark.parametrize("field", ["api_server", "dashboards_url"])
-def test_an_address_that_would_mean_something_to_a_shell_is_refused(field: str, address: str) -> None:
+def test_an_address_that_would_mean_something_to_a_shell_is_refused(
+    field: str, address: str
+) -> None:
     cluster, priya = factories.cluster(), factories.person("Priya", Role.PLATFORM_LEAD)
     with pytest.raises(BadInput) as refused:
         change_cluster(cluster.pk, values={field: address}, by=priya)

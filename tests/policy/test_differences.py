@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policy.differences import Difference, differences
-from policy.document import LEADERSHIP, LEADS, Override, Policy, Route, StepPlan, Thresholds, Where
+from policy.document import (
+    LEADERSHIP,
+    LEADS,
+    Override,
+    Policy,
+    Route,
+    StepPlan,
+    Thresholds,
+    Where,
+)
 from policy.words import THRESHOLDS
 
 USUAL = Policy(overrides=())
@@ -33,12 +42,17 @@ def with_thresholds(**numbers: Any) -> Policy:
         pytest.param(USUAL, [], id="the same"),
         pytest.param(
             with_thresholds(automatic_gpus=1, automatic_usd=Decimal(900)),
-            ["GPUs in one request: 2 GPUs → 1 GPU", "Money for the whole time: $1,500 → $900"],
+            [
+                "GPUs in one request: 2 GPUs → 1 GPU",
+                "Money for the whole time: $1,500 → $900",
+            ],
             id="numbers",
         ),
         pytest.param(
             with_thresholds(
-                automatic_gpu_hours=None, automatic_environments=(), automatic_when_unmeasured=False
+                automatic_gpu_hours=None,
+                automatic_environments=(),
+                automatic_when_unmeasured=False,
             ),
             [
                 "GPU-hours in one request: 700 GPU-hours → no limit",
@@ -53,7 +67,9 @@ def with_thresholds(**numbers: Any) -> Policy:
             id="an exception comes",
         ),
         pytest.param(
-            replace(USUAL, routes=(replace(LARGE, gpus_from=4, steps=(LEADS,)), ORDINARY)),
+            replace(
+                USUAL, routes=(replace(LARGE, gpus_from=4, steps=(LEADS,)), ORDINARY)
+            ),
             [
                 "Route large: from: 8 GPUs → 4 GPUs",
                 f"Route large, step 2: {SECOND} → nothing",
@@ -62,7 +78,13 @@ def with_thresholds(**numbers: Any) -> Policy:
         ),
         pytest.param(
             replace(
-                USUAL, routes=(LARGE, replace(ORDINARY, steps=(replace(LEADS, quorum=2, remind_hours=4),)))
+                USUAL,
+                routes=(
+                    LARGE,
+                    replace(
+                        ORDINARY, steps=(replace(LEADS, quorum=2, remind_hours=4),)
+                    ),
+                ),
             ),
             [
                 "Route ordinary, step 1: how many of them: 1 → 2",
@@ -80,7 +102,9 @@ def with_thresholds(**numbers: Any) -> Policy:
         ),
     ],
 )
-def test_each_difference_is_a_line_with_its_place(after: Policy, lines: list[str]) -> None:
+def test_each_difference_is_a_line_with_its_place(
+    after: Policy, lines: list[str]
+) -> None:
     assert [each.line for each in differences(USUAL, after)] == lines
 
 
@@ -95,7 +119,9 @@ def test_the_order_of_exceptions_and_routes_is_told_because_it_decides() -> None
 
 def test_two_exceptions_for_the_same_asks_are_told_apart() -> None:
     again = replace(FOR_DEV, set={"automatic_gpus": 6})
-    lines = differences(replace(USUAL, overrides=(FOR_DEV,)), replace(USUAL, overrides=(FOR_DEV, again)))
+    lines = differences(
+        replace(USUAL, overrides=(FOR_DEV,)), replace(USUAL, overrides=(FOR_DEV, again))
+    )
     assert lines == (Difference("GPUs in one request, for dev (2)", None, "6 GPUs"),)
 
 
@@ -103,11 +129,19 @@ def test_every_threshold_has_a_label() -> None:
     assert set(THRESHOLDS) == set(Thresholds.__dataclass_fields__)
 
 
-NAMES = st.lists(st.sampled_from(["dev", "test", "a", "a or b"]), max_size=2, unique=True).map(tuple)
+NAMES = st.lists(
+    st.sampled_from(["dev", "test", "a", "a or b"]), max_size=2, unique=True
+).map(tuple)
 WHERE = st.builds(Where, environments=NAMES, tiers=NAMES)
-SETS = st.dictionaries(st.sampled_from(["automatic_gpus", "automatic_days"]), st.integers(0, 3), max_size=2)
+SETS = st.dictionaries(
+    st.sampled_from(["automatic_gpus", "automatic_days"]), st.integers(0, 3), max_size=2
+)
 STEPS = st.lists(
-    st.builds(StepPlan, by=st.sampled_from([LEADS.by, LEADERSHIP.by]), quorum=st.integers(1, 2)),
+    st.builds(
+        StepPlan,
+        by=st.sampled_from([LEADS.by, LEADERSHIP.by]),
+        quorum=st.integers(1, 2),
+    ),
     min_size=1,
     max_size=2,
 ).map(tuple)
@@ -122,7 +156,9 @@ ROUTES = st.builds(
 POLICIES = st.builds(
     Policy,
     thresholds=st.builds(Thresholds, automatic_gpus=st.integers(0, 2)),
-    overrides=st.lists(st.builds(Override, where=WHERE, set=SETS), max_size=3).map(tuple),
+    overrides=st.lists(st.builds(Override, where=WHERE, set=SETS), max_size=3).map(
+        tuple
+    ),
     routes=st.lists(ROUTES, max_size=3).map(tuple),
     lapse_days=st.integers(1, 2),
 )
@@ -130,7 +166,9 @@ POLICIES = st.builds(
 
 @settings(max_examples=50)
 @given(POLICIES, POLICIES)
-def test_nothing_differs_if_and_only_if_the_policies_are_the_same(one: Policy, other: Policy) -> None:
+def test_nothing_differs_if_and_only_if_the_policies_are_the_same(
+    one: Policy, other: Policy
+) -> None:
     assert differences(one, one) == ()
     assert bool(differences(one, other)) is (one != other)
     assert all(each.before != each.after for each in differences(one, other))

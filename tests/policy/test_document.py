@@ -29,7 +29,12 @@ def places(said: dict[str, Any]) -> list[str]:
 
 def route(**fields: Any) -> dict[str, Any]:
     """A route with one step that has these fields, before the one that takes the rest."""
-    return {"routes": [{"name": "x", "gpus_from": 8, "steps": [{"by": "platform_leads"} | fields]}, LAST]}
+    return {
+        "routes": [
+            {"name": "x", "gpus_from": 8, "steps": [{"by": "platform_leads"} | fields]},
+            LAST,
+        ]
+    }
 
 
 @settings(max_examples=50)
@@ -54,7 +59,10 @@ def test_the_first_version_is_what_the_code_says() -> None:
     first = PolicyVersion.objects.get(number=1)
     assert first.policy == Policy()
     # Numbers that it does not know yet are as the code has them.
-    assert not {"carried_out_hours", "window_usd_team"} & first.document["thresholds"].keys()
+    assert (
+        not {"carried_out_hours", "window_usd_team"}
+        & first.document["thresholds"].keys()
+    )
 
 
 def test_a_policy_with_everything_is_read() -> None:
@@ -73,10 +81,20 @@ def test_a_policy_with_everything_is_read() -> None:
     """
     policy = read(text)
     trusted = policy.thresholds_for("notebook", "dev", "a100", "trusted")
-    assert (trusted.automatic_days, trusted.automatic_gpu_hours, trusted.automatic_gpus) == (30, None, 4)
-    assert policy.thresholds_for("notebook", "dev", "a100", "standard") == policy.thresholds
+    assert (
+        trusted.automatic_days,
+        trusted.automatic_gpu_hours,
+        trusted.automatic_gpus,
+    ) == (30, None, 4)
+    assert (
+        policy.thresholds_for("notebook", "dev", "a100", "standard")
+        == policy.thresholds
+    )
     first, last = policy.routes
-    assert [step.words for step in first.steps] == ["your manager, level 2", "the security board"]
+    assert [step.words for step in first.steps] == [
+        "your manager, level 2",
+        "the security board",
+    ]
     assert last == Route(name="ordinary", steps=(StepPlan(by="platform_leads"),))
 
 
@@ -84,7 +102,9 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     "treshholds": {"treshholds": {}},
     "thresholds.automatic_gpu": {"thresholds": {"automatic_gpu": 3}},
     "overrides.0.when": {"overrides": [{"where": {}, "set": {}, "when": 1}]},
-    "overrides.0.where.offering": {"overrides": [{"where": {"offering": ["gpus"]}, "set": {}}]},
+    "overrides.0.where.offering": {
+        "overrides": [{"where": {"offering": ["gpus"]}, "set": {}}]
+    },
     "overrides.0.set.gpus": {"overrides": [{"where": {}, "set": {"gpus": 3}}]},
     "routes.0.gpus": {"routes": [LAST | {"gpus": 8}]},
     "routes.0.where.team": {"routes": [LAST | {"where": {"team": ["vision"]}}]},
@@ -103,11 +123,15 @@ WRONG: dict[str, dict[str, Any]] = {
     "thresholds.automatic_days": {"thresholds": {"automatic_days": 1.5}},
     "thresholds.keep_free_gpus": {"thresholds": {"keep_free_gpus": None}},
     "thresholds.automatic_usd": {"thresholds": {"automatic_usd": float("nan")}},
-    "thresholds.automatic_environments.0": {"thresholds": {"automatic_environments": ["prod"]}},
+    "thresholds.automatic_environments.0": {
+        "thresholds": {"automatic_environments": ["prod"]}
+    },
     "thresholds.automatic_environments": {"thresholds": {"automatic_environments": 7}},
     "overrides": {"overrides": {"where": {}}},
     "overrides.0.where": {"overrides": [{"set": {}}]},
-    "overrides.0.set.automatic_gpus": {"overrides": [{"where": {}, "set": {"automatic_gpus": "many"}}]},
+    "overrides.0.set.automatic_gpus": {
+        "overrides": [{"where": {}, "set": {"automatic_gpus": "many"}}]
+    },
     "routes": {"routes": "all"},
     "routes.0.name": {"routes": [{"steps": [{"by": "platform_leads"}]}]},
     "routes.0.steps.0.by": {"routes": [{"name": "x", "steps": [{}]}]},
@@ -133,20 +157,44 @@ CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "overrides.0.set.automatic_days",
         {"overrides": [{"where": {}, "set": {"longest_days": 7}}]},
     ),
-    "a window of no days": ("thresholds.window_days", {"thresholds": {"window_days": 0}}),
-    "less than nothing": ("thresholds.automatic_usd", {"thresholds": {"automatic_usd": -1}}),
-    "more than anything": ("thresholds.automatic_usd", {"thresholds": {"automatic_usd": "1e12"}}),
-    "more than all": ("thresholds.least_use_percent", {"thresholds": {"least_use_percent": 101}}),
+    "a window of no days": (
+        "thresholds.window_days",
+        {"thresholds": {"window_days": 0}},
+    ),
+    "less than nothing": (
+        "thresholds.automatic_usd",
+        {"thresholds": {"automatic_usd": -1}},
+    ),
+    "more than anything": (
+        "thresholds.automatic_usd",
+        {"thresholds": {"automatic_usd": "1e12"}},
+    ),
+    "more than all": (
+        "thresholds.least_use_percent",
+        {"thresholds": {"least_use_percent": 101}},
+    ),
     "no routes": ("routes", {"routes": []}),
-    "a last route that leaves some over": ("routes", {"routes": [LAST | {"gpus_from": 8}]}),
-    "a route that is never reached": ("routes.0", {"routes": [LAST, LAST | {"name": "y"}]}),
+    "a last route that leaves some over": (
+        "routes",
+        {"routes": [LAST | {"gpus_from": 8}]},
+    ),
+    "a route that is never reached": (
+        "routes.0",
+        {"routes": [LAST, LAST | {"name": "y"}]},
+    ),
     "a route of nobody": ("routes.0.steps", {"routes": [{"name": "x", "steps": []}]}),
     "a seat that is none": ("routes.0.steps.0.by", route(by="everybody")),
     "a group that is none": ("routes.0.steps.0.by", route(by="group:1")),
-    "an escalation to a manager": ("routes.0.steps.0.escalate_to", route(escalate_to="managers")),
+    "an escalation to a manager": (
+        "routes.0.steps.0.escalate_to",
+        route(escalate_to="managers"),
+    ),
     "a quorum of none": ("routes.0.steps.0.quorum", route(quorum=0)),
     "a quorum of managers": ("routes.0.steps.0.quorum", route(by="managers", quorum=2)),
-    "a reminder after the escalation": ("routes.0.steps.0.remind_hours", route(remind_hours=48)),
+    "a reminder after the escalation": (
+        "routes.0.steps.0.remind_hours",
+        route(remind_hours=48),
+    ),
     "requests that lapse at once": ("lapse_days", {"lapse_days": 0}),
 }
 
@@ -158,7 +206,8 @@ def test_what_cannot_all_be_meant_is_refused(name: str) -> None:
 
 
 LAUGHS = "a: &a [lol, lol]\n" + "\n".join(
-    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )
 HARMFUL = {
     "a billion laughs": LAUGHS,
@@ -202,7 +251,9 @@ def test_a_file_may_have_64_thousand_bytes_and_no_byte_more() -> None:
 
 
 def test_what_cannot_be_read_is_told_by_its_line() -> None:
-    assert problems("lapse_days: 3\nroutes: [\n") == [("line 3", "This is not YAML that can be read.")]
+    assert problems("lapse_days: 3\nroutes: [\n") == [
+        ("line 3", "This is not YAML that can be read.")
+    ]
 
 
 def test_a_hundred_mistakes_are_told_fifty_at_a_time() -> None:

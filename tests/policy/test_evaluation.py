@@ -10,9 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy.document import Policy
-from policy.evaluation import Ask, Evaluation, Outcome, Standing, evaluate, nearest_automatic
+from policy.evaluation import (
+    Ask,
+    Evaluation,
+    Outcome,
+    Standing,
+    evaluate,
+    nearest_automatic,
+)
 from policy.rules import Arrival
-from tests.approvals.asks import ASKS, DAY, NOW, POLICIES, STANDINGS, ask, budget, standing
+from tests.approvals.asks import (
+    ASKS,
+    DAY,
+    NOW,
+    POLICIES,
+    STANDINGS,
+    ask,
+    budget,
+    standing,
+)
 
 DEFAULT = Policy()
 LEADS, BOTH = ("platform_leads",), ("platform_leads", "engineering_leadership")
@@ -31,7 +47,9 @@ class Verdict:
 
 def verdict(of: Evaluation) -> Verdict:
     against = tuple(rule.code for rule in of.rules if not rule.holds)
-    return Verdict(outcome=of.outcome, route=tuple(step.by for step in of.route), against=against)
+    return Verdict(
+        outcome=of.outcome, route=tuple(step.by for step in of.route), against=against
+    )
 
 
 def people(*against: str, route: tuple[str, ...] = LEADS) -> Verdict:
@@ -49,14 +67,22 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     "one GPU for three days": (ask(), standing(), AUTOMATIC),
     "exactly the automatic GPUs": (ask(2), standing(), AUTOMATIC),
     "one GPU above": (ask(3), standing(), people("gpus")),
-    "seven GPUs are the platform leads'": (ask(7), standing(), people("gpus", "window", "window_person")),
+    "seven GPUs are the platform leads'": (
+        ask(7),
+        standing(),
+        people("gpus", "window", "window_person"),
+    ),
     "eight GPUs go on to leadership": (
         ask(8),
         standing(),
         people("gpus", "window", "window_person", route=BOTH),
     ),
     "all there are": (ask(24), standing(), people(*MANY, route=BOTH)),
-    "more than there are": (ask(25), standing(), impossible("exists", "free", *MANY, route=BOTH)),
+    "more than there are": (
+        ask(25),
+        standing(),
+        impossible("exists", "free", *MANY, route=BOTH),
+    ),
     "few that cost much go on to leadership": (
         ask(1, length=10 * DAY, usd_per_hour_each=Decimal("104.17")),
         standing(),
@@ -64,13 +90,21 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     ),
     "exactly fourteen days": (AT_14_DAYS, standing(), AUTOMATIC),
     "a second above fourteen days": (OVER_14_DAYS, standing(), people("days")),
-    "exactly ninety days": (ask(length=90 * DAY), standing(), people("days", "gpu_hours", "money")),
+    "exactly ninety days": (
+        ask(length=90 * DAY),
+        standing(),
+        people("days", "gpu_hours", "money"),
+    ),
     "a second above ninety days": (
         ask(length=90 * DAY + SECOND),
         standing(),
         impossible("days", "gpu_hours", "money"),
     ),
-    "exactly the automatic money": (ask(2, length=10 * DAY, usd_per_hour_each=PRICE), standing(), AUTOMATIC),
+    "exactly the automatic money": (
+        ask(2, length=10 * DAY, usd_per_hour_each=PRICE),
+        standing(),
+        AUTOMATIC,
+    ),
     "a cent above the automatic money": (
         ask(2, length=10 * DAY + 12 * SECOND, usd_per_hour_each=PRICE),
         standing(),
@@ -80,7 +114,11 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     "one more than is free": (ask(2), standing(free_gpus=1), people("free")),
     "none free": (ask(1), standing(free_gpus=0), people("free")),
     "exactly the team's window": (ask(2), standing(recent_team_gpus=4), AUTOMATIC),
-    "ten small asks of a team are one large one": (ask(1), standing(recent_team_gpus=6), people("window")),
+    "ten small asks of a team are one large one": (
+        ask(1),
+        standing(recent_team_gpus=6),
+        people("window"),
+    ),
     "ten small asks of a person are one large one": (
         ask(1),
         standing(recent_person_gpus=6),
@@ -103,7 +141,11 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     ),
     "a test environment": (ask(environment="test"), standing(), AUTOMATIC),
     "production": (ask(environment="production"), standing(), people("environment")),
-    "an environment nobody knows": (ask(environment="Dev"), standing(), people("environment")),
+    "an environment nobody knows": (
+        ask(environment="Dev"),
+        standing(),
+        people("environment"),
+    ),
     "what has no environment": (ask(environment=""), standing(), AUTOMATIC),
     "exactly the budget": (ask(), standing(budget=budget(72, soft=100)), AUTOMATIC),
     "a cent above the budget": (
@@ -118,9 +160,21 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
         people("budget", "budget_soft", "budget", "budget_soft"),
     ),
     "what is held and not measured": (ask(), standing(held_gpus=20), AUTOMATIC),
-    "what is held and stands idle": (ask(), standing(held_gpus=20, use_percent=Decimal(49)), people("use")),
-    "what cannot be undone": (ask(reversible_minutes=None), standing(), people("reversible")),
-    "what the catalogue leaves to people": (ask(decided_by_people=True), standing(), people("gate")),
+    "what is held and stands idle": (
+        ask(),
+        standing(held_gpus=20, use_percent=Decimal(49)),
+        people("use"),
+    ),
+    "what cannot be undone": (
+        ask(reversible_minutes=None),
+        standing(),
+        people("reversible"),
+    ),
+    "what the catalogue leaves to people": (
+        ask(decided_by_people=True),
+        standing(),
+        people("gate"),
+    ),
 }
 
 
@@ -131,18 +185,27 @@ def test_it_decides(name: str) -> None:
 
 
 def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
-    answer = evaluate(ask(3, length=15 * DAY), standing(budget=budget(50_000, 60_000)), DEFAULT)
+    answer = evaluate(
+        ask(3, length=15 * DAY), standing(budget=budget(50_000, 60_000)), DEFAULT
+    )
     assert (answer.outcome, answer.usd, answer.usd_per_day, answer.gpu_hours) == (
         Outcome.PEOPLE,
         Decimal("1080.00"),
         Decimal("72.00"),
         Decimal("1080.00"),
     )
-    assert [(rule.code, rule.holds, rule.text, rule.limit) for rule in answer.rules] == [
+    assert [
+        (rule.code, rule.holds, rule.text, rule.limit) for rule in answer.rules
+    ] == [
         ("days", False, "15 days", "people decide beyond 14 days"),
         ("gpus", False, "3 GPUs", "people decide above 2"),
         ("gpu_hours", False, "1,080 GPU-hours", "people decide above 700"),
-        ("exists", True, "the cluster has 24; this asks for 3", "no more than the cluster has"),
+        (
+            "exists",
+            True,
+            "the cluster has 24; this asks for 3",
+            "no more than the cluster has",
+        ),
         ("free", True, "24 free now", "3 needed"),
         ("budget", True, "$756 of the $50,000 left in November", "budget $60,000"),
         (
@@ -158,11 +221,26 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
             "17 % of the budget of December set aside with this",
             "people decide beyond 80 %",
         ),
-        ("window", True, "3 GPUs within 7 days", "the team’s limit without people is 6"),
-        ("window_person", True, "3 GPUs of one person within 7 days", "a person’s limit without people is 6"),
+        (
+            "window",
+            True,
+            "3 GPUs within 7 days",
+            "the team’s limit without people is 6",
+        ),
+        (
+            "window_person",
+            True,
+            "3 GPUs of one person within 7 days",
+            "a person’s limit without people is 6",
+        ),
         ("money", True, "$1,080 in all", "people decide above $1,500"),
         ("environment", True, "dev environment", "people decide outside dev and test"),
-        ("reversible", True, "can be undone within 1 minute", "people decide beyond 10 minutes"),
+        (
+            "reversible",
+            True,
+            "can be undone within 1 minute",
+            "people decide beyond 10 minutes",
+        ),
     ]
 
 
@@ -202,9 +280,9 @@ def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() ->
     many = ask(1000, gpus_each=0, usd_per_hour_each=Decimal("0.125"))
     fits = nearest_automatic(many, standing(recent_team_usd=Decimal(4428)), DEFAULT)
     assert fits == replace(many, count=24, until=NOW + DAY)
-    assert nearest_automatic(ask(length=14 * DAY), standing(budget=budget(100, soft=100)), DEFAULT) == ask(
-        length=4 * DAY
-    )
+    assert nearest_automatic(
+        ask(length=14 * DAY), standing(budget=budget(100, soft=100)), DEFAULT
+    ) == ask(length=4 * DAY)
 
 
 @pytest.mark.parametrize(
@@ -218,18 +296,26 @@ def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() ->
         (ask(), standing(budget=budget(0))),
     ],
 )
-def test_there_is_no_nearest_automatic_ask_where_nothing_would_be(asked: Ask, known: Standing) -> None:
+def test_there_is_no_nearest_automatic_ask_where_nothing_would_be(
+    asked: Ask, known: Standing
+) -> None:
     assert nearest_automatic(asked, known, DEFAULT) is None
 
 
 @given(ASKS, STANDINGS, POLICIES)
-def test_the_same_arguments_give_the_same_answer(asked: Ask, known: Standing, policy: Policy) -> None:
-    again = evaluate(replace(asked), replace(known, budget=dict(known.budget)), replace(policy))
+def test_the_same_arguments_give_the_same_answer(
+    asked: Ask, known: Standing, policy: Policy
+) -> None:
+    again = evaluate(
+        replace(asked), replace(known, budget=dict(known.budget)), replace(policy)
+    )
     assert evaluate(asked, known, policy) == again
 
 
 @given(ASKS, STANDINGS, POLICIES)
-def test_the_outcome_follows_from_rules_and_route(asked: Ask, known: Standing, policy: Policy) -> None:
+def test_the_outcome_follows_from_rules_and_route(
+    asked: Ask, known: Standing, policy: Policy
+) -> None:
     answer = evaluate(asked, known, policy)
     blocked = any(rule.blocks for rule in answer.rules)
     all_hold = all(rule.holds for rule in answer.rules)
@@ -262,8 +348,15 @@ def test_asking_for_fewer_never_makes_an_automatic_ask_a_matter_for_people(
 
 
 @pytest.mark.parametrize(
-    ("offering", "possible"), [("endpoint", True), ("reservation", True), ("gpus", False)]
+    ("offering", "possible"),
+    [("endpoint", True), ("reservation", True), ("gpus", False)],
 )
-def test_what_runs_for_a_year_can_be_asked_for_a_year(offering: str, possible: bool) -> None:
-    answer = evaluate(ask(offering=offering, length=360 * DAY), standing(budget={}), Policy())
-    assert ("days" not in [rule.code for rule in answer.rules if rule.blocks]) is possible
+def test_what_runs_for_a_year_can_be_asked_for_a_year(
+    offering: str, possible: bool
+) -> None:
+    answer = evaluate(
+        ask(offering=offering, length=360 * DAY), standing(budget={}), Policy()
+    )
+    assert (
+        "days" not in [rule.code for rule in answer.rules if rule.blocks]
+    ) is possible

@@ -19,7 +19,17 @@ from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate
 from policy.remedies import remedies_of
 from policy.rules import Coming
-from tests.approvals.asks import ASKS, DAY, MILD, NOW, POLICIES, STANDINGS, ask, budget, standing
+from tests.approvals.asks import (
+    ASKS,
+    DAY,
+    MILD,
+    NOW,
+    POLICIES,
+    STANDINGS,
+    ask,
+    budget,
+    standing,
+)
 from tests.approvals.policies import in_force
 from tests.scene import HOUR, Scene
 from tests.scene import NOW as START
@@ -84,7 +94,10 @@ CASES: Mapping[str, Case] = {
     ),
     "money of a person": Case(
         ask(),
-        standing(recent_person_usd=Decimal(4_500), coming=(Coming(WEDNESDAY, person_usd=Decimal(2_000)),)),
+        standing(
+            recent_person_usd=Decimal(4_500),
+            coming=(Coming(WEDNESDAY, person_usd=Decimal(2_000)),),
+        ),
         {},
         (
             "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when $2,000 granted to one person leave "
@@ -140,7 +153,9 @@ CASES: Mapping[str, Case] = {
         "Nothing of any size is automatic that cannot be undone: people always decide it.",
         None,
     ),
-    "the catalogue": Case(ask(decided_by_people=True), standing(), {}, "People always decide GPUs."),
+    "the catalogue": Case(
+        ask(decided_by_people=True), standing(), {}, "People always decide GPUs."
+    ),
     "at least eight": Case(
         ask(8, least=8),
         standing(),
@@ -160,11 +175,17 @@ def test_it_says_what_stands_in_the_way_of_an_ask_of_any_size(name: str) -> None
 
 def test_a_smaller_ask_that_is_automatic_comes_first() -> None:
     [remedy] = remedies_of(ask(6), standing(), Policy())
-    assert (remedy.code, remedy.count, remedy.sentence) == ("ask_less", 2, "Automatic if you ask for 2.")
+    assert (remedy.code, remedy.count, remedy.sentence) == (
+        "ask_less",
+        2,
+        "Automatic if you ask for 2.",
+    )
 
 
 @given(ASKS, STANDINGS, POLICIES | MILD)
-def test_there_is_always_a_remedy_unless_it_is_automatic(asked: Ask, known: Standing, policy: Policy) -> None:
+def test_there_is_always_a_remedy_unless_it_is_automatic(
+    asked: Ask, known: Standing, policy: Policy
+) -> None:
     automatic = evaluate(asked, known, policy).outcome is Outcome.AUTOMATIC
     assert bool(remedies_of(asked, known, policy)) != automatic
 
@@ -181,7 +202,9 @@ def sampled(scene: Scene, *, used: int, held: int, samples: int = 100) -> None:
     )
 
 
-def test_the_second_ask_of_a_newcomer_is_automatic_though_nothing_runs_yet(scene: Scene) -> None:
+def test_the_second_ask_of_a_newcomer_is_automatic_though_nothing_runs_yet(
+    scene: Scene,
+) -> None:
     scene.ask(2)
     sampled(scene, used=0, held=2, samples=2)
     later = START + timedelta(minutes=2)

@@ -30,14 +30,19 @@ from tests.scene import DAY, HOUR, NOW, REASON, Scene
 pytestmark = pytest.mark.django_db
 
 BOTH = ["platform_leads", "engineering_leadership"]
-LARGE = Route(name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP))
+LARGE = Route(
+    name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP)
+)
 LAST = Route(name="ordinary", steps=(LEADS,))
 
 
 @pytest.fixture(autouse=True)
 def _enough_money(scene: Scene) -> None:
     budget_actions.set_budget(
-        scene.team, month=date(2026, 11, 1), by=scene.priya, limit_usd=Decimal(1_000_000)
+        scene.team,
+        month=date(2026, 11, 1),
+        by=scene.priya,
+        limit_usd=Decimal(1_000_000),
     )
 
 
@@ -45,7 +50,9 @@ def seats(request: Request) -> list[str]:
     return [step.seat for step in request.steps.filter(version=request.content_version)]
 
 
-def granted(scene: Scene, gpus: int, *, days: float = 3, by: tuple[User, ...] = ()) -> Request:
+def granted(
+    scene: Scene, gpus: int, *, days: float = 3, by: tuple[User, ...] = ()
+) -> Request:
     """An ask that the platform leads, and who else has to, have approved."""
     asked = scene.ask(gpus, days=days)
     for version, lead in enumerate(by or (scene.priya,), start=1):
@@ -87,13 +94,21 @@ def test_what_still_waits_counts_too(scene: Scene) -> None:
 def test_what_came_to_nothing_does_not_count(scene: Scene, end: str) -> None:
     first = scene.ask(7)
     if end == "rejected":
-        reject(first.pk, by=scene.priya, expected_version=1, reason="Not now, next week.", now=NOW)
+        reject(
+            first.pk,
+            by=scene.priya,
+            expected_version=1,
+            reason="Not now, next week.",
+            now=NOW,
+        )
     else:
         withdraw(first.pk, by=scene.ada, now=NOW)
     assert seats(scene.ask(7)) == ["platform_leads"]
 
 
-def test_approving_less_spares_leadership_only_while_the_sum_is_small(scene: Scene) -> None:
+def test_approving_less_spares_leadership_only_while_the_sum_is_small(
+    scene: Scene,
+) -> None:
     granted(scene, 3)
     asked = scene.ask(16)
     less = approve(asked.pk, by=scene.priya, expected_version=1, count=7, now=NOW)
@@ -104,7 +119,10 @@ def test_approving_less_spares_leadership_only_while_the_sum_is_small(scene: Sce
 
 def test_the_rest_asked_again_counts_with_what_was_granted(scene: Scene) -> None:
     asked = scene.ask(12)
-    assert approve(asked.pk, by=scene.priya, expected_version=1, count=7, now=NOW).state == "approved"
+    assert (
+        approve(asked.pk, by=scene.priya, expected_version=1, count=7, now=NOW).state
+        == "approved"
+    )
     assert seats(scene.ask(5, now=NOW + HOUR)) == BOTH
 
 
@@ -114,13 +132,18 @@ def test_another_team_of_the_same_person_is_no_way_round(scene: Scene) -> None:
     asked = submit(wanted, by=scene.ada, now=NOW)
     assert seats(asked) == BOTH
     words = Evaluation.objects.get(request=asked).answer["route_size"]["words"]
-    assert words == "14 GPUs, $1,008 of one person over all their teams with the 7 granted on Fri 20 Nov"
+    assert (
+        words
+        == "14 GPUs, $1,008 of one person over all their teams with the 7 granted on Fri 20 Nov"
+    )
 
 
 def test_another_persons_ask_for_another_team_is_its_own(scene: Scene) -> None:
     granted(scene, 7)
     stranger = factories.person("Chen Wei")
-    assert seats(submit(elsewhere(scene, stranger, 7), by=stranger, now=NOW)) == ["platform_leads"]
+    assert seats(submit(elsewhere(scene, stranger, 7), by=stranger, now=NOW)) == [
+        "platform_leads"
+    ]
 
 
 def test_what_is_held_counts_however_long_ago_it_was_granted(scene: Scene) -> None:
@@ -145,9 +168,9 @@ def test_what_leadership_has_approved_does_not_count_again(scene: Scene) -> None
 def test_a_renewal_does_not_count_what_it_goes_on_with(scene: Scene) -> None:
     first = granted(scene, 7)
     longer = renewing.wanted(
-        Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster").get(
-            pk=first.pk
-        ),
+        Request.objects.select_related(
+            "team", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+        ).get(pk=first.pk),
         until=NOW + 20 * DAY,
         reason=REASON,
         now=NOW + HOUR,
@@ -155,7 +178,9 @@ def test_a_renewal_does_not_count_what_it_goes_on_with(scene: Scene) -> None:
     renewal = submit(longer, by=scene.ada, now=NOW + HOUR)
     assert seats(renewal) == ["platform_leads"]
     approve(renewal.pk, by=scene.priya, expected_version=1, now=NOW + HOUR)
-    assert judge(scene.wanted(3), person=scene.ada, now=NOW + 2 * HOUR).answer.size.gpus == 10  # type: ignore[union-attr]
+    size = judge(scene.wanted(3), person=scene.ada, now=NOW + 2 * HOUR).answer.size
+    assert size is not None
+    assert size.gpus == 10
 
 
 def test_money_is_added_up_as_gpus_are(scene: Scene) -> None:
@@ -164,7 +189,9 @@ def test_money_is_added_up_as_gpus_are(scene: Scene) -> None:
     granted(scene, 3, days=10)
     asked = scene.ask(3, days=10)
     assert seats(asked) == BOTH
-    assert Evaluation.objects.get(request=asked).answer["route_size"]["usd"] == "28800.00"
+    assert (
+        Evaluation.objects.get(request=asked).answer["route_size"]["usd"] == "28800.00"
+    )
 
 
 def test_a_route_for_one_kind_counts_that_kind_alone() -> None:
@@ -190,7 +217,10 @@ def test_the_same_sum_is_derived_from_what_was_stored(scene: Scene) -> None:
     granted(scene, 7)
     stored = Evaluation.objects.get(request=scene.ask(7, now=NOW + DAY))
     again = derive(stored.inputs, policy_in_force(NOW)[1])
-    assert (again.sentence, again.size.gpus if again.size else 0) == (stored.answer["sentence"], 14)
+    assert (again.sentence, again.size.gpus if again.size else 0) == (
+        stored.answer["sentence"],
+        14,
+    )
 
 
 def test_the_simulator_judges_the_sum(scene: Scene) -> None:
@@ -209,7 +239,9 @@ def test_preview_page_and_mail_say_the_same(scene: Scene) -> None:
     judged = judge(scene.wanted(7), person=scene.ada, now=NOW)
     assert words in judged.answer.sentence
     asked = scene.ask(7)
-    told = Notice.objects.filter(kind="request_waiting", subject_id=asked.pk).latest("pk")
+    told = Notice.objects.filter(kind="request_waiting", subject_id=asked.pk).latest(
+        "pk"
+    )
     assert words in told.message["sentence"]
     body = Caller(scene.ada).get(f"requests/{asked.pk}/").json()
     assert body["evaluations"][0]["answer"]["route_size"]["words"] == words
@@ -217,12 +249,16 @@ def test_preview_page_and_mail_say_the_same(scene: Scene) -> None:
 
 def test_the_window_that_counts_is_the_policys(scene: Scene) -> None:
     policy = Policy()
-    factories.policy(replace(policy, thresholds=replace(policy.thresholds, window_days=1)), now=NOW)
+    factories.policy(
+        replace(policy, thresholds=replace(policy.thresholds, window_days=1)), now=NOW
+    )
     granted(scene, 7, days=1)
     assert seats(scene.ask(7, now=NOW + timedelta(hours=23))) == BOTH
 
 
-def test_what_was_asked_after_a_waiting_request_does_not_make_it_larger(scene: Scene) -> None:
+def test_what_was_asked_after_a_waiting_request_does_not_make_it_larger(
+    scene: Scene,
+) -> None:
     first = scene.ask(7)
     scene.ask(7)
     again = judge(scene.wanted(7), person=scene.ada, now=NOW + HOUR, own=first.hold_id)

@@ -13,7 +13,17 @@ from approvals.requests.presenting import verdict
 from policy.document import Policy, Thresholds
 from policy.evaluation import evaluate
 from policy.rules import WORDS, Ask, Rule, Standing, count_of, duration
-from tests.approvals.asks import ASKS, DAY, MILD, NOW, POLICIES, STANDINGS, ask, budget, standing
+from tests.approvals.asks import (
+    ASKS,
+    DAY,
+    MILD,
+    NOW,
+    POLICIES,
+    STANDINGS,
+    ask,
+    budget,
+    standing,
+)
 
 SECOND = timedelta(seconds=1)
 CENT = Decimal("0.01")
@@ -31,7 +41,11 @@ class Edge(NamedTuple):
 
 
 def of(
-    count: int = 1, *, length: timedelta = 3 * DAY, known: Standing | None = None, **asked: Any
+    count: int = 1,
+    *,
+    length: timedelta = 3 * DAY,
+    known: Standing | None = None,
+    **asked: Any,
 ) -> tuple[Ask, Standing]:
     """An ask and what is known when it is judged."""
     return ask(count, length=length, **asked), known or standing()
@@ -39,10 +53,17 @@ def of(
 
 EDGES: Mapping[str, Edge] = {
     "exists": Edge(
-        of(24), of(25), "the cluster has 24; this asks for 25", "no more than the cluster has", blocks=True
+        of(24),
+        of(25),
+        "the cluster has 24; this asks for 25",
+        "no more than the cluster has",
+        blocks=True,
     ),
     "free": Edge(
-        of(2, known=standing(free_gpus=2)), of(3, known=standing(free_gpus=2)), "2 free now", "3 needed"
+        of(2, known=standing(free_gpus=2)),
+        of(3, known=standing(free_gpus=2)),
+        "2 free now",
+        "3 needed",
     ),
     "after": Edge(
         of(1, known=standing(free_gpus=5)),
@@ -70,7 +91,10 @@ EDGES: Mapping[str, Edge] = {
         "people decide beyond 80 %",
     ),
     "days": Edge(
-        of(length=14 * DAY), of(length=14 * DAY + SECOND), "14 days 1 h", "people decide beyond 14 days"
+        of(length=14 * DAY),
+        of(length=14 * DAY + SECOND),
+        "14 days 1 h",
+        "people decide beyond 14 days",
     ),
     "gpus": Edge(of(2), of(3), "3 GPUs", "people decide above 2"),
     "gpu_hours": Edge(
@@ -142,11 +166,18 @@ EDGES: Mapping[str, Edge] = {
         "2 more fit the subscription quota of A",
         "people decide beyond; an increase takes days",
     ),
-    "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
+    "gate": Edge(
+        of(),
+        of(decided_by_people=True, name="GPUs"),
+        "GPUs",
+        "people always decide this",
+    ),
 }
 
 
-def judged(known: tuple[Ask, Standing], limits: Mapping[str, Any], code: str) -> Rule | None:
+def judged(
+    known: tuple[Ask, Standing], limits: Mapping[str, Any], code: str
+) -> Rule | None:
     """What one rule says."""
     rules = evaluate(*known, Policy(thresholds=Thresholds(**limits))).rules
     return next((rule for rule in rules if rule.code == code), None)
@@ -169,17 +200,26 @@ def test_a_rule_holds_at_its_limit_and_not_one_above_it(code: str) -> None:
 def test_over_the_longest_time_nobody_can_approve() -> None:
     rule = judged(of(length=90 * DAY + SECOND), {}, "days")
     assert rule is not None
-    assert (rule.blocks, rule.text, rule.limit) == (True, "90 days 1 h", "at most 90 days, whoever approves")
+    assert (rule.blocks, rule.text, rule.limit) == (
+        True,
+        "90 days 1 h",
+        "at most 90 days, whoever approves",
+    )
 
 
 @pytest.mark.parametrize(
-    ("counts", "then"), [(True, "counts as used until then"), (False, "people decide until then")]
+    ("counts", "then"),
+    [(True, "counts as used until then"), (False, "people decide until then")],
 )
 @pytest.mark.parametrize(
     "measured",
     [
         {},
-        {"use_percent": Decimal(0), "held_since": NOW - DAY + SECOND, "use_samples": 1_439},
+        {
+            "use_percent": Decimal(0),
+            "held_since": NOW - DAY + SECOND,
+            "use_samples": 1_439,
+        },
         {"use_percent": Decimal(0), "held_since": NOW - DAY, "use_samples": 59},
     ],
 )
@@ -189,13 +229,23 @@ def test_use_that_is_not_measured_yet_counts_as_the_policy_says(
     known = standing(held_gpus=1, **measured)
     rule = judged(of(known=known), {"automatic_when_unmeasured": counts}, "use")
     assert rule is not None
-    assert (rule.holds, rule.text) == (counts, "use of the 1 GPU held is not measured yet")
+    assert (rule.holds, rule.text) == (
+        counts,
+        "use of the 1 GPU held is not measured yet",
+    )
     assert rule.limit == f"it is measured once held for 24 hours; {then}"
 
 
 def test_use_counts_from_the_hour_and_the_sample_that_the_policy_names() -> None:
-    known = standing(held_gpus=1, use_percent=Decimal(0), held_since=NOW - timedelta(hours=2), use_samples=5)
-    rule = judged(of(known=known), {"use_after_hours": 2, "use_after_samples": 5}, "use")
+    known = standing(
+        held_gpus=1,
+        use_percent=Decimal(0),
+        held_since=NOW - timedelta(hours=2),
+        use_samples=5,
+    )
+    rule = judged(
+        of(known=known), {"use_after_hours": 2, "use_after_samples": 5}, "use"
+    )
     assert rule is not None
     assert (rule.holds, rule.text) == (False, "0 % of the 1 GPU held in use")
 
@@ -205,9 +255,15 @@ SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
     "after": (of(known=standing(free_gpus=1)), {"keep_free_gpus": 0}),
     "gpu_hours": (of(), {"automatic_gpu_hours": None}),
     "window_person": (of(), {"window_gpus_person": None}),
-    "window_usd": (of(known=standing(recent_team_usd=Decimal(9_999))), {"window_usd_team": None}),
+    "window_usd": (
+        of(known=standing(recent_team_usd=Decimal(9_999))),
+        {"window_usd_team": None},
+    ),
     "window_usd_person": (
-        of(usd_per_hour_each=Decimal(0), known=standing(recent_person_usd=Decimal(9_999))),
+        of(
+            usd_per_hour_each=Decimal(0),
+            known=standing(recent_person_usd=Decimal(9_999)),
+        ),
         {},
     ),
     "environment": (of(environment=""), {}),
@@ -227,7 +283,10 @@ def test_a_rule_that_has_nothing_to_say_is_silent(code: str) -> None:
 
 
 def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> None:
-    assert {judged(of(known=standing()), {}, code) for code in ("window_usd", "window_usd_person")} == {None}
+    assert {
+        judged(of(known=standing()), {}, code)
+        for code in ("window_usd", "window_usd_person")
+    } == {None}
 
 
 def test_what_is_not_known_is_no_budget() -> None:
@@ -254,7 +313,12 @@ def test_a_length_is_said_as_people_say_it(length: timedelta, words: str) -> Non
 
 
 def test_one_gpu_is_not_several() -> None:
-    assert [count_of(number) for number in (0, 1, 2, 1_000)] == ["0 GPUs", "1 GPU", "2 GPUs", "1,000 GPUs"]
+    assert [count_of(number) for number in (0, 1, 2, 1_000)] == [
+        "0 GPUs",
+        "1 GPU",
+        "2 GPUs",
+        "1,000 GPUs",
+    ]
 
 
 def test_a_budget_beyond_its_soft_stage_goes_to_people_unless_the_policy_allows_it_and_is_never_ticked() -> (
@@ -263,10 +327,18 @@ def test_a_budget_beyond_its_soft_stage_goes_to_people_unless_the_policy_allows_
     beyond = of(known=standing(budget=budget(91, 100)))
     rule = judged(beyond, {"automatic_beyond_soft_budget": True}, "budget_soft")
     assert rule is not None
-    assert (rule.holds, rule.within, rule.limit) == (True, False, "over 80 %, allowed by the policy")
+    assert (rule.holds, rule.within, rule.limit) == (
+        True,
+        False,
+        "over 80 %, allowed by the policy",
+    )
     rule = judged(beyond, {}, "budget_soft")
     assert rule is not None
-    assert (rule.holds, rule.within, rule.limit) == (False, False, "people decide beyond 80 %")
+    assert (rule.holds, rule.within, rule.limit) == (
+        False,
+        False,
+        "people decide beyond 80 %",
+    )
 
 
 def test_what_is_not_measured_holds_without_being_within() -> None:
@@ -276,8 +348,12 @@ def test_what_is_not_measured_holds_without_being_within() -> None:
 
 
 @given(ASKS, STANDINGS, POLICIES | MILD)
-def test_what_is_within_its_number_holds(asked: Ask, known: Standing, policy: Policy) -> None:
-    assert all(rule.holds or not rule.within for rule in evaluate(asked, known, policy).rules)
+def test_what_is_within_its_number_holds(
+    asked: Ask, known: Standing, policy: Policy
+) -> None:
+    assert all(
+        rule.holds or not rule.within for rule in evaluate(asked, known, policy).rules
+    )
 
 
 def test_only_what_is_within_its_number_has_a_tick() -> None:
@@ -289,4 +365,8 @@ def test_only_what_is_within_its_number_has_a_tick() -> None:
         for rule, shown in zip(answer["rules"], verdict(answer)["rules"], strict=True)
     }
     assert answer["outcome"] == "automatic"
-    assert (marks["budget_soft"], marks["use"], marks["budget"]) == ("allowed", "allowed", "ok")
+    assert (marks["budget_soft"], marks["use"], marks["budget"]) == (
+        "allowed",
+        "allowed",
+        "ok",
+    )

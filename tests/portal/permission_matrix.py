@@ -18,7 +18,13 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
-from capacity.models import FamilyQuota, MachinePrice, Meter, QuotaIncrease, Subscription
+from capacity.models import (
+    FamilyQuota,
+    MachinePrice,
+    Meter,
+    QuotaIncrease,
+    Subscription,
+)
 from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
@@ -77,27 +83,39 @@ class Prober:
     def __init__(self, here: World) -> None:
         self.here = here
         # Something to carry out in each team.
-        self.tasks = {side.team.pk: factories.task(side.granted).pk for side in (here.own, here.other)}
+        self.tasks = {
+            side.team.pk: factories.task(side.granted).pk
+            for side in (here.own, here.other)
+        }
         # A leaving that somebody asked for, in each team.
-        self.departures = {side.team.pk: departure(side).pk for side in (here.own, here.other)}
+        self.departures = {
+            side.team.pk: departure(side).pk for side in (here.own, here.other)
+        }
         # Something that somebody changed on the cluster, in each team.
-        self.drifts = {side.team.pk: drifted(side).pk for side in (here.own, here.other)}
+        self.drifts = {
+            side.team.pk: drifted(side).pk for side in (here.own, here.other)
+        }
         # A run in each team.
         self.runs = {
-            side.team.pk: factories.run(side.tenancy, side.asker).pk for side in (here.own, here.other)
+            side.team.pk: factories.run(side.tenancy, side.asker).pk
+            for side in (here.own, here.other)
         }
         # A notebook server in each team.
         self.notebooks = {
-            side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
+            side.team.pk: factories.notebook(side.tenancy, side.asker).pk
+            for side in (here.own, here.other)
         }
         # Machines in Azure that nobody works on any more, in each team; and some that are orphaned, of no team.
         # A model in Azure OpenAI in each team.
         self.models = {
-            side.team.pk: factories.model_endpoint(side.team).pk for side in (here.own, here.other)
+            side.team.pk: factories.model_endpoint(side.team).pk
+            for side in (here.own, here.other)
         }
         # Machines in Azure that nobody works on any more, in each team; and some that are in no books, of no team.
         self.reservations = {
-            side.team.pk: factories.reservation(side.team, parked_at=timezone.now(), message="Gave up.").pk
+            side.team.pk: factories.reservation(
+                side.team, parked_at=timezone.now(), message="Gave up."
+            ).pk
             for side in (here.own, here.other)
         }
         self.orphan = orphan().pk
@@ -109,15 +127,22 @@ class Prober:
         self.price = listed_price().pk
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
-        self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
+        self.events = {
+            side.team.pk: happened(side).seq for side in (here.own, here.other)
+        }
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
-        self.tokens["read_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.READ)
-        self.tokens["ask_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.ASK)
+        self.tokens["read_token"] = token_of(
+            here.people["platform_lead"], ApiToken.Scope.READ
+        )
+        self.tokens["ask_token"] = token_of(
+            here.people["platform_lead"], ApiToken.Scope.ASK
+        )
         self.pages = {role: Client(raise_request_exception=False) for role in ROLES}
         for role, user in here.people.items():
             self.pages[role].force_login(user)
         self.sessions = {
-            role: client.cookies.output(header="").strip() for role, client in self.pages.items()
+            role: client.cookies.output(header="").strip()
+            for role, client in self.pages.items()
         }
         self.api = Client(raise_request_exception=False)
 
@@ -133,14 +158,20 @@ class Prober:
         client.cookies = SimpleCookie("" if is_api else self.sessions[role])
         with transaction.atomic():
             answer = client.generic(
-                method, path, self.body(route), "application/json" if is_api else FORM, headers=headers
+                method,
+                path,
+                self.body(route),
+                "application/json" if is_api else FORM,
+                headers=headers,
             )
             transaction.set_rollback(True)
         return Cell(answer.status_code, plain(answer) if is_api else "")
 
     def path(self, route: str, role: str, thing: str) -> str:
         """The route with the names of a thing in it."""
-        values = MISSING | ({} if thing == "missing" else self.names(route, role, thing))
+        values = MISSING | (
+            {} if thing == "missing" else self.names(route, role, thing)
+        )
         for name, value in values.items():
             for kind in ("int", "slug", "str", "path"):
                 route = route.replace(f"<{kind}:{name}>", value)
@@ -183,12 +214,19 @@ class Prober:
         elif "channels/" in route or "deliveries/" in route:
             found["pk"] = str(self.told(route)) if thing == "own" else MISSING["pk"]
         elif "policy/" in route:
-            found |= {"pk": str(self.here.draft.pk), "number": "1"} if thing == "own" else {}
+            found |= (
+                {"pk": str(self.here.draft.pk), "number": "1"} if thing == "own" else {}
+            )
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
             name = self.here.cluster.name
-            found |= {"name": name, "cluster": name, "key": "volume", "code": side.team.cost_centre}
+            found |= {
+                "name": name,
+                "cluster": name,
+                "key": "volume",
+                "code": side.team.cost_centre,
+            }
         if "templates/" in route:
             # One that comes with the product, which belongs to no team.
             found["slug"] = "single-node"
@@ -196,7 +234,9 @@ class Prober:
             # Profiles belong to no team either.
             found["slug"] = self.profile if own else MISSING["slug"]
         mine = self.tokens.get(role, "").split("_")
-        found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
+        found["prefix"] = (
+            mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
+        )
         return found
 
     def told(self, route: str) -> int:
@@ -216,7 +256,10 @@ class Prober:
             "tenancy": self.here.own.tenancy.pk,
             "template": "single-node",
             "title": "Fine-tune BERT",
-            "values": {"image": "registry.example.com/train:1", "program": ["train.py"]},
+            "values": {
+                "image": "registry.example.com/train:1",
+                "program": ["train.py"],
+            },
         }
         bodies: dict[str, Any] = {
             "api/v1/runs/": submission,
@@ -259,11 +302,19 @@ class Prober:
             "api/v1/profiles/<slug:slug>/retire/": {"reason": "Nobody needs it."},
             "api/v1/profiles/<slug:slug>/deprecate/": {"reason": "Nobody needs it."},
             "api/v1/profiles/yaml/": {"yaml": "[{display_name: Tiny}]"},
-            "api/v1/hubs/<slug:cluster>/": {"address": "https://hub.example.com", "token_file": "hub"},
+            "api/v1/hubs/<slug:cluster>/": {
+                "address": "https://hub.example.com",
+                "token_file": "hub",
+            },
             "api/v1/limits/<int:pk>/increases/": {"limit": 384, "reason": "Training."},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
-            "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
+            "api/v1/clusters/": {
+                "name": "new",
+                "title": "New",
+                "region": "x",
+                "purpose": "training",
+            },
             "api/v1/flavors/": {
                 "cluster": "training-eastus",
                 "name": "new",
@@ -284,7 +335,10 @@ def drafted_profile(by: User) -> str:
 def listed_price() -> MachinePrice:
     """A machine of Azure's list, which belongs to no team."""
     return MachinePrice.objects.create(
-        region="eastus", size="Standard_NC4as_T4_v3", on_demand=Decimal("0.526"), seen_at=timezone.now()
+        region="eastus",
+        size="Standard_NC4as_T4_v3",
+        on_demand=Decimal("0.526"),
+        seen_at=timezone.now(),
     )
 
 
@@ -302,8 +356,12 @@ def quota_of_azure(here: World) -> tuple[int, int, str]:
     """The ids of a limit, of a request for more of it that is not sent, and of its subscription."""
     now, quota = timezone.now(), {"limit": 192, "used": 96, "seen_at": timezone.now()}
     subscription = Subscription.objects.create(id="one", next_look_at=now)
-    meter = Meter.objects.create(key="quota:one/eastus/nc", title="NC in eastus", unit="vCPUs", **quota)
-    FamilyQuota.objects.create(subscription=subscription, region="eastus", name="NC", title="NC", **quota)
+    meter = Meter.objects.create(
+        key="quota:one/eastus/nc", title="NC in eastus", unit="vCPUs", **quota
+    )
+    FamilyQuota.objects.create(
+        subscription=subscription, region="eastus", name="NC", title="NC", **quota
+    )
     increase = QuotaIncrease.objects.create(
         subscription="one",
         region="eastus",
@@ -341,7 +399,10 @@ def happened(side: Side) -> Event:
     """An event of the team."""
     with transaction.atomic():
         return record(
-            Kind.TIER_SET, actor=side.asker.as_actor(), subject=("team", side.team.pk), team_id=side.team.pk
+            Kind.TIER_SET,
+            actor=side.asker.as_actor(),
+            subject=("team", side.team.pk),
+            team_id=side.team.pk,
         )
 
 
@@ -372,7 +433,11 @@ def plain(answer: Any) -> str:
     """A problem without its address and id; nothing of other answers."""
     if answer.headers.get("Content-Type") != "application/problem+json":
         return ""
-    kept = {key: value for key, value in answer.json().items() if key not in ("instance", "request_id")}
+    kept = {
+        key: value
+        for key, value in answer.json().items()
+        if key not in ("instance", "request_id")
+    }
     return json.dumps(kept, sort_keys=True)
 
 
@@ -384,7 +449,8 @@ def routes() -> list[str]:
 def _walk(patterns: Any, before: str) -> Iterator[str]:
     for pattern in patterns:
         route = before + (
-            str(pattern.pattern) or ("(none)" if before == "api/" and pattern.name != "api-root" else "")
+            str(pattern.pattern)
+            or ("(none)" if before == "api/" and pattern.name != "api-root" else "")
         )
         if isinstance(pattern, URLPattern):
             yield route
@@ -396,4 +462,8 @@ def things(route: str) -> tuple[str, ...]:
     """What the route can be called for."""
     if "<" not in route:
         return ("own",)
-    return OBJECTS if any(name in route for name in ("slug:slug", "int:pk", "prefix")) else ("own", "missing")
+    return (
+        OBJECTS
+        if any(name in route for name in ("slug:slug", "int:pk", "prefix"))
+        else ("own", "missing")
+    )

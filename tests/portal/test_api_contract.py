@@ -19,7 +19,16 @@ from tests.described import description, parsed
 from tests.world import World, world
 
 pytestmark = pytest.mark.django_db
-PROBLEM = {"type", "title", "status", "code", "detail", "instance", "errors", "request_id"}
+PROBLEM = {
+    "type",
+    "title",
+    "status",
+    "code",
+    "detail",
+    "instance",
+    "errors",
+    "request_id",
+}
 
 
 @pytest.fixture
@@ -31,7 +40,11 @@ def here() -> World:
 def plain(answer: Any) -> dict[str, Any]:
     """A problem without what names the one call."""
     assert answer["Content-Type"] == "application/problem+json"
-    return {key: value for key, value in answer.json().items() if key not in ("instance", "request_id")}
+    return {
+        key: value
+        for key, value in answer.json().items()
+        if key not in ("instance", "request_id")
+    }
 
 
 def test_the_root_leads_everywhere_without_a_token(here: World) -> None:
@@ -42,9 +55,9 @@ def test_the_root_leads_everywhere_without_a_token(here: World) -> None:
         if name in ("directory_groups", "options_flavors"):
             continue  # one asks Entra ID, the other needs to know for which team
         # What is only sent to takes no GET.
-        assert caller.get(path).status_code == (405 if name in ("decisions", "decisions_effect") else 200), (
-            path
-        )
+        assert caller.get(path).status_code == (
+            405 if name in ("decisions", "decisions_effect") else 200
+        ), path
     for name in ("description", "documentation", "problems"):
         assert client.get(root[name]).status_code == 200, name
 
@@ -53,7 +66,9 @@ def test_the_description_is_what_is_committed() -> None:
     assert parsed(Client().get("/api/schema/").content) == description()
 
 
-def test_the_description_is_made_once_whatever_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_description_is_made_once_whatever_is_asked_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It takes seconds of a processor, and who is not signed in may read it."""
     yaml_text = Client().get("/api/schema/").content
 
@@ -123,7 +138,9 @@ def test_nobody_gets_in_without_a_token_of_theirs(here: World) -> None:
         f"{good} x",
         "Bearer eyJhbGciOiJub25lIn0.e30.",
     ):
-        answer = client.get("/api/v1/me/", headers={"Authorization": header} if header else {})
+        answer = client.get(
+            "/api/v1/me/", headers={"Authorization": header} if header else {}
+        )
         assert answer.status_code in (401, 503), header
         assert answer["Content-Type"] == "application/problem+json"
     assert client.get(f"/api/v1/me/?token={good[7:]}").status_code == 401
@@ -133,12 +150,23 @@ def test_a_session_is_no_token(here: World) -> None:
     client = Client()
     client.force_login(here.people["platform_lead"])
     assert client.get("/api/v1/me/").status_code == 401
-    assert client.post("/api/v1/requests/", {}, content_type="application/json").status_code == 401
+    assert (
+        client.post(
+            "/api/v1/requests/", {}, content_type="application/json"
+        ).status_code
+        == 401
+    )
 
 
-def test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked(here: World) -> None:
+def test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked(
+    here: World,
+) -> None:
     user = here.people["member"]
-    revoked, expired, blocked = Caller(user), Caller(user), Caller(here.people["auditor"])
+    revoked, expired, blocked = (
+        Caller(user),
+        Caller(user),
+        Caller(here.people["auditor"]),
+    )
     tokens = list(ApiToken.objects.filter(user=user).order_by("pk"))
     assert revoked.delete(f"tokens/{tokens[0].prefix}/").status_code == 204
     ApiToken.objects.filter(pk=tokens[1].pk).update(
@@ -181,23 +209,38 @@ def test_anothers_things_are_like_missing_ones(here: World) -> None:
         "answer": {"text": "x"},
     }
     for path, body in bodies.items():
-        first = caller.post(f"requests/{other.waiting.pk}/{path}/", body, **{"If-Match": '"1"'})
+        first = caller.post(
+            f"requests/{other.waiting.pk}/{path}/", body, **{"If-Match": '"1"'}
+        )
         second = caller.post(f"requests/999999999/{path}/", body, **{"If-Match": '"1"'})
         assert (first.status_code, plain(first)) == (404, plain(second)), path
 
 
 def test_an_address_that_is_none_is_a_problem_too(here: World) -> None:
-    for path in ("/api/v2/", "/api/v1/people/", "/api/v1/requests", "/api/v1/requests/x/", "/api/x"):
+    for path in (
+        "/api/v2/",
+        "/api/v1/people/",
+        "/api/v1/requests",
+        "/api/v1/requests/x/",
+        "/api/x",
+    ):
         for client in (Client(), Caller(here.people["member"]).client):
             answer = client.get(path)
-            assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), (
+                path
+            )
 
 
-def test_methods_that_an_address_does_not_take_are_405_whatever_a_header_says(here: World) -> None:
+def test_methods_that_an_address_does_not_take_are_405_whatever_a_header_says(
+    here: World,
+) -> None:
     caller = Caller(here.people["member"])
     for method in ("PUT", "DELETE", "OPTIONS", "TRACE"):
         answer = caller.send(method, f"requests/{here.own.waiting.pk}/")
-        assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed"), method
+        assert (answer.status_code, answer.json()["code"]) == (
+            405,
+            "method_not_allowed",
+        ), method
     headers = {"X-HTTP-Method-Override": "DELETE"}
     assert caller.post(f"requests/{here.own.waiting.pk}/", **headers).status_code == 405
 
@@ -207,7 +250,9 @@ def test_every_change_refused_for_want_of_a_right_leaves_one_event_that_names_wh
 ) -> None:
     caller = Caller(here.people["member"])
     before = Event.objects.count()
-    refused = caller.post(f"requests/{here.own.waiting.pk}/approve/", {}, **{"If-Match": '"1"'})
+    refused = caller.post(
+        f"requests/{here.own.waiting.pk}/approve/", {}, **{"If-Match": '"1"'}
+    )
     assert Event.objects.count() == before + 1
     event = Event.objects.latest("seq")
     assert (event.actor_name, event.outcome) == ("Ada Okafor", "refused")
@@ -226,7 +271,12 @@ def test_the_secret_of_a_token_is_told_once(here: World) -> None:
     secret = first.json()["secret"]
     again = caller.post("tokens/", body, key="once")
     assert (again.status_code, again.json()["secret"]) == (201, None)
-    assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+    assert (
+        Client()
+        .get("/api/v1/me/", headers={"Authorization": f"Bearer {secret}"})
+        .status_code
+        == 200
+    )
     listed = json.dumps(caller.get("tokens/").json())
     assert secret not in listed
     assert first.json()["prefix"] in listed
@@ -263,7 +313,9 @@ NOT_OF_THE_API = {
 def test_every_code_that_an_action_refuses_with_is_explained() -> None:
     used: set[str] = set()
     # The other codes of `workloads` name reasons for a wait, which nobody is refused with.
-    for package in {*LAYERS, "workloads/runs", "workloads/template_desk"} - {"workloads"}:
+    for package in {*LAYERS, "workloads/runs", "workloads/template_desk"} - {
+        "workloads"
+    }:
         for file in (settings.BASE_DIR / package).rglob("*.py"):
             used |= codes_of(ast.parse(file.read_text()))
     assert len(used) > 60
@@ -275,7 +327,8 @@ def codes_of(tree: ast.AST) -> set[str]:
     return {
         keyword.value.value
         for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and not (isinstance(call.func, ast.Name) and call.func.id == "Remedy")
+        if isinstance(call, ast.Call)
+        and not (isinstance(call.func, ast.Name) and call.func.id == "Remedy")
         for keyword in call.keywords
         if keyword.arg == "code"
         and isinstance(keyword.value, ast.Constant)

@@ -36,12 +36,18 @@ def body() -> dict[str, Any]:
     }
 
 
-def test_the_same_call_again_gives_the_same_answer(here: World, body: dict[str, Any]) -> None:
+def test_the_same_call_again_gives_the_same_answer(
+    here: World, body: dict[str, Any]
+) -> None:
     ada = Caller(here.people["member"])
     before = Request.objects.count()
     first = ada.post("requests/", body, key="one")
     again = ada.post("requests/", dict(reversed(body.items())), key="one")
-    assert (again.status_code, again.json(), again["Location"]) == (201, first.json(), first["Location"])
+    assert (again.status_code, again.json(), again["Location"]) == (
+        201,
+        first.json(),
+        first["Location"],
+    )
     assert "Idempotency-Replayed" not in first
     assert again["Idempotency-Replayed"] == "true"
     assert Request.objects.count() == before + 1
@@ -58,16 +64,25 @@ def test_a_namespace_that_is_there_by_now_is_answered_for_once_more(
     assert again.json() == first.json()
 
 
-def test_a_renewal_that_was_granted_is_answered_for_once_more(here: World, body: dict[str, Any]) -> None:
+def test_a_renewal_that_was_granted_is_answered_for_once_more(
+    here: World, body: dict[str, Any]
+) -> None:
     ada = Caller(here.people["member"])
     made = ada.post("requests/", body).json()["id"]
     until = (timezone.now() + timedelta(days=3)).isoformat()
-    first, again = (ada.post(f"requests/{made}/renew/", {"until": until}, key="longer") for _ in range(2))
-    assert (first.status_code, first.json()["state"]) == (201, "approved"), first.content
+    first, again = (
+        ada.post(f"requests/{made}/renew/", {"until": until}, key="longer")
+        for _ in range(2)
+    )
+    assert (first.status_code, first.json()["state"]) == (201, "approved"), (
+        first.content
+    )
     assert (again.status_code, again.json()) == (201, first.json()), again.content
 
 
-def test_the_same_key_with_another_body_is_refused(here: World, body: dict[str, Any]) -> None:
+def test_the_same_key_with_another_body_is_refused(
+    here: World, body: dict[str, Any]
+) -> None:
     ada = Caller(here.people["member"])
     ada.post("requests/", body, key="one")
     answer = ada.post("requests/", body | {"gpus": 2}, key="one")
@@ -87,18 +102,30 @@ def test_a_key_is_one_persons_and_one_routes(here: World, body: dict[str, Any]) 
 def test_a_key_given_for_one_object_does_nothing_to_another(here: World) -> None:
     lead = Caller(here.people["platform_lead"])
     headers = {"If-Match": '"1"'}
-    assert lead.post(f"requests/{here.own.waiting.pk}/approve/", key="one", **headers).status_code == 200
-    answer = lead.post(f"requests/{here.other.waiting.pk}/approve/", key="one", **headers)
+    assert (
+        lead.post(
+            f"requests/{here.own.waiting.pk}/approve/", key="one", **headers
+        ).status_code
+        == 200
+    )
+    answer = lead.post(
+        f"requests/{here.other.waiting.pk}/approve/", key="one", **headers
+    )
     assert answer.json()["code"] == "idempotency_mismatch"
     assert Request.objects.get(pk=here.other.waiting.pk).state == "waiting"
 
 
-def test_a_call_that_changes_something_needs_a_usable_key(here: World, body: dict[str, Any]) -> None:
+def test_a_call_that_changes_something_needs_a_usable_key(
+    here: World, body: dict[str, Any]
+) -> None:
     ada = Caller(here.people["member"])
     before = Request.objects.count()
     for key in (None, " ", "x" * 256, "a b", "ä"):
         answer = ada.post("requests/", body, key=key)
-        assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing"), key
+        assert (answer.status_code, answer.json()["code"]) == (
+            400,
+            "idempotency_key_missing",
+        ), key
     assert ada.post("requests/", body, key="x" * 255).status_code == 201
     assert Request.objects.count() == before + 1
 
@@ -111,9 +138,15 @@ def test_a_refused_call_leaves_its_key_free(here: World, body: dict[str, Any]) -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_same_call_many_times_at_once_leaves_one_row(here: World, body: dict[str, Any]) -> None:
+def test_the_same_call_many_times_at_once_leaves_one_row(
+    here: World, body: dict[str, Any]
+) -> None:
     ada = Caller(here.people["member"])
-    before = Request.objects.count(), Allocation.objects.count(), LedgerEntry.objects.count()
+    before = (
+        Request.objects.count(),
+        Allocation.objects.count(),
+        LedgerEntry.objects.count(),
+    )
 
     def send(_: int) -> tuple[int, int]:
         try:

@@ -131,7 +131,9 @@ def test_a_list_costs_the_same_with_few_rows_and_many(here: World) -> None:
         assert few == many <= MOST_QUERIES, (path, few, many)
 
 
-def test_rows_of_the_same_moment_are_paged_without_gap_or_repetition(here: World) -> None:
+def test_rows_of_the_same_moment_are_paged_without_gap_or_repetition(
+    here: World,
+) -> None:
     fill(here, 12)
     caller = Caller(here.people["member"])
     for ordering in ("-created_at", "created_at", "-usd", "until"):
@@ -142,7 +144,9 @@ def test_rows_of_the_same_moment_are_paged_without_gap_or_repetition(here: World
         field = ordering.lstrip("-")
         order = (ordering, "-id" if ordering.startswith("-") else "id")
         assert ids == list(
-            Request.objects.filter(team=here.own.team).order_by(*order).values_list("pk", flat=True)
+            Request.objects.filter(team=here.own.team)
+            .order_by(*order)
+            .values_list("pk", flat=True)
         ), field
 
 
@@ -154,7 +158,10 @@ def test_previous_leads_back_over_the_same_rows(here: World) -> None:
     back = caller.get(second["previous"].removeprefix("http://testserver")).json()
     assert first["previous"] is None
     assert (back["results"], back["previous"]) == (first["results"], None)
-    assert caller.get(back["next"].removeprefix("http://testserver")).json()["results"] == second["results"]
+    assert (
+        caller.get(back["next"].removeprefix("http://testserver")).json()["results"]
+        == second["results"]
+    )
 
 
 def test_a_row_that_comes_while_one_reads_moves_nothing(here: World) -> None:
@@ -162,37 +169,57 @@ def test_a_row_that_comes_while_one_reads_moves_nothing(here: World) -> None:
     caller = Caller(here.people["member"])
     first = caller.get("requests/?limit=4").json()
     factories.request(
-        here.own.asker, here.own.tenancy, here.flavor, now=timezone.now() + timedelta(seconds=1)
+        here.own.asker,
+        here.own.tenancy,
+        here.flavor,
+        now=timezone.now() + timedelta(seconds=1),
     )
     second = caller.get(first["next"].removeprefix("http://testserver")).json()
-    assert not {row["id"] for row in first["results"]} & {row["id"] for row in second["results"]}
+    assert not {row["id"] for row in first["results"]} & {
+        row["id"] for row in second["results"]
+    }
     assert len(second["results"]) == 4
 
 
 def test_a_cursor_of_one_order_is_no_cursor_of_another(here: World) -> None:
     fill(here, 6)
     caller = Caller(here.people["member"])
-    link = caller.get("requests/?limit=4").json()["next"].removeprefix("http://testserver")
+    link = (
+        caller.get("requests/?limit=4").json()["next"].removeprefix("http://testserver")
+    )
     assert caller.get(f"{link}&ordering=usd").status_code == 400
 
 
-def test_events_are_read_on_from_a_number_and_only_those_of_ones_teams(here: World) -> None:
+def test_events_are_read_on_from_a_number_and_only_those_of_ones_teams(
+    here: World,
+) -> None:
     member, lead = Caller(here.people["member"]), Caller(here.people["auditor"])
     mine = member.get("events/?limit=100").json()
     every = lead.get("events/?limit=100").json()
-    assert [row["seq"] for row in every["results"]] == list(range(1, every["after"] + 1))
+    assert [row["seq"] for row in every["results"]] == list(
+        range(1, every["after"] + 1)
+    )
     subjects = {(row["subject_type"], row["subject_id"]) for row in mine["results"]}
     assert ("request", str(here.own.waiting.pk)) in subjects
     assert ("request", str(here.other.waiting.pk)) not in subjects
     assert member.get(f"events/?after={every['after']}").json()["results"] == []
     few = lead.get("events/?limit=2").json()
     assert [
-        row["seq"] for row in lead.get(few["next"].removeprefix("http://testserver")).json()["results"]
+        row["seq"]
+        for row in lead.get(few["next"].removeprefix("http://testserver")).json()[
+            "results"
+        ]
     ] == [3, 4]
-    assert lead.get("events/?kind=request.submitted").json()["results"][0]["words"] == "asked"
+    assert (
+        lead.get("events/?kind=request.submitted").json()["results"][0]["words"]
+        == "asked"
+    )
 
 
 def test_the_chain_is_verified_by_who_may_see_all_of_it(here: World) -> None:
     verdict = Caller(here.people["auditor"]).get("events/verify/").json()
     assert (verdict["broken_at"], verdict["checked"] > 5) == (None, True)
-    assert Caller(here.people["team_lead"]).get("events/verify/").json()["code"] == "not_an_auditor"
+    assert (
+        Caller(here.people["team_lead"]).get("events/verify/").json()["code"]
+        == "not_an_auditor"
+    )

@@ -52,7 +52,9 @@ def test_a_frozen_cache_costs_a_second_once_and_stops_nothing(
     settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATES = {"read": "1/h", "write": "1/h"}
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}
+    }
     monkeypatch.setattr(counting, "cache", caches["default"])
     ada = Caller(factories.person("Ada"))
     assert codes(ada, 1) == [200]
@@ -68,7 +70,9 @@ def test_a_dead_cache_stops_nothing_and_is_asked_again_later(
     settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATES = {"read": "1/h", "write": "1/h"}
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}
+    }
     monkeypatch.setattr(counting, "cache", caches["default"])
     ada = Caller(factories.person("Ada"))
     own_redis.kill()

@@ -18,7 +18,9 @@ WHOLE = {
 }
 
 
-def start(patch: pytest.MonkeyPatch, secrets: str | None = None, **changes: str) -> Environment:
+def start(
+    patch: pytest.MonkeyPatch, secrets: str | None = None, **changes: str
+) -> Environment:
     for name, value in {**WHOLE, **changes}.items():
         patch.setenv(name, value)
     return read(secrets)
@@ -40,7 +42,10 @@ def test_a_whole_description_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
             {"QM_AZURE_CLIENT_ID": "", "QM_AZURE_CLIENT_SECRET": ""},
             "QM_AZURE_CLIENT_ID and QM_AZURE_CLIENT_SECRET must",
         ),
-        ({"QM_AZURE_CREDENTIAL": "", "QM_AZURE_CLIENT_ID": ""}, "QM_AZURE_CLIENT_ID must"),
+        (
+            {"QM_AZURE_CREDENTIAL": "", "QM_AZURE_CLIENT_ID": ""},
+            "QM_AZURE_CLIENT_ID must",
+        ),
     ],
 )
 def test_what_is_missing_is_named(
@@ -54,24 +59,40 @@ def test_what_is_missing_is_named(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"QM_AZURE_SUBSCRIPTION_ID": "", "QM_AZURE_RESOURCE_GROUP": "", "QM_AZURE_CLIENT_ID": ""},
+        {
+            "QM_AZURE_SUBSCRIPTION_ID": "",
+            "QM_AZURE_RESOURCE_GROUP": "",
+            "QM_AZURE_CLIENT_ID": "",
+        },
         {"QM_AZURE_CREDENTIAL": "workload_identity", "QM_AZURE_CLIENT_SECRET": ""},
-        {"QM_AZURE_CREDENTIAL": "managed_identity", "QM_AZURE_CLIENT_ID": "", "QM_AZURE_CLIENT_SECRET": ""},
+        {
+            "QM_AZURE_CREDENTIAL": "managed_identity",
+            "QM_AZURE_CLIENT_ID": "",
+            "QM_AZURE_CLIENT_SECRET": "",
+        },
     ],
 )
-def test_no_more_is_needed(monkeypatch: pytest.MonkeyPatch, changes: dict[str, str]) -> None:
+def test_no_more_is_needed(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, str]
+) -> None:
     assert start(monkeypatch, **changes).azure_arm_url == session.ARM_URL
 
 
-def test_the_secret_may_lie_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_secret_may_lie_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "qm_azure_client_secret").write_text("of a file\n")
     found = start(monkeypatch, str(tmp_path), QM_AZURE_CLIENT_SECRET="")
     assert found.azure_client_secret.get_secret_value() == "of a file"
 
 
 @pytest.mark.parametrize("name", ["ARM_URL", "AUTHORITY", "PRICES_URL"])
-@pytest.mark.parametrize("url", ["http://localhost:1", "https://user@host", "https://host/path", "host"])
-def test_tokens_go_over_tls_alone(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1", "https://user@host", "https://host/path", "host"]
+)
+def test_tokens_go_over_tls_alone(
+    monkeypatch: pytest.MonkeyPatch, name: str, url: str
+) -> None:
     with pytest.raises(ValidationError):
         start(monkeypatch, **{f"QM_AZURE_{name}": url})
 

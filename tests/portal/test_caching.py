@@ -60,7 +60,9 @@ def file_cache(folder: Path, settings: Settings) -> BaseCache:
 def test_a_pickle_under_a_known_key_of_redis_is_not_run_and_the_page_works(
     client: Client, directory: Running, planted: RedisClient, trap: Path, protocol: int
 ) -> None:
-    client.force_login(factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE]))
+    client.force_login(
+        factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE])
+    )
     with planted:
         planted.set(f":1:{groups._key(CLIMATE)}", pickle.dumps(Planted(trap), protocol))
         page = client.get("/teams/new/groups")
@@ -71,35 +73,50 @@ def test_a_pickle_under_a_known_key_of_redis_is_not_run_and_the_page_works(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("value", [b"[" * 100_000, b'{"name": "x"}', b'["a", 1]', b"7", b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "value", [b"[" * 100_000, b'{"name": "x"}', b'["a", 1]', b"7", b"\xff", b"null"]
+)
 def test_other_bytes_under_a_known_key_count_as_nothing(
     client: Client, directory: Running, planted: RedisClient, value: bytes
 ) -> None:
-    client.force_login(factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE]))
+    client.force_login(
+        factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE])
+    )
     with planted:
         planted.set(f":1:{groups._key(CLIMATE)}", value)
     assert "climate-team" in client.get("/teams/new/groups").content.decode()
 
 
 @pytest.mark.django_db
-def test_a_name_is_asked_for_once_and_then_comes_from_redis(client: Client, directory: Running) -> None:
-    client.force_login(factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE]))
+def test_a_name_is_asked_for_once_and_then_comes_from_redis(
+    client: Client, directory: Running
+) -> None:
+    client.force_login(
+        factories.person("Ada Okafor", oid=person_id(1), groups=[CLIMATE])
+    )
     assert "climate-team" in client.get("/teams/new/groups").content.decode()
-    directory.admin("POST", "/sandbox/faults", path=f"/v1.0/groups/{CLIMATE}$", status=503, times=99)
+    directory.admin(
+        "POST", "/sandbox/faults", path=f"/v1.0/groups/{CLIMATE}$", status=503, times=99
+    )
     assert "climate-team" in client.get("/teams/new/groups").content.decode()
 
 
 @pytest.mark.parametrize("argument", ["1", True, 1.0, None, {"id": 1}, [1]])
 def test_a_task_takes_the_numbers_of_rows_and_nothing_else(argument: object) -> None:
     task: Callable[..., None] = Noting().__call__
-    calls: list[Callable[[], None]] = [lambda: task(argument), lambda: task(number=argument)]
+    calls: list[Callable[[], None]] = [
+        lambda: task(argument),
+        lambda: task(number=argument),
+    ]
     for call in calls:
         with pytest.raises(TypeError, match="ids of rows"):
             call()
     assert Noting.ran == []
 
 
-def test_the_file_of_a_demos_cache_is_never_unpickled(tmp_path: Path, settings: Settings, trap: Path) -> None:
+def test_the_file_of_a_demos_cache_is_never_unpickled(
+    tmp_path: Path, settings: Settings, trap: Path
+) -> None:
     cache = file_cache(tmp_path / "cache", settings)
     cache.set("key", ["Ä", 1], 60)
     [file] = (tmp_path / "cache").glob("*.djcache")
@@ -111,7 +128,9 @@ def test_the_file_of_a_demos_cache_is_never_unpickled(tmp_path: Path, settings: 
     assert not trap.exists()
 
 
-def test_a_demos_cache_counts_ends_and_forgets(tmp_path: Path, settings: Settings) -> None:
+def test_a_demos_cache_counts_ends_and_forgets(
+    tmp_path: Path, settings: Settings
+) -> None:
     cache = file_cache(tmp_path / "cache", settings)
     assert cache.add("count", 0, 60)
     assert not cache.add("count", 5, 60)

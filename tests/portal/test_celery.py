@@ -39,7 +39,11 @@ def test_a_worker_says_that_it_listens_however_quiet_it_was_told_to_be(
 
 def test_every_task_takes_numbers_of_rows_alone_as_messages_hold_nothing_else() -> None:
     portal.celery.app.loader.import_default_modules()
-    own = {name: task for name, task in portal.celery.app.tasks.items() if ".tasks." in name}
+    own = {
+        name: task
+        for name, task in portal.celery.app.tasks.items()
+        if ".tasks." in name
+    }
     assert len(own) > 30
     wrong = {
         name: str(parameter)
@@ -59,7 +63,12 @@ def test_a_worker_knows_every_task_of_the_clock() -> None:
         "print(json.dumps(sorted({one['task'] for one in SCHEDULE.values()} - set(app.tasks))))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1]) == []
@@ -71,7 +80,10 @@ def test_a_connection_is_given_back_after_a_task_and_its_pool_stays(
     is_eager: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [fixup] = portal.celery.app._fixups
-    task, worker = SimpleNamespace(request=SimpleNamespace(is_eager=is_eager)), fixup.worker_fixup
+    task, worker = (
+        SimpleNamespace(request=SimpleNamespace(is_eager=is_eager)),
+        fixup.worker_fixup,
+    )
     monkeypatch.setattr(worker, "worker", SimpleNamespace(pool_cls="prefork"))
     pooled: Any = connection
     pooled.ensure_connection()

@@ -42,9 +42,13 @@ def prober() -> Prober:
         (Task, "note", "יש."),
     ):
         for row in model.objects.values_list("pk", flat=True):
-            model.objects.filter(pk=row).update(**{field: words + str(row) if field == "name" else words})
+            model.objects.filter(pk=row).update(
+                **{field: words + str(row) if field == "name" else words}
+            )
     for side in (made.here.own, made.here.other):
-        Comment.objects.create(request=side.waiting, by=side.asker, text="למה?", at=timezone.now())
+        Comment.objects.create(
+            request=side.waiting, by=side.asker, text="למה?", at=timezone.now()
+        )
     return made
 
 
@@ -55,9 +59,13 @@ def is_from_right_to_left(text: str) -> bool:
 def undirected(page: Element) -> Iterator[str]:
     """Elements with Hebrew in them whose direction nobody leaves to the text."""
     for element in page.walk():
-        if element.tag in DRAWN_BY_THE_BROWSER or not is_from_right_to_left(" ".join(element.texts)):
+        if element.tag in DRAWN_BY_THE_BROWSER or not is_from_right_to_left(
+            " ".join(element.texts)
+        ):
             continue
-        said = next((each.attrs["dir"] for each in element.around() if "dir" in each.attrs), "")
+        said = next(
+            (each.attrs["dir"] for each in element.around() if "dir" in each.attrs), ""
+        )
         if said != "auto" and element.tag != "bdi":
             classes = ".".join(sorted(element.classes))
             yield f"<{element.tag} {classes}> {element.words[:60]}"
@@ -78,7 +86,9 @@ def fields(page: Element) -> Iterator[str]:
 def test_what_people_wrote_has_its_own_direction(prober: Prober, role: str) -> None:
     wrong, written = [], 0
     for path, page in pages(prober, role):
-        written += sum(is_from_right_to_left(" ".join(each.texts)) for each in page.walk())
+        written += sum(
+            is_from_right_to_left(" ".join(each.texts)) for each in page.walk()
+        )
         wrong += [f"{path}: {each}" for each in [*undirected(page), *fields(page)]]
     assert not wrong, "\n".join(dict.fromkeys(wrong))
     assert written > 100

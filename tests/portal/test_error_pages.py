@@ -62,17 +62,26 @@ def test_what_nobody_expected_stands_inside_the_frame(
     assert "Something broke on our side" in answer.content.decode()
 
 
-def test_a_program_reads_a_problem_for_what_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocations.api.AllocationEndpoint.get_queryset", lambda *_: 1 / 0)
+def test_a_program_reads_a_problem_for_what_nobody_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "allocations.api.AllocationEndpoint.get_queryset", lambda *_: 1 / 0
+    )
     answer = Caller(factories.person("Ben")).get("allocations/")
-    assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
+    assert (answer.status_code, answer["Content-Type"]) == (
+        500,
+        "application/problem+json",
+    )
     assert answer.json()["code"] == "unexpected"
     assert answer.json()["request_id"]
 
 
 def by_the_database() -> None:
     """A failure of the database under another one."""
-    raise RuntimeError("The list cannot be made.") from ProgrammingError("no such table")
+    raise RuntimeError("The list cannot be made.") from ProgrammingError(
+        "no such table"
+    )
 
 
 def gone() -> None:
@@ -97,7 +106,9 @@ def test_a_failure_of_the_database_is_told_without_asking_it(
     assert "Go home" in answer.content.decode()
 
 
-def test_a_frame_that_fails_leaves_the_plain_page(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_that_fails_leaves_the_plain_page(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("portal.context.rail", lambda *_, **__: 1 / 0)
     answer = browser.get("/")
     assert answer.status_code == 500
@@ -137,11 +148,20 @@ def test_the_address_of_every_button_leads_back_to_a_page_that_is_there() -> Non
             led[route] = answer["Location"]
     own = prober.here.own
     assert len(led) >= 28
-    assert led["requests/<int:pk>/withdraw"] == reverse("request", args=[own.waiting.pk])
+    assert led["requests/<int:pk>/withdraw"] == reverse(
+        "request", args=[own.waiting.pk]
+    )
     assert led["tokens/<slug:prefix>/revoke"] == "/tokens/"
-    assert led["tenancies/<int:pk>/protection"] == reverse("leaving", args=[own.team.slug])
-    assert led["policy/drafts/<int:pk>/activate"] == reverse("policy-draft", args=[prober.here.draft.pk])
-    assert {route for route, page in led.items() if page == "/"} == {"sign-out", "theme"}
+    assert led["tenancies/<int:pk>/protection"] == reverse(
+        "leaving", args=[own.team.slug]
+    )
+    assert led["policy/drafts/<int:pk>/activate"] == reverse(
+        "policy-draft", args=[prober.here.draft.pk]
+    )
+    assert {route for route, page in led.items() if page == "/"} == {
+        "sign-out",
+        "theme",
+    }
 
 
 def test_a_place_that_one_may_not_see_leads_to_the_list_of_teams() -> None:

@@ -30,7 +30,9 @@ def test_an_amount_is_one_figure_everywhere(amount: Decimal) -> None:
         ("0", "$0"),
     ],
 )
-def test_half_is_rounded_up_and_the_sign_stands_in_front(amount: str, said: str) -> None:
+def test_half_is_rounded_up_and_the_sign_stands_in_front(
+    amount: str, said: str
+) -> None:
     assert words.usd(Decimal(amount)) == said
 
 

@@ -28,11 +28,26 @@ def address(server: Postgres, login: str) -> str:
 def make_roles(server: Postgres) -> subprocess.CompletedProcess[str]:
     """What an administrator does once."""
     secrets = {"POSTGRES_OWNER_PASSWORD": "it's", "POSTGRES_APP_PASSWORD": "second"}
-    command = [program("psql"), "--quiet", "--dbname", server.dsn(DATABASE), "--file", str(ROLES)]
-    return subprocess.run(command, env={**os.environ, **secrets}, capture_output=True, text=True, check=True)
+    command = [
+        program("psql"),
+        "--quiet",
+        "--dbname",
+        server.dsn(DATABASE),
+        "--file",
+        str(ROLES),
+    ]
+    return subprocess.run(
+        command,
+        env={**os.environ, **secrets},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
-def manage(server: Postgres, *command: str, login: str = APP, owner: str = OWNER) -> tuple[int, str]:
+def manage(
+    server: Postgres, *command: str, login: str = APP, owner: str = OWNER
+) -> tuple[int, str]:
     """Run a command as the compose file does; how it ended and what it printed."""
     addresses = {
         "QM_DATABASE_URL": address(server, login),
@@ -93,13 +108,19 @@ ATTACKS = (
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_the_portals_login_cannot_get_past_what_guards_the_log(server: Postgres, attack: str) -> None:
+def test_the_portals_login_cannot_get_past_what_guards_the_log(
+    server: Postgres, attack: str
+) -> None:
     with signed_in(server) as connection, pytest.raises(InsufficientPrivilege):
         connection.execute(attack.encode())
 
 
-@pytest.mark.parametrize("table", ["audit_event", "allocations_ledgerentry", "approvals_decision"])
-def test_it_is_refused_by_its_rights_even_where_the_trigger_is_off(server: Postgres, table: str) -> None:
+@pytest.mark.parametrize(
+    "table", ["audit_event", "allocations_ledgerentry", "approvals_decision"]
+)
+def test_it_is_refused_by_its_rights_even_where_the_trigger_is_off(
+    server: Postgres, table: str
+) -> None:
     with signed_in(server, OWNER) as owner, signed_in(server) as app:
         owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
         try:
@@ -113,9 +134,13 @@ def test_it_is_refused_by_its_rights_even_where_the_trigger_is_off(server: Postg
             owner.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER".encode())
 
 
-def test_a_version_of_the_policy_can_be_locked_and_not_changed(server: Postgres) -> None:
+def test_a_version_of_the_policy_can_be_locked_and_not_changed(
+    server: Postgres,
+) -> None:
     with signed_in(server) as app:
-        app.execute("SELECT number FROM policy_policyversion WHERE number = 1 FOR NO KEY UPDATE")
+        app.execute(
+            "SELECT number FROM policy_policyversion WHERE number = 1 FOR NO KEY UPDATE"
+        )
         for attack in ("number = 7", "number = number", "document = '{}'"):
             with pytest.raises(InsufficientPrivilege):
                 app.execute(f"UPDATE policy_policyversion SET {attack}".encode())
@@ -123,12 +148,16 @@ def test_a_version_of_the_policy_can_be_locked_and_not_changed(server: Postgres)
 
 def first_column(connection: psycopg.Connection, table: str) -> str:
     """Any column of a table."""
-    description = connection.execute(f"SELECT * FROM {table} LIMIT 0".encode()).description
+    description = connection.execute(
+        f"SELECT * FROM {table} LIMIT 0".encode()
+    ).description
     assert description
     return description[0].name
 
 
-def test_a_table_that_a_later_migration_makes_is_usable_at_once(server: Postgres) -> None:
+def test_a_table_that_a_later_migration_makes_is_usable_at_once(
+    server: Postgres,
+) -> None:
     with signed_in(server, OWNER) as owner, signed_in(server) as app:
         owner.execute("CREATE TABLE later (id bigserial PRIMARY KEY)")
         app.execute("INSERT INTO later DEFAULT VALUES")
@@ -138,7 +167,11 @@ def test_a_table_that_a_later_migration_makes_is_usable_at_once(server: Postgres
 
 def test_the_portal_works_with_it(server: Postgres) -> None:
     """`tests/faults/test_app_login.py` asks, decides and gives back with it."""
-    for command in (["check", "--database", "default"], ["declare_fleet"], ["check_invariants"]):
+    for command in (
+        ["check", "--database", "default"],
+        ["declare_fleet"],
+        ["check_invariants"],
+    ):
         ended, said = manage(server, *command, owner="")
         assert ended == 0, said
 
@@ -172,7 +205,8 @@ def test_the_portals_login_cannot_migrate(server: Postgres) -> None:
             ended, said = manage(server, "migrate", "--noinput", "audit", owner="")
         finally:
             owner.execute(
-                "INSERT INTO django_migrations (app, name, applied) VALUES ('audit', %s, now())", row
+                "INSERT INTO django_migrations (app, name, applied) VALUES ('audit', %s, now())",
+                row,
             )
     assert ended == 1, said
     assert "must be owner of" in said or "permission denied" in said, said

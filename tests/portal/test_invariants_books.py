@@ -100,7 +100,9 @@ def held_for_nothing() -> None:
 
 def own_vote() -> None:
     without("approvals_decision", "nobody_decides_their_own_request")
-    plain(f"UPDATE approvals_decision SET by_id = requester_id WHERE request_id = {by_people().pk}")
+    plain(
+        f"UPDATE approvals_decision SET by_id = requester_id WHERE request_id = {by_people().pk}"
+    )
 
 
 def one_vote_less() -> None:
@@ -109,7 +111,13 @@ def one_vote_less() -> None:
 
 def kept_key(**fields: object) -> Idempotency:
     return Idempotency.objects.create(
-        **{"user": by_people().requester, "route": "api/v1/requests/", "key": "k", "body_hash": "h", **fields}
+        **{
+            "user": by_people().requester,
+            "route": "api/v1/requests/",
+            "key": "k",
+            "body_hash": "h",
+            **fields,
+        }
     )
 
 
@@ -145,7 +153,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     ),
     "a requester approved their own": ("I3", "Its own requester approved it", own_vote),
     "a vote is missing": ("I3", "nobody decided", one_vote_less),
-    "a step was passed by too few": ("I3", "1 of 2", lambda: Step.objects.update(quorum=2)),
+    "a step was passed by too few": (
+        "I3",
+        "1 of 2",
+        lambda: Step.objects.update(quorum=2),
+    ),
     "what the policy looked at was changed": (
         "I3",
         "changed afterwards",
@@ -159,7 +171,9 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "GPUs are held that nobody approved": (
         "I3",
         "nobody approved it",
-        lambda: Allocation.objects.filter(gpus=2).update(hold=factories.hold(factories.team())),
+        lambda: Allocation.objects.filter(gpus=2).update(
+            hold=factories.hold(factories.team())
+        ),
     ),
     "a budget holds more than its limit": ("I4", "of $1.00 are set aside", overspent),
     "a budget differs from its ledger": (
@@ -173,11 +187,17 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "was changed",
         lambda: plain("UPDATE audit_event SET details = '{}' WHERE seq = 2"),
     ),
-    "an event is missing": ("I5", "is missing", lambda: plain("DELETE FROM audit_event WHERE seq = 3")),
+    "an event is missing": (
+        "I5",
+        "is missing",
+        lambda: plain("DELETE FROM audit_event WHERE seq = 3"),
+    ),
     "the newest events were cut off": (
         "I5",
         "the newest that is known, is missing",
-        lambda: plain("DELETE FROM audit_event WHERE seq = (SELECT max(seq) FROM audit_event)"),
+        lambda: plain(
+            "DELETE FROM audit_event WHERE seq = (SELECT max(seq) FROM audit_event)"
+        ),
     ),
     "the log's trigger is off": (
         "I5",
@@ -187,7 +207,9 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "a request that nobody was told of": (
         "I5",
         "0 events say that it was asked",
-        lambda: plain("UPDATE audit_event SET subject_id = '0' WHERE kind = 'request.submitted'"),
+        lambda: plain(
+            "UPDATE audit_event SET subject_id = '0' WHERE kind = 'request.submitted'"
+        ),
     ),
     "an end that nobody was told of": (
         "I5",
@@ -224,7 +246,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "Nobody has looked",
         lambda: Tenancy.objects.update(last_looked_at=None, changed_at=NOW),
     ),
-    "a look that is due": ("I7", "has been due", lambda: Tenancy.objects.update(requeue_at=NOW)),
+    "a look that is due": (
+        "I7",
+        "has been due",
+        lambda: Tenancy.objects.update(requeue_at=NOW),
+    ),
     "an idempotency key twice": ("I10", "there 2 times", key_twice),
     "a key without its answer": ("I10", "its answer is not there", kept_key),
     "a holding past its end": (
@@ -244,7 +270,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
             Brake.objects.create(clock=NOW, due=1, live=1),
         ),
     ),
-    "a status without a lease": ("I12", "with 0 leases taken", lambda: Tenancy.objects.update(lease_no=0)),
+    "a status without a lease": (
+        "I12",
+        "with 0 leases taken",
+        lambda: Tenancy.objects.update(lease_no=0),
+    ),
     "a lease from a clock that is ahead": (
         "I12",
         "held until",
@@ -253,7 +283,9 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "a personal token in a kept answer": (
         "I13",
         "hold a secret",
-        lambda: kept_key(status=201, body={"token": "qm_01234567_" + "a" * 43}, location="/tokens/"),
+        lambda: kept_key(
+            status=201, body={"token": "qm_01234567_" + "a" * 43}, location="/tokens/"
+        ),
     ),
     "the client's secret on a page": (
         "I13",
@@ -267,7 +299,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
             'UPDATE audit_event SET details = \'{"k": "-----BEGIN RSA PRIVATE KEY"}\' WHERE seq = 1'
         ),
     ),
-    "something paid past its end": ("I14", "nobody was asked to take it down", paid_and_forgotten),
+    "something paid past its end": (
+        "I14",
+        "nobody was asked to take it down",
+        paid_and_forgotten,
+    ),
     "an answered ask that is gone": (
         "I15",
         "accepted and is gone",
@@ -300,7 +336,9 @@ def test_each_broken_promise_is_found_with_what_to_do(place: Scene) -> None:
             raise Whole
     assert missed == {}
     assert check(now=LATER, clusters=False).findings == []
-    assert {promise for promise, _, _ in PLANTED.values()} == set(BOOKS), "one of each, at least"
+    assert {promise for promise, _, _ in PLANTED.values()} == set(BOOKS), (
+        "one of each, at least"
+    )
 
 
 def test_a_check_that_breaks_is_a_finding_and_the_others_are_made(

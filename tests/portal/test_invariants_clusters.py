@@ -47,7 +47,9 @@ def found(place: Place) -> list[tuple[str, str]]:
 def test_slices_of_gpus_are_counted_by_themselves(standing: Place) -> None:
     flavor = standing.a100
     mig = "nvidia.com/mig-1g.10gb"
-    slices = factories.flavor(flavor.cluster, "a100-mig", resource=mig, node_labels={"mig": "1g"})
+    slices = factories.flavor(
+        flavor.cluster, "a100-mig", resource=mig, node_labels={"mig": "1g"}
+    )
     factories.request(standing.ada, standing.row, slices, gpus=2, now=standing.time)
     standing.reconcile()
     standing.later(seconds=10)
@@ -84,7 +86,9 @@ def guarantees_more(place: Place) -> None:
 
 
 def gone(place: Place) -> None:
-    place.kubernetes.delete(("v1", "LimitRange"), "team-defaults", place.tenancy.namespace)
+    place.kubernetes.delete(
+        ("v1", "LimitRange"), "team-defaults", place.tenancy.namespace
+    )
 
 
 def relabelled(place: Place) -> None:
@@ -94,43 +98,75 @@ def relabelled(place: Place) -> None:
 
 def opened(place: Place) -> None:
     policy = ("networking.k8s.io/v1", "NetworkPolicy")
-    place.kubernetes.patch(policy, "default-deny", place.tenancy.namespace, {"spec": {"ingress": [{}]}})
+    place.kubernetes.patch(
+        policy, "default-deny", place.tenancy.namespace, {"spec": {"ingress": [{}]}}
+    )
 
 
 def reparented(place: Place) -> None:
     cohort = ("kueue.x-k8s.io/v1beta2", "Cohort")
-    place.kubernetes.patch(cohort, "quartermaster", None, {"spec": {"parentName": "theirs"}})
+    place.kubernetes.patch(
+        cohort, "quartermaster", None, {"spec": {"parentName": "theirs"}}
+    )
 
 
 def stray(place: Place) -> None:
     marks = OURS | {"quartermaster.io/tenancy": "99999"}
     place.kubernetes.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "qm-nobody", "labels": marks}}
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "qm-nobody", "labels": marks},
+        }
     )
 
 
 def elsewhere(place: Place) -> None:
     marks = OURS | {"quartermaster.io/tenancy": str(place.tenancy.pk)}
     metadata = {"name": "workload", "namespace": "default", "labels": marks}
-    place.kubernetes.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    place.kubernetes.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    )
 
 
 def trespass(place: Place) -> None:
-    place.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "theirs"}})
+    place.kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "theirs"}}
+    )
     body = {"metadata": {"annotations": {"a": "b"}}}
     place.kubernetes.patch(NAMESPACE, "theirs", None, body, manager="quartermaster")
 
 
 PLANTED: dict[str, tuple[str, str, Callable[[Place], None]]] = {
-    "an object called true that is not there": ("I1", "LimitRange team-defaults is called true", gone),
-    "a quota below what is held": ("I2", "room for 1 of nvidia.com/gpu, 2 are held", shrunk),
+    "an object called true that is not there": (
+        "I1",
+        "LimitRange team-defaults is called true",
+        gone,
+    ),
+    "a quota below what is held": (
+        "I2",
+        "room for 1 of nvidia.com/gpu, 2 are held",
+        shrunk,
+    ),
     "a queue that guarantees more": ("I2", "guarantees {'a100': 5}", guarantees_more),
     "a field that another pass would write": ("I8", "Namespace", relabelled),
-    "a traffic rule beside the portal's own fields": ("I8", ".spec.ingress was added", opened),
-    "a field of what all teams share": ("I8", "Cohort quartermaster would be written again", reparented),
+    "a traffic rule beside the portal's own fields": (
+        "I8",
+        ".spec.ingress was added",
+        opened,
+    ),
+    "a field of what all teams share": (
+        "I8",
+        "Cohort quartermaster would be written again",
+        reparented,
+    ),
     "an object of a tenancy that is not here": ("I9", "which is not here", stray),
     "an object in another namespace": ("I9", "stands somewhere else", elsewhere),
-    "somebody else's object with our hand in it": ("I9", "the portal has written to it", trespass),
+    "somebody else's object with our hand in it": (
+        "I9",
+        "the portal has written to it",
+        trespass,
+    ),
 }
 
 
@@ -153,7 +189,9 @@ def test_checking_writes_nothing_to_a_cluster(standing: Place) -> None:
     assert standing.kubernetes.writes == before
 
 
-def test_what_is_being_changed_or_not_true_yet_is_noted_and_no_finding(standing: Place) -> None:
+def test_what_is_being_changed_or_not_true_yet_is_noted_and_no_finding(
+    standing: Place,
+) -> None:
     factories.request(standing.ada, standing.row, standing.a100, gpus=1)
     report = check(now=standing.time)
     assert report.findings == []
@@ -178,7 +216,9 @@ def test_what_a_lead_left_alone_is_noted_and_no_finding(standing: Place) -> None
     assert any("2 found changed from elsewhere" in note for note in report.notes)
     until = standing.time + timedelta(hours=1)
     for row in Drift.objects.open():
-        drift_actions.ignore(row.pk, by=priya, reason="A course.", until=until, now=standing.time)
+        drift_actions.ignore(
+            row.pk, by=priya, reason="A course.", until=until, now=standing.time
+        )
     standing.reconcile()
     assert found(standing) == []
     relabelled(standing)
@@ -187,18 +227,26 @@ def test_what_a_lead_left_alone_is_noted_and_no_finding(standing: Place) -> None
     assert {promise for promise, _ in found(standing)} >= {"I1", "I2", "I8"}
 
 
-def test_a_repair_at_the_second_try_is_one_pass_that_told_of_two_things(standing: Place) -> None:
+def test_a_repair_at_the_second_try_is_one_pass_that_told_of_two_things(
+    standing: Place,
+) -> None:
     shrunk(standing)
     standing.kubernetes.fail("resourcequotas", "PATCH", times=1, status=403)
     standing.reconcile()
     standing.later(seconds=10)
     standing.reconcile()
-    told = Event.objects.about("tenancy", standing.tenancy.pk).order_by("-seq").values_list("kind", flat=True)
+    told = (
+        Event.objects.about("tenancy", standing.tenancy.pk)
+        .order_by("-seq")
+        .values_list("kind", flat=True)
+    )
     assert set(told[:2]) == {"tenancy.drift_repaired", "tenancy.converged"}
     assert found(standing) == []
 
 
-def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(standing: Place) -> None:
+def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(
+    standing: Place,
+) -> None:
     factories.cluster("away", kubeconfig="nowhere.yaml")
     gone(standing)
     report = check(now=standing.time)
@@ -206,20 +254,33 @@ def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(stand
     assert any("away: not looked at. The kubeconfig" in note for note in report.notes)
 
 
-@pytest.mark.parametrize("text", ["-----BEGIN CERTIFICATE-----\nMIIB\n", "[1, 2]\n", "clusters: 7\n", ""])
-def test_a_kubeconfig_that_is_none_is_noted_and_the_others_are_checked(standing: Place, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["-----BEGIN CERTIFICATE-----\nMIIB\n", "[1, 2]\n", "clusters: 7\n", ""]
+)
+def test_a_kubeconfig_that_is_none_is_noted_and_the_others_are_checked(
+    standing: Place, text: str
+) -> None:
     (Path(django_settings.ENV.kubeconfig_dir) / "ca.pem").write_text(text)
     factories.cluster("another", kubeconfig="ca.pem")
     gone(standing)
     report = check(now=standing.time)
     assert [f.promise for f in report.findings] == ["I1"]
-    assert any("another: not looked at. cannot use the kubeconfig" in note for note in report.notes)
+    assert any(
+        "another: not looked at. cannot use the kubeconfig" in note
+        for note in report.notes
+    )
 
 
-def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(standing: Place) -> None:
-    factories.cluster("another", kubeconfig=standing.cluster.kubeconfig, delivery="apply")
+def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(
+    standing: Place,
+) -> None:
+    factories.cluster(
+        "another", kubeconfig=standing.cluster.kubeconfig, delivery="apply"
+    )
     Cluster.objects.filter(name="another").update(context="it")
-    tenancy = factories.tenancy(standing.tenancy.team, Cluster.objects.get(name="another"))
+    tenancy = factories.tenancy(
+        standing.tenancy.team, Cluster.objects.get(name="another")
+    )
     Tenancy.objects.filter(pk=tenancy.pk).update(generation=1, spec={})
     gone(standing)
     report = check(now=standing.time)
@@ -233,7 +294,10 @@ def test_the_command_says_what_holds_and_ends_with_1_when_something_does_not(
     standing: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("check_invariants")
-    assert "I4   No budget is overspent, and the ledger agrees with it: holds" in capsys.readouterr().out
+    assert (
+        "I4   No budget is overspent, and the ledger agrees with it: holds"
+        in capsys.readouterr().out
+    )
     gone(standing)
     call_command("check_invariants", "--database-only")
     assert "I8" not in capsys.readouterr().out.partition("Clusters:")[0]

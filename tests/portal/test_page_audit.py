@@ -53,7 +53,11 @@ def test_members_see_what_happened_in_their_teams_alone(client: Client) -> None:
 def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
     vision = factories.team("Vision")
     happen(1, team_id=vision.pk, limit_usd="100")
-    refuse(actor=factories.person("Mallory Finch").as_actor(), reason="Not yours.", where="teams/new")
+    refuse(
+        actor=factories.person("Mallory Finch").as_actor(),
+        reason="Not yours.",
+        where="teams/new",
+    )
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert "Not yours." in text(client, "/audit/")
     assert "Not yours." in text(client, "/audit/?outcome=refused")
@@ -61,7 +65,9 @@ def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
     assert "Not yours." not in text(client, "/audit/?kind=budget.set")
     assert "limit USD" not in text(client, "/audit/?q=mallory")
     assert "Not yours." not in text(client, "/audit/?team=vision")
-    assert "Nothing like that happened." in text(client, "/audit/?q=nobody-of-this-name")
+    assert "Nothing like that happened." in text(
+        client, "/audit/?q=nobody-of-this-name"
+    )
 
 
 def test_pages_follow_a_cursor_without_gaps(client: Client) -> None:
@@ -71,13 +77,17 @@ def test_pages_follow_a_cursor_without_gaps(client: Client) -> None:
     path = "/audit/?kind=budget.set"
     while path:
         answer = client.get(path)
-        seen += [int(row["cells"][0]["sub"].split()[1]) for row in answer.context["rows"]]
+        seen += [
+            int(row["cells"][0]["sub"].split()[1]) for row in answer.context["rows"]
+        ]
         path = f"/audit/{answer.context['next']}" if answer.context["next"] else ""
         assert not path or "kind=budget.set" in path
     assert seen == list(range(120, 0, -1))
 
 
-@pytest.mark.parametrize("query", ["before=x", "before=-1", "before=²", "before=" + "9" * 40, "kind=nothing"])
+@pytest.mark.parametrize(
+    "query", ["before=x", "before=-1", "before=²", "before=" + "9" * 40, "kind=nothing"]
+)
 def test_nonsense_in_the_address_breaks_nothing(client: Client, query: str) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert client.get(f"/audit/?{query}").status_code == 200
@@ -99,15 +109,21 @@ def test_the_chain_is_checked_by_post_and_holds(client: Client) -> None:
 def test_a_broken_chain_names_the_event(client: Client) -> None:
     happen(3)
     with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # past the trigger, as a superuser could
-        cursor.execute("UPDATE audit_event SET actor_name = 'Somebody else' WHERE seq = 2")
+        cursor.execute(
+            "SET session_replication_role = replica"
+        )  # past the trigger, as a superuser could
+        cursor.execute(
+            "UPDATE audit_event SET actor_name = 'Somebody else' WHERE seq = 2"
+        )
         cursor.execute("SET session_replication_role = DEFAULT")
     client.force_login(factories.person("Sam", Role.AUDITOR))
     client.post("/audit/check")
     assert "The chain is broken at event 2" in text(client, "/audit/")
 
 
-def test_events_that_were_cut_off_at_the_end_are_noticed_by_page_and_api(client: Client) -> None:
+def test_events_that_were_cut_off_at_the_end_are_noticed_by_page_and_api(
+    client: Client,
+) -> None:
     happen(5)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
@@ -116,7 +132,9 @@ def test_events_that_were_cut_off_at_the_end_are_noticed_by_page_and_api(client:
     auditor = factories.person("Sam", Role.AUDITOR)
     client.force_login(auditor)
     client.post("/audit/check")
-    assert "Events 4 to 5, the newest that are known, are missing." in text(client, "/audit/")
+    assert "Events 4 to 5, the newest that are known, are missing." in text(
+        client, "/audit/"
+    )
     verdict = Caller(auditor).get("events/verify/").json()
     assert (verdict["checked"], verdict["broken_at"]) == (3, 4)
 
@@ -127,7 +145,9 @@ def test_others_may_not_check_it(client: Client) -> None:
     assert Event.objects.filter(kind=Kind.REFUSED).exists()
 
 
-def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Client) -> None:
+def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
+    client: Client,
+) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     actor = Actor("person", "1", "Ada")
     details: dict[str, Any] = {
@@ -137,7 +157,11 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Cl
     }
     with transaction.atomic():
         event = record(
-            Kind.REQUEST_SUBMITTED, actor=actor, subject=("request", 7), what="2 × A100", **details
+            Kind.REQUEST_SUBMITTED,
+            actor=actor,
+            subject=("request", 7),
+            what="2 × A100",
+            **details,
         )
     day = f"{event.at:%Y-%m-%d}"
     page = client.get("/audit/", {"since": day, "until": day})
@@ -152,16 +176,29 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Cl
 
 @pytest.mark.parametrize(
     ("to", "words"),
-    [("Ada", "Ada took the task"), ("Ben", "Ada gave the task to Ben"), ("", "Ada laid the task down")],
+    [
+        ("Ada", "Ada took the task"),
+        ("Ben", "Ada gave the task to Ben"),
+        ("", "Ada laid the task down"),
+    ],
 )
-def test_who_takes_a_task_is_not_said_to_give_it_to_somebody(client: Client, to: str, words: str) -> None:
+def test_who_takes_a_task_is_not_said_to_give_it_to_somebody(
+    client: Client, to: str, words: str
+) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     with transaction.atomic():
-        record(Kind.TASK_ASSIGNED, actor=Actor("person", "1", "Ada"), subject=("task", 7), to=to)
+        record(
+            Kind.TASK_ASSIGNED,
+            actor=Actor("person", "1", "Ada"),
+            subject=("task", 7),
+            to=to,
+        )
     assert words in text(client, "/audit/")
 
 
-def test_leads_and_auditors_read_how_often_calls_were_refused_that_are_no_events(client: Client) -> None:
+def test_leads_and_auditors_read_how_often_calls_were_refused_that_are_no_events(
+    client: Client,
+) -> None:
     ada, sam = factories.person("Ada Okafor"), factories.person("Sam", Role.AUDITOR)
     now = timezone.now()
     for status in (422, 422, 429):
@@ -202,4 +239,6 @@ def test_the_filter_groups_what_happened_by_what_it_is_about() -> None:
     assert sum(map(len, groups.values())) == len(Kind)
     assert all(groups.values())
     assert ("request.approved", "approved") in groups["Requests"]
-    assert not any(label.startswith("…") for lines in groups.values() for _, label in lines)
+    assert not any(
+        label.startswith("…") for lines in groups.values() for _, label in lines
+    )

@@ -50,7 +50,9 @@ def lines(answer: object) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(body)))
 
 
-def test_a_page_says_what_changed_who_did_it_and_where_it_leads(auditor: Client) -> None:
+def test_a_page_says_what_changed_who_did_it_and_where_it_leads(
+    auditor: Client,
+) -> None:
     vision = factories.team("Vision")
     event = happen(
         Kind.TEAM_CHANGED,
@@ -90,13 +92,22 @@ def test_events_of_other_teams_look_like_missing_ones(client: Client) -> None:
 
 
 def test_an_event_that_was_rewritten_says_so_on_its_page(auditor: Client) -> None:
-    first, second, third = (happen(Kind.BUDGET_SET, number=number) for number in range(3))
+    first, second, third = (
+        happen(Kind.BUDGET_SET, number=number) for number in range(3)
+    )
     with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # past the trigger, as a superuser could
-        cursor.execute("UPDATE audit_event SET actor_name = 'Somebody else' WHERE seq = %s", [second.seq])
+        cursor.execute(
+            "SET session_replication_role = replica"
+        )  # past the trigger, as a superuser could
+        cursor.execute(
+            "UPDATE audit_event SET actor_name = 'Somebody else' WHERE seq = %s",
+            [second.seq],
+        )
         cursor.execute("DELETE FROM audit_event WHERE seq = %s", [first.seq])
         cursor.execute("SET session_replication_role = DEFAULT")
-    assert f"Event {second.seq} was changed after it was written" in text(auditor, f"/audit/{second.seq}/")
+    assert f"Event {second.seq} was changed after it was written" in text(
+        auditor, f"/audit/{second.seq}/"
+    )
     assert "Its hash is that of what it holds" in text(auditor, f"/audit/{third.seq}/")
 
 
@@ -152,19 +163,26 @@ def test_the_file_holds_what_the_filters_leave_and_is_an_event(
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     assert answer["Content-Disposition"].startswith('attachment; filename="audit-')
     rows = lines(answer)
-    assert [row["event"] for row in rows] == [str(event.seq) for event in reversed(wanted)]
+    assert [row["event"] for row in rows] == [
+        str(event.seq) for event in reversed(wanted)
+    ]
     assert (rows[0]["team"], rows[0]["hash"]) == ("Vision", wanted[-1].hash)
     assert json.loads(rows[0]["details"]) == {"name": EVIL}
     told = Event.objects.get(kind=Kind.AUDIT_EXPORTED)
     assert (told.actor_name, told.team_id) == ("Sam", vision.pk)
-    assert told.details == {"events": 5, "narrowed": {"kind": "team.tier_set", "team": "vision"}}
+    assert told.details == {
+        "events": 5,
+        "narrowed": {"kind": "team.tier_set", "team": "vision"},
+    }
 
 
 def test_a_member_takes_along_the_events_of_their_teams_alone(client: Client) -> None:
     vision, speech = factories.team("Vision"), factories.team("Speech")
     own, _ = (happen(Kind.TIER_SET, team_id=team.pk) for team in (vision, speech))
     client.force_login(factories.person("Ada", teams=[vision]))
-    assert [row["event"] for row in lines(client.post("/audit/export"))] == [str(own.seq)]
+    assert [row["event"] for row in lines(client.post("/audit/export"))] == [
+        str(own.seq)
+    ]
     assert client.post("/audit/export", {"team": "speech"}).status_code == 422
     assert Event.objects.filter(kind=Kind.AUDIT_EXPORTED).count() == 1
     assert RefusalCount.objects.get().status == 422
@@ -183,7 +201,8 @@ def test_a_name_that_is_a_formula_is_text_in_a_spreadsheet(auditor: Client) -> N
 
 
 @pytest.mark.parametrize(
-    "value", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "|calc"]
+    "value",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "|calc"],
 )
 def test_what_a_spreadsheet_would_run_begins_with_an_apostrophe(value: str) -> None:
     assert safe_cell(value) == f"'{value}"
@@ -202,7 +221,9 @@ def test_files_have_a_rate_of_their_own(auditor: Client, settings: Settings) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_asynchronous_server_sends_the_file_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_asynchronous_server_sends_the_file_piece_by_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(audit_export, "BATCH", 1)
     happen(Kind.TIER_SET)
     happen(Kind.TIER_SET)
@@ -238,16 +259,40 @@ def test_details_are_named_as_people_name_them() -> None:
     assert label("limit_usd") == "Limit USD"
     assert plain({"__all__": ["a", "b"], "x": True}) == "the form a; b, x yes"
     [fact, odd] = others(
-        {"until": "2026-11-28T18:00:00+00:00", "odd": "2026-99-99T18:00:00", "none": None, "where": "x"}
+        {
+            "until": "2026-11-28T18:00:00+00:00",
+            "odd": "2026-99-99T18:00:00",
+            "none": None,
+            "where": "x",
+        }
     )
     assert fact == {"label": "Until", "at": datetime(2026, 11, 28, 18, tzinfo=UTC)}
     assert odd["text"] == "2026-99-99 18:00"
 
 
 def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() -> None:
-    budget = {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "40000"}
-    assert in_one_line(budget, title="Set the budget") == "month 2026-11-01, limit USD 12000.00 → 40000"
-    granted = {"what": "2 × A100", "gpus": 2, "status": 200, "until": "2026-12-03T00:00:00Z", "reason": ""}
-    assert in_one_line(granted, title="2 × A100 given to the team") == "GPUs 2, until 2026-12-03 00:00"
+    budget = {
+        "month": "2026-11-01",
+        "limit_usd_before": "12000.00",
+        "limit_usd": "40000",
+    }
+    assert (
+        in_one_line(budget, title="Set the budget")
+        == "month 2026-11-01, limit USD 12000.00 → 40000"
+    )
+    granted = {
+        "what": "2 × A100",
+        "gpus": 2,
+        "status": 200,
+        "until": "2026-12-03T00:00:00Z",
+        "reason": "",
+    }
+    assert (
+        in_one_line(granted, title="2 × A100 given to the team")
+        == "GPUs 2, until 2026-12-03 00:00"
+    )
     assert in_one_line({"what": "acr"}, title="Gave access") == "what acr"
-    assert in_one_line({"owner_before": "Ada", "owner": None}, title="") == "owner Ada → none"
+    assert (
+        in_one_line({"owner_before": "Ada", "owner": None}, title="")
+        == "owner Ada → none"
+    )

@@ -50,7 +50,9 @@ def ada(client: Client, vision: Team) -> User:
 @pytest.fixture
 def place(vision: Team) -> Tenancy:
     return factories.make_true(
-        factories.tenancy(vision, factories.cluster("training", title="Training East US"))
+        factories.tenancy(
+            vision, factories.cluster("training", title="Training East US")
+        )
     )
 
 
@@ -120,17 +122,29 @@ def test_a_team_that_is_leaving_its_only_cluster_is_not_offered_gpus_there(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
     assert "Ask for GPUs" in primary(text(client, "/teams/vision/"))
-    leaving = {"stage": Stage.LEAVING, "is_protected": False, "leaves_at": timezone.now()}
+    leaving = {
+        "stage": Stage.LEAVING,
+        "is_protected": False,
+        "leaves_at": timezone.now(),
+    }
     Tenancy.objects.filter(pk=place.pk).update(**leaving)
     assert "Ask for GPUs" not in primary(text(client, "/teams/vision/"))
 
 
-def test_a_team_where_no_gpus_are_offered_is_told_so(client: Client, ada: User, place: Tenancy) -> None:
-    assert "No GPUs are offered where Vision is" in text(client, "/requests/new?team=vision")
+def test_a_team_where_no_gpus_are_offered_is_told_so(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    assert "No GPUs are offered where Vision is" in text(
+        client, "/requests/new?team=vision"
+    )
 
 
-def test_a_failed_place_says_why_and_can_be_tried_again(client: Client, ada: User, place: Tenancy) -> None:
-    factories.make_true(place, failed="ResourceQuota", message="The cluster answers 403.")
+def test_a_failed_place_says_why_and_can_be_tried_again(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    factories.make_true(
+        place, failed="ResourceQuota", message="The cluster answers 403."
+    )
     page = text(client, "/teams/vision/")
     assert "The cluster answers 403." in page
     assert f'action="/tenancies/{place.pk}/look-again"' in page
@@ -140,12 +154,18 @@ def test_a_cluster_that_is_away_does_not_take_the_page_with_it(
     client: Client, ada: User, place: Tenancy
 ) -> None:
     Cluster.objects.update(reachable=False, message="connection refused")
-    assert "Training East US does not answer: connection refused" in text(client, "/teams/vision/")
+    assert "Training East US does not answer: connection refused" in text(
+        client, "/teams/vision/"
+    )
 
 
 def test_a_strangers_team_looks_like_a_missing_one(client: Client, ada: User) -> None:
     factories.team("Speech")
-    assert client.get("/teams/speech/").status_code == client.get("/teams/nothing/").status_code == 404
+    assert (
+        client.get("/teams/speech/").status_code
+        == client.get("/teams/nothing/").status_code
+        == 404
+    )
     assert "Speech" not in text(client, "/teams/")
 
 
@@ -166,7 +186,9 @@ def test_names_are_never_markup(client: Client, ada: User, vision: Team) -> None
         assert "<img src=x" not in text(client, path)
 
 
-def test_teams_are_found_by_name_or_cost_centre(client: Client, ada: User, vision: Team) -> None:
+def test_teams_are_found_by_name_or_cost_centre(
+    client: Client, ada: User, vision: Team
+) -> None:
     assert "Vision" in text(client, f"/teams/?q={vision.cost_centre}")
     page = text(client, "/teams/?q=<b>")
     assert "No team is called “&lt;b&gt;”" in page
@@ -181,7 +203,9 @@ def test_a_cluster_counts_once_for_a_team_with_several_namespaces_there(
     assert row["cells"][3] == 2
 
 
-def test_home_says_why_it_waits_and_for_whom(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+def test_home_says_why_it_waits_and_for_whom(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
     asked = factories.request(ada, place, a100, gpus=16)
     page = text(client, "/")
     assert "16 × A100 for Vision waits for platform leads to decide" in page
@@ -200,7 +224,9 @@ def test_home_leads_to_what_it_has_no_room_for(
         factories.allocation(ada, place, a100, gpus=1, days=1)
     for _ in range(6):
         factories.more_like(oldest, 2)
-    asked = factories.request(ada, place, a100, gpus=15, now=oldest.created_at - timedelta(days=1))
+    asked = factories.request(
+        ada, place, a100, gpus=15, now=oldest.created_at - timedelta(days=1)
+    )
     Request.objects.filter(pk=asked.pk).update(turn="requester")
     page = text(client, "/")
     assert "15 × A100 for Vision: a question for you" in page
@@ -208,7 +234,9 @@ def test_home_leads_to_what_it_has_no_room_for(
     assert "2 more that end later" in page
 
 
-def test_home_shows_what_is_held_and_ends(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+def test_home_shows_what_is_held_and_ends(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
     factories.allocation(ada, place, a100, gpus=2, days=1)
     page = text(client, "/")
     assert "What you hold" in page
@@ -218,11 +246,15 @@ def test_home_shows_what_is_held_and_ends(client: Client, ada: User, place: Tena
     assert "Ending soon" in page
 
 
-def test_home_offers_the_first_ask_to_a_team_that_holds_nothing(client: Client, ada: User) -> None:
+def test_home_offers_the_first_ask_to_a_team_that_holds_nothing(
+    client: Client, ada: User
+) -> None:
     assert "Your team holds no GPUs yet" in text(client, "/")
 
 
-def test_home_offers_the_groups_of_somebody_without_a_team(client: Client, directory: Running) -> None:
+def test_home_offers_the_groups_of_somebody_without_a_team(
+    client: Client, directory: Running
+) -> None:
     client.force_login(factories.person("Mallory", oid=factories.oid(8)))
     page = text(client, "/")
     assert "Bring your team on board" in page
@@ -249,7 +281,9 @@ def test_home_tells_a_lead_what_to_decide_oldest_first(
 def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
     client: Client, ada: User, place: Tenancy
 ) -> None:
-    factories.cluster("elsewhere", title="Elsewhere", reachable=False, message="connection refused")
+    factories.cluster(
+        "elsewhere", title="Elsewhere", reachable=False, message="connection refused"
+    )
     assert "Elsewhere does not answer" not in text(client, "/")
     Cluster.objects.update(reachable=False)
     assert "Training East US does not answer" in text(client, "/")
@@ -346,7 +380,9 @@ def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
     return made
 
 
-def test_drift_that_waits_for_a_lead_is_on_home_and_in_the_rail(client: Client, place: Tenancy) -> None:
+def test_drift_that_waits_for_a_lead_is_on_home_and_in_the_rail(
+    client: Client, place: Tenancy
+) -> None:
     found = Drift.objects.create(
         tenancy=place,
         kind="ResourceQuota",
@@ -361,9 +397,15 @@ def test_drift_that_waits_for_a_lead_is_on_home_and_in_the_rail(client: Client, 
     assert "changed from elsewhere" not in text(client, "/")
     Cluster.objects.filter(pk=place.cluster_id).update(on_drift="ask")
     page = client.get("/")
-    assert f"1 object on {place.cluster.title} changed from elsewhere" in page.content.decode()
+    assert (
+        f"1 object on {place.cluster.title} changed from elsewhere"
+        in page.content.decode()
+    )
     assert {row["label"]: row["count"] for row in page.context["rail"]}["Clusters"] == 1
-    asked = {"repair_asked_at": timezone.now(), "repair_asked_by": page.wsgi_request.user}
+    asked = {
+        "repair_asked_at": timezone.now(),
+        "repair_asked_by": page.wsgi_request.user,
+    }
     Drift.objects.filter(pk=found.pk).update(**asked)
     assert "changed from elsewhere" not in text(client, "/")
 
@@ -378,9 +420,17 @@ def test_what_a_cluster_has_given_is_called_held(
     assert "busy today" not in page
     now = timezone.now()
     UseDay.objects.create(
-        tenancy=place, flavor=a100, day=now.date(), samples=10, held_sum=20, used_sum=5, last_at=now
+        tenancy=place,
+        flavor=a100,
+        day=now.date(),
+        samples=10,
+        held_sum=20,
+        used_sum=5,
+        last_at=now,
     )
-    assert "25 % of what is held was busy today" in text(client, f"/clusters/{place.cluster.name}/")
+    assert "25 % of what is held was busy today" in text(
+        client, f"/clusters/{place.cluster.name}/"
+    )
 
 
 @pytest.mark.parametrize(
@@ -400,12 +450,15 @@ def test_the_rail_leads_to_the_runs_and_notebooks_of_the_team_that_one_looks_at(
     for name in ("NLP", "Speech"):
         factories.join(factories.team(name, by=ada), ada)
     client.force_login(ada)
-    rail = client.get("/rail", headers={"HX-Request": "true", "HX-Current-URL": f"http://x{path}"}).context[
-        "rail"
-    ]
+    rail = client.get(
+        "/rail", headers={"HX-Request": "true", "HX-Current-URL": f"http://x{path}"}
+    ).context["rail"]
     assert [row["label"] for row in rail if row["current"]] == [label]
     urls = {row["label"]: row["url"] for row in rail}
-    assert (urls["Runs"], urls["Notebooks"]) == (f"/teams/{team}/runs", f"/teams/{team}/notebooks")
+    assert (urls["Runs"], urls["Notebooks"]) == (
+        f"/teams/{team}/runs",
+        f"/teams/{team}/notebooks",
+    )
 
 
 def test_another_team_is_looked_at_in_the_same_respect(client: Client) -> None:
@@ -422,12 +475,17 @@ def test_another_team_is_looked_at_in_the_same_respect(client: Client) -> None:
 
 def test_who_has_no_team_has_no_runs_or_notebooks_in_the_rail(client: Client) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
-    assert not {"Runs", "Notebooks"} & {row["label"] for row in client.get("/rail").context["rail"]}
+    assert not {"Runs", "Notebooks"} & {
+        row["label"] for row in client.get("/rail").context["rail"]
+    }
 
 
 def test_the_rail_alone_has_its_counts_and_where_one_is(client: Client) -> None:
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
-    answer = client.get("/rail", headers={"HX-Request": "true", "HX-Current-URL": "http://x/approvals/7/"})
+    answer = client.get(
+        "/rail",
+        headers={"HX-Request": "true", "HX-Current-URL": "http://x/approvals/7/"},
+    )
     current = [row["label"] for row in answer.context["rail"] if row["current"]]
     assert current == ["Approvals"]
     assert "<html" not in answer.content.decode()

@@ -34,28 +34,38 @@ def counts(client: Client) -> dict[str, int]:
     return {row["label"]: row["count"] for row in client.get("/audit/").context["rail"]}
 
 
-def test_a_lead_sees_the_seat_and_what_waits_for_it(client: Client, scene: Scene) -> None:
+def test_a_lead_sees_the_seat_and_what_waits_for_it(
+    client: Client, scene: Scene
+) -> None:
     assert "Nobody is known as" not in shown(client, scene.priya, "/")
     first, _ = scene.ask(8), scene.ask(9)
     page = shown(client, scene.priya, "/")
     assert "Nobody is known as engineering leadership" in page
     assert f"(request {first.pk}) and 1 other request wait for this seat" in page
     assert f'href="/requests/{first.pk}/"' in page
-    assert "Nobody is known as engineering leadership" in shown(client, scene.priya, "/policy/")
+    assert "Nobody is known as engineering leadership" in shown(
+        client, scene.priya, "/policy/"
+    )
     # Two requests wait for one seat.
     assert counts(client)["Policy"] == 1
 
 
-def test_it_is_gone_as_soon_as_somebody_has_the_seat(client: Client, scene: Scene) -> None:
+def test_it_is_gone_as_soon_as_somebody_has_the_seat(
+    client: Client, scene: Scene
+) -> None:
     scene.ask(8)
     factories.person("Elena the second", Role.ENGINEERING_LEADERSHIP)
     assert "Nobody is known as" not in shown(client, scene.priya, "/")
     assert counts(client)["Policy"] == 0
 
 
-def test_a_step_that_a_new_policy_does_not_need_waits_for_nobody(client: Client, scene: Scene) -> None:
+def test_a_step_that_a_new_policy_does_not_need_waits_for_nobody(
+    client: Client, scene: Scene
+) -> None:
     asked = scene.ask(8)
-    Step.objects.filter(request=asked, seat="engineering_leadership").update(dropped_at=NOW)
+    Step.objects.filter(request=asked, seat="engineering_leadership").update(
+        dropped_at=NOW
+    )
     assert empty_seats() == []
     assert "Nobody is known as" not in shown(client, scene.priya, "/")
     assert counts(client)["Policy"] == 0
@@ -63,13 +73,26 @@ def test_a_step_that_a_new_policy_does_not_need_waits_for_nobody(client: Client,
 
 def test_only_who_can_fill_seats_is_told(client: Client, scene: Scene) -> None:
     scene.ask(8)
-    assert "Nobody is known as engineering leadership" not in shown(client, scene.ada, "/policy/")
+    assert "Nobody is known as engineering leadership" not in shown(
+        client, scene.ada, "/policy/"
+    )
     assert counts(client)["Policy"] == 0
-    assert "Nobody is known as" not in shown(client, factories.person("Sam", Role.AUDITOR), "/")
+    assert "Nobody is known as" not in shown(
+        client, factories.person("Sam", Role.AUDITOR), "/"
+    )
 
 
 @pytest.mark.parametrize(
-    "seat", ["platform_leads", "engineering_leadership", "group", "person", "requester", "nobody", "unread"]
+    "seat",
+    [
+        "platform_leads",
+        "engineering_leadership",
+        "group",
+        "person",
+        "requester",
+        "nobody",
+        "unread",
+    ],
 )
 def test_it_is_the_rule_that_requests_are_judged_by(scene: Scene, seat: str) -> None:
     request = scene.ask(4)
@@ -90,4 +113,6 @@ def test_it_is_the_rule_that_requests_are_judged_by(scene: Scene, seat: str) -> 
     assert vacant().filter(pk=step.pk).exists() == bool(
         vacancies([(step.seat, step.words)], request.requester).empty
     )
-    assert bool(empty_seats()) == (seat in ("engineering_leadership", "requester", "nobody"))
+    assert bool(empty_seats()) == (
+        seat in ("engineering_leadership", "requester", "nobody")
+    )

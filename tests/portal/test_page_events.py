@@ -120,7 +120,10 @@ def test_who_may_not_see_a_team_hears_only_that_capacity_changed() -> None:
 
 
 def test_who_decides_hears_of_the_list_of_requests() -> None:
-    speech, priya = factories.team("Speech"), factories.person("Priya", Role.PLATFORM_LEAD)
+    speech, priya = (
+        factories.team("Speech"),
+        factories.person("Priya", Role.PLATFORM_LEAD),
+    )
 
     async def story() -> None:
         answer = await listen(priya)
@@ -186,7 +189,9 @@ def test_it_says_that_it_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("end", ["session", "account"])
-def test_it_ends_with_the_session_or_the_account(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_it_ends_with_the_session_or_the_account(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
     monkeypatch.setattr(events, "LOOK_AGAIN", 0.1)
     ada = factories.person("Ada")
 
@@ -206,7 +211,9 @@ def test_it_ends_with_the_session_or_the_account(monkeypatch: pytest.MonkeyPatch
     assert broadcaster.streams_of(ada.pk) == 0
 
 
-def test_somebody_who_left_the_team_hears_no_more_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_who_left_the_team_hears_no_more_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(events, "LOOK_AGAIN", 0.1)
     vision = factories.team("Vision")
     ada = factories.person("Ada", teams=[vision])
@@ -220,7 +227,9 @@ def test_somebody_who_left_the_team_hears_no_more_of_it(monkeypatch: pytest.Monk
             await until(answer.streaming_content, ": still here")
         await happen("request", 1, vision)
         await happen("cluster", 1, None)
-        assert "request-1" not in await until(answer.streaming_content, "changed cluster-1")
+        assert "request-1" not in await until(
+            answer.streaming_content, "changed cluster-1"
+        )
         await closed(answer)
 
     run(story)

@@ -34,13 +34,17 @@ def test_ready_is_answered_while_the_database_answers() -> None:
 def test_not_ready_while_the_database_is_down_and_says_no_more_than_that() -> None:
     with connection.execute_wrapper(refuse_to_connect):
         answer = Client().get("/readyz")
-    assert (answer.status_code, answer.json()) == (503, {"database": "OperationalError"})
+    assert (answer.status_code, answer.json()) == (
+        503,
+        {"database": "OperationalError"},
+    )
     assert Client().get("/readyz").status_code == 200
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("debug", "demo", "status"), [(False, False, 404), (True, False, 200), (False, True, 200)]
+    ("debug", "demo", "status"),
+    [(False, False, 404), (True, False, 200), (False, True, 200)],
 )
 def test_the_gallery_is_missing_in_production(
     client: Client, settings: Any, debug: bool, demo: bool, status: int
@@ -73,12 +77,17 @@ def test_a_refusal_has_a_page_that_says_what_and_that_nothing_was_changed(
     answer = refused_page(call, refusal)
     page = answer.content.decode()
     assert answer.status_code == status
-    assert all(words in page for words in (title, refusal.message, "Nothing was changed.", "f00d" * 8))
+    assert all(
+        words in page
+        for words in (title, refusal.message, "Nothing was changed.", "f00d" * 8)
+    )
     assert answer.refusal == {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
 
 
 def test_a_refusal_is_written_as_text_and_never_as_markup(call: WSGIRequest) -> None:
-    page = refused_page(call, Conflict("<script>alert(1)</script>", code="taken")).content.decode()
+    page = refused_page(
+        call, Conflict("<script>alert(1)</script>", code="taken")
+    ).content.decode()
     assert "&lt;script&gt;" in page
     assert "<script>alert" not in page
 

@@ -66,23 +66,38 @@ def test_html_in_a_document_is_shown_and_not_run() -> None:
     assert "<script" not in page.html
     assert "<b>" not in page.html
     assert "&lt;script&gt;" in page.html
-    assert "<a" not in page.html  # neither what runs something nor what only the repository has
+    assert (
+        "<a" not in page.html
+    )  # neither what runs something nor what only the repository has
 
 
 def test_the_palette_finds_sections(reader: Client) -> None:
-    found = reader.get("/palette?q=queue wait", headers={"HX-Request": "true"}).content.decode()
+    found = reader.get(
+        "/palette?q=queue wait", headers={"HX-Request": "true"}
+    ).content.decode()
     assert 'href="/help/#queue-and-waiting"' in found
-    assert "/help/#" not in reader.get("/palette?q=", headers={"HX-Request": "true"}).content.decode()
+    assert (
+        "/help/#"
+        not in reader.get(
+            "/palette?q=", headers={"HX-Request": "true"}
+        ).content.decode()
+    )
 
 
-def test_pages_where_people_get_stuck_lead_to_the_section_that_helps(reader: Client) -> None:
+def test_pages_where_people_get_stuck_lead_to_the_section_that_helps(
+    reader: Client,
+) -> None:
     """Every anchor that a template names is a section of the guide."""
     anchors = {section.anchor for section in page_of("").sections}
     linked: dict[str, set[str]] = {}
     for template in (ROOT / "templates").rglob("*.html"):
         if found := set(ANCHOR.findall(template.read_text())):
             linked[template.relative_to(ROOT / "templates").as_posix()] = found
-    assert {"approvals/request_new.html", "onboarding/use_panel.html", "onboarding/who.html"} <= set(linked)
+    assert {
+        "approvals/request_new.html",
+        "onboarding/use_panel.html",
+        "onboarding/who.html",
+    } <= set(linked)
     assert set().union(*linked.values()) <= anchors
     assert reverse("help") == "/help/"
 
@@ -93,4 +108,6 @@ def test_the_image_ships_what_help_shows() -> None:
     for path in PAGES.values():
         file = Path("docs") / path
         assert (ROOT / file).is_file()
-        assert any(f"!{part.as_posix()}" in ignored for part in (file, *file.parents)), file
+        assert any(
+            f"!{part.as_posix()}" in ignored for part in (file, *file.parents)
+        ), file

@@ -20,7 +20,9 @@ def found(client: Client, q: str) -> str:
 def test_it_finds_requests_teams_and_clusters_a_person_may_see(client: Client) -> None:
     vision, speech = factories.team("Vision"), factories.team("Speech")
     ada = factories.person("Ada", teams=[vision])
-    place = factories.tenancy(vision, factories.cluster("training", title="Training East US"))
+    place = factories.tenancy(
+        vision, factories.cluster("training", title="Training East US")
+    )
     asked = factories.request(ada, place, factories.flavor(place.cluster), gpus=1)
     mallory = factories.person("Mallory", teams=[speech])
     other = factories.tenancy(speech, place.cluster)
@@ -28,9 +30,9 @@ def test_it_finds_requests_teams_and_clusters_a_person_may_see(client: Client) -
     client.force_login(ada)
     assert f"/requests/{asked.pk}/" in found(client, str(asked.pk))
     assert f"/requests/{asked.pk}/" in found(client, f"request-{asked.pk}")
-    assert f"/requests/{hidden.pk}/" not in found(client, str(hidden.pk)) + found(client, "mallory") + found(
-        client, "a100"
-    )
+    assert f"/requests/{hidden.pk}/" not in found(client, str(hidden.pk)) + found(
+        client, "mallory"
+    ) + found(client, "a100")
     assert "/teams/vision/" in found(client, "vis")
     assert "Nothing is called" in found(client, "spee")
     assert "/clusters/training/" in found(client, "train")

@@ -26,7 +26,10 @@ def test_pages_have_the_rates_of_the_api(settings: Settings) -> None:
     settings.RATES = {"read": "2/h", "write": "1/h"}
     ada, ben = factories.person("Ada"), factories.person("Ben")
     first, second = as_(ada), as_(ada)
-    assert [first.get("/teams/").status_code, second.get("/teams/").status_code] == [200, 200]
+    assert [first.get("/teams/").status_code, second.get("/teams/").status_code] == [
+        200,
+        200,
+    ]
     assert first.post("/tokens/", {}).status_code == 422
     refused = [first.get("/teams/"), second.post("/tokens/", {})]
     assert [answer.status_code for answer in refused] == [429, 429]
@@ -36,7 +39,9 @@ def test_pages_have_the_rates_of_the_api(settings: Settings) -> None:
     assert as_(ben).get("/teams/").status_code == 200
 
 
-def test_what_was_typed_stands_in_the_page_and_is_sent_again_by_its_button(settings: Settings) -> None:
+def test_what_was_typed_stands_in_the_page_and_is_sent_again_by_its_button(
+    settings: Settings,
+) -> None:
     settings.RATES = {"read": "9/h", "write": "0/h"}
     browser = as_(factories.person("Ada"))
     typed = {"name": "nightly “run” <b>", "scope": "read", "days": "30"}
@@ -55,21 +60,29 @@ def test_what_was_typed_stands_in_the_page_and_is_sent_again_by_its_button(setti
 def test_previews_count_as_reads(settings: Settings) -> None:
     settings.RATES = {"read": "1/h", "write": "0/h"}
     browser = as_(factories.person("Ada"))
-    assert [browser.post("/requests/preview/gpus", {}).status_code for _ in range(2)][1] == 429
+    assert [browser.post("/requests/preview/gpus", {}).status_code for _ in range(2)][
+        1
+    ] == 429
     assert browser.get("/teams/").status_code == 429
 
 
 def test_probes_streams_and_leaving_are_not_counted(settings: Settings) -> None:
     settings.RATES = {"read": "0/h", "write": "0/h", "sign-in": "9/min"}
     browser = as_(factories.person("Ada"))
-    assert [browser.get(path).status_code for path in ("/healthz", "/events")] == [200, 204]
+    assert [browser.get(path).status_code for path in ("/healthz", "/events")] == [
+        200,
+        204,
+    ]
     assert browser.post("/sign-out").status_code == 302
     assert Client().get("/sign-in").status_code == 200
 
 
 def test_who_is_signed_in_reads_refusals_inside_the_frame_with_its_search() -> None:
     browser = as_(factories.person("Ada"))
-    for answer, status in ((browser.get("/nowhere/"), 404), (browser.post("/audit/check"), 403)):
+    for answer, status in (
+        (browser.get("/nowhere/"), 404),
+        (browser.post("/audit/check"), 403),
+    ):
         page = text_of(answer)
         assert answer.status_code == status
         assert 'class="frame"' in page

@@ -53,10 +53,20 @@ class Checker(HTMLParser):
             self.open.append(tag)
         if given.get("id"):
             self.ids.append(str(given["id"]))
-        self.forbidden += [f"{tag} {name}" for name in given if name == "style" or name.startswith("on")]
+        self.forbidden += [
+            f"{tag} {name}"
+            for name in given
+            if name == "style" or name.startswith("on")
+        ]
         if tag == "style" or (tag == "script" and "src" not in given):
             self.forbidden.append(tag)
-        for name in ("aria-describedby", "aria-labelledby", "for", "commandfor", "aria-controls"):
+        for name in (
+            "aria-describedby",
+            "aria-labelledby",
+            "for",
+            "commandfor",
+            "aria-controls",
+        ):
             self.refers += str(given.get(name) or "").split()
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -84,7 +94,9 @@ def checked() -> tuple[Checker, str]:
     return checker, page
 
 
-def test_the_gallery_closes_every_element_it_opens(checked: tuple[Checker, str]) -> None:
+def test_the_gallery_closes_every_element_it_opens(
+    checked: tuple[Checker, str],
+) -> None:
     assert checked[0].open == []
 
 
@@ -92,7 +104,9 @@ def test_the_gallery_has_nothing_inline(checked: tuple[Checker, str]) -> None:
     assert checked[0].forbidden == []
 
 
-def test_ids_are_unique_and_every_reference_leads_somewhere(checked: tuple[Checker, str]) -> None:
+def test_ids_are_unique_and_every_reference_leads_somewhere(
+    checked: tuple[Checker, str],
+) -> None:
     checker, _ = checked
     assert len(checker.ids) == len(set(checker.ids))
     assert set(checker.refers) <= set(checker.ids)
@@ -112,12 +126,16 @@ def test_every_icon_used_is_in_the_sprite(checked: tuple[Checker, str]) -> None:
 def test_every_part_is_shown_in_the_gallery_and_documented() -> None:
     inner = {"rule_mark", "state_icon"}
     shown = "".join(
-        path.read_text() for path in (ROOT / "templates").rglob("*.html") if "gallery" in str(path)
+        path.read_text()
+        for path in (ROOT / "templates").rglob("*.html")
+        if "gallery" in str(path)
     )
     words = (ROOT / "docs/design-system.md").read_text()
     for name in set(register.tags):
         assert name in words, name
-        assert name in inner or re.search(r"{% " + name + r"\b", shown) or name in {"icon"}, name
+        assert (
+            name in inner or re.search(r"{% " + name + r"\b", shown) or name in {"icon"}
+        ), name
 
 
 def test_typed_text_is_escaped_everywhere() -> None:
@@ -128,12 +146,23 @@ def test_typed_text_is_escaped_everywhere() -> None:
             "{% state_badge 'good' bad %}{% figure bad bad bad bad %}{% problem bad %}{% copy_id bad %}",
             bad=bad,
         )
-        + render("{% panel bad %}{{ bad }}{% endpanel %}{% dialog 'd' bad %}{% enddialog %}", bad=bad)
         + render(
-            "{% money 1 bad formula=bad %}{% button bad key=bad %}{% when bad %}{% icon 'x' bad %}", bad=bad
+            "{% panel bad %}{{ bad }}{% endpanel %}{% dialog 'd' bad %}{% enddialog %}",
+            bad=bad,
         )
-        + render("{% data_table bad cols rows %}", bad=bad, cols=[bad], rows=[{"cells": [bad]}])
-        + render("{% verdict_strip v %}", v={"tone": "bad", "sentence": bad, "rules": []})
+        + render(
+            "{% money 1 bad formula=bad %}{% button bad key=bad %}{% when bad %}{% icon 'x' bad %}",
+            bad=bad,
+        )
+        + render(
+            "{% data_table bad cols rows %}",
+            bad=bad,
+            cols=[bad],
+            rows=[{"cells": [bad]}],
+        )
+        + render(
+            "{% verdict_strip v %}", v={"tone": "bad", "sentence": bad, "rules": []}
+        )
     )
 
     assert "<script" not in page
@@ -141,7 +170,13 @@ def test_typed_text_is_escaped_everywhere() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [("1233.12", "$1,233"), ("3.674", "$3.67"), (4, "$4"), ("-9.5", "−$9.50"), (Decimal("9.999"), "$10.00")],
+    [
+        ("1233.12", "$1,233"),
+        ("3.674", "$3.67"),
+        (4, "$4"),
+        ("-9.5", "−$9.50"),
+        (Decimal("9.999"), "$10.00"),
+    ],
 )
 def test_money_shows_cents_only_below_ten_dollars(amount: Any, text: str) -> None:
     assert formats.dollars(amount) == text
@@ -152,7 +187,9 @@ def test_money_without_a_price_says_so() -> None:
 
 
 def test_money_explains_itself_on_hover() -> None:
-    html = render("{% money 176 'a day' formula='2 × $3.67 × 24 h' priced_on='20 Nov 2026' %}")
+    html = render(
+        "{% money 176 'a day' formula='2 × $3.67 × 24 h' priced_on='20 Nov 2026' %}"
+    )
 
     assert 'title="2 × $3.67 × 24 h, prices of 20 Nov 2026"' in html
 
@@ -164,13 +201,21 @@ def test_money_explains_itself_on_hover() -> None:
         (datetime(2027, 1, 4, 8, 0, tzinfo=UTC), "Mon 4 Jan 2027, 08:00 UTC"),
     ],
 )
-def test_a_moment_names_the_year_only_when_it_is_another(at: datetime, text: str) -> None:
+def test_a_moment_names_the_year_only_when_it_is_another(
+    at: datetime, text: str
+) -> None:
     assert f">{text}</time>" in render("{% when at now %}", at=at, now=NOW)
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(8, "8 s ago"), (300, "5 min ago"), (7300, "2 h ago"), (3 * 86400, "3 days ago"), (-60, "in 1 min")],
+    [
+        (8, "8 s ago"),
+        (300, "5 min ago"),
+        (7300, "2 h ago"),
+        (3 * 86400, "3 days ago"),
+        (-60, "in 1 min"),
+    ],
 )
 def test_a_span_uses_one_unit(seconds: int, text: str) -> None:
     assert formats.relative(NOW - timedelta(seconds=seconds), NOW) == text
@@ -207,18 +252,28 @@ def test_an_empty_pool_draws_nothing_wrong() -> None:
 
 
 def test_the_deciding_rule_comes_first() -> None:
-    rules = [{"mark": "ok", "text": "first"}, {"mark": "note", "text": "decides", "deciding": True}]
+    rules = [
+        {"mark": "ok", "text": "first"},
+        {"mark": "note", "text": "decides", "deciding": True},
+    ]
 
-    html = render("{% verdict_strip v %}", v={"tone": "waiting", "sentence": "s", "rules": rules})
+    html = render(
+        "{% verdict_strip v %}", v={"tone": "waiting", "sentence": "s", "rules": rules}
+    )
 
     assert html.index("decides") < html.index("first")
 
 
 def test_a_verdict_shows_the_deciding_rule_and_folds_the_others() -> None:
     rules = [{"mark": "note", "text": f"fails {n}", "deciding": True} for n in range(3)]
-    rules += [{"mark": "no", "text": "forbids", "deciding": True}, {"mark": "ok", "text": "holds"}]
+    rules += [
+        {"mark": "no", "text": "forbids", "deciding": True},
+        {"mark": "ok", "text": "holds"},
+    ]
 
-    html = render("{% verdict_strip v %}", v={"tone": "bad", "sentence": "s", "rules": rules})
+    html = render(
+        "{% verdict_strip v %}", v={"tone": "bad", "sentence": "s", "rules": rules}
+    )
 
     shown, folded = html.split("<details", 1)
     assert "forbids" in shown
@@ -227,7 +282,9 @@ def test_a_verdict_shows_the_deciding_rule_and_folds_the_others() -> None:
 
 
 def test_before_after_leaves_out_what_stays() -> None:
-    html = render("{% before_after rows %}", rows=[{"label": "Same", "before": 1, "after": 1}])
+    html = render(
+        "{% before_after rows %}", rows=[{"label": "Same", "before": 1, "after": 1}]
+    )
 
     assert "Same" not in html
     assert "Nothing changes." in html
@@ -239,13 +296,19 @@ def test_a_checklist_is_folded_only_when_all_is_true() -> None:
     assert '<details class="checklist">' in render(
         "{% object_checklist c %}", c={"title": "t", "items": [item]}
     )
-    busy = render("{% object_checklist c %}", c={"title": "t", "items": [item, {**item, "tone": "bad"}]})
+    busy = render(
+        "{% object_checklist c %}",
+        c={"title": "t", "items": [item, {**item, "tone": "bad"}]},
+    )
     assert " open>" in busy
     assert "1 of 2 ready, 1 failed" in busy
 
 
 def test_a_field_ties_its_error_and_help_to_the_control() -> None:
-    html = render("{% error_summary form %}{% field form.gpus %}", form=gallery.samples()["refused"])
+    html = render(
+        "{% error_summary form %}{% field form.gpus %}",
+        form=gallery.samples()["refused"],
+    )
 
     assert 'aria-describedby="again_gpus-help again_gpus-error"' in html
     assert 'aria-invalid="true"' in html
@@ -255,12 +318,24 @@ def test_a_field_ties_its_error_and_help_to_the_control() -> None:
 def test_the_phone_bar_holds_four_and_the_rest_is_under_more() -> None:
     rail = [{"label": str(n), "bar": n in (0, 2)} for n in range(7)]
 
-    assert render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=rail) == "02"
-    assert render("{% for i in rail|more_items %}{{ i.label }}{% endfor %}", rail=rail) == "13456"
+    assert (
+        render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=rail)
+        == "02"
+    )
+    assert (
+        render("{% for i in rail|more_items %}{{ i.label }}{% endfor %}", rail=rail)
+        == "13456"
+    )
     plain: list[dict[str, Any]] = [{"label": str(n)} for n in range(7)]
-    assert render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=plain) == "0123"
+    assert (
+        render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=plain)
+        == "0123"
+    )
     plain[5]["count"] = 3
-    assert render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=plain) == "0125"
+    assert (
+        render("{% for i in rail|bar_items %}{{ i.label }}{% endfor %}", rail=plain)
+        == "0125"
+    )
 
 
 @pytest.mark.parametrize("code", [400, 403, 404, 409, 429, 500])
@@ -274,7 +349,9 @@ def test_an_error_page_needs_no_context(code: int) -> None:
 def _luminance(colour: str) -> float:
     digits = colour if len(colour) == 6 else "".join(c * 2 for c in colour)
     parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    linear = [
+        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -290,7 +367,11 @@ PAIRS = [
         for ink in ("ink", "ink-2", "ink-3")
         for surface in ("page", "surface", "sunken", "hover")
     ),
-    *((tone, surface) for tone in TONES for surface in (f"{tone}-soft", "surface", "page")),
+    *(
+        (tone, surface)
+        for tone in TONES
+        for surface in (f"{tone}-soft", "surface", "page")
+    ),
     *(("ink", f"{tone}-soft") for tone in TONES),
     *(("accent", surface) for surface in ("page", "surface", "sunken", "accent-soft")),
     ("ink", "accent-soft"),
@@ -306,24 +387,34 @@ def test_text_stands_out_from_its_surface(theme: int) -> None:
     pairs = re.findall(r"--([\w-]+): light-dark\(#(\w+), #(\w+)\)", tokens)
     colours = {name: (light, dark)[theme] for name, light, dark in pairs}
 
-    weak = {pair: ratio for pair in PAIRS if (ratio := _contrast(colours[pair[0]], colours[pair[1]])) < 4.5}
+    weak = {
+        pair: ratio
+        for pair in PAIRS
+        if (ratio := _contrast(colours[pair[0]], colours[pair[1]])) < 4.5
+    }
 
     assert weak == {}
-    assert min(_contrast(colours["line-strong"], colours[s]) for s in ("page", "surface")) >= 3
+    assert (
+        min(_contrast(colours["line-strong"], colours[s]) for s in ("page", "surface"))
+        >= 3
+    )
 
 
 def test_only_the_tokens_name_a_colour() -> None:
     for sheet in (ROOT / "frontend/css").glob("*.css"):
         if sheet.name != "tokens.css":
-            assert not re.search(r"#[0-9a-f]{3,8}\b(?![^{]*\{)|rgb\(|hsl\(|oklch\(", sheet.read_text()), (
-                sheet.name
-            )
+            assert not re.search(
+                r"#[0-9a-f]{3,8}\b(?![^{]*\{)|rgb\(|hsl\(|oklch\(", sheet.read_text()
+            ), sheet.name
 
 
 def test_vendored_files_are_the_ones_in_the_manifest() -> None:
     entries = json.loads((ROOT / "static/vendor/manifest.json").read_text())
     for entry in entries:
-        assert hashlib.sha256((ROOT / "static" / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
+        assert (
+            hashlib.sha256((ROOT / "static" / entry["file"]).read_bytes()).hexdigest()
+            == entry["sha256"]
+        )
 
 
 def test_names_in_a_sentence_keep_to_themselves_and_nothing_becomes_markup() -> None:

@@ -8,13 +8,23 @@ from django.template import Engine, Template
 from django.template.loaders.cached import Loader
 from pytest_django import Settings
 
-from tests.portal.permission_matrix import BOUND, METHODS, ROLES, Cell, Prober, routes, things
+from tests.portal.permission_matrix import (
+    BOUND,
+    METHODS,
+    ROLES,
+    Cell,
+    Prober,
+    routes,
+    things,
+)
 from tests.world import world
 
 pytestmark = pytest.mark.slow
 
 TABLE = Path(__file__).with_name("permission_matrix.txt")
-HEAD = f"{'route':<52}{'method':<8}{'object':<9}" + " ".join(f"{role[:9]:<9}" for role in ROLES)
+HEAD = f"{'route':<52}{'method':<8}{'object':<9}" + " ".join(
+    f"{role[:9]:<9}" for role in ROLES
+)
 Key = tuple[str, str, str]
 REWRITE = "QM_WRITE_MATRIX"
 
@@ -36,7 +46,9 @@ def _refusals_are_blank(monkeypatch: pytest.MonkeyPatch) -> None:
     [cached] = engine.template_loaders
     assert isinstance(cached, Loader)
     for name in ("403.html", "404.html", "errors/405.html"):
-        monkeypatch.setitem(cached.get_template_cache, name, Template("", engine=engine))
+        monkeypatch.setitem(
+            cached.get_template_cache, name, Template("", engine=engine)
+        )
 
 
 @pytest.fixture
@@ -53,7 +65,9 @@ def answers(
                 # What a platform lead cannot call so is not called so by anybody: one more shows it.
                 lead = prober.call(route, method, "platform_lead", thing)
                 roles = ("anonymous",) if lead.status == 405 else ROLES
-                cells = {role: prober.call(route, method, role, thing) for role in roles}
+                cells = {
+                    role: prober.call(route, method, role, thing) for role in roles
+                }
                 found[route, method, thing] = cells | {"platform_lead": lead}
                 if lead.status == 405:
                     break  # whose thing it is makes no difference
@@ -63,7 +77,9 @@ def answers(
 def line(key: Key, cells: dict[str, Cell]) -> str:
     """A line of the table."""
     route, method, thing = key
-    codes = " ".join(f"{cells[role].status if role in cells else '.':<9}" for role in ROLES)
+    codes = " ".join(
+        f"{cells[role].status if role in cells else '.':<9}" for role in ROLES
+    )
     return f"{route or '(home)':<51} {method:<8}{thing:<9}{codes}".rstrip()
 
 
@@ -75,9 +91,13 @@ def test_every_address_answers_everybody_as_the_table_says(
     if os.environ.get(REWRITE):
         TABLE.write_text("\n".join([HEAD, *now]) + "\n")
     shown = {route or "(home)" for route in part}
-    expected = [each for each in TABLE.read_text().splitlines()[1:] if route_of(each) in shown]
+    expected = [
+        each for each in TABLE.read_text().splitlines()[1:] if route_of(each) in shown
+    ]
     differing = sorted(set(now) ^ set(expected))
-    assert not differing, f"look at each line; {REWRITE}=1 writes the table:\n" + "\n".join(differing)
+    assert not differing, (
+        f"look at each line; {REWRITE}=1 writes the table:\n" + "\n".join(differing)
+    )
     _another_teams_thing_is_like_a_missing_one(answers)
     _nothing_breaks(answers)
 
@@ -85,7 +105,9 @@ def test_every_address_answers_everybody_as_the_table_says(
 def test_the_table_is_of_routes_that_are_there_and_has_its_thousand_cells() -> None:
     head, *lines = TABLE.read_text().splitlines()
     assert head == HEAD
-    assert {route_of(each) for each in lines} == {route or "(home)" for route in routes()}
+    assert {route_of(each) for each in lines} == {
+        route or "(home)" for route in routes()
+    }
     assert len(lines) * len(ROLES) >= 1000
 
 
@@ -94,7 +116,9 @@ def route_of(line_: str) -> str:
     return line_.split(maxsplit=1)[0]
 
 
-def _another_teams_thing_is_like_a_missing_one(answers: dict[Key, dict[str, Cell]]) -> None:
+def _another_teams_thing_is_like_a_missing_one(
+    answers: dict[Key, dict[str, Cell]],
+) -> None:
     for (route, method, thing), cells in answers.items():
         missing = answers.get((route, method, "missing"))
         if thing != "other" or missing is None:

@@ -15,7 +15,9 @@ OFTEN = 'SELECT "accounts_team"."slug" AS "slug", "accounts_team"."name" AS "nam
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_prepared_and_limits_are_the_products(_django_db_helper: None) -> Iterator[None]:
+def _nothing_is_prepared_and_limits_are_the_products(
+    _django_db_helper: None,
+) -> Iterator[None]:
     connection.ensure_connection()
     of_tests: Connection = connection.connection
     limits = of_tests.prepare_threshold, of_tests.prepared_max
@@ -34,13 +36,21 @@ def forget() -> None:
 def run_often() -> None:
     """A statement that is run more often than it takes to be prepared."""
     for number in range(PREPARED_FROM + 2):
-        assert list(Team.objects.filter(slug=f"often-{number}").values_list("slug", "name")) == []
+        assert (
+            list(
+                Team.objects.filter(slug=f"often-{number}").values_list("slug", "name")
+            )
+            == []
+        )
 
 
 def prepared(text: str) -> int:
     """How many statements with this text the connection has prepared."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s", [f"%{text}%"])
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s",
+            [f"%{text}%"],
+        )
         count: int = cursor.fetchone()[0]
     return count
 
@@ -95,7 +105,10 @@ def test_one_statement_fails_and_no_more_where_another_process_changed_the_table
     in_transaction: bool,
 ) -> None:
     def names() -> None:
-        with transaction.atomic() if in_transaction else nullcontext(), connection.cursor() as cursor:
+        with (
+            transaction.atomic() if in_transaction else nullcontext(),
+            connection.cursor() as cursor,
+        ):
             cursor.execute("SELECT name FROM of_this_test WHERE name <> %s", ["x"])
 
     other = connection.copy()
@@ -104,7 +117,9 @@ def test_one_statement_fails_and_no_more_where_another_process_changed_the_table
             cursor.execute("CREATE TABLE of_this_test (name varchar(10))")
             for _ in range(PREPARED_FROM + 2):
                 names()
-            cursor.execute("ALTER TABLE of_this_test ALTER COLUMN name TYPE varchar(100)")
+            cursor.execute(
+                "ALTER TABLE of_this_test ALTER COLUMN name TYPE varchar(100)"
+            )
         with pytest.raises(NotSupportedError, match="cached plan"):
             names()
         for _ in range(PREPARED_FROM + 2):

@@ -15,7 +15,9 @@ ROLES = ("outsider", "member", "team_lead", "platform_lead", "leadership", "audi
 
 def primaries(page: Element) -> list[Element]:
     return [
-        each for each in page.walk() if "button--primary" in each.classes and "disabled" not in each.attrs
+        each
+        for each in page.walk()
+        if "button--primary" in each.classes and "disabled" not in each.attrs
     ]
 
 
@@ -24,7 +26,9 @@ def form_of(button: Element) -> Element | None:
     if "form" not in button.attrs:
         return button.within("form")
     *_, document = button.around()
-    return next(each for each in document.walk() if each.attrs.get("id") == button.attrs["form"])
+    return next(
+        each for each in document.walk() if each.attrs.get("id") == button.attrs["form"]
+    )
 
 
 def sent_with(form: Element) -> dict[str, str]:
@@ -34,14 +38,20 @@ def sent_with(form: Element) -> dict[str, str]:
         name, kind = each.attrs.get("name", ""), each.attrs.get("type", "")
         if not name or "disabled" in each.attrs:
             continue
-        if each.tag == "input" and (kind not in ("radio", "checkbox", "submit") or "checked" in each.attrs):
+        if each.tag == "input" and (
+            kind not in ("radio", "checkbox", "submit") or "checked" in each.attrs
+        ):
             fields[name] = each.attrs.get("value", "on" if kind == "checkbox" else "")
         elif each.tag == "textarea":
             fields[name] = each.words
         elif each.tag == "select":
             options = [option for option in each.walk() if option.tag == "option"]
-            chosen = [option for option in options if "selected" in option.attrs] or options[:1]
-            fields.update((name, option.attrs.get("value", option.words)) for option in chosen)
+            chosen = [
+                option for option in options if "selected" in option.attrs
+            ] or options[:1]
+            fields.update(
+                (name, option.attrs.get("value", option.words)) for option in chosen
+            )
     return fields
 
 
@@ -84,6 +94,8 @@ def test_who_is_in_no_team_is_offered_no_ask_anywhere() -> None:
     prober = Prober(world())
     for path, page in pages(prober, "auditor"):
         offers = [
-            each.words for each in page.walk() if each.attrs.get("href", "").startswith("/requests/new")
+            each.words
+            for each in page.walk()
+            if each.attrs.get("href", "").startswith("/requests/new")
         ]
         assert not offers, (path, offers)

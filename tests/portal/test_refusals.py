@@ -34,21 +34,33 @@ def test_nobody_fills_the_audit_log_without_signing_in(
 ) -> None:
     stranger = Client(enforce_csrf_checks=True)
     for _ in range(3):
-        answer = stranger.generic(method, path, headers={"X-Request-ID": "a-strangers-call"})
+        answer = stranger.generic(
+            method, path, headers={"X-Request-ID": "a-strangers-call"}
+        )
         assert answer.status_code == status
     assert not Event.objects.exists()
     if status != 302:
-        told: list[Any] = [record.msg for record in caplog.records if "request_id" in str(record.msg)]
+        told: list[Any] = [
+            record.msg for record in caplog.records if "request_id" in str(record.msg)
+        ]
         assert len(told) == 3
-        assert {(line["request_id"], line["level"]) for line in told} == {("a-strangers-call", "warning")}
+        assert {(line["request_id"], line["level"]) for line in told} == {
+            ("a-strangers-call", "warning")
+        }
 
 
-def test_the_same_refusal_to_somebody_who_has_no_right_is_an_event_that_names_them(client: Client) -> None:
+def test_the_same_refusal_to_somebody_who_has_no_right_is_an_event_that_names_them(
+    client: Client,
+) -> None:
     ada = factories.person("Ada")
     client.force_login(ada)
     assert client.post("/audit/check").status_code == 403
     event = Event.objects.get(kind=Kind.REFUSED)
-    assert (event.actor_id, event.subject_id, event.details["status"]) == (str(ada.oid), "audit/check", 403)
+    assert (event.actor_id, event.subject_id, event.details["status"]) == (
+        str(ada.oid),
+        "audit/check",
+        403,
+    )
 
 
 def test_what_touched_no_object_is_counted_and_leaves_no_event(client: Client) -> None:
@@ -63,7 +75,11 @@ def test_what_touched_no_object_is_counted_and_leaves_no_event(client: Client) -
         assert caller.post("requests/", "{").status_code == 400
         assert caller.post("me/").status_code == 405
     assert Event.objects.count() == before
-    counted = dict(RefusalCount.objects.filter(actor_id=str(ada.oid)).values_list("status", "count"))
+    counted = dict(
+        RefusalCount.objects.filter(actor_id=str(ada.oid)).values_list(
+            "status", "count"
+        )
+    )
     assert counted == {422: 6, 404: 3, 400: 3, 405: 3}
 
 
@@ -78,7 +94,10 @@ def test_refusals_beyond_those_of_a_minute_are_counted_and_leave_no_event(
         for _ in range(7):
             assert client.post("/audit/check").status_code == 403
     assert Event.objects.filter(kind=Kind.REFUSED).count() == 8
-    assert list(RefusalCount.objects.values_list("status", "count")) == [(403, 3), (403, 3)]
+    assert list(RefusalCount.objects.values_list("status", "count")) == [
+        (403, 3),
+        (403, 3),
+    ]
 
 
 def test_leads_and_auditors_read_the_counts_and_nobody_else() -> None:

@@ -62,20 +62,30 @@ def _one_transaction(db: None, settings: Settings) -> Any:
 @pytest.mark.parametrize(
     ("role", "mode"),
     [
-        *((role, schemathesis.GenerationMode.POSITIVE) for role in ("member", "platform_lead", "auditor")),
-        *((role, schemathesis.GenerationMode.NEGATIVE) for role in ("member", "platform_lead")),
+        *(
+            (role, schemathesis.GenerationMode.POSITIVE)
+            for role in ("member", "platform_lead", "auditor")
+        ),
+        *(
+            (role, schemathesis.GenerationMode.NEGATIVE)
+            for role in ("member", "platform_lead")
+        ),
     ],
 )
 def test_whatever_is_sent_is_answered_as_described(
     role: str, mode: schemathesis.GenerationMode, examples: int
 ) -> None:
     headers = Caller(world().people[role]).headers
-    described: Any = schemathesis.openapi.from_path(settings.BASE_DIR / "docs/reference/openapi.yaml")
+    described: Any = schemathesis.openapi.from_path(
+        settings.BASE_DIR / "docs/reference/openapi.yaml"
+    )
     described.app = application
     operations = [result.ok() for result in described.get_all_operations()]
     assert len(operations) > 35
     for operation in operations:
-        if mode is schemathesis.GenerationMode.NEGATIVE and not takes_anything(operation):
+        if mode is schemathesis.GenerationMode.NEGATIVE and not takes_anything(
+            operation
+        ):
             continue
 
         @bounds_of(examples)
@@ -89,4 +99,6 @@ def test_whatever_is_sent_is_answered_as_described(
 def takes_anything(operation: Any) -> bool:
     """Whether there is something to send that would be wrong."""
     raw = operation.definition.raw
-    return "requestBody" in raw or any(each["in"] != "header" for each in raw.get("parameters", []))
+    return "requestBody" in raw or any(
+        each["in"] != "header" for each in raw.get("parameters", [])
+    )

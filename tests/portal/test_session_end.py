@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 HERE = "http://testserver"
 OURS = {"Origin": HERE, "Referer": f"{HERE}/requests/new?team=vision"}
 FORM = "application/x-www-form-urlencoded"
-BODY = "team=vision&reason=For+the+review.%0D%0ATwo+lines.&gpus=3&csrfmiddlewaretoken=old"
+BODY = (
+    "team=vision&reason=For+the+review.%0D%0ATwo+lines.&gpus=3&csrfmiddlewaretoken=old"
+)
 
 
 def post(client: Client, path: str, body: str = BODY, **headers: str) -> Any:
@@ -26,7 +28,9 @@ def post(client: Client, path: str, body: str = BODY, **headers: str) -> Any:
     return client.post(path, body, content_type=FORM, headers=headers)
 
 
-def test_a_part_of_a_page_gets_401_and_nothing_to_put_on_the_page(client: Client) -> None:
+def test_a_part_of_a_page_gets_401_and_nothing_to_put_on_the_page(
+    client: Client,
+) -> None:
     for answer in (
         client.get("/teams/vision/", headers={"HX-Request": "true"}),
         client.post("/requests/preview", {"gpus": "3"}, headers={"HX-Request": "true"}),
@@ -37,12 +41,19 @@ def test_a_part_of_a_page_gets_401_and_nothing_to_put_on_the_page(client: Client
 
 
 def test_the_page_to_go_back_to_survives_a_post(client: Client) -> None:
-    answer = post(client, "/requests/new", "x=1", Referer=f"{HERE}/requests/new?team=vision")
+    answer = post(
+        client, "/requests/new", "x=1", Referer=f"{HERE}/requests/new?team=vision"
+    )
     assert answer["Location"] == "/sign-in?next=%2Frequests%2Fnew%3Fteam%3Dvision"
-    assert post(client, "/requests/new", Referer="https://evil.example/x")["Location"] == "/sign-in?next=%2F"
+    assert (
+        post(client, "/requests/new", Referer="https://evil.example/x")["Location"]
+        == "/sign-in?next=%2F"
+    )
 
 
-def test_a_form_of_an_ended_session_shows_what_was_typed_and_goes_on_after_signing_in(client: Client) -> None:
+def test_a_form_of_an_ended_session_shows_what_was_typed_and_goes_on_after_signing_in(
+    client: Client,
+) -> None:
     answer = post(client, "/requests/new", **OURS)
     assert answer.status_code == 401
     assert "For the review.<br>Two lines." in answer.content.decode()
@@ -57,24 +68,36 @@ def test_a_form_of_an_ended_session_shows_what_was_typed_and_goes_on_after_signi
 def test_a_form_that_is_sent_in_parts_is_kept_too(client: Client) -> None:
     # As the form of a run is, so that its script takes no more room than it has.
     answer = client.post(
-        "/teams/vision/runs/new", {"title": "BERT", "script": "print(1)\nprint(2)"}, headers=OURS
+        "/teams/vision/runs/new",
+        {"title": "BERT", "script": "print(1)\nprint(2)"},
+        headers=OURS,
     )
     assert answer.status_code == 401
-    assert answer.context["kept"].fields == [("title", "BERT"), ("script", "print(1)\nprint(2)")]
+    assert answer.context["kept"].fields == [
+        ("title", "BERT"),
+        ("script", "print(1)\nprint(2)"),
+    ]
 
 
 def test_what_was_typed_is_named_as_people_write_it() -> None:
-    kept = kept_forms.KeptForm("/", "/", [("title", "BERT"), ("gpus", "2"), ("git_url", "x"), ("token", "t")])
+    kept = kept_forms.KeptForm(
+        "/", "/", [("title", "BERT"), ("gpus", "2"), ("git_url", "x"), ("token", "t")]
+    )
     assert kept.typed == [("Title", "BERT"), ("GPUs", "2"), ("Git URL", "x")]
 
 
 def test_what_another_site_sends_is_neither_shown_nor_kept(client: Client) -> None:
     for origin in ("https://evil.example", "null", ""):
         answer = post(client, "/requests/new", **{**OURS, "Origin": origin})
-        assert (answer.status_code, answer["Location"].startswith("/sign-in")) == (302, True)
+        assert (answer.status_code, answer["Location"].startswith("/sign-in")) == (
+            302,
+            True,
+        )
 
 
-def test_a_kept_form_is_sealed_ours_and_minutes_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_form_is_sealed_ours_and_minutes_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kept = kept_forms.KeptForm("/requests/new", "/", [("reason", "Secret plans")])
     text = kept_forms.sealed(kept)
     assert "Secret" not in text
@@ -97,13 +120,17 @@ def test_a_form_with_the_token_of_an_older_session_is_sent_again_as_it_is() -> N
     assert page.status_code == 403
     assert "You are signed in as Ada Okafor" in page.content.decode()
     assert 'name="reason" value="For the review.' in page.content.decode()
-    foreign = post(strict, "/requests/new", **{**OURS, "Origin": "https://evil.example"})
+    foreign = post(
+        strict, "/requests/new", **{**OURS, "Origin": "https://evil.example"}
+    )
     assert foreign.status_code == 403
     assert "For the review." not in foreign.content.decode()
     assert not Request.objects.exists()
 
 
-def test_a_form_in_parts_with_the_token_of_an_older_session_is_sent_again_as_it_is() -> None:
+def test_a_form_in_parts_with_the_token_of_an_older_session_is_sent_again_as_it_is() -> (
+    None
+):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(scene().ada)
     answer = strict.post("/requests/new", {"team": "vision", "gpus": "3"}, headers=OURS)
@@ -138,7 +165,9 @@ def test_a_session_beyond_its_absolute_limit_is_over(client: Client) -> None:
     assert not Session.objects.filter(session_key=session.session_key).exists()
 
 
-def test_a_page_that_somebody_opens_moves_the_end_of_the_session(client: Client) -> None:
+def test_a_page_that_somebody_opens_moves_the_end_of_the_session(
+    client: Client,
+) -> None:
     client.force_login(scene().ada)
     session = client.session
     session.set_expiry(timezone.now() + timedelta(hours=1))
@@ -147,7 +176,9 @@ def test_a_page_that_somebody_opens_moves_the_end_of_the_session(client: Client)
     assert Session.objects.get().expire_date > timezone.now() + timedelta(hours=7)
 
 
-def test_the_page_after_signing_in_again_is_for_the_signed_in_only(client: Client) -> None:
+def test_the_page_after_signing_in_again_is_for_the_signed_in_only(
+    client: Client,
+) -> None:
     assert client.get("/sign-in/done")["Location"] == "/sign-in"
     assert client.get("/sign-in/kept")["Location"] == "/sign-in"
     client.force_login(scene().ada)

@@ -21,14 +21,19 @@ def server(settings: Any) -> Any:
     return ASGIHandler()
 
 
-def ask(server: Any, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+def ask(
+    server: Any, method: str = "GET", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the file; whatever would be written to the log as a warning is an error."""
     scope = {
         "type": "http",
         "method": method,
         "path": "/static/icons.svg",
         "query_string": b"",
-        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
+        "headers": [
+            (name.replace("_", "-").encode(), value.encode())
+            for name, value in headers.items()
+        ],
     }
 
     asked, said = [{"type": "http.request"}], []
@@ -53,13 +58,20 @@ def ask(server: Any, method: str = "GET", **headers: str) -> tuple[int, dict[str
 def test_a_file_is_answered_whole_without_a_warning(server: Any) -> None:
     status, headers, body = ask(server)
     assert (status, body) == (200, FILE.read_bytes())
-    assert (headers["content-type"], headers["content-length"]) == ("image/svg+xml", str(len(body)))
+    assert (headers["content-type"], headers["content-length"]) == (
+        "image/svg+xml",
+        str(len(body)),
+    )
     assert headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_head_of_a_file_says_its_length_alone(server: Any) -> None:
     status, headers, body = ask(server, "HEAD")
-    assert (status, headers["content-length"], body) == (200, str(FILE.stat().st_size), b"")
+    assert (status, headers["content-length"], body) == (
+        200,
+        str(FILE.stat().st_size),
+        b"",
+    )
 
 
 def test_a_part_of_a_file_is_answered_when_it_is_asked_for(server: Any) -> None:

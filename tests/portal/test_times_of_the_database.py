@@ -17,7 +17,9 @@ MOMENTS = (
 
 @pytest.mark.parametrize("text", MOMENTS)
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
-def test_a_moment_is_the_same_in_utc_in_every_zone_of_a_session(text: str, zone: str) -> None:
+def test_a_moment_is_the_same_in_utc_in_every_zone_of_a_session(
+    text: str, zone: str
+) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL TIME ZONE '{zone}'")
         cursor.execute("SELECT %s::timestamptz, NULL::timestamptz", [text])

@@ -9,7 +9,9 @@ from portal.web_worker import FairLoop
 CLIENTS = 5
 
 
-def test_a_process_takes_one_connection_at_a_time_and_leaves_the_rest_to_the_others() -> None:
+def test_a_process_takes_one_connection_at_a_time_and_leaves_the_rest_to_the_others() -> (
+    None
+):
     taken: list[asyncio.BaseTransport] = []
 
     class Taken(asyncio.Protocol):
@@ -31,7 +33,9 @@ def test_a_process_takes_one_connection_at_a_time_and_leaves_the_rest_to_the_oth
     loop = FairLoop()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
-        clients = [socket.create_connection(listening.getsockname()) for _ in range(CLIENTS)]
+        clients = [
+            socket.create_connection(listening.getsockname()) for _ in range(CLIENTS)
+        ]
         found = loop.run_until_complete(counts(listening))
         loop.run_until_complete(asyncio.sleep(0))
     loop.close()

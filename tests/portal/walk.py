@@ -22,5 +22,7 @@ def pages(prober: Prober, role: str) -> Iterator[tuple[str, Element]]:
             with transaction.atomic():
                 answer = prober.pages[role].get(path)
                 transaction.set_rollback(True)
-            if answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
+            if answer.status_code == 200 and answer["Content-Type"].startswith(
+                "text/html"
+            ):
                 yield path, parsed(answer.content.decode())

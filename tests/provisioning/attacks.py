@@ -25,7 +25,9 @@ def drift(w: Any, **fields: Any) -> Drift:
 
 def over(w: Any, **fields: Any) -> Drift:
     """The same, dealt with."""
-    return drift(w, **({"state": "repaired", "ended_at": NOW, "ended_by": "the portal"} | fields))
+    return drift(
+        w, **({"state": "repaired", "ended_at": NOW, "ended_by": "the portal"} | fields)
+    )
 
 
 def change(row: Drift, **fields: Any) -> int:
@@ -36,28 +38,40 @@ def change(row: Drift, **fields: Any) -> int:
 NAMED: Mapping[str, Attack] = {
     "an_object_drifts_once_at_a_time": lambda w: (drift(w), drift(w)),
     "a_known_kind_of_drift": lambda w: change(drift(w), what="odd"),
-    "drift_that_is_over_was_ended_by_somebody": lambda w: change(drift(w), state="repaired", ended_at=NOW),
+    "drift_that_is_over_was_ended_by_somebody": lambda w: change(
+        drift(w), state="repaired", ended_at=NOW
+    ),
     "what_is_left_alone_has_a_reason_and_an_end": lambda w: over(w, state="ignored"),
-    "a_parked_tenancy_is_worked_on_by_nobody": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
-        parked_at=NOW, lease_until=NOW, slot=1
-    ),
-    "a_parked_tenancy_is_not_true": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
-        parked_at=NOW, is_true=True
-    ),
+    "a_parked_tenancy_is_worked_on_by_nobody": lambda w: Tenancy.objects.filter(
+        pk=w.scene.tenancy.pk
+    ).update(parked_at=NOW, lease_until=NOW, slot=1),
+    "a_parked_tenancy_is_not_true": lambda w: Tenancy.objects.filter(
+        pk=w.scene.tenancy.pk
+    ).update(parked_at=NOW, is_true=True),
     "there_is_one_installation": lambda w: Installation.objects.create(id=2, mark="b"),
-    "a_repair_is_asked_for_by_somebody": lambda w: change(drift(w), repair_asked_at=NOW),
+    "a_repair_is_asked_for_by_somebody": lambda w: change(
+        drift(w), repair_asked_at=NOW
+    ),
 }
 ALSO: Mapping[str, Attack] = {
     "drift opened again beside another": lambda w: (
         drift(w),
         change(over(w), state="open", ended_at=None, ended_by=""),
     ),
-    "drift that is open and over": lambda w: change(drift(w), ended_at=NOW, ended_by="x"),
+    "drift that is open and over": lambda w: change(
+        drift(w), ended_at=NOW, ended_by="x"
+    ),
     "drift in no state there is": lambda w: change(over(w), state="forgotten"),
-    "drift left alone without a reason": lambda w: change(over(w), state="ignored", ignored_until=NOW + DAY),
+    "drift left alone without a reason": lambda w: change(
+        over(w), state="ignored", ignored_until=NOW + DAY
+    ),
     "drift left alone until before": lambda w: change(
         over(w), state="ignored", reason="x", ignored_until=NOW - DAY
     ),
-    "drift put right and left alone": lambda w: change(over(w), ignored_until=NOW + DAY),
-    "a repair asked for at no time": lambda w: change(drift(w), repair_asked_by=w.scene.priya),
+    "drift put right and left alone": lambda w: change(
+        over(w), ignored_until=NOW + DAY
+    ),
+    "a repair asked for at no time": lambda w: change(
+        drift(w), repair_asked_by=w.scene.priya
+    ),
 }

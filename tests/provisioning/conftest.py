@@ -97,7 +97,9 @@ def place(
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
     cluster = factories.cluster("training", kubeconfig=kubernetes.kubeconfig(tmp_path))
     a100 = factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
-    h100 = factories.flavor(cluster, "h100", node_labels={"accelerator": "nvidia-h100"}, gpus_total=16)
+    h100 = factories.flavor(
+        cluster, "h100", node_labels={"accelerator": "nvidia-h100"}, gpus_total=16
+    )
     ada = factories.person("Ada Okafor")
     team = factories.team("Vision", by=ada)
     factories.join(team, ada)
@@ -107,10 +109,14 @@ def place(
 
 
 @pytest.fixture
-def gangs(db: None, volcano: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def gangs(
+    db: None, volcano: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Place]:
     """A team's place on a cluster with Volcano, not looked at yet; of its kinds of GPU one is whole, one is slices."""
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
-    cluster = factories.cluster("gang", kubeconfig=volcano.kubeconfig(tmp_path), queueing="volcano")
+    cluster = factories.cluster(
+        "gang", kubeconfig=volcano.kubeconfig(tmp_path), queueing="volcano"
+    )
     a100 = factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
     slices = factories.flavor(cluster, "slices", resource="nvidia.com/mig-1g.10gb")
     ada = factories.person("Ada Okafor")

@@ -23,11 +23,15 @@ ADMIN = "admin"
 MEMBER, GROUP = "member", "00000000-0000-4000-9000-0000000000aa"
 NODES = (
     *(
-        NodeSpec(f"a100-{n}", gpus=8, labels={"accelerator": "nvidia-a100"}, taints=(TAINT,))
+        NodeSpec(
+            f"a100-{n}", gpus=8, labels={"accelerator": "nvidia-a100"}, taints=(TAINT,)
+        )
         for n in range(3)
     ),
     *(
-        NodeSpec(f"h100-{n}", gpus=8, labels={"accelerator": "nvidia-h100"}, taints=(TAINT,))
+        NodeSpec(
+            f"h100-{n}", gpus=8, labels={"accelerator": "nvidia-h100"}, taints=(TAINT,)
+        )
         for n in range(2)
     ),
     NodeSpec("cpu-0"),
@@ -52,7 +56,9 @@ class Kubernetes:
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "it",
-            "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "clusters": [
+                {"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
+            ],
             "users": [{"name": "it", "user": {"token": token}}],
             "contexts": [{"name": "it", "context": named}],
         }
@@ -64,11 +70,17 @@ class Kubernetes:
         """Writes since the test began, the test's own included."""
         return self.cluster.requests["writes"]
 
-    def fail(self, where: str = "", method: str = "", times: int = 100, **fault: Any) -> None:
+    def fail(
+        self, where: str = "", method: str = "", times: int = 100, **fault: Any
+    ) -> None:
         """Make the next requests that match fail (see sandbox.kubernetes.faults)."""
-        self.cluster.faults.add({"match": {"path_regex": where, "method": method}, "times": times, **fault})
+        self.cluster.faults.add(
+            {"match": {"path_regex": where, "method": method}, "times": times, **fault}
+        )
 
-    def get(self, ref: Ref, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+    def get(
+        self, ref: Ref, name: str, namespace: str | None = None
+    ) -> dict[str, Any] | None:
         """An object as an administrator sees it."""
         answer = self._send("GET", path(ref, namespace, name))
         found: dict[str, Any] = answer[1]
@@ -76,13 +88,24 @@ class Kubernetes:
 
     def create(self, manifest: Mapping[str, Any]) -> None:
         """Create an object as an administrator."""
-        self.write("POST", path(ref_of(manifest), manifest["metadata"].get("namespace")), manifest)
+        self.write(
+            "POST",
+            path(ref_of(manifest), manifest["metadata"].get("namespace")),
+            manifest,
+        )
 
     def patch(
-        self, ref: Ref, name: str, namespace: str | None, body: Any, manager: str = "kubectl-edit"
+        self,
+        ref: Ref,
+        name: str,
+        namespace: str | None,
+        body: Any,
+        manager: str = "kubectl-edit",
     ) -> None:
         """Change an object by hand, as another field manager."""
-        self.write("PATCH", f"{path(ref, namespace, name)}?fieldManager={manager}", body)
+        self.write(
+            "PATCH", f"{path(ref, namespace, name)}?fieldManager={manager}", body
+        )
 
     def delete(self, ref: Ref, name: str, namespace: str | None = None) -> None:
         """Delete an object as an administrator."""
@@ -90,7 +113,10 @@ class Kubernetes:
 
     def names(self, ref: Ref) -> set[str]:
         """The names of all objects of a kind."""
-        return {item["metadata"]["name"] for item in self._send("GET", path(ref))[1]["items"]}
+        return {
+            item["metadata"]["name"]
+            for item in self._send("GET", path(ref))[1]["items"]
+        }
 
     def write(self, method: str, where: str, body: Any = None) -> None:
         """Any write to any path as an administrator."""
@@ -102,10 +128,18 @@ class Kubernetes:
         self.loop.call_soon_threadsafe(self.cluster.end_watches)
 
     def _send(self, method: str, where: str, body: Any = None) -> tuple[int, Any]:
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        headers = {"authorization": f"Bearer {ADMIN}", "content-type": kind, "accept": "application/json"}
+        kind = (
+            "application/merge-patch+json" if method == "PATCH" else "application/json"
+        )
+        headers = {
+            "authorization": f"Bearer {ADMIN}",
+            "content-type": kind,
+            "accept": "application/json",
+        }
         content = b"" if body is None else json.dumps(body).encode()
-        answer = call(self.cluster.app, method, where, {}, headers, content, loop=self.loop)
+        answer = call(
+            self.cluster.app, method, where, {}, headers, content, loop=self.loop
+        )
         return answer.status, answer.json()
 
 

@@ -22,8 +22,12 @@ SAMPLE = TenancySpec(
     cohort="quartermaster",
     storage_class="azurefile-premium",
     flavors=(
-        FlavorQuota(name="a100-80gb", gpus=2, borrow=1, cpu_per_gpu=8, memory_gib_per_gpu=64),
-        FlavorQuota(name="h100-80gb", gpus=0, borrow=0, cpu_per_gpu=12, memory_gib_per_gpu=128),
+        FlavorQuota(
+            name="a100-80gb", gpus=2, borrow=1, cpu_per_gpu=8, memory_gib_per_gpu=64
+        ),
+        FlavorQuota(
+            name="h100-80gb", gpus=0, borrow=0, cpu_per_gpu=12, memory_gib_per_gpu=128
+        ),
     ),
 )
 
@@ -48,7 +52,11 @@ _SLUGS = st.from_regex(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?", fullmatch=True)
 
 @st.composite
 def _flavors(draw: st.DrawFn) -> tuple[FlavorQuota, ...]:
-    names = sorted(draw(st.sets(_SLUGS.filter(lambda name: name != "quartermaster-cpu"), max_size=4)))
+    names = sorted(
+        draw(
+            st.sets(_SLUGS.filter(lambda name: name != "quartermaster-cpu"), max_size=4)
+        )
+    )
     made = []
     for name in names:
         gpus = draw(st.integers(0, 9_999))
@@ -58,7 +66,9 @@ def _flavors(draw: st.DrawFn) -> tuple[FlavorQuota, ...]:
                 gpus=gpus,
                 borrow=draw(st.integers(0, gpus)),
                 cpu_per_gpu=draw(st.integers(1, 100)),
-                memory_gib_per_gpu=draw(st.sampled_from([1, 31, 64, 100, 128, 512, 1024])),
+                memory_gib_per_gpu=draw(
+                    st.sampled_from([1, 31, 64, 100, 128, 512, 1024])
+                ),
                 over=draw(st.integers(0, 3)),
                 resource=draw(st.sampled_from(RESOURCES)),
             )
@@ -85,7 +95,9 @@ _SPACES = st.from_regex(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?", fullmatch=True).filt
 
 @st.composite
 def _services(draw: st.DrawFn) -> tuple[SharedService, ...]:
-    labels = st.dictionaries(st.sampled_from(["app", "app.kubernetes.io/name", "tier"]), _SLUGS, min_size=1)
+    labels = st.dictionaries(
+        st.sampled_from(["app", "app.kubernetes.io/name", "tier"]), _SLUGS, min_size=1
+    )
     return tuple(
         SharedService(
             name=name,
@@ -105,7 +117,11 @@ def specs(draw: st.DrawFn) -> TenancySpec:
         tenancy=draw(st.integers(1, 10**9)),
         team=team,
         project=project,
-        cost_centre=draw(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9-]{0,18}[A-Za-z0-9])?", fullmatch=True)),
+        cost_centre=draw(
+            st.from_regex(
+                r"[A-Za-z0-9]([A-Za-z0-9-]{0,18}[A-Za-z0-9])?", fullmatch=True
+            )
+        ),
         environment=draw(st.sampled_from(["dev", "test", "production"])),
         namespace=namespace_of(team=team, project=project),
         entra_group=str(draw(st.uuids(version=4))),

@@ -23,7 +23,11 @@ def test_a_place_tells_its_generations_conditions_and_objects(here: World) -> No
     ada = Caller(here.people["member"])
     path = f"tenancies/{here.own.tenancy.pk}/"
     before = ada.get(path).json()
-    assert (before["is_settled"], before["ready"]["status"], before["objects"]) == (False, "Unknown", [])
+    assert (before["is_settled"], before["ready"]["status"], before["objects"]) == (
+        False,
+        "Unknown",
+        [],
+    )
     factories.make_true(here.own.tenancy)
     after = ada.get(path).json()
     assert after["is_settled"]
@@ -36,13 +40,19 @@ def test_a_place_tells_its_generations_conditions_and_objects(here: World) -> No
 def test_a_failed_object_is_named_with_its_reason(here: World) -> None:
     factories.make_true(here.own.tenancy, failed="ResourceQuota", message="forbidden")
     body = Caller(here.people["member"]).get(f"tenancies/{here.own.tenancy.pk}/").json()
-    assert (body["ready"]["status"], body["ready"]["reason"], body["ready"]["message"]) == (
+    assert (
+        body["ready"]["status"],
+        body["ready"]["reason"],
+        body["ready"]["message"],
+    ) == (
         "False",
         "Refused",
         "forbidden",
     )
     failed = [seen for seen in body["objects"] if seen["state"] == "failed"]
-    assert [(seen["kind"], seen["message"]) for seen in failed] == [("ResourceQuota", "forbidden")]
+    assert [(seen["kind"], seen["message"]) for seen in failed] == [
+        ("ResourceQuota", "forbidden")
+    ]
 
 
 def test_a_list_holds_ones_own_places_and_is_short(here: World) -> None:
@@ -50,7 +60,10 @@ def test_a_list_holds_ones_own_places_and_is_short(here: World) -> None:
     assert [row["id"] for row in rows] == [here.own.tenancy.pk]
     assert "objects" not in rows[0]
     lead = Caller(here.people["platform_lead"])
-    assert [row["team"]["slug"] for row in lead.get("tenancies/?team=speech").json()["results"]] == ["speech"]
+    assert [
+        row["team"]["slug"]
+        for row in lead.get("tenancies/?team=speech").json()["results"]
+    ] == ["speech"]
     assert lead.get("tenancies/?cluster=nowhere").json()["results"] == []
 
 

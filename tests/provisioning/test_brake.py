@@ -59,7 +59,9 @@ def settled(row: Tenancy, live: dict[Key, dict[str, object]]) -> list[Step]:
     held = acquire(row.pk, now=NOW)
     assert held is not None
     desired = tenancy_objects(row.desired)
-    steps, _ = drifting.settle(row, held, desired=desired, steps=plan(desired, live), live=live, now=NOW)
+    steps, _ = drifting.settle(
+        row, held, desired=desired, steps=plan(desired, live), live=live, now=NOW
+    )
     return steps
 
 
@@ -71,7 +73,9 @@ def test_up_to_ten_are_repaired_and_one_more_stops_everything(scene: Scene) -> N
     assert not brake.check(cluster, now=NOW)
     drift(tenancies[10])
     assert brake.check(cluster, now=NOW)
-    assert now_stored(cluster).brake_reason.startswith("11 of 12 tenancies differ at once")
+    assert now_stored(cluster).brake_reason.startswith(
+        "11 of 12 tenancies differ at once"
+    )
 
 
 def test_it_is_set_and_told_once(scene: Scene) -> None:
@@ -83,7 +87,14 @@ def test_it_is_set_and_told_once(scene: Scene) -> None:
 
 
 def test_of_a_large_cluster_a_twentieth_may_differ() -> None:
-    assert [brake.most(n) for n in (0, 10, 200, 219, 220, 1000)] == [10, 10, 10, 10, 11, 50]
+    assert [brake.most(n) for n in (0, 10, 200, 219, 220, 1000)] == [
+        10,
+        10,
+        10,
+        10,
+        11,
+        50,
+    ]
 
 
 def test_only_what_would_be_repaired_unasked_counts(scene: Scene) -> None:
@@ -144,7 +155,9 @@ def test_asking_means_no_write(scene: Scene) -> None:
 
 def test_what_somebody_fights_for_is_not_written(scene: Scene) -> None:
     row = true(scene.tenancy)
-    quota = next(one for one in tenancy_objects(row.desired) if one["kind"] == "ResourceQuota")
+    quota = next(
+        one for one in tenancy_objects(row.desired) if one["kind"] == "ResourceQuota"
+    )
     for n in range(3):
         drift(
             row,
@@ -154,7 +167,11 @@ def test_what_somebody_fights_for_is_not_written(scene: Scene) -> None:
             ended_by="the portal",
             ended_at=NOW - timedelta(minutes=n),
         )
-    verbs = {step.key.kind: step.verb for step in settled(row, {}) if step.key == Key.of(quota)}
+    verbs = {
+        step.key.kind: step.verb
+        for step in settled(row, {})
+        if step.key == Key.of(quota)
+    }
     assert verbs == {"ResourceQuota": Verb.KEEP}
 
 

@@ -41,7 +41,9 @@ def kinds(of: Tenancy) -> int:
     return len({line["kind"] for line in of.objects_seen})
 
 
-def test_what_is_as_wanted_costs_one_list_a_kind_and_no_write(place: Place, both: list[Tenancy]) -> None:
+def test_what_is_as_wanted_costs_one_list_a_kind_and_no_write(
+    place: Place, both: list[Tenancy]
+) -> None:
     assert look(place) == []
     # And one that asks which cluster it is.
     assert dict(place.kubernetes.cluster.requests) == {"reads": kinds(both[0]) + 1}
@@ -54,19 +56,27 @@ def test_what_is_as_wanted_costs_one_list_a_kind_and_no_write(place: Place, both
 def test_a_dashboard_that_is_no_longer_wanted_goes_and_does_not_come_back(
     place: Place, both: list[Tenancy]
 ) -> None:
-    dashboard = place.kubernetes.get(CONFIG, "quartermaster-dashboard", place.tenancy.namespace)
+    dashboard = place.kubernetes.get(
+        CONFIG, "quartermaster-dashboard", place.tenancy.namespace
+    )
     assert dashboard is not None
     Cluster.objects.filter(pk=place.cluster.pk).update(dashboards=False)
     keep_in_step(now=place.now)
     assert reconcile.reconcile(place.tenancy.pk, now=place.now) == 1
-    assert place.kubernetes.get(CONFIG, "quartermaster-dashboard", place.tenancy.namespace) is None
+    assert (
+        place.kubernetes.get(CONFIG, "quartermaster-dashboard", place.tenancy.namespace)
+        is None
+    )
     assert reconcile.reconcile(both[1].pk, now=place.now) == 1
     place.later(seconds=60)
     del dashboard["metadata"]["resourceVersion"]
     place.kubernetes.create(dashboard)
     assert look(place) == [place.tenancy.pk]
     assert reconcile.reconcile(place.tenancy.pk, now=place.now) == 1
-    assert place.kubernetes.get(CONFIG, "quartermaster-dashboard", place.tenancy.namespace) is None
+    assert (
+        place.kubernetes.get(CONFIG, "quartermaster-dashboard", place.tenancy.namespace)
+        is None
+    )
 
 
 def test_looking_again_finds_the_same_and_notices_what_changed_since(
@@ -75,7 +85,9 @@ def test_looking_again_finds_the_same_and_notices_what_changed_since(
     assert look(place) == []
     place.later(seconds=60)
     assert look(place) == []
-    place.kubernetes.patch(QUOTA, "team-quota", both[1].namespace, {"spec": {"hard": {"pods": "1"}}})
+    place.kubernetes.patch(
+        QUOTA, "team-quota", both[1].namespace, {"spec": {"hard": {"pods": "1"}}}
+    )
     place.later(seconds=60)
     assert look(place) == [both[1].pk]
     assert Tenancy.objects.get(pk=both[1].pk).requeue_at == place.time
@@ -84,8 +96,12 @@ def test_looking_again_finds_the_same_and_notices_what_changed_since(
     assert look(place) == []
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["at the first look", "at a later one"])
-@pytest.mark.parametrize("drift", ["deleted", "changed", "label gone", "left over", "going"])
+@pytest.mark.parametrize(
+    "again", [False, True], ids=["at the first look", "at a later one"]
+)
+@pytest.mark.parametrize(
+    "drift", ["deleted", "changed", "label gone", "left over", "going"]
+)
 def test_every_kind_of_drift_is_noticed(
     place: Place, both: list[Tenancy], drift: str, *, again: bool
 ) -> None:
@@ -98,7 +114,10 @@ def test_every_kind_of_drift_is_noticed(
         cluster.patch(QUEUE, namespace, None, {"spec": {"stopPolicy": "Hold"}})
     elif drift == "label gone":
         cluster.patch(
-            NAMESPACE, namespace, None, {"metadata": {"labels": {"quartermaster.io/tenancy": None}}}
+            NAMESPACE,
+            namespace,
+            None,
+            {"metadata": {"labels": {"quartermaster.io/tenancy": None}}},
         )
     elif drift == "left over":
         mine = (cluster.get(QUOTA, "team-quota", namespace) or {})["metadata"]["labels"]
@@ -110,20 +129,29 @@ def test_every_kind_of_drift_is_noticed(
             }
         )
     else:
-        cluster.patch(QUOTA, "team-quota", namespace, {"metadata": {"finalizers": ["example.com/hold"]}})
+        cluster.patch(
+            QUOTA,
+            "team-quota",
+            namespace,
+            {"metadata": {"finalizers": ["example.com/hold"]}},
+        )
         cluster.delete(QUOTA, "team-quota", namespace)
     place.later(seconds=60)
     assert look(place) == [both[0].pk]
 
 
-def test_what_the_queues_say_is_in_use_is_kept_with_its_time(place: Place, both: list[Tenancy]) -> None:
+def test_what_the_queues_say_is_in_use_is_kept_with_its_time(
+    place: Place, both: list[Tenancy]
+) -> None:
     Tenancy.objects.update(used={"a100": 9}, used_at=None)
     look(place)
     assert place.row.used == {"a100": 0, "h100": 0}
     assert place.row.used_at == place.time
 
 
-def test_queries_are_as_many_for_two_tenancies_as_for_six(place: Place, both: list[Tenancy]) -> None:
+def test_queries_are_as_many_for_two_tenancies_as_for_six(
+    place: Place, both: list[Tenancy]
+) -> None:
     def queries() -> int:
         place.later(seconds=60)
         with CaptureQueriesContext(connection) as seen:
@@ -139,7 +167,9 @@ def test_queries_are_as_many_for_two_tenancies_as_for_six(place: Place, both: li
     assert queries() == few
 
 
-def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(place: Place, both: list[Tenancy]) -> None:
+def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(
+    place: Place, both: list[Tenancy]
+) -> None:
     def meanwhile() -> None:
         acquire(both[0].pk, now=place.time)
         Tenancy.objects.filter(pk=both[1].pk).update(generation=2)
@@ -157,9 +187,13 @@ def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(place: Place,
     assert dict(Tenancy.objects.values_list("pk", "last_looked_at")) == booked
 
 
-def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: list[Tenancy]) -> None:
+def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(
+    place: Place, both: list[Tenancy]
+) -> None:
     ended = place.time + timedelta(seconds=1)
-    clock = iter([None, lambda: Tenancy.objects.update(last_looked_at=ended, requeue_at=ended)])
+    clock = iter(
+        [None, lambda: Tenancy.objects.update(last_looked_at=ended, requeue_at=ended)]
+    )
 
     def now() -> object:
         if act := next(clock, None):
@@ -167,12 +201,18 @@ def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: 
         return place.time
 
     assert cluster_sweep.sweep(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
-    assert set(Tenancy.objects.values_list("last_looked_at", "requeue_at")) == {(ended, ended)}
+    assert set(Tenancy.objects.values_list("last_looked_at", "requeue_at")) == {
+        (ended, ended)
+    }
 
 
-def test_what_is_not_settled_or_not_ours_is_not_looked_at(place: Place, both: list[Tenancy]) -> None:
+def test_what_is_not_settled_or_not_ours_is_not_looked_at(
+    place: Place, both: list[Tenancy]
+) -> None:
     Tenancy.objects.filter(pk=both[0].pk).update(is_true=False)
-    place.kubernetes.patch(QUOTA, "team-quota", both[0].namespace, {"spec": {"hard": {"pods": "1"}}})
+    place.kubernetes.patch(
+        QUOTA, "team-quota", both[0].namespace, {"spec": {"hard": {"pods": "1"}}}
+    )
     place.kubernetes.create(
         {
             "apiVersion": "v1",
@@ -184,14 +224,18 @@ def test_what_is_not_settled_or_not_ours_is_not_looked_at(place: Place, both: li
     assert Tenancy.objects.get(pk=both[1].pk).last_looked_at == place.time
 
 
-@pytest.mark.parametrize("answer", [{"status": 503, "retry_after": 40}, {"status": 500}])
+@pytest.mark.parametrize(
+    "answer", [{"status": 503, "retry_after": 40}, {"status": 500}]
+)
 def test_a_cluster_that_does_not_answer_is_looked_at_later_and_what_was_true_stays_so(
     place: Place, both: list[Tenancy], answer: dict[str, Any]
 ) -> None:
     place.kubernetes.fail("/api", **answer)
     assert look(place) == []
     wait = timedelta(seconds=answer.get("retry_after", 15))
-    assert set(Tenancy.objects.values_list("is_true", "requeue_at")) == {(True, place.time + wait)}
+    assert set(Tenancy.objects.values_list("is_true", "requeue_at")) == {
+        (True, place.time + wait)
+    }
     throttle = ClusterThrottle.objects.get()
     assert (throttle.claimed_until, throttle.swept_at) == (None, None)
 
@@ -213,11 +257,16 @@ def test_a_refusal_is_shown_by_each_tenancy(place: Place, both: list[Tenancy]) -
     assert set(look(place)) == {tenancy.pk for tenancy in both}
 
 
-def test_a_kueue_that_is_too_old_is_worked_on_no_more(place: Place, both: list[Tenancy]) -> None:
+def test_a_kueue_that_is_too_old_is_worked_on_no_more(
+    place: Place, both: list[Tenancy]
+) -> None:
     Cluster.objects.update(kueue_version="v0.15.1")
     assert set(look(place)) == {tenancy.pk for tenancy in both}
     assert reconcile.reconcile(both[0].pk, now=place.now) == 0
-    assert place.row.ready["message"] == "Kueue v0.15.1 is too old: the portal needs 0.16 or newer."
+    assert (
+        place.row.ready["message"]
+        == "Kueue v0.15.1 is too old: the portal needs 0.16 or newer."
+    )
     assert dict(place.kubernetes.cluster.requests) == {}
 
 
@@ -235,7 +284,9 @@ def test_pages_that_went_stale_are_read_again(
     assert look(place) == []
 
 
-def test_a_pass_without_budget_is_booked_again_and_nothing_is_wrong_with_it(place: Place) -> None:
+def test_a_pass_without_budget_is_booked_again_and_nothing_is_wrong_with_it(
+    place: Place,
+) -> None:
     Cluster.objects.update(writes_per_second=1)
     assert place.reconcile()
     other = factories.tenancy(on=place.cluster)
@@ -244,7 +295,12 @@ def test_a_pass_without_budget_is_booked_again_and_nothing_is_wrong_with_it(plac
     )
     assert place.reconcile() == 0
     row = place.row
-    assert (row.lease_until, row.slot, row.attempts, row.is_true) == (None, None, 0, True)
+    assert (row.lease_until, row.slot, row.attempts, row.is_true) == (
+        None,
+        None,
+        0,
+        True,
+    )
     assert timedelta(seconds=5) < row.requeue_at - place.time < timedelta(seconds=30)
     assert reconcile.reconcile(other.pk, now=place.now) == 0
     place.later(seconds=60)

@@ -29,9 +29,12 @@ def test_the_dashboard_is_grafanas_and_about_this_space_alone() -> None:
     assert len(set(places)) == len(places)
     assert {panel["datasource"]["uid"] for panel in panels} == {"${datasource}"}
     queries = [target["expr"] for panel in panels for target in panel["targets"]]
-    assert all(set(re.findall(r'"(qm-[^"]*)"', query)) == {NAMESPACE} for query in queries)
     assert all(
-        query.count("(") == query.count(")") and query.count("{") == query.count("}") for query in queries
+        set(re.findall(r'"(qm-[^"]*)"', query)) == {NAMESPACE} for query in queries
+    )
+    assert all(
+        query.count("(") == query.count(")") and query.count("{") == query.count("}")
+        for query in queries
     )
 
 
@@ -59,4 +62,6 @@ def test_every_query_asks_for_metrics_that_exist_by_their_names() -> None:
 
 
 def test_a_cluster_without_grafana_gets_no_dashboard() -> None:
-    assert "ConfigMap" not in {m["kind"] for m in tenancy_objects(sample(dashboards=False))}
+    assert "ConfigMap" not in {
+        m["kind"] for m in tenancy_objects(sample(dashboards=False))
+    }

@@ -20,7 +20,9 @@ from tests.recordings.replaying import steps_of
 SPEC = sample(jupyterhub_namespace="jupyterhub", dashboards=True)
 TAINT = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
 OBJECTS = [
-    *fleet_objects(cohort="quartermaster", flavors=[("a100-80gb", {"gpu": "a100"}, [TAINT])]),
+    *fleet_objects(
+        cohort="quartermaster", flavors=[("a100-80gb", {"gpu": "a100"}, [TAINT])]
+    ),
     *tenancy_objects(SPEC),
 ]
 # Kinds whose spec the cluster keeps, and the two fields that clusters with a registry of their own write.
@@ -30,12 +32,22 @@ VALUES = st.recursive(
     st.sampled_from(["", "0", "None", "Never", "HoldAndDrain", 0, 1, True, False]),
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["name", "policy", "nvidia.com/gpu"]), inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["name", "policy", "nvidia.com/gpu"]), inner, max_size=2
+        )
     ),
     max_leaves=4,
 )
-NAMES = st.sampled_from(["ingress", "stopPolicy", "min", "parentName", "configmaps", "immutable", "x.io/y"])
-GOLDEN = ("02a-ssa-golden", "05-resourcequota", "06-limitrange", "07-rbac", "09-kueue-objects")
+NAMES = st.sampled_from(
+    ["ingress", "stopPolicy", "min", "parentName", "configmaps", "immutable", "x.io/y"]
+)
+GOLDEN = (
+    "02a-ssa-golden",
+    "05-resourcequota",
+    "06-limitrange",
+    "07-rbac",
+    "09-kueue-objects",
+)
 OURS = {
     "ResourceQuota",
     "LimitRange",
@@ -56,7 +68,9 @@ OURS = {
 
 def maps_in(manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Every map of an object that is the portal's as a whole: not its metadata, not its status."""
-    pending: list[Any] = [value for name, value in manifest.items() if name not in ("metadata", "status")]
+    pending: list[Any] = [
+        value for name, value in manifest.items() if name not in ("metadata", "status")
+    ]
     yield manifest
     while pending:
         value = pending.pop()
@@ -80,14 +94,20 @@ def after_removal(live: Any, patch: Any) -> Any:
 
 @given(st.data())
 @settings(max_examples=300)
-def test_any_field_that_somebody_adds_is_found_named_and_taken_away(data: st.DataObject) -> None:
+def test_any_field_that_somebody_adds_is_found_named_and_taken_away(
+    data: st.DataObject,
+) -> None:
     wanted = data.draw(st.sampled_from(OWNED))
     live = deepcopy(wanted)
     chosen = data.draw(st.sampled_from(list(maps_in(live))))
     name = data.draw(NAMES.filter(lambda name: name not in chosen))
     chosen[name] = data.draw(VALUES)
     is_default = (name, chosen[name]) == ("stopPolicy", "None")
-    if wanted["kind"] in ("ClusterQueue", "LocalQueue") and chosen is live["spec"] and is_default:
+    if (
+        wanted["kind"] in ("ClusterQueue", "LocalQueue")
+        and chosen is live["spec"]
+        and is_default
+    ):
         assert plan([wanted], {Key.of(live): live})[0].verb is Verb.KEEP
         return
     [step] = plan([wanted], {Key.of(live): live})
@@ -101,7 +121,9 @@ def test_any_field_that_somebody_adds_is_found_named_and_taken_away(data: st.Dat
 
 
 @given(st.dictionaries(NAMES, VALUES))
-def test_what_others_put_into_metadata_and_status_is_theirs(more: dict[str, Any]) -> None:
+def test_what_others_put_into_metadata_and_status_is_theirs(
+    more: dict[str, Any],
+) -> None:
     for wanted in OBJECTS:
         live = deepcopy(wanted) | {"status": more}
         live["metadata"]["annotations"] = more | live["metadata"].get("annotations", {})
@@ -114,7 +136,11 @@ def recorded() -> Iterator[tuple[str, Manifest, Manifest]]:
     for name in GOLDEN:
         for step in steps_of(name):
             sent, got = step["request"]["body"], step["response"]["body"]
-            applied = step["request"]["headers"].get("content-type", "").startswith("application/apply")
+            applied = (
+                step["request"]["headers"]
+                .get("content-type", "")
+                .startswith("application/apply")
+            )
             if applied and step["response"]["status"] in (200, 201) and is_ours(got):
                 yield f"{name}:{step['name']}", sent, got
 
@@ -136,8 +162,12 @@ def test_the_recordings_hold_every_kind_that_the_portal_applies() -> None:
     assert {got["kind"] for _, _, got in RECORDED} >= OURS
 
 
-@pytest.mark.parametrize(("where", "sent", "got"), RECORDED, ids=[each[0] for each in RECORDED])
-def test_what_a_real_api_server_fills_in_is_no_difference(where: str, sent: Manifest, got: Manifest) -> None:
+@pytest.mark.parametrize(
+    ("where", "sent", "got"), RECORDED, ids=[each[0] for each in RECORDED]
+)
+def test_what_a_real_api_server_fills_in_is_no_difference(
+    where: str, sent: Manifest, got: Manifest
+) -> None:
     assert [field.at for field in differences(sent, got) if field.wanted is None] == []
 
 
@@ -158,7 +188,9 @@ def test_a_document_that_is_no_manifest_may_hold_anything() -> None:
     assert filled_in([]) is None
 
 
-def test_the_list_of_what_is_filled_in_names_only_kinds_that_the_portal_writes() -> None:
+def test_the_list_of_what_is_filled_in_names_only_kinds_that_the_portal_writes() -> (
+    None
+):
     with_volcano = tenancy_objects(sample(queueing="volcano", flavors=()))
     assert FILLED_IN.keys() <= {one["kind"] for one in [*OBJECTS, *with_volcano]}
 
@@ -177,7 +209,9 @@ def of_kind(kind: str) -> Manifest:
         ("ResourceFlavor", {"spec": {}}),
     ],
 )
-def test_what_a_cluster_writes_into_an_object_by_itself_is_left_there(kind: str, more: Manifest) -> None:
+def test_what_a_cluster_writes_into_an_object_by_itself_is_left_there(
+    kind: str, more: Manifest
+) -> None:
     wanted = of_kind(kind)
     wanted.pop("spec", None)
 
@@ -197,10 +231,22 @@ def test_a_cohort_without_a_spec_takes_an_empty_one_alone(more: Any) -> None:
     [
         ("queueingStrategy", "BestEffortFIFO", True),
         ("queueingStrategy", "StrictFIFO", False),
-        ("flavorFungibility", {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}, True),
+        (
+            "flavorFungibility",
+            {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+            True,
+        ),
         ("flavorFungibility", {"whenCanBorrow": "MayStopSearch"}, True),
-        ("flavorFungibility", {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}, False),
-        ("flavorFungibility", {"whenCanBorrow": "MayStopSearch", "preference": "Cheap"}, False),
+        (
+            "flavorFungibility",
+            {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
+            False,
+        ),
+        (
+            "flavorFungibility",
+            {"whenCanBorrow": "MayStopSearch", "preference": "Cheap"},
+            False,
+        ),
         ("flavorFungibility", "MayStopSearch", False),
     ],
 )

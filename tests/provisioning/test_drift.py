@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb, first_difference, plan
-from provisioning.drift.comparing import Field, What, differences, digest, finding, kept, owner, spared
+from provisioning.drift.comparing import (
+    Field,
+    What,
+    differences,
+    digest,
+    finding,
+    kept,
+    owner,
+    spared,
+)
 from provisioning.drift.paths import leaves, text_of, value_at
 from provisioning.drift.words import changes, sentence
 from tests.provisioning.specs import SAMPLE
@@ -30,13 +39,25 @@ DOCUMENTS = st.recursive(
 
 def live_of(manifest: dict[str, Any], *entries: dict[str, Any]) -> dict[str, Any]:
     """The object as the API server holds it, with these managers."""
-    ours = {"manager": "quartermaster", "operation": "Apply", "time": "2026-11-20T11:00:00Z", "fieldsV1": {}}
+    ours = {
+        "manager": "quartermaster",
+        "operation": "Apply",
+        "time": "2026-11-20T11:00:00Z",
+        "fieldsV1": {},
+    }
     metadata = manifest["metadata"] | {"managedFields": [ours, *entries]}
     return manifest | {"metadata": metadata}
 
 
-def entry(manager: str, time: str, fields: dict[str, Any], operation: str = "Update") -> dict[str, Any]:
-    return {"manager": manager, "operation": operation, "time": time, "fieldsV1": fields}
+def entry(
+    manager: str, time: str, fields: dict[str, Any], operation: str = "Update"
+) -> dict[str, Any]:
+    return {
+        "manager": manager,
+        "operation": operation,
+        "time": time,
+        "fieldsV1": fields,
+    }
 
 
 def step(manifest: dict[str, Any], verb: Verb = Verb.UPDATE) -> Step:
@@ -46,7 +67,9 @@ def step(manifest: dict[str, Any], verb: Verb = Verb.UPDATE) -> Step:
 def changed_quota(**hard: str) -> dict[str, Any]:
     spec = {"hard": QUOTA["spec"]["hard"] | hard}
     edit = entry(
-        "kubectl-edit", "2026-11-20T12:00:00Z", {"f:spec": {"f:hard": {f"f:{key}": {} for key in hard}}}
+        "kubectl-edit",
+        "2026-11-20T12:00:00Z",
+        {"f:spec": {"f:hard": {f"f:{key}": {} for key in hard}}},
     )
     return live_of(QUOTA | {"spec": spec}, edit)
 
@@ -71,7 +94,9 @@ def test_of_several_managers_the_newest_is_named_and_each_field_has_its_own() ->
     live = changed_quota(pods="500")
     live["spec"]["hard"]["requests.cpu"] = "9999"
     fields: dict[str, Any] = {"f:spec": {"f:hard": {"f:requests.cpu": {}}}}
-    live["metadata"]["managedFields"].append(entry("helm", "2026-11-20T13:00:00Z", fields, "Apply"))
+    live["metadata"]["managedFields"].append(
+        entry("helm", "2026-11-20T13:00:00Z", fields, "Apply")
+    )
     found = finding(step(QUOTA), live)
     assert (found.who, found.operation) == ("helm", "Apply")
     assert {field.path: field.who for field in found.fields} == {
@@ -84,27 +109,41 @@ def test_what_was_taken_away_has_nobody() -> None:
     hard = {name: value for name, value in QUOTA["spec"]["hard"].items() if name != GPU}
     found = finding(step(QUOTA), live_of(QUOTA | {"spec": {"hard": hard}}))
     assert (found.who, found.since) == ("", None)
-    assert [(field.path, field.live) for field in found.fields] == [(f"spec.hard.{GPU}", None)]
+    assert [(field.path, field.live) for field in found.fields] == [
+        (f"spec.hard.{GPU}", None)
+    ]
 
 
 def test_an_object_that_is_gone_is_told_field_by_field() -> None:
     found = finding(step(QUOTA, Verb.CREATE), None)
     assert (found.what, found.who) == (What.MISSING, "")
     assert f"spec.hard.{GPU}" in {field.path for field in found.fields}
-    assert not {"kind", "apiVersion", "metadata.name"} & {field.path for field in found.fields}
+    assert not {"kind", "apiVersion", "metadata.name"} & {
+        field.path for field in found.fields
+    }
 
 
 def test_what_is_too_much_was_put_there_by_its_manager() -> None:
-    stray = live_of(QUOTA, entry("kubectl-create", "2026-11-20T12:00:00Z", {"f:spec": {}}))
+    stray = live_of(
+        QUOTA, entry("kubectl-create", "2026-11-20T12:00:00Z", {"f:spec": {}})
+    )
     found = finding(step(QUOTA, Verb.DELETE), stray)
-    assert (found.what, found.fields, found.who) == (What.LEFT_OVER, (), "kubectl-create")
+    assert (found.what, found.fields, found.who) == (
+        What.LEFT_OVER,
+        (),
+        "kubectl-create",
+    )
 
 
 def test_items_of_lists_are_found_by_their_keys_their_values_and_as_a_whole() -> None:
     live = {
         "metadata": {
             "managedFields": [
-                entry("by-key", "2026-11-20T12:00:00Z", {"f:a": {'k:{"name":"two"}': {"f:n": {}}}}),
+                entry(
+                    "by-key",
+                    "2026-11-20T12:00:00Z",
+                    {"f:a": {'k:{"name":"two"}': {"f:n": {}}}},
+                ),
                 entry("by-value", "2026-11-20T12:00:00Z", {"f:b": {'v:"x"': {}}}),
                 entry("whole", "2026-11-20T12:00:00Z", {"f:c": {}}),
                 entry("by-place", "2026-11-20T12:00:00Z", {"f:d": {"i:1": {}}}),
@@ -124,7 +163,13 @@ def test_items_of_lists_are_found_by_their_keys_their_values_and_as_a_whole() ->
 
 def test_a_time_that_is_none_names_the_manager_alone() -> None:
     live = live_of(
-        QUOTA, {"manager": "odd", "operation": "Update", "time": "yesterday", "fieldsV1": {"f:spec": {}}}
+        QUOTA,
+        {
+            "manager": "odd",
+            "operation": "Update",
+            "time": "yesterday",
+            "fieldsV1": {"f:spec": {}},
+        },
     )
     assert owner(live, ("spec",)) == ("odd", "Update", None)
 
@@ -143,7 +188,9 @@ def test_in_what_is_the_portals_there_are_differences_exactly_where_a_plan_sees_
 
 
 @given(DOCUMENTS, DOCUMENTS)
-def test_there_are_differences_exactly_where_a_plan_sees_one(wanted: Any, live: Any) -> None:
+def test_there_are_differences_exactly_where_a_plan_sees_one(
+    wanted: Any, live: Any
+) -> None:
     assert bool(list(differences(wanted, live))) == bool(first_difference(wanted, live))
 
 
@@ -194,7 +241,9 @@ def test_a_digest_tells_manifests_apart() -> None:
 
 def said(*fields: Field, what: str = "changed", who: str = "kubectl-edit") -> str:
     stored = [field.to_json() for field in fields]
-    return sentence(what=what, kind="ResourceQuota", name="team-quota", fields=stored, who=who)
+    return sentence(
+        what=what, kind="ResourceQuota", name="team-quota", fields=stored, who=who
+    )
 
 
 def test_it_is_said_in_words() -> None:
@@ -203,7 +252,9 @@ def test_it_is_said_in_words() -> None:
     gone = Field(("spec", "hard", "pods"), "50", None)
     assert said(gone, who="") == "Somebody changed pods allowed from 50 to nothing"
     extra = Field(("spec", "hard", "count/jobs.batch"), None, "3")
-    assert said(gpus, gone, gpus, extra).endswith("GPUs allowed from 4 to 64 and 1 more")
+    assert said(gpus, gone, gpus, extra).endswith(
+        "GPUs allowed from 4 to 64 and 1 more"
+    )
     assert said(what="missing", who="") == (
         "Somebody deleted ResourceQuota team-quota (the ceiling of what can be used)"
     )
@@ -214,7 +265,10 @@ def test_it_is_said_in_words() -> None:
 
 def test_its_difference_is_a_table() -> None:
     rows = changes(
-        [Field(("spec", "x"), "4", None).to_json(), Field(("spec", "y"), None, {"a": 1}).to_json()]
+        [
+            Field(("spec", "x"), "4", None).to_json(),
+            Field(("spec", "y"), None, {"a": 1}).to_json(),
+        ]
     )
     assert rows == [
         {"path": "spec.x", "before": "4", "after": None},

@@ -19,7 +19,9 @@ from tests.calling import Caller
 from tests.world import World, world
 
 pytestmark = pytest.mark.django_db
-GPU = Field(("spec", "hard", "requests.nvidia.com/gpu"), "4", "64", "kubectl-edit").to_json()
+GPU = Field(
+    ("spec", "hard", "requests.nvidia.com/gpu"), "4", "64", "kubectl-edit"
+).to_json()
 PODS = Field(("spec", "hard", "pods"), "50", "80", "kubectl-edit").to_json()
 
 
@@ -51,7 +53,9 @@ def drift(tenancy: Tenancy, **fields: Any) -> Drift:
     return Drift.objects.create(tenancy=tenancy, **(usual | fields))
 
 
-def test_the_cluster_says_who_changed_what_and_since_when(priya: Client, here: World) -> None:
+def test_the_cluster_says_who_changed_what_and_since_when(
+    priya: Client, here: World
+) -> None:
     row = drift(here.own.tenancy)
     page = priya.get("/clusters/training-eastus/").content.decode()
     assert "kubectl-edit changed GPUs allowed from 4 to 64" in page
@@ -60,7 +64,9 @@ def test_the_cluster_says_who_changed_what_and_since_when(priya: Client, here: W
     assert "1 object changed from elsewhere" in priya.get("/clusters/").content.decode()
 
 
-def test_teams_are_as_wanted_but_for_what_others_changed(priya: Client, here: World) -> None:
+def test_teams_are_as_wanted_but_for_what_others_changed(
+    priya: Client, here: World
+) -> None:
     for tenancy in Tenancy.objects.filter(cluster=here.own.tenancy.cluster):
         factories.make_true(tenancy)
     assert "all as wanted" in priya.get("/clusters/training-eastus/").content.decode()
@@ -84,13 +90,18 @@ def test_a_team_sees_its_own_and_no_buttons(client: Client, here: World) -> None
 
 def test_one_click_repairs(priya: Client, here: World) -> None:
     row = drift(here.own.tenancy)
-    assert priya.post(f"/drift/{row.pk}/repair")["Location"] == "/clusters/training-eastus/"
+    assert (
+        priya.post(f"/drift/{row.pk}/repair")["Location"]
+        == "/clusters/training-eastus/"
+    )
     row.refresh_from_db()
     assert row.repair_asked_by == here.people["platform_lead"]
     assert "Being put right" in priya.get("/clusters/training-eastus/").content.decode()
 
 
-def test_the_page_of_one_shows_the_difference_and_what_can_be_done(priya: Client, here: World) -> None:
+def test_the_page_of_one_shows_the_difference_and_what_can_be_done(
+    priya: Client, here: World
+) -> None:
     page = priya.get(f"/drift/{drift(here.own.tenancy).pk}/").content.decode()
     assert '<del dir="auto">4</del>' in page
     assert '<ins dir="auto">64</ins>' in page
@@ -103,8 +114,15 @@ def test_the_page_of_one_shows_the_difference_and_what_can_be_done(priya: Client
 def test_it_is_left_alone_with_a_reason_and_a_date(priya: Client, here: World) -> None:
     row = drift(here.own.tenancy)
     path = f"/drift/{row.pk}/ignore"
-    assert priya.post(path, {"reason": "", "until": "2020-01-01T00:00"}).status_code == 422
-    assert priya.post(path, {"reason": "A course.", "until": "2020-01-01T00:00"}).status_code == 422
+    assert (
+        priya.post(path, {"reason": "", "until": "2020-01-01T00:00"}).status_code == 422
+    )
+    assert (
+        priya.post(
+            path, {"reason": "A course.", "until": "2020-01-01T00:00"}
+        ).status_code
+        == 422
+    )
     until = (timezone.now() + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
     assert priya.post(path, {"reason": "A course.", "until": until}).status_code == 302
     assert "A course." in priya.get("/clusters/training-eastus/").content.decode()
@@ -121,11 +139,14 @@ def test_an_amount_is_taken_over_and_given_up(priya: Client, here: World) -> Non
     priya.post(f"/drift/{row.pk}/give-up")
     assert Tenancy.objects.get(pk=here.own.tenancy.pk).adopted == {}
     assert (
-        "Nothing of it is taken over" in priya.post(f"/drift/{row.pk}/give-up", follow=True).content.decode()
+        "Nothing of it is taken over"
+        in priya.post(f"/drift/{row.pk}/give-up", follow=True).content.decode()
     )
 
 
-def test_a_stopped_cluster_says_so_and_one_button_lets_it_go_on(priya: Client, here: World) -> None:
+def test_a_stopped_cluster_says_so_and_one_button_lets_it_go_on(
+    priya: Client, here: World
+) -> None:
     row = drift(here.own.tenancy)
     brake.too_many(here.cluster, 99, now=timezone.now())
     page = priya.get("/clusters/training-eastus/").content.decode()
@@ -137,7 +158,9 @@ def test_a_stopped_cluster_says_so_and_one_button_lets_it_go_on(priya: Client, h
     assert Cluster.objects.get(pk=here.cluster.pk).braked_at is None
     assert (
         "have not stopped"
-        in priya.post("/clusters/training-eastus/release-brake", follow=True).content.decode()
+        in priya.post(
+            "/clusters/training-eastus/release-brake", follow=True
+        ).content.decode()
     )
 
 
@@ -145,17 +168,36 @@ def test_the_api_lists_and_does_the_same(here: World) -> None:
     row, other = drift(here.own.tenancy, fields=[PODS]), drift(here.other.tenancy)
     member, lead = Caller(here.people["member"]), Caller(here.people["platform_lead"])
     assert [each["id"] for each in member.get("drift/").json()["results"]] == [row.pk]
-    found = lead.get("drift/?state=open&cluster=training-eastus&team=vision").json()["results"]
-    assert [each["sentence"] for each in found] == ["kubectl-edit changed pods allowed from 50 to 80"]
+    found = lead.get("drift/?state=open&cluster=training-eastus&team=vision").json()[
+        "results"
+    ]
+    assert [each["sentence"] for each in found] == [
+        "kubectl-edit changed pods allowed from 50 to 80"
+    ]
     assert found[0]["fields_that_differ"] == [PODS]
     assert member.get(f"drift/{other.pk}/").status_code == 404
-    assert member.post(f"drift/{row.pk}/repair/").json()["code"] == "not_a_platform_lead"
-    assert lead.post(f"drift/{other.pk}/adopt/", {"seen": other.content}).json()["code"] == "not_adoptable"
+    assert (
+        member.post(f"drift/{row.pk}/repair/").json()["code"] == "not_a_platform_lead"
+    )
+    assert (
+        lead.post(f"drift/{other.pk}/adopt/", {"seen": other.content}).json()["code"]
+        == "not_adoptable"
+    )
     assert lead.post(f"drift/{row.pk}/repair/").json()["repair_asked_at"]
-    assert lead.post(f"drift/{row.pk}/adopt/", {"seen": "other"}).json()["code"] == "stale"
-    assert lead.post(f"drift/{row.pk}/adopt/", {"seen": found[0]["content"]}).json()["state"] == "adopted"
+    assert (
+        lead.post(f"drift/{row.pk}/adopt/", {"seen": "other"}).json()["code"] == "stale"
+    )
+    assert (
+        lead.post(f"drift/{row.pk}/adopt/", {"seen": found[0]["content"]}).json()[
+            "state"
+        ]
+        == "adopted"
+    )
     assert lead.post(f"drift/{row.pk}/give-up/").status_code == 200
-    body = {"reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat()}
+    body = {
+        "reason": "A course.",
+        "until": (timezone.now() + timedelta(days=1)).isoformat(),
+    }
     assert lead.post(f"drift/{other.pk}/ignore/", body).json()["state"] == "ignored"
     assert lead.post(f"drift/{other.pk}/take-up/").status_code == 200
     assert lead.post(f"drift/{other.pk}/repair/").json()["code"] == "drift_over"
@@ -167,10 +209,17 @@ def test_the_api_lets_the_repairs_of_a_cluster_go_on(here: World) -> None:
     assert lead.post(path).json()["code"] == "not_braked"
     row = drift(here.own.tenancy)
     brake.too_many(here.cluster, 99, now=timezone.now())
-    assert lead.get("clusters/training-eastus/").json()["brake_reason"].startswith("99 of 2")
+    assert (
+        lead.get("clusters/training-eastus/")
+        .json()["brake_reason"]
+        .startswith("99 of 2")
+    )
     assert lead.post(f"drift/{row.pk}/repair/").json()["code"] == "braked"
     assert lead.post(path).json()["braked_at"] is None
-    assert lead.patch("clusters/training-eastus/", {"on_drift": "ask"}).json()["on_drift"] == "ask"
+    assert (
+        lead.patch("clusters/training-eastus/", {"on_drift": "ask"}).json()["on_drift"]
+        == "ask"
+    )
 
 
 def test_a_cluster_costs_the_same_with_few_and_many(priya: Client, here: World) -> None:
@@ -193,9 +242,13 @@ def test_a_cluster_costs_the_same_with_few_and_many(priya: Client, here: World) 
     assert all(count <= 12 for _, count in counts), counts
 
 
-def test_news_of_drift_reaches_the_page_of_its_cluster_and_only_who_may_see_the_team(here: World) -> None:
+def test_news_of_drift_reaches_the_page_of_its_cluster_and_only_who_may_see_the_team(
+    here: World,
+) -> None:
     brake_news = News(1, "tenancy", "5", here.own.team.pk, here.cluster.pk)
-    member, stranger = (Sight(1, frozenset({side.team.pk})) for side in (here.own, here.other))
+    member, stranger = (
+        Sight(1, frozenset({side.team.pk})) for side in (here.own, here.other)
+    )
     assert f"changed cluster-{here.cluster.pk}\n" in brake_news.message(member)
     assert "changed clusters\n" in brake_news.message(member)
     assert brake_news.message(stranger) == ""
@@ -210,4 +263,6 @@ def test_what_stands_in_the_way_is_explained_on_the_team_and_over_the_api(
     client.force_login(here.people["member"])
     assert "leaves no room for it" in client.get("/teams/vision/").content.decode()
     body = Caller(here.people["member"]).get(f"tenancies/{here.own.tenancy.pk}/").json()
-    assert body["explanation"].startswith("A quota on the cluster leaves no room for it.")
+    assert body["explanation"].startswith(
+        "A quota on the cluster leaves no room for it."
+    )

@@ -18,14 +18,27 @@ from provisioning.drift import actions as drift_actions
 from provisioning.models import Drift
 from provisioning.writing import write
 from tests.provisioning.conftest import Place
-from tests.provisioning.test_drifting import BINDING, LIMITS, QUEUE, QUOTA, asking, one, passes, priya, true
+from tests.provisioning.test_drifting import (
+    BINDING,
+    LIMITS,
+    QUEUE,
+    QUOTA,
+    asking,
+    one,
+    passes,
+    priya,
+    true,
+)
 
 __all__ = ["asking", "priya", "true"]
 pytestmark = pytest.mark.django_db
 
 POLICY = ("networking.k8s.io/v1", "NetworkPolicy")
 LOCAL_QUEUE = ("kueue.x-k8s.io/v1beta2", "LocalQueue")
-COHORT, RESOURCE_FLAVOR = ("kueue.x-k8s.io/v1beta2", "Cohort"), ("kueue.x-k8s.io/v1beta2", "ResourceFlavor")
+COHORT, RESOURCE_FLAVOR = (
+    ("kueue.x-k8s.io/v1beta2", "Cohort"),
+    ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
+)
 PRIORITY = ("scheduling.k8s.io/v1", "PriorityClass")
 DEFAULT = {"cpu": "2", "memory": "4Gi"}
 REQUEST = {"cpu": "500m", "memory": "1Gi"}
@@ -99,7 +112,12 @@ ADDED: dict[str, tuple[Ref, str, dict[str, Any], str]] = {
         {"hard": {"configmaps": "0"}},
         "what is allowed of configmaps",
     ),
-    "a quota for some pods alone": (QUOTA, "team-quota", {"scopes": ["BestEffort"]}, "spec.scopes"),
+    "a quota for some pods alone": (
+        QUOTA,
+        "team-quota",
+        {"scopes": ["BestEffort"]},
+        "spec.scopes",
+    ),
 }
 
 
@@ -152,7 +170,9 @@ def test_what_is_left_alone_stays_as_others_made_it_while_the_rest_is_put_right(
     asking.kubernetes.patch(*where, {"spec": theirs})
     passes(asking)
     until = asking.time + timedelta(days=3)
-    drift_actions.ignore(one().pk, by=priya, reason="A trial.", until=until, now=asking.time)
+    drift_actions.ignore(
+        one().pk, by=priya, reason="A trial.", until=until, now=asking.time
+    )
     Cluster.objects.update(on_drift=Cluster.OnDrift.REPAIR)
     asking.kubernetes.patch(*where, {"spec": {"stopPolicy": "Hold"}})
     assert passes(asking) == 1
@@ -165,11 +185,19 @@ def test_what_is_left_alone_stays_as_others_made_it_while_the_rest_is_put_right(
     assert found["preemption"]["borrowWithinCohort"] == {"policy": "Never"}
 
 
-def test_a_field_that_is_written_between_the_look_and_the_repair_is_looked_at_again(true: Place) -> None:
-    key = Key("networking.k8s.io/v1", "NetworkPolicy", true.tenancy.namespace, "default-deny")
-    [manifest] = [one for one in tenancy_objects(true.row.desired) if Key.of(one) == key]
+def test_a_field_that_is_written_between_the_look_and_the_repair_is_looked_at_again(
+    true: Place,
+) -> None:
+    key = Key(
+        "networking.k8s.io/v1", "NetworkPolicy", true.tenancy.namespace, "default-deny"
+    )
+    [manifest] = [
+        one for one in tenancy_objects(true.row.desired) if Key.of(one) == key
+    ]
     true.kubernetes.patch(key.ref, key.name, key.namespace, {"spec": {"egress": [{}]}})
-    [step] = plan([manifest], {key: true.kubernetes.get(key.ref, key.name, key.namespace) or {}})
+    [step] = plan(
+        [manifest], {key: true.kubernetes.get(key.ref, key.name, key.namespace) or {}}
+    )
     true.kubernetes.patch(key.ref, key.name, key.namespace, {"spec": {"ingress": [{}]}})
     with pytest.raises(TemporaryError, match="was changed just now"):
         list(write(client_for(true.cluster), step))
@@ -181,7 +209,11 @@ def test_a_field_that_is_written_between_the_look_and_the_repair_is_looked_at_ag
 def test_a_member_of_the_binding_that_somebody_adds_is_taken_out(true: Place) -> None:
     where = (BINDING, "team-users", true.tenancy.namespace)
     before = (true.kubernetes.get(*where) or {})["subjects"]
-    more = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}
+    more = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Group",
+        "name": "system:authenticated",
+    }
     true.kubernetes.patch(*where, {"subjects": [*before, more]})
     assert passes(true) == 1
     assert (true.kubernetes.get(*where) or {})["subjects"] == before
@@ -191,7 +223,12 @@ def test_a_member_of_the_binding_that_somebody_adds_is_taken_out(true: Place) ->
     ("ref", "name", "change", "without"),
     [
         (COHORT, "quartermaster", {"spec": {"parentName": "theirs"}}, "parentName"),
-        (RESOURCE_FLAVOR, "quartermaster-cpu", {"spec": {"nodeLabels": {"pool": "x"}}}, "nodeLabels"),
+        (
+            RESOURCE_FLAVOR,
+            "quartermaster-cpu",
+            {"spec": {"nodeLabels": {"pool": "x"}}},
+            "nodeLabels",
+        ),
         (RESOURCE_FLAVOR, "a100", {"spec": {"nodeLabels": {"pool": "x"}}}, '"pool"'),
         (PRIORITY, "best-effort", {"globalDefault": True}, "globalDefault"),
     ],
@@ -204,7 +241,9 @@ def test_what_somebody_adds_to_an_object_that_all_teams_share_is_taken_away(
     written = true.kubernetes.writes
     look_at(true.cluster.pk, now=true.now)
     found = true.kubernetes.get(ref, name) or {}
-    assert without not in json.dumps({key: value for key, value in found.items() if key != "metadata"})
+    assert without not in json.dumps(
+        {key: value for key, value in found.items() if key != "metadata"}
+    )
     assert true.kubernetes.writes == written + 1
     look_at(true.cluster.pk, now=true.now)
     assert true.kubernetes.writes == written + 1
@@ -218,7 +257,11 @@ def test_what_somebody_adds_to_an_object_that_all_teams_share_is_taken_away(
             {"ingress": [{"from": [{"podSelector": {}, "namespaceSelector": {}}]}]},
             "which namespaces (spec.ingress[0].from[0].namespaceSelector)",
         ),
-        ("default-deny", {"podSelector": {"matchLabels": {"nobody": "here"}}}, "which pods"),
+        (
+            "default-deny",
+            {"podSelector": {"matchLabels": {"nobody": "here"}}},
+            "which pods",
+        ),
     ],
 )
 def test_a_policy_that_somebody_widened_is_put_right(
@@ -238,9 +281,13 @@ def test_a_policy_that_somebody_widened_is_put_right(
 
 
 def test_a_queue_that_somebody_forbade_to_lend_is_put_right(true: Place) -> None:
-    group = (true.kubernetes.get(QUEUE, true.tenancy.namespace) or {})["spec"]["resourceGroups"]
+    group = (true.kubernetes.get(QUEUE, true.tenancy.namespace) or {})["spec"][
+        "resourceGroups"
+    ]
     group[0]["flavors"][0]["resources"][0]["lendingLimit"] = "0"
-    true.kubernetes.patch(QUEUE, true.tenancy.namespace, None, {"spec": {"resourceGroups": group}})
+    true.kubernetes.patch(
+        QUEUE, true.tenancy.namespace, None, {"spec": {"resourceGroups": group}}
+    )
     assert passes(true) == 1
     assert one().sentence.endswith("from nothing to 0")
     assert passes(true) == 0

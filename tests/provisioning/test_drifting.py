@@ -49,7 +49,9 @@ def asking(true: Place) -> Place:
 
 def edit(place: Place, manager: str = "kubectl-edit", **hard: str | None) -> None:
     """Somebody edits the quota."""
-    place.kubernetes.patch(QUOTA, "team-quota", place.tenancy.namespace, {"spec": {"hard": hard}}, manager)
+    place.kubernetes.patch(
+        QUOTA, "team-quota", place.tenancy.namespace, {"spec": {"hard": hard}}, manager
+    )
 
 
 def hard(place: Place) -> dict[str, str]:
@@ -69,14 +71,20 @@ def passes(place: Place) -> int | None:
 
 
 def drifted(place: Place) -> dict[str, str]:
-    return next((each for each in place.row.conditions if each["type"] == "Drifted"), {})
+    return next(
+        (each for each in place.row.conditions if each["type"] == "Drifted"), {}
+    )
 
 
 def test_it_is_put_right_in_the_same_pass_and_told_with_who(true: Place) -> None:
     edit(true, **{GPU: "64"})
     assert passes(true) == 1
     row = one()
-    assert (row.state, row.ended_by, row.ended_at) == ("repaired", "the portal", true.time)
+    assert (row.state, row.ended_by, row.ended_at) == (
+        "repaired",
+        "the portal",
+        true.time,
+    )
     assert (row.who, row.operation, row.what) == ("kubectl-edit", "Update", "changed")
     assert row.sentence == "kubectl-edit changed GPUs allowed from 0 to 64"
     event = Event.objects.filter(kind=Kind.DRIFT_REPAIRED).get()
@@ -86,7 +94,9 @@ def test_it_is_put_right_in_the_same_pass_and_told_with_who(true: Place) -> None
     assert passes(true) == 0
 
 
-def test_a_pass_over_what_is_true_writes_nothing_and_asks_nothing_more(true: Place) -> None:
+def test_a_pass_over_what_is_true_writes_nothing_and_asks_nothing_more(
+    true: Place,
+) -> None:
     written = true.kubernetes.writes
     with CaptureQueriesContext(
         connection,
@@ -105,8 +115,12 @@ def test_asking_means_that_nothing_is_written(asking: Place, priya: User) -> Non
     row = one()
     assert (row.state, row.who) == ("open", "kubectl-edit")
     assert asking.row.ready["status"] == "True"
-    assert asking.row.ready["reason"] == drifted(asking)["reason"].replace("ChangedElsewhere", "Drifted")
-    assert drifted(asking)["message"].startswith("kubectl-edit changed GPUs allowed from 0 to 64.")
+    assert asking.row.ready["reason"] == drifted(asking)["reason"].replace(
+        "ChangedElsewhere", "Drifted"
+    )
+    assert drifted(asking)["message"].startswith(
+        "kubectl-edit changed GPUs allowed from 0 to 64."
+    )
     assert "changed" in asking.states()
     [notice] = Notice.objects.filter(kind="drift_waiting")
     assert notice.person == priya
@@ -114,24 +128,35 @@ def test_asking_means_that_nothing_is_written(asking: Place, priya: User) -> Non
     assert Event.objects.filter(kind=Kind.DRIFT_FOUND).count() == 1
 
 
-def test_what_is_gone_waits_too_and_comes_back_when_asked_for(asking: Place, priya: User) -> None:
+def test_what_is_gone_waits_too_and_comes_back_when_asked_for(
+    asking: Place, priya: User
+) -> None:
     asking.kubernetes.delete(LIMITS, "team-defaults", asking.tenancy.namespace)
     assert passes(asking) == 0
     row = one()
     assert (row.what, row.who, row.since) == ("missing", "", asking.time)
-    assert asking.kubernetes.get(LIMITS, "team-defaults", asking.tenancy.namespace) is None
+    assert (
+        asking.kubernetes.get(LIMITS, "team-defaults", asking.tenancy.namespace) is None
+    )
     drift_actions.repair(row.pk, by=priya, now=asking.time)
     assert asking.reconcile() == 1
-    assert asking.kubernetes.get(LIMITS, "team-defaults", asking.tenancy.namespace) is not None
+    assert (
+        asking.kubernetes.get(LIMITS, "team-defaults", asking.tenancy.namespace)
+        is not None
+    )
     row = one()
     assert (row.state, row.ended_by) == ("repaired", "Priya Raman")
 
 
-def test_a_repair_puts_that_object_right_and_no_other(asking: Place, priya: User) -> None:
+def test_a_repair_puts_that_object_right_and_no_other(
+    asking: Place, priya: User
+) -> None:
     edit(asking, pods="500")
     asking.kubernetes.delete(LIMITS, "team-defaults", asking.tenancy.namespace)
     passes(asking)
-    drift_actions.repair(Drift.objects.get(kind="ResourceQuota").pk, by=priya, now=asking.time)
+    drift_actions.repair(
+        Drift.objects.get(kind="ResourceQuota").pk, by=priya, now=asking.time
+    )
     assert asking.row.requeue_at == asking.time
     assert asking.reconcile() == 1
     assert hard(asking)["pods"] == "50"
@@ -156,7 +181,10 @@ def test_a_second_change_joins_the_first(asking: Place) -> None:
     edit(asking, manager="helm", **{GPU: "9"})
     passes(asking)
     row = one()
-    assert {field["path"] for field in row.fields} == {"spec.hard.pods", f"spec.hard.{GPU}"}
+    assert {field["path"] for field in row.fields} == {
+        "spec.hard.pods",
+        f"spec.hard.{GPU}",
+    }
     assert row.first_seen_at == first
 
 
@@ -171,7 +199,9 @@ def test_a_new_generation_goes_on_and_leaves_what_waits_alone(asking: Place) -> 
     assert asking.row.is_settled
 
 
-def test_a_new_generation_leaves_an_open_field_that_it_does_not_change(asking: Place) -> None:
+def test_a_new_generation_leaves_an_open_field_that_it_does_not_change(
+    asking: Place,
+) -> None:
     edit(asking, **{"count/secrets": "7"})
     passes(asking)
     factories.request(asking.ada, asking.row, asking.a100, gpus=2)
@@ -186,7 +216,10 @@ def test_a_new_version_of_the_manifests_is_no_drift(asking: Place) -> None:
     edit(asking, **{"count/secrets": "7"})
     assert passes(asking) == 1
     assert not Drift.objects.exists()
-    assert Event.objects.about("tenancy", asking.tenancy.pk).latest("seq").kind == Kind.TENANCY_CONVERGED
+    assert (
+        Event.objects.about("tenancy", asking.tenancy.pk).latest("seq").kind
+        == Kind.TENANCY_CONVERGED
+    )
 
 
 def test_who_fights_for_an_object_is_asked_about(true: Place, priya: User) -> None:
@@ -217,12 +250,16 @@ def test_another_hand_or_another_hour_is_no_fight(true: Place) -> None:
     assert not Drift.objects.open().exists()
 
 
-def test_what_is_left_alone_is_not_touched_until_its_date_and_then_taken_up(true: Place, priya: User) -> None:
+def test_what_is_left_alone_is_not_touched_until_its_date_and_then_taken_up(
+    true: Place, priya: User
+) -> None:
     Cluster.objects.update(on_drift=Cluster.OnDrift.ASK)
     edit(true, pods="500")
     passes(true)
     until = true.time + timedelta(days=1)
-    drift_actions.ignore(one().pk, by=priya, reason="A course this week.", until=until, now=true.time)
+    drift_actions.ignore(
+        one().pk, by=priya, reason="A course this week.", until=until, now=true.time
+    )
     Cluster.objects.update(on_drift=Cluster.OnDrift.REPAIR)
     assert (passes(true), hard(true)["pods"]) == (0, "500")
     assert drifted(true)["reason"] == "LeftAlone"
@@ -232,7 +269,11 @@ def test_what_is_left_alone_is_not_touched_until_its_date_and_then_taken_up(true
     true.later(days=1)
     assert passes(true) == 1
     assert hard(true)["pods"] == "50"
-    assert [row.state for row in Drift.objects.order_by("id")] == ["ignored", "repaired", "repaired"]
+    assert [row.state for row in Drift.objects.order_by("id")] == [
+        "ignored",
+        "repaired",
+        "repaired",
+    ]
 
 
 def test_what_was_left_alone_can_be_taken_up_before(asking: Place, priya: User) -> None:
@@ -240,21 +281,31 @@ def test_what_was_left_alone_can_be_taken_up_before(asking: Place, priya: User) 
     passes(asking)
     row = one()
     drift_actions.ignore(
-        row.pk, by=priya, reason="Later.", until=asking.time + timedelta(days=9), now=asking.time
+        row.pk,
+        by=priya,
+        reason="Later.",
+        until=asking.time + timedelta(days=9),
+        now=asking.time,
     )
     drift_actions.take_up(row.pk, by=priya, now=asking.time + timedelta(seconds=1))
     passes(asking)
     assert Drift.objects.open().count() == 1
 
 
-def test_an_amount_can_be_taken_over_and_given_up_again(asking: Place, priya: User) -> None:
+def test_an_amount_can_be_taken_over_and_given_up_again(
+    asking: Place, priya: User
+) -> None:
     edit(asking, pods="500")
     passes(asking)
     row = one()
     drift_actions.adopt(row.pk, by=priya, now=asking.time, seen=row.content)
     assert not asking.row.is_settled
     assert passes(asking) == 0
-    assert (asking.row.is_settled, hard(asking)["pods"], one().state) == (True, "500", "adopted")
+    assert (asking.row.is_settled, hard(asking)["pods"], one().state) == (
+        True,
+        "500",
+        "adopted",
+    )
     assert drifted(asking) == {}
     factories.request(asking.ada, asking.row, asking.a100, gpus=2)
     passes(asking)
@@ -266,7 +317,9 @@ def test_an_amount_can_be_taken_over_and_given_up_again(asking: Place, priya: Us
         drift_actions.give_up(row.pk, by=priya, now=asking.time)
 
 
-def test_what_was_changed_once_more_is_not_taken_over_unseen(asking: Place, priya: User) -> None:
+def test_what_was_changed_once_more_is_not_taken_over_unseen(
+    asking: Place, priya: User
+) -> None:
     edit(asking, pods="80")
     passes(asking)
     seen = one().content
@@ -289,15 +342,25 @@ def test_what_was_changed_once_more_is_not_taken_over_unseen(asking: Place, priy
         (
             ("v1", "Namespace"),
             "",
-            {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}},
+            {
+                "metadata": {
+                    "labels": {"pod-security.kubernetes.io/enforce": "privileged"}
+                }
+            },
         ),
-        (("networking.k8s.io/v1", "NetworkPolicy"), "default-deny", {"spec": {"policyTypes": ["Ingress"]}}),
+        (
+            ("networking.k8s.io/v1", "NetworkPolicy"),
+            "default-deny",
+            {"spec": {"policyTypes": ["Ingress"]}},
+        ),
     ],
 )
 def test_what_guards_the_team_and_others_is_never_taken_over(
     asking: Place, priya: User, ref: tuple[str, str], name: str, body: Any
 ) -> None:
-    namespace = None if ref[1] in ("ClusterQueue", "Namespace") else asking.tenancy.namespace
+    namespace = (
+        None if ref[1] in ("ClusterQueue", "Namespace") else asking.tenancy.namespace
+    )
     asking.kubernetes.patch(ref, name or asking.tenancy.namespace, namespace, body)
     assert passes(asking) == 0
     with pytest.raises(Conflict) as refused:
@@ -306,7 +369,9 @@ def test_what_guards_the_team_and_others_is_never_taken_over(
     assert (one().state, asking.row.adopted) == ("open", {})
 
 
-def test_only_platform_leads_deal_with_it_and_only_once(asking: Place, priya: User) -> None:
+def test_only_platform_leads_deal_with_it_and_only_once(
+    asking: Place, priya: User
+) -> None:
     edit(asking, pods="500")
     passes(asking)
     row, now = one(), asking.time
@@ -316,12 +381,19 @@ def test_only_platform_leads_deal_with_it_and_only_once(asking: Place, priya: Us
         lambda by: drift_actions.adopt(row.pk, by=by, now=now, seen=row.content),
         lambda by: drift_actions.give_up(row.pk, by=by, now=now),
         lambda by: drift_actions.take_up(row.pk, by=by, now=now),
-        lambda by: drift_actions.ignore(row.pk, by=by, reason="x", until=later, now=now),
+        lambda by: drift_actions.ignore(
+            row.pk, by=by, reason="x", until=later, now=now
+        ),
         lambda by: brake.release(asking.cluster.pk, by=by, now=now),
     ):
         with pytest.raises(NoRight):
             act(asking.ada)
-    for reason, until in ((" ", later), ("x", now), ("x", now + timedelta(days=400)), ("x" * 301, later)):
+    for reason, until in (
+        (" ", later),
+        ("x", now),
+        ("x", now + timedelta(days=400)),
+        ("x" * 301, later),
+    ):
         with pytest.raises(BadInput):
             drift_actions.ignore(row.pk, by=priya, reason=reason, until=until, now=now)
     drift_actions.ignore(row.pk, by=priya, reason="Fine.", until=later, now=now)
@@ -336,12 +408,18 @@ def test_a_worker_that_ends_before_its_status_leaves_no_row_open_for_ever(
     edit(true, pods="500")
     true.later(seconds=61)
     with monkeypatch.context() as patch:
-        patch.setattr("provisioning.reconcile.write_status", lambda *args, **kwargs: False)
+        patch.setattr(
+            "provisioning.reconcile.write_status", lambda *args, **kwargs: False
+        )
         assert true.reconcile() == 1
     assert one().state == "open"
     true.later(seconds=6)
     assert true.reconcile() == 0
-    assert (one().state, one().ended_by, drifted(true)) == ("repaired", "the portal", {})
+    assert (one().state, one().ended_by, drifted(true)) == (
+        "repaired",
+        "the portal",
+        {},
+    )
 
 
 def test_a_repair_that_fails_stays_open_and_is_tried_again(true: Place) -> None:
@@ -366,11 +444,17 @@ def test_a_cluster_that_is_not_what_it_seems_is_not_filled(
     for tenancy in everybody:
         true.kubernetes.delete(LIMITS, "team-defaults", tenancy.namespace)
     true.later(seconds=61)
-    assert [reconcile.reconcile(tenancy.pk, now=true.now) for tenancy in everybody] == [1, 0, 0, 0]
+    assert [reconcile.reconcile(tenancy.pk, now=true.now) for tenancy in everybody] == [
+        1,
+        0,
+        0,
+        0,
+    ]
     stopped = Cluster.objects.get(pk=true.cluster.pk)
     assert stopped.braked_at is not None
     assert (
-        stopped.brake_reason == "2 of 4 tenancies differ at once, more than the 1 that are repaired unasked."
+        stopped.brake_reason
+        == "2 of 4 tenancies differ at once, more than the 1 that are repaired unasked."
     )
     assert Event.objects.filter(kind=Kind.CLUSTER_BRAKED).count() == 1
     assert Notice.objects.filter(kind="cluster_braked", person=priya).count() == 1
@@ -380,6 +464,11 @@ def test_a_cluster_that_is_not_what_it_seems_is_not_filled(
     factories.request(true.ada, true.row, true.a100, gpus=2)
     assert passes(true) == 2
     brake.release(true.cluster.pk, by=priya, now=true.time)
-    assert [reconcile.reconcile(tenancy.pk, now=true.now) for tenancy in everybody] == [0, 1, 1, 1]
+    assert [reconcile.reconcile(tenancy.pk, now=true.now) for tenancy in everybody] == [
+        0,
+        1,
+        1,
+        1,
+    ]
     assert not Drift.objects.open().exists()
     assert not Cluster.objects.filter(braked_at__isnull=False).exists()

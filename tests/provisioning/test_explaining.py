@@ -33,7 +33,12 @@ ANSWERS = {
         'Internal error occurred: failed calling webhook "mclusterqueue.kb.io": connection refused',
         "Kueue",
     ),
-    "strict": (400, "BadRequest", 'strict decoding error: unknown field "spec.x"', "older or newer"),
+    "strict": (
+        400,
+        "BadRequest",
+        'strict decoding error: unknown field "spec.x"',
+        "older or newer",
+    ),
     "stale": (
         409,
         "Conflict",
@@ -52,7 +57,12 @@ ANSWERS = {
         "user is attempting to grant RBAC permissions not currently held",
         "may not give rights",
     ),
-    "quota": (403, "Forbidden", "exceeded quota: team-quota, requested: pods=1", "no room"),
+    "quota": (
+        403,
+        "Forbidden",
+        "exceeded quota: team-quota, requested: pods=1",
+        "no room",
+    ),
     "refused": (
         403,
         "Forbidden",
@@ -99,33 +109,56 @@ def test_every_class_is_explained(name: str) -> None:
         ("Namespace qm-x exists and is not ours; it was not touched.", "did not make"),
         ("The kubeconfig gone.yaml is not there.", "kubeconfig"),
         ("training does not answer.", "does not answer"),
-        ("ClusterQueue x: .spec.cohortName is missing after writing.", "dropped a part"),
-        ("The portal failed (KeyError). Its operators were told.", "mistake of the portal"),
-        ("GET /api/v1/namespaces: ReadTimeoutError: Read timed out.", "does not answer"),
+        (
+            "ClusterQueue x: .spec.cohortName is missing after writing.",
+            "dropped a part",
+        ),
+        (
+            "The portal failed (KeyError). Its operators were told.",
+            "mistake of the portal",
+        ),
+        (
+            "GET /api/v1/namespaces: ReadTimeoutError: Read timed out.",
+            "does not answer",
+        ),
         ("Namespace qm-x is being deleted; a.example/held holds it.", "being deleted"),
         ("cannot use the kubeconfig: Invalid kube-config file.", "kubeconfig"),
         (too_old("v0.14.1").message, "would not mean there"),
         (missing().message, "would not mean there"),
         (volcano.too_old("v1.8.2").message, "would not mean there"),
         (volcano.missing().message, "would not mean there"),
-        ("Flux keeps LimitRange x in order, and would undo every change. Deliver to …", "undo each other"),
-        ("Argo CD keeps ClusterQueue x in order, and would undo every change. Take …", "undo each other"),
+        (
+            "Flux keeps LimitRange x in order, and would undo every change. Deliver to …",
+            "undo each other",
+        ),
+        (
+            "Argo CD keeps ClusterQueue x in order, and would undo every change. Take …",
+            "undo each other",
+        ),
     ],
 )
-def test_what_the_portal_finds_out_itself_is_explained_too(message: str, words: str) -> None:
+def test_what_the_portal_finds_out_itself_is_explained_too(
+    message: str, words: str
+) -> None:
     assert words in str(explain(message, will_try_again=False))
 
 
 SHOWN = "github.com/platform/fleet.git"
 # As the host's programs and dulwich say them, and as the portal puts them.
 OF_GIT: dict[str, tuple[ConnectorError, str]] = {
-    "bad credentials": (said(SHOWN, HTTPUnauthorized("Basic", "https://x")), "renews the credentials"),
+    "bad credentials": (
+        said(SHOWN, HTTPUnauthorized("Basic", "https://x")),
+        "renews the credentials",
+    ),
     "no repository": (said(SHOWN, NotGitRepository()), "no such repository"),
     "may not read": (
         said(SHOWN, GitProtocolError("unexpected http resp 403 for https://x")),
         "gives its account",
     ),
-    "a folder without rights": (said("/srv/fleet.git", PermissionError()), "gives its account"),
+    "a folder without rights": (
+        said("/srv/fleet.git", PermissionError()),
+        "gives its account",
+    ),
     "elsewhere": (
         said(SHOWN, GitProtocolError("unexpected http resp 302 for https://x")),
         "corrects the address",
@@ -136,8 +169,14 @@ OF_GIT: dict[str, tuple[ConnectorError, str]] = {
         "Git host does not answer",
     ),
     "overtaken": (Moved(SHOWN), "at the same moment"),
-    "protected branch": (refusal(SHOWN, "protected branch hook declined"), "branch is protected"),
-    "rules": (refusal(SHOWN, "push declined due to repository rule violations"), "branch is protected"),
+    "protected branch": (
+        refusal(SHOWN, "protected branch hook declined"),
+        "branch is protected",
+    ),
+    "rules": (
+        refusal(SHOWN, "push declined due to repository rule violations"),
+        "branch is protected",
+    ),
     "hook": (refusal(SHOWN, "pre-receive hook declined"), "takes no such commit"),
 }
 
@@ -154,17 +193,32 @@ def test_every_refusal_of_a_git_host_is_explained_as_one(name: str) -> None:
     ("message", "words"),
     [
         ("The Git credentials robot are not there.", "credentials for the repository"),
-        ("The credentials hold no private key without a passphrase.", "credentials for the repository"),
+        (
+            "The credentials hold no private key without a passphrase.",
+            "credentials for the repository",
+        ),
         (
             "The credentials hold no token, which is one line of plain characters.",
             "credentials for the repository",
         ),
-        ("git.example and the portal do not accept each other by SSH: No …", "renews the credentials"),
+        (
+            "git.example and the portal do not accept each other by SSH: No …",
+            "renews the credentials",
+        ),
         ("The key of git.example is not known. Put its line …", ".known_hosts"),
-        ("git.example is not on the internet and not among the hosts allowed.", "corrects the address"),
+        (
+            "git.example is not on the internet and not among the hosts allowed.",
+            "corrects the address",
+        ),
         ("git.example cannot be found.", "Git host does not answer as"),
-        ("There is no branch main that a pull request could go to.", "no such pull request"),
-        ("Pull request 12 was closed without being merged. Open …", "decided against it"),
+        (
+            "There is no branch main that a pull request could go to.",
+            "no such pull request",
+        ),
+        (
+            "Pull request 12 was closed without being merged. Open …",
+            "decided against it",
+        ),
         (
             "It is out of the repository (a403c12). Flux and Argo CD keep the namespace qm-x …",
             "delete no namespace",
@@ -175,21 +229,36 @@ def test_every_refusal_of_a_git_host_is_explained_as_one(name: str) -> None:
         ),
     ],
 )
-def test_what_the_portal_finds_out_about_a_repository_is_explained_too(message: str, words: str) -> None:
+def test_what_the_portal_finds_out_about_a_repository_is_explained_too(
+    message: str, words: str
+) -> None:
     assert words in str(explain(message, will_try_again=False))
 
 
-@pytest.mark.parametrize("mark", ["4013ab", "a403c1", "404404", "422400", "409410", "429429"])
+@pytest.mark.parametrize(
+    "mark", ["4013ab", "a403c1", "404404", "422400", "409410", "429429"]
+)
 def test_the_mark_in_a_name_is_no_status(mark: str) -> None:
     refused = f"GET /api/v1/namespaces/qm-vision-{mark}: NewConnectionError: Connection refused"
     assert "does not answer" in str(explain(refused, will_try_again=True))
-    assert explain(f"PersistentVolumeClaim qm-{mark} is odd.", will_try_again=False) is UNKNOWN
+    assert (
+        explain(f"PersistentVolumeClaim qm-{mark} is odd.", will_try_again=False)
+        is UNKNOWN
+    )
 
 
-@pytest.mark.parametrize("name", ["immutable", "kubeconfig", "flux-keeps", "already-exists", "timed-out"])
+@pytest.mark.parametrize(
+    "name", ["immutable", "kubeconfig", "flux-keeps", "already-exists", "timed-out"]
+)
 def test_the_name_of_a_team_is_no_reason(name: str) -> None:
     error = failure(
-        403, json.dumps({"reason": "Forbidden", "message": f'namespaces "qm-{name}-4013ab" is forbidden'})
+        403,
+        json.dumps(
+            {
+                "reason": "Forbidden",
+                "message": f'namespaces "qm-{name}-4013ab" is forbidden',
+            }
+        ),
     )
     assert "may not do this" in str(explain(error.message, will_try_again=False))
 

@@ -6,7 +6,10 @@ from provisioning.desired.first_job import Kind, as_yaml, first_job
 
 TAINT = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
 A100 = Kind(
-    "a100", "nvidia.com/gpu", {"accelerator": "nvidia-a100"}, [TAINT, {"key": "spot", "effect": "NoExecute"}]
+    "a100",
+    "nvidia.com/gpu",
+    {"accelerator": "nvidia-a100"},
+    [TAINT, {"key": "spot", "effect": "NoExecute"}],
 )
 
 

@@ -75,7 +75,9 @@ def followed(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Follo
     ada = factories.person("Ada\nOkafor")
     team = factories.team("Vision", by=ada)
     factories.join(team, ada)
-    return Followed(theirs, cluster, a100, ada, factories.tenancy(team, cluster), timezone.now())
+    return Followed(
+        theirs, cluster, a100, ada, factories.tenancy(team, cluster), timezone.now()
+    )
 
 
 @pytest.fixture
@@ -91,7 +93,9 @@ def condition(row: Tenancy) -> tuple[str, str]:
     return row.ready["reason"], row.ready["message"]
 
 
-def test_what_is_committed_is_what_would_be_sent_and_says_what_is_known(followed: Followed) -> None:
+def test_what_is_committed_is_what_would_be_sent_and_says_what_is_known(
+    followed: Followed,
+) -> None:
     assert followed.reconcile() == 1
     files, row = followed.theirs.files(), followed.row
     for manifest in tenancy_objects(row.desired):
@@ -101,14 +105,21 @@ def test_what_is_committed_is_what_would_be_sent_and_says_what_is_known(followed
         "Committed",
         f"Committed {short}, not observed: the portal has no access to this cluster.",
     )
-    assert (row.is_settled, row.ready["status"], {o["state"] for o in row.objects_seen}) == (
+    assert (
+        row.is_settled,
+        row.ready["status"],
+        {o["state"] for o in row.objects_seen},
+    ) == (
         True,
         "Unknown",
         {"committed"},
     )
     assert (row.lease_until, row.slot) == (None, None)
     event = Event.objects.about("tenancy", row.pk).latest("seq")
-    assert (event.kind, event.details["commit"]) == ("tenancy.committed", followed.theirs.tip())
+    assert (event.kind, event.details["commit"]) == (
+        "tenancy.committed",
+        followed.theirs.tip(),
+    )
 
 
 def test_nothing_changed_is_no_commit_and_no_event(followed: Followed) -> None:
@@ -119,7 +130,9 @@ def test_nothing_changed_is_no_commit_and_no_event(followed: Followed) -> None:
     assert TenancyCommit.objects.get(tenancy=followed.tenancy).sha == tip
 
 
-def test_a_change_is_one_commit_that_names_its_request_and_its_person(followed: Followed) -> None:
+def test_a_change_is_one_commit_that_names_its_request_and_its_person(
+    followed: Followed,
+) -> None:
     followed.reconcile()
     asked = factories.request(followed.ada, followed.row, followed.a100, gpus=2)
     assert followed.reconcile() == 1
@@ -135,7 +148,9 @@ def test_a_change_is_one_commit_that_names_its_request_and_its_person(followed: 
     assert followed.row.is_settled
 
 
-def test_what_all_teams_share_is_committed_once_for_the_cluster(followed: Followed) -> None:
+def test_what_all_teams_share_is_committed_once_for_the_cluster(
+    followed: Followed,
+) -> None:
     assert look.look_at(followed.cluster.pk, now=followed.now)
     files = followed.theirs.files()
     assert "base/kustomization.yaml" in files
@@ -149,13 +164,19 @@ def test_what_all_teams_share_is_committed_once_for_the_cluster(followed: Follow
     assert (found.sha, len(followed.theirs.log())) == (followed.theirs.tip(), 2)
 
 
-def test_a_hand_a_force_push_and_a_bad_merge_are_put_right_and_theirs_is_kept(followed: Followed) -> None:
+def test_a_hand_a_force_push_and_a_bad_merge_are_put_right_and_theirs_is_kept(
+    followed: Followed,
+) -> None:
     followed.reconcile()
     good = followed.theirs.files()
     broken: list[Callable[[], object]] = [
-        lambda: followed.theirs.push({followed.quota: good[followed.quota].replace(b'"pods"', b'"pod"')}),
+        lambda: followed.theirs.push(
+            {followed.quota: good[followed.quota].replace(b'"pods"', b'"pod"')}
+        ),
         lambda: followed.theirs.push({followed.quota: b"<<<<<<< a\n"}),
-        lambda: followed.theirs.push({followed.quota: None, f"{followed.folder}/kustomization.yaml": None}),
+        lambda: followed.theirs.push(
+            {followed.quota: None, f"{followed.folder}/kustomization.yaml": None}
+        ),
         lambda: followed.theirs.push({"other.txt": b"theirs"}, anew=True),
     ]
     for breaking in broken:
@@ -216,7 +237,9 @@ def test_who_is_always_overtaken_says_so_and_comes_again(
     settings.ENV.git_local_dir = None
 
 
-def test_a_lost_lease_pushes_nothing(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_lease_pushes_nothing(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lease.Lease, "renew", lambda self, now: False)
     assert followed.reconcile() == 0
     assert followed.theirs.tip() == ""
@@ -236,9 +259,15 @@ def test_a_locked_repository_is_tried_again(followed: Followed) -> None:
 def test_credentials_that_are_not_there_are_said(followed: Followed) -> None:
     Cluster.objects.update(git_credentials="robot")
     assert followed.reconcile() == 0
-    assert condition(followed.row) == ("Refused", "The Git credentials robot are not there.")
+    assert condition(followed.row) == (
+        "Refused",
+        "The Git credentials robot are not there.",
+    )
     assert git_remotes.credentials_path("../../etc/passwd").name == "passwd"
-    assert git_remotes.credentials_path("../../etc/passwd").parent == settings.ENV.git_credentials_dir
+    assert (
+        git_remotes.credentials_path("../../etc/passwd").parent
+        == settings.ENV.git_credentials_dir
+    )
 
 
 def test_one_look_finds_the_tenancies_whose_files_differ(followed: Followed) -> None:
@@ -248,7 +277,9 @@ def test_one_look_finds_the_tenancies_whose_files_differ(followed: Followed) -> 
     assert followed.row.last_looked_at == followed.time
     followed.theirs.push({followed.quota: None})
     followed.time += timedelta(seconds=61)
-    assert list(cluster_sweep.sweep(followed.cluster.pk, now=followed.now)) == [followed.tenancy.pk]
+    assert list(cluster_sweep.sweep(followed.cluster.pk, now=followed.now)) == [
+        followed.tenancy.pk
+    ]
 
 
 def test_a_team_that_left_is_taken_out_by_name(followed: Followed) -> None:
@@ -269,7 +300,9 @@ def test_the_cluster_is_asked_and_never_written_to(observed: Place) -> None:
     assert reason == "WaitingForSync"
     assert "Flux or Argo CD has not made it true yet: Namespace" in message
     assert set(observed.states()) == {"waiting"}
-    assert observed.row.explanation.startswith("The commit counts once Flux or Argo CD has applied it.")
+    assert observed.row.explanation.startswith(
+        "The commit counts once Flux or Argo CD has applied it."
+    )
     assert observed.kubernetes.writes == 0
     for manifest in tenancy_objects(observed.row.desired):
         client_for(observed.cluster).apply(manifest)
@@ -277,11 +310,16 @@ def test_the_cluster_is_asked_and_never_written_to(observed: Place) -> None:
     observed.later(seconds=61)
     assert observed.reconcile() == 0
     assert set(observed.states()) == {"true"}
-    assert (observed.row.is_settled, condition(observed.row)[0]) == (True, "AllObjectsTrue")
+    assert (observed.row.is_settled, condition(observed.row)[0]) == (
+        True,
+        "AllObjectsTrue",
+    )
     assert observed.kubernetes.writes == written
 
 
-def test_several_workers_push_one_repository_and_lose_nothing(followed: Followed) -> None:
+def test_several_workers_push_one_repository_and_lose_nothing(
+    followed: Followed,
+) -> None:
     """Each has a view of its own, as another process would."""
     remote = Remote(str(followed.theirs.path), folder=followed.theirs.path.parent)
     signed = Signed("x", "A <a@example.com>", followed.time)
@@ -292,7 +330,12 @@ def test_several_workers_push_one_repository_and_lose_nothing(followed: Followed
         for turn in range(5):
             while True:
                 try:
-                    view.commit(view.look("main"), {f"{number}/{turn}.txt": b"x"}, signed, branch="main")
+                    view.commit(
+                        view.look("main"),
+                        {f"{number}/{turn}.txt": b"x"},
+                        signed,
+                        branch="main",
+                    )
                     break
                 except TemporaryError:
                     moved.append(number)

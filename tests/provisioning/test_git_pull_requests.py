@@ -19,7 +19,9 @@ TOKEN = "canary-8c41"
 
 
 @pytest.fixture
-def hub(followed: Followed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(
+    followed: Followed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
     """The followed cluster's repository behind a server, changed by pull requests alone."""
     theirs = bare(tmp_path / "served", "platform/fleet.git")
     theirs.push({"README.md": b"theirs"})
@@ -30,7 +32,9 @@ def hub(followed: Followed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(settings.ENV, "git_hosts_allowed", [served.host])
         monkeypatch.setattr(settings.ENV, "ca_file", Path(served.ca_file))
         url = f"https://{served.host}/platform/fleet.git"
-        Cluster.objects.update(git_url=url, git_way="pull-request", git_credentials="robot")
+        Cluster.objects.update(
+            git_url=url, git_way="pull-request", git_credentials="robot"
+        )
         followed.theirs = theirs
         yield hub
 
@@ -39,17 +43,27 @@ def branch(followed: Followed) -> str:
     return f"quartermaster/inference/{followed.tenancy.namespace}"
 
 
-def test_a_change_waits_in_a_pull_request_until_people_merge_it(hub: Hub, followed: Followed) -> None:
+def test_a_change_waits_in_a_pull_request_until_people_merge_it(
+    hub: Hub, followed: Followed
+) -> None:
     assert followed.reconcile() == 1
     short = hub.theirs.tip(branch(followed))[:7]
     assert condition(followed.row) == (
         "WaitingForMerge",
         f"Committed {short}; pull request 12 waits to be merged.",
     )
-    assert (followed.row.is_settled, hub.theirs.files()) == (False, {"README.md": b"theirs"})
-    assert followed.row.explanation.startswith("The change counts once its pull request is merged.")
+    assert (followed.row.is_settled, hub.theirs.files()) == (
+        False,
+        {"README.md": b"theirs"},
+    )
+    assert followed.row.explanation.startswith(
+        "The change counts once its pull request is merged."
+    )
     [pull] = hub.pulls
-    assert (pull["base"], pull["title"]) == ("main", f"inference: {followed.tenancy.namespace}, generation 1")
+    assert (pull["base"], pull["title"]) == (
+        "main",
+        f"inference: {followed.tenancy.namespace}, generation 1",
+    )
     assert "Team: Vision" in pull["body"]
     assert TenancyCommit.objects.get().pull == 12
     assert followed.reconcile() == 0
@@ -60,7 +74,9 @@ def test_a_change_waits_in_a_pull_request_until_people_merge_it(hub: Hub, follow
     assert {header for _, header in hub.asked} == {f"Bearer {TOKEN}"}
 
 
-def test_what_is_wanted_next_goes_into_the_same_pull_request(hub: Hub, followed: Followed) -> None:
+def test_what_is_wanted_next_goes_into_the_same_pull_request(
+    hub: Hub, followed: Followed
+) -> None:
     followed.reconcile()
     factories.request(followed.ada, followed.row, followed.a100, gpus=2)
     hub.theirs.push({"other.txt": b"theirs"})
@@ -68,11 +84,16 @@ def test_what_is_wanted_next_goes_into_the_same_pull_request(hub: Hub, followed:
     assert len(hub.pulls) == 1
     found = hub.theirs.files(branch(followed))
     assert found["other.txt"] == b"theirs"
-    assert json.loads(found[followed.quota])["spec"]["hard"]["requests.nvidia.com/gpu"] == "2"
+    assert (
+        json.loads(found[followed.quota])["spec"]["hard"]["requests.nvidia.com/gpu"]
+        == "2"
+    )
     assert len(hub.theirs.log(branch(followed))) == 3
 
 
-def test_another_team_that_was_merged_first_makes_no_conflict(hub: Hub, followed: Followed) -> None:
+def test_another_team_that_was_merged_first_makes_no_conflict(
+    hub: Hub, followed: Followed
+) -> None:
     followed.reconcile()
     first = dict(hub.theirs.files(branch(followed)))
     mine = followed.tenancy
@@ -81,7 +102,9 @@ def test_another_team_that_was_merged_first_makes_no_conflict(hub: Hub, followed
     hub.merge()
     followed.tenancy = mine
     assert followed.reconcile() == 1
-    listed = hub.theirs.files(branch(followed))["clusters/inference/tenancies/kustomization.yaml"]
+    listed = hub.theirs.files(branch(followed))[
+        "clusters/inference/tenancies/kustomization.yaml"
+    ]
     assert listed.count(b"\n- ") == 2
     assert set(first) < set(hub.theirs.files(branch(followed)))
 
@@ -102,7 +125,13 @@ def test_one_that_was_closed_without_merging_is_not_opened_again_by_itself(
 
 
 def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
-    known = {"number": 7, "state": "open", "merged_at": None, "title": "Ours", "base": "main"}
+    known = {
+        "number": 7,
+        "state": "open",
+        "merged_at": None,
+        "title": "Ours",
+        "base": "main",
+    }
     hub.pulls.append(known | {"head": branch(followed)})
     # As between two workers: not there when it was looked for, and there when it was to be opened.
     hub.hidden = 1
@@ -122,7 +151,12 @@ def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
     ],
 )
 def test_what_github_refuses_is_said_without_the_token_and_explained(
-    hub: Hub, followed: Followed, status: int, reason: str, explained: str, caplog: pytest.LogCaptureFixture
+    hub: Hub,
+    followed: Followed,
+    status: int,
+    reason: str,
+    explained: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     hub.fails += [status]
     followed.reconcile()

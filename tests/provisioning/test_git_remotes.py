@@ -13,7 +13,9 @@ from provisioning.git import remotes as git_remotes
 from provisioning.git.remotes import repository_for
 from tests.remotes import bare, over_ssh
 
-CLUSTER = Cluster(git_url="https://github.com/platform/fleet.git", git_credentials="robot")
+CLUSTER = Cluster(
+    git_url="https://github.com/platform/fleet.git", git_credentials="robot"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,9 @@ def test_a_host_whose_line_is_added_is_known_without_a_restart(
     theirs.push({"a.txt": b"1"})
     with over_ssh(folder / "served") as ssh:
         monkeypatch.setattr(settings.ENV, "git_hosts_allowed", [ssh.host])
-        cluster = Cluster(git_url=f"ssh://git@{ssh.host}/fleet.git", git_credentials="robot")
+        cluster = Cluster(
+            git_url=f"ssh://git@{ssh.host}/fleet.git", git_credentials="robot"
+        )
         put(folder / "robot", ssh.secret, at=1_800_000_000)
         with pytest.raises(PermanentError) as refused:
             repository_for(cluster).look("main")
@@ -72,7 +76,9 @@ def test_two_clusters_keep_a_view_each_of_one_repository(folder: Path) -> None:
     assert [repository.remote.secret for repository in kept()] == ["first", "second"]
 
 
-def test_credentials_that_were_taken_away_are_not_used_from_memory(folder: Path) -> None:
+def test_credentials_that_were_taken_away_are_not_used_from_memory(
+    folder: Path,
+) -> None:
     put(folder / "robot", "first", at=1_800_000_000)
     repository_for(CLUSTER)
     (folder / "robot").unlink()

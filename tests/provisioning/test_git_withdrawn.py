@@ -46,10 +46,16 @@ def test_what_was_given_back_before_it_was_merged_cannot_be_merged_any_more(
 ) -> None:
     before = regretted.theirs.files()
     assert followed.reconcile() == 0
-    assert (regretted.pulls[-1]["state"], regretted.pulls[-1]["merged_at"]) == ("closed", None)
+    assert (regretted.pulls[-1]["state"], regretted.pulls[-1]["merged_at"]) == (
+        "closed",
+        None,
+    )
     assert regretted.pulls[-1]["title"].startswith("No longer wanted: inference: ")
     assert regretted.comments == [(13, CLOSED)]
-    assert (regretted.theirs.tip(branch(followed)), regretted.theirs.files()) == ("", before)
+    assert (regretted.theirs.tip(branch(followed)), regretted.theirs.files()) == (
+        "",
+        before,
+    )
     assert (followed.row.is_settled, condition(followed.row)[0]) == (True, "Committed")
     found = TenancyCommit.objects.get()
     assert (found.pull, found.sha) == (None, regretted.theirs.tip())
@@ -70,7 +76,8 @@ def test_what_was_given_back_goes_out_of_one_that_still_waits_for_the_rest(
     assert followed.reconcile() == 1
     files = hub.theirs.files(branch(followed))
     wanted = {
-        f"{followed.folder}/{file_name(one)}": rendered(one) for one in tenancy_objects(followed.row.desired)
+        f"{followed.folder}/{file_name(one)}": rendered(one)
+        for one in tenancy_objects(followed.row.desired)
     }
     assert {path: files[path] for path in wanted} == wanted
     assert [pull["state"] for pull in hub.pulls] == ["closed", "open"]
@@ -91,7 +98,8 @@ def test_nothing_of_a_team_that_left_before_its_first_one_was_merged_can_be_merg
 
 @pytest.mark.parametrize("at", ["GET", "PATCH"])
 @pytest.mark.parametrize(
-    ("status", "reason"), [(401, "Refused"), (403, "Refused"), (404, "Refused"), (503, "WillTryAgain")]
+    ("status", "reason"),
+    [(401, "Refused"), (403, "Refused"), (404, "Refused"), (503, "WillTryAgain")],
 )
 def test_nothing_is_true_before_it_is_closed(
     regretted: Hub, followed: Followed, at: str, status: int, reason: str
@@ -122,10 +130,16 @@ def test_what_the_teams_share_is_not_said_to_be_in_a_commit_that_is_gone(
 ) -> None:
     assert look.look_at(followed.cluster.pk, now=followed.now)
     waits = ClusterCommit.objects.get()
-    assert (waits.pull, waits.sha) == (12, hub.theirs.tip("quartermaster/inference/cluster"))
+    assert (waits.pull, waits.sha) == (
+        12,
+        hub.theirs.tip("quartermaster/inference/cluster"),
+    )
     hub.theirs.push(dict(hub.theirs.files("quartermaster/inference/cluster")))
     assert look.look_at(followed.cluster.pk, now=followed.now)
-    assert (hub.pulls[0]["state"], hub.theirs.tip("quartermaster/inference/cluster")) == ("closed", "")
+    assert (
+        hub.pulls[0]["state"],
+        hub.theirs.tip("quartermaster/inference/cluster"),
+    ) == ("closed", "")
     found = ClusterCommit.objects.get()
     assert (found.pull, found.sha) == (None, hub.theirs.tip())
     hub.theirs.push({"other.txt": b"theirs"})
@@ -133,14 +147,24 @@ def test_what_the_teams_share_is_not_said_to_be_in_a_commit_that_is_gone(
     assert ClusterCommit.objects.get().sha == found.sha
 
 
-def test_an_answer_that_lists_nothing_is_not_taken_for_none(regretted: Hub, followed: Followed) -> None:
+def test_an_answer_that_lists_nothing_is_not_taken_for_none(
+    regretted: Hub, followed: Followed
+) -> None:
     regretted.lists = False
     assert followed.reconcile() == 0
-    assert condition(followed.row) == ("WillTryAgain", "127.0.0.1 gave an answer that is no list.")
-    assert (regretted.pulls[-1]["state"], bool(regretted.theirs.tip(branch(followed)))) == ("open", True)
+    assert condition(followed.row) == (
+        "WillTryAgain",
+        "127.0.0.1 gave an answer that is no list.",
+    )
+    assert (
+        regretted.pulls[-1]["state"],
+        bool(regretted.theirs.tip(branch(followed))),
+    ) == ("open", True)
 
 
-def test_one_that_people_closed_already_is_left_as_it_is(regretted: Hub, followed: Followed) -> None:
+def test_one_that_people_closed_already_is_left_as_it_is(
+    regretted: Hub, followed: Followed
+) -> None:
     regretted.close()
     before = dict(regretted.pulls[-1])
     assert followed.reconcile() == 0
@@ -160,7 +184,10 @@ def test_one_that_people_merge_at_the_same_moment_is_undone_by_another(
     regretted.merge()
     assert followed.reconcile() == 0
     assert followed.row.is_settled
-    assert b'"requests.nvidia.com/gpu": "2"' not in regretted.theirs.files()[followed.quota]
+    assert (
+        b'"requests.nvidia.com/gpu": "2"'
+        not in regretted.theirs.files()[followed.quota]
+    )
 
 
 def test_what_is_wanted_after_all_gets_another_if_the_first_was_just_closed(
@@ -168,14 +195,19 @@ def test_what_is_wanted_after_all_gets_another_if_the_first_was_just_closed(
 ) -> None:
     regretted.before["POST"] = lambda: regretted.fails.append(503)
     assert followed.reconcile() == 0
-    assert (regretted.pulls[-1]["state"], condition(followed.row)[0]) == ("closed", "WillTryAgain")
+    assert (regretted.pulls[-1]["state"], condition(followed.row)[0]) == (
+        "closed",
+        "WillTryAgain",
+    )
     factories.request(followed.ada, followed.row, followed.a100, gpus=2)
     followed.reconcile()
     assert condition(followed.row)[0] == "WaitingForMerge"
     assert [pull["state"] for pull in regretted.pulls] == ["closed", "closed", "open"]
 
 
-def test_the_ones_of_other_teams_and_of_people_stay_open(regretted: Hub, followed: Followed) -> None:
+def test_the_ones_of_other_teams_and_of_people_stay_open(
+    regretted: Hub, followed: Followed
+) -> None:
     mine = followed.tenancy
     followed.tenancy = factories.tenancy(factories.team("Speech"), followed.cluster)
     followed.reconcile()
@@ -208,4 +240,7 @@ def test_who_lost_the_lease_closes_nothing(
 ) -> None:
     monkeypatch.setattr(lease.Lease, "renew", lambda self, now: False)
     assert followed.reconcile() == 0
-    assert (regretted.pulls[-1]["state"], bool(regretted.theirs.tip(branch(followed)))) == ("open", True)
+    assert (
+        regretted.pulls[-1]["state"],
+        bool(regretted.theirs.tip(branch(followed))),
+    ) == ("open", True)

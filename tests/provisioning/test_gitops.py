@@ -15,7 +15,8 @@ QUOTA = tenancy_objects(SAMPLE)[1]
 
 def live(*managers: str) -> dict[str, Any]:
     return QUOTA | {
-        "metadata": QUOTA["metadata"] | {"managedFields": [{"manager": name} for name in managers]}
+        "metadata": QUOTA["metadata"]
+        | {"managedFields": [{"manager": name} for name in managers]}
     }
 
 
@@ -37,13 +38,19 @@ def test_their_names_are_known(managers: tuple[str, ...], who: str) -> None:
 @pytest.mark.parametrize("verb", [Verb.UPDATE, Verb.DELETE])
 def test_the_first_write_to_it_is_refused_in_words(verb: Verb) -> None:
     key = Key.of(QUOTA)
-    with pytest.raises(PermanentError, match="Flux keeps ResourceQuota team-quota in order") as refused:
-        refuse_kept_by_others([Step(verb, key, QUOTA)], {key: live("kustomize-controller")})
+    with pytest.raises(
+        PermanentError, match="Flux keeps ResourceQuota team-quota in order"
+    ) as refused:
+        refuse_kept_by_others(
+            [Step(verb, key, QUOTA)], {key: live("kustomize-controller")}
+        )
     assert refused.value.code == "kept_by_others"
 
 
 def test_what_needs_no_write_and_what_is_nobodys_is_no_matter() -> None:
     key = Key.of(QUOTA)
-    refuse_kept_by_others([Step(Verb.KEEP, key, QUOTA)], {key: live("kustomize-controller")})
+    refuse_kept_by_others(
+        [Step(Verb.KEEP, key, QUOTA)], {key: live("kustomize-controller")}
+    )
     refuse_kept_by_others([Step(Verb.UPDATE, key, QUOTA)], {key: live("kubectl")})
     refuse_kept_by_others([Step(Verb.CREATE, key, QUOTA)], {})

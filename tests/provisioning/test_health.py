@@ -9,7 +9,13 @@ from django.test import Client
 from accounts.roles import Role
 from fleet.models import Cluster
 from fleet.presenting import health as badge
-from provisioning.clusters.health import after_failure, api_server, kueue_controller, nodes, silent
+from provisioning.clusters.health import (
+    after_failure,
+    api_server,
+    kueue_controller,
+    nodes,
+    silent,
+)
 from provisioning.clusters.observe import look_at
 from tests import factories
 from tests.calling import Caller
@@ -36,8 +42,15 @@ def states(cluster: Cluster) -> dict[str, str]:
 def without_kueue(place: Place) -> None:
     """Kueue's only controller is gone; an API server leaves a 0 out of the status."""
     found = place.kubernetes.get(DEPLOYMENT, "kueue-controller-manager", "kueue-system")
-    body = json.dumps({**(found or {}), "status": {"replicas": 1, "unavailableReplicas": 1}})
-    place.kubernetes.fail(where="deployments/kueue-controller-manager", method="GET", status=200, body=body)
+    body = json.dumps(
+        {**(found or {}), "status": {"replicas": 1, "unavailableReplicas": 1}}
+    )
+    place.kubernetes.fail(
+        where="deployments/kueue-controller-manager",
+        method="GET",
+        status=200,
+        body=body,
+    )
 
 
 def test_a_cluster_whose_parts_all_work_is_good(place: Place) -> None:
@@ -46,25 +59,46 @@ def test_a_cluster_whose_parts_all_work_is_good(place: Place) -> None:
     assert (found.health, badge(found)) == ("good", ("good", "Answers"))
 
 
-def test_a_cluster_whose_kueue_is_down_is_not_good_though_it_answers(place: Place, client: Client) -> None:
+def test_a_cluster_whose_kueue_is_down_is_not_good_though_it_answers(
+    place: Place, client: Client
+) -> None:
     look(place)
     without_kueue(place)
     found = look(place)
-    assert states(found) == {**dict.fromkeys(PARTS, "good"), "Kueue": "bad", "Webhooks": "bad"}
-    assert (found.reachable, found.health, badge(found)) == (True, "bad", ("bad", "Kueue is down"))
+    assert states(found) == {
+        **dict.fromkeys(PARTS, "good"),
+        "Kueue": "bad",
+        "Webhooks": "bad",
+    }
+    assert (found.reachable, found.health, badge(found)) == (
+        True,
+        "bad",
+        ("bad", "Kueue is down"),
+    )
     client.force_login(place.ada)
     page = client.get("/clusters/training/").content.decode()
     assert "nothing that waits in a queue starts" in page
-    shown = Caller(factories.person("Priya", Role.PLATFORM_LEAD)).get("clusters/training/").json()
+    shown = (
+        Caller(factories.person("Priya", Role.PLATFORM_LEAD))
+        .get("clusters/training/")
+        .json()
+    )
     assert shown["health"] == "bad"
-    assert {part["name"] for part in shown["parts"] if part["health"] == "bad"} == {"Kueue", "Webhooks"}
+    assert {part["name"] for part in shown["parts"] if part["health"] == "bad"} == {
+        "Kueue",
+        "Webhooks",
+    }
 
 
 def test_a_new_cluster_that_answers_and_refuses_a_write_is_not_said_to_be_silent(
     place: Place, client: Client
 ) -> None:
     place.kubernetes.fail(
-        where="kueue.x-k8s.io/v1beta2/cohorts", method="PATCH", times=100, status=500, body=failure(WEBHOOK)
+        where="kueue.x-k8s.io/v1beta2/cohorts",
+        method="PATCH",
+        times=100,
+        status=500,
+        body=failure(WEBHOOK),
     )
     found = look(place)
     assert found.reachable is False
@@ -85,7 +119,9 @@ def failure(message: str) -> str:
     )
 
 
-def test_a_cluster_that_does_not_answer_says_so_of_its_api_server_alone(place: Place) -> None:
+def test_a_cluster_that_does_not_answer_says_so_of_its_api_server_alone(
+    place: Place,
+) -> None:
     place.kubernetes.fail(times=100, status=503)
     assert states(look(place)) == {"API server": "bad"}
 
@@ -100,7 +136,9 @@ def test_a_cluster_that_does_not_answer_says_so_of_its_api_server_alone(place: P
         ({}, "bad"),
     ],
 )
-def test_kueue_is_there_when_one_of_its_controllers_is(status: dict[str, Any], state: str) -> None:
+def test_kueue_is_there_when_one_of_its_controllers_is(
+    status: dict[str, Any], state: str
+) -> None:
     assert {part["state"] for part in kueue_controller({"status": status})} == {state}
 
 
@@ -111,7 +149,11 @@ def test_what_the_portal_may_not_see_is_not_called_bad() -> None:
 def test_nodes_of_which_none_is_ready_are_bad() -> None:
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     lost = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
-    assert nodes([ready, lost]) == {"part": "Nodes", "state": "good", "words": "1 of 2 are ready."}
+    assert nodes([ready, lost]) == {
+        "part": "Nodes",
+        "state": "good",
+        "words": "1 of 2 are ready.",
+    }
     assert nodes([lost])["state"] == nodes([])["state"] == "bad"
 
 

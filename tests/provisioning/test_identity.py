@@ -97,7 +97,9 @@ def test_a_kubeconfig_that_leads_to_another_cluster_stops_everything_there(
         known.reconcile()
     assert other_server.writes == 0
     assert totals() == before
-    assert row(known).message.startswith("The kubeconfig leads to another cluster than before.")
+    assert row(known).message.startswith(
+        "The kubeconfig leads to another cluster than before."
+    )
     assert (row(known).identity, row(known).identity_found) == (
         uid_of(known.kubernetes),
         uid_of(other_server),
@@ -140,7 +142,9 @@ def test_a_lead_accepts_the_other_cluster_and_everything_is_made_there(
 
 
 def test_one_api_server_is_registered_once(known: Place) -> None:
-    twin = factories.cluster("twin", kubeconfig=known.cluster.kubeconfig, cohort="other")
+    twin = factories.cluster(
+        "twin", kubeconfig=known.cluster.kubeconfig, cohort="other"
+    )
     written = known.kubernetes.writes
     assert not look_at(twin.pk, now=known.now)
     message = Cluster.objects.get(pk=twin.pk).message
@@ -150,7 +154,9 @@ def test_one_api_server_is_registered_once(known: Place) -> None:
 
 def test_a_cluster_that_shows_no_system_namespace_is_not_believed(known: Place) -> None:
     before = totals()
-    known.kubernetes.fail(where=f"namespaces/{SYSTEM}$", method="GET", times=1, status=404)
+    known.kubernetes.fail(
+        where=f"namespaces/{SYSTEM}$", method="GET", times=1, status=404
+    )
     written = known.kubernetes.writes
     assert not look_at(known.cluster.pk, now=known.now)
     assert "is not believed" in row(known).message
@@ -162,7 +168,9 @@ def remove_nodes(place: Place, keep: int) -> None:
         place.kubernetes.delete(NODE, name)
 
 
-def test_an_empty_list_of_nodes_changes_no_number_and_leads_are_told_once(known: Place, priya: User) -> None:
+def test_an_empty_list_of_nodes_changes_no_number_and_leads_are_told_once(
+    known: Place, priya: User
+) -> None:
     before = totals()
     assert before["a100"] == 24
     remove_nodes(known, 0)
@@ -180,7 +188,11 @@ def test_a_short_list_is_believed_when_it_lasts(known: Place) -> None:
         look_at(known.cluster.pk, now=known.now)
     assert totals()["a100"] == 24
     look_at(known.cluster.pk, now=known.now)
-    assert (totals()["a100"], row(known).capacity_doubt, row(known).nodes_seen) == (0, "", 0)
+    assert (totals()["a100"], row(known).capacity_doubt, row(known).nodes_seen) == (
+        0,
+        "",
+        0,
+    )
 
 
 def test_a_full_list_ends_the_doubt(known: Place) -> None:
@@ -189,7 +201,11 @@ def test_a_full_list_ends_the_doubt(known: Place) -> None:
     look_at(known.cluster.pk, now=known.now)
     known.kubernetes.cluster.restore(state)
     look_at(known.cluster.pk, now=known.now)
-    assert (row(known).capacity_doubt, row(known).doubted_looks, totals()["a100"]) == ("", 0, 24)
+    assert (row(known).capacity_doubt, row(known).doubted_looks, totals()["a100"]) == (
+        "",
+        0,
+        24,
+    )
 
 
 def test_a_lead_accepts_a_short_list_at_once(known: Place, priya: User) -> None:
@@ -204,7 +220,9 @@ def test_a_lead_accepts_a_short_list_at_once(known: Place, priya: User) -> None:
         accept_capacity(known.cluster.pk, by=priya)
 
 
-def test_nodes_that_leave_one_by_one_and_nodes_that_are_cordoned_are_believed(known: Place) -> None:
+def test_nodes_that_leave_one_by_one_and_nodes_that_are_cordoned_are_believed(
+    known: Place,
+) -> None:
     for left in range(5, -1, -1):
         remove_nodes(known, left)
         look_at(known.cluster.pk, now=known.now)
@@ -228,7 +246,9 @@ def test_nodes_that_leave_one_by_one_and_nodes_that_are_cordoned_are_believed(kn
         (4, 2, False),
     ],
 )
-def test_more_than_half_of_the_nodes_at_once_is_too_many(before: int, now: int, doubted: bool) -> None:
+def test_more_than_half_of_the_nodes_at_once_is_too_many(
+    before: int, now: int, doubted: bool
+) -> None:
     assert bool(doubt(before=before, now=now)) is doubted
 
 
@@ -249,8 +269,19 @@ def test_page_and_api_say_it_and_a_lead_accepts_there(
     assert "Accept the other cluster" in page
     assert "Accept what it lists" in page
     assert member.post("clusters/training/accept-capacity/", {}).status_code == 403
-    assert lead.post("clusters/training/accept-capacity/", {}).json()["capacity_doubt"] == ""
+    assert (
+        lead.post("clusters/training/accept-capacity/", {}).json()["capacity_doubt"]
+        == ""
+    )
     body = {"identity_found": uid_of(other_server)}
-    assert lead.post("clusters/training/accept-identity/", {"identity_found": "x"}).status_code == 412
-    assert lead.post("clusters/training/accept-identity/", body).json()["identity_found"] == ""
+    assert (
+        lead.post(
+            "clusters/training/accept-identity/", {"identity_found": "x"}
+        ).status_code
+        == 412
+    )
+    assert (
+        lead.post("clusters/training/accept-identity/", body).json()["identity_found"]
+        == ""
+    )
     assert lead.post("clusters/training/accept-identity/", body).status_code == 409

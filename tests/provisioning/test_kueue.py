@@ -22,7 +22,8 @@ def test_a_release_is_read_from_the_image(image: str, version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["v0.16.0", "v0.19.2", "0.16.0-rc.1", "v1.0.0", "", "0.16 or newer", "main"]
+    "version",
+    ["v0.16.0", "v0.19.2", "0.16.0-rc.1", "v1.0.0", "", "0.16 or newer", "main"],
 )
 def test_what_is_new_enough_or_unknown_passes(version: str) -> None:
     kueue.check(version)
@@ -31,7 +32,8 @@ def test_what_is_new_enough_or_unknown_passes(version: str) -> None:
 @pytest.mark.parametrize("version", ["v0.15.4", "v0.9.0", "0.2"])
 def test_what_is_too_old_is_refused_with_what_is_needed(version: str) -> None:
     with pytest.raises(
-        PermanentError, match=f"Kueue {version} is too old: the portal needs 0.16 or newer."
+        PermanentError,
+        match=f"Kueue {version} is too old: the portal needs 0.16 or newer.",
     ) as caught:
         kueue.check(version)
     assert caught.value.code == "kueue_too_old"

@@ -23,7 +23,9 @@ OWNER = {
     "controller": True,
 }
 BORN, LATER = "2026-11-01T10:00:00Z", "2026-11-01T10:05:00Z"
-UNSCHEDULABLE = "2/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable"
+UNSCHEDULABLE = (
+    "2/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable"
+)
 
 
 def group(phase: str = "", **changed: Any) -> dict[str, Any]:
@@ -61,18 +63,31 @@ def group(phase: str = "", **changed: Any) -> dict[str, Any]:
 
 
 def said(kind: str, message: str = "", at: str = LATER) -> dict[str, Any]:
-    return {"type": kind, "status": "True", "reason": "any", "message": message, "lastTransitionTime": at}
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": "any",
+        "message": message,
+        "lastTransitionTime": at,
+    }
 
 
 def conditions(found: dict[str, Any]) -> dict[str, tuple[str, str, str, str]]:
     return {
-        one["type"]: (one["status"], one["reason"], one["message"], one["lastTransitionTime"])
+        one["type"]: (
+            one["status"],
+            one["reason"],
+            one["message"],
+            one["lastTransitionTime"],
+        )
         for one in found["status"]["conditions"]
     }
 
 
 def test_what_waits_is_in_its_line_with_its_priority_and_has_no_flavor() -> None:
-    found = workload_of(group("Pending", conditions=[said("Unschedulable", UNSCHEDULABLE)]), FLAVOR_OF)
+    found = workload_of(
+        group("Pending", conditions=[said("Unschedulable", UNSCHEDULABLE)]), FLAVOR_OF
+    )
     assert found["kind"] == "Workload"
     assert found["spec"] == {
         "active": True,
@@ -80,14 +95,21 @@ def test_what_waits_is_in_its_line_with_its_priority_and_has_no_flavor() -> None
         "priority": 100_000,
         "podSets": [{"name": "pods", "count": 2, "gpus": 2}],
     }
-    assert found["status"]["admission"] == {"clusterQueue": "qm-nlp", "podSetAssignments": []}
-    assert conditions(found) == {"QuotaReserved": ("False", "PodGroupPending", UNSCHEDULABLE, BORN)}
+    assert found["status"]["admission"] == {
+        "clusterQueue": "qm-nlp",
+        "podSetAssignments": [],
+    }
+    assert conditions(found) == {
+        "QuotaReserved": ("False", "PodGroupPending", UNSCHEDULABLE, BORN)
+    }
 
 
 @pytest.mark.parametrize("phase", ["", "Pending", "Inqueue"])
 def test_what_has_no_nodes_holds_nothing(phase: str) -> None:
     found = conditions(workload_of(group(phase), FLAVOR_OF))
-    assert found == {"QuotaReserved": ("False", f"PodGroup{phase or 'Pending'}", "", BORN)}
+    assert found == {
+        "QuotaReserved": ("False", f"PodGroup{phase or 'Pending'}", "", BORN)
+    }
 
 
 def test_what_runs_holds_its_gpus_by_flavor_since_it_was_scheduled() -> None:
@@ -97,13 +119,20 @@ def test_what_runs_holds_its_gpus_by_flavor_since_it_was_scheduled() -> None:
         "Admitted": ("True", "PodGroupRunning", "", LATER),
     }
     assert found["status"]["admission"]["podSetAssignments"] == [
-        {"name": "pods", "flavors": {"nvidia.com/gpu": "a100"}, "resourceUsage": {"nvidia.com/gpu": "4"}}
+        {
+            "name": "pods",
+            "flavors": {"nvidia.com/gpu": "a100"},
+            "resourceUsage": {"nvidia.com/gpu": "4"},
+        }
     ]
 
 
 def test_what_lost_a_pod_still_holds_and_recovers() -> None:
     found = conditions(
-        workload_of(group("Unknown", conditions=[said("Unschedulable", UNSCHEDULABLE)]), FLAVOR_OF)
+        workload_of(
+            group("Unknown", conditions=[said("Unschedulable", UNSCHEDULABLE)]),
+            FLAVOR_OF,
+        )
     )
     assert found["Admitted"][0] == "True"
     assert found["PodsReady"][:3] == ("False", "WaitForRecovery", UNSCHEDULABLE)
@@ -111,11 +140,15 @@ def test_what_lost_a_pod_still_holds_and_recovers() -> None:
 
 def test_of_a_volcano_job_its_own_phase_says_that_it_is_over() -> None:
     """It may start its pods anew, whatever its PodGroup says."""
-    assert conditions(workload_of(group("Completed", succeeded=2), FLAVOR_OF)).keys() == {"QuotaReserved"}
+    assert conditions(
+        workload_of(group("Completed", succeeded=2), FLAVOR_OF)
+    ).keys() == {"QuotaReserved"}
 
 
 @pytest.mark.parametrize(("failed", "reason"), [(0, "Succeeded"), (1, "Failed")])
-def test_pods_without_such_a_job_are_over_when_their_group_is(failed: int, reason: str) -> None:
+def test_pods_without_such_a_job_are_over_when_their_group_is(
+    failed: int, reason: str
+) -> None:
     alone = group("Completed", failed=failed, metadata={"ownerReferences": []})
     assert conditions(workload_of(alone, FLAVOR_OF))["Finished"][:2] == ("True", reason)
 
@@ -129,7 +162,11 @@ def test_pods_that_are_not_equal_are_told_as_even_as_can_be() -> None:
 
 
 def test_where_more_pods_run_than_it_needs_all_of_them_hold() -> None:
-    elastic = group("Running", running=3, spec={"minMember": 1, "minResources": {"nvidia.com/gpu": "2"}})
+    elastic = group(
+        "Running",
+        running=3,
+        spec={"minMember": 1, "minResources": {"nvidia.com/gpu": "2"}},
+    )
     found = workload_of(elastic, FLAVOR_OF)
     assert found["spec"]["podSets"] == [{"name": "pods", "count": 3, "gpus": 2}]
     [assigned] = found["status"]["admission"]["podSetAssignments"]
@@ -139,7 +176,9 @@ def test_where_more_pods_run_than_it_needs_all_of_them_hold() -> None:
 def test_slices_are_told_by_their_profile() -> None:
     sliced = group("Running", spec={"minResources": {"nvidia.com/mig-1g.10gb": "4"}})
     found = workload_of(sliced, FLAVOR_OF)
-    assert found["spec"]["podSets"] == [{"name": "pods", "count": 2, "gpus": 2, "slices": {"1g.10gb": 2}}]
+    assert found["spec"]["podSets"] == [
+        {"name": "pods", "count": 2, "gpus": 2, "slices": {"1g.10gb": 2}}
+    ]
     assert found["status"]["admission"]["podSetAssignments"][0]["flavors"] == {
         "nvidia.com/mig-1g.10gb": "slices"
     }
@@ -152,31 +191,50 @@ def test_a_resource_without_a_flavor_is_nobodys() -> None:
 
 def test_volcanos_job_has_a_name_of_its_own() -> None:
     plain = {"apiVersion": "batch/v1", "kind": "Job", "name": "x", "uid": "2"}
-    assert [one["kind"] for one in owners({"ownerReferences": [OWNER, plain]})] == ["VolcanoJob", "Job"]
+    assert [one["kind"] for one in owners({"ownerReferences": [OWNER, plain]})] == [
+        "VolcanoJob",
+        "Job",
+    ]
 
 
 def test_times_are_those_of_the_first_sight_for_volcano_renews_them() -> None:
     first = workload_of(group("Running", conditions=[said("Scheduled")]), FLAVOR_OF)
-    renewed = workload_of(group("Running", conditions=[said("Scheduled", at="2026-11-01T11:00:00Z")]), {})
+    renewed = workload_of(
+        group("Running", conditions=[said("Scheduled", at="2026-11-01T11:00:00Z")]), {}
+    )
     assert conditions(as_first_seen(renewed, first))["Admitted"][3] == LATER
-    assert conditions(as_first_seen(renewed, None))["Admitted"][3] == "2026-11-01T11:00:00Z"
+    assert (
+        conditions(as_first_seen(renewed, None))["Admitted"][3]
+        == "2026-11-01T11:00:00Z"
+    )
     waited = workload_of(group("Pending"), FLAVOR_OF)
     assert conditions(as_first_seen(first, waited))["QuotaReserved"][3] == LATER
 
 
-def queue(state: str | None = "Open", allocated: Any = None, **spec: Any) -> dict[str, Any]:
+def queue(
+    state: str | None = "Open", allocated: Any = None, **spec: Any
+) -> dict[str, Any]:
     amounts = {"cpu": "48", "memory": "320Gi", "nvidia.com/gpu": "4"}
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
         "metadata": {"name": "qm-nlp", "uid": "q-1"},
-        "spec": {"deserved": amounts, "capability": amounts | {"nvidia.com/gpu": "6"}, **spec},
-        "status": ({"state": state} if state else {}) | ({"allocated": allocated} if allocated else {}),
+        "spec": {
+            "deserved": amounts,
+            "capability": amounts | {"nvidia.com/gpu": "6"},
+            **spec,
+        },
+        "status": ({"state": state} if state else {})
+        | ({"allocated": allocated} if allocated else {}),
     }
 
 
-def test_a_queue_guarantees_what_it_deserves_and_may_borrow_up_to_its_capability() -> None:
-    found = cluster_queue_of(queue(allocated={"cpu": "8", "nvidia.com/gpu": "3"}), FLAVOR_OF)
+def test_a_queue_guarantees_what_it_deserves_and_may_borrow_up_to_its_capability() -> (
+    None
+):
+    found = cluster_queue_of(
+        queue(allocated={"cpu": "8", "nvidia.com/gpu": "3"}), FLAVOR_OF
+    )
     assert (found["kind"], found["metadata"]["name"], found["spec"]["stopPolicy"]) == (
         "ClusterQueue",
         "qm-nlp",
@@ -186,15 +244,21 @@ def test_a_queue_guarantees_what_it_deserves_and_may_borrow_up_to_its_capability
     assert group_["flavors"] == [
         {
             "name": "a100",
-            "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4", "borrowingLimit": "2"}],
+            "resources": [
+                {"name": "nvidia.com/gpu", "nominalQuota": "4", "borrowingLimit": "2"}
+            ],
         },
-        {"name": "slices", "resources": [{"name": "nvidia.com/mig-1g.10gb", "nominalQuota": "0"}]},
+        {
+            "name": "slices",
+            "resources": [{"name": "nvidia.com/mig-1g.10gb", "nominalQuota": "0"}],
+        },
     ]
     assert gpus_used(found) == {"a100": 3, "slices": 0}
 
 
 @pytest.mark.parametrize(
-    ("state", "active"), [("Open", "True"), (None, "True"), ("Closed", "False"), ("Closing", "False")]
+    ("state", "active"),
+    [("Open", "True"), (None, "True"), ("Closed", "False"), ("Closing", "False")],
 )
 def test_a_queue_lets_jobs_in_while_it_is_open(state: str | None, active: str) -> None:
     [condition] = cluster_queue_of(queue(state), FLAVOR_OF)["status"]["conditions"]
@@ -206,12 +270,19 @@ def test_a_queue_that_says_nothing_of_its_use_is_not_one_that_is_idle() -> None:
 
 
 def test_a_queue_of_nothing_is_held() -> None:
-    held = cluster_queue_of(queue(capability={"cpu": "1m", "memory": "1", "nvidia.com/gpu": "0"}), FLAVOR_OF)
+    held = cluster_queue_of(
+        queue(capability={"cpu": "1m", "memory": "1", "nvidia.com/gpu": "0"}), FLAVOR_OF
+    )
     assert held["spec"]["stopPolicy"] == "Hold"
 
 
 def job(phase: str, *history: str) -> dict[str, Any]:
-    state = {"phase": phase, "reason": "", "message": "said", "lastTransitionTime": LATER}
+    state = {
+        "phase": phase,
+        "reason": "",
+        "message": "said",
+        "lastTransitionTime": LATER,
+    }
     rows = [{"status": one, "lastTransitionTime": BORN} for one in history]
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -237,10 +308,13 @@ def job(phase: str, *history: str) -> dict[str, Any]:
         ("Terminated", "Failed"),
     ],
 )
-def test_a_job_is_over_in_the_phases_in_which_it_stays(phase: str, outcome: str | None) -> None:
+def test_a_job_is_over_in_the_phases_in_which_it_stays(
+    phase: str, outcome: str | None
+) -> None:
     found = job_of(job(phase, "Pending", "Running"))
     said_ = [
-        (one["type"], one["message"], one["lastTransitionTime"]) for one in found["status"]["conditions"]
+        (one["type"], one["message"], one["lastTransitionTime"])
+        for one in found["status"]["conditions"]
     ]
     assert said_ == ([(outcome, "said", LATER)] if outcome else [])
     assert (found["kind"], found["status"]["phase"], found["status"]["startTime"]) == (
@@ -254,11 +328,19 @@ def test_a_job_is_over_in_the_phases_in_which_it_stays(phase: str, outcome: str 
 def test_a_whole_group_is_told_as_a_whole_workload() -> None:
     """Nothing of the form is left out: what reads it takes an absent field for what is not known."""
     found = group("Running", conditions=[said("Scheduled")])
-    since = {"lastTransitionTime": LATER, "reason": "PodGroupRunning", "message": "", "status": "True"}
+    since = {
+        "lastTransitionTime": LATER,
+        "reason": "PodGroupRunning",
+        "message": "",
+        "status": "True",
+    }
     assert workload_of(found, FLAVOR_OF) == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Workload",
-        "metadata": {**found["metadata"], "ownerReferences": [{**OWNER, "kind": "VolcanoJob"}]},
+        "metadata": {
+            **found["metadata"],
+            "ownerReferences": [{**OWNER, "kind": "VolcanoJob"}],
+        },
         "spec": {
             "active": True,
             "queueName": "qm-nlp",
@@ -276,7 +358,10 @@ def test_a_whole_group_is_told_as_a_whole_workload() -> None:
                     }
                 ],
             },
-            "conditions": [{"type": "QuotaReserved", **since}, {"type": "Admitted", **since}],
+            "conditions": [
+                {"type": "QuotaReserved", **since},
+                {"type": "Admitted", **since},
+            ],
         },
     }
 
@@ -284,7 +369,10 @@ def test_a_whole_group_is_told_as_a_whole_workload() -> None:
 def test_a_whole_job_is_told_as_a_whole() -> None:
     made = job("Failed", "Pending", "Running")
     made["status"]["state"] |= {"reason": "TooManyRetries"}
-    made["spec"] |= {"priorityClassName": "exploratory", "tasks": [{"name": "worker", "replicas": 2}]}
+    made["spec"] |= {
+        "priorityClassName": "exploratory",
+        "tasks": [{"name": "worker", "replicas": 2}],
+    }
     assert job_of(made) == {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "VolcanoJob",
@@ -333,7 +421,11 @@ def test_a_whole_queue_is_told_as_a_whole() -> None:
             ],
             "stopPolicy": "None",
         },
-        "status": {"conditions": [active], "flavorsUsage": used, "flavorsReservation": used},
+        "status": {
+            "conditions": [active],
+            "flavorsUsage": used,
+            "flavorsReservation": used,
+        },
     }
 
 
@@ -349,13 +441,19 @@ def test_what_is_not_there_is_not_known_and_nothing_breaks() -> None:
     }
     assert found["status"]["admission"] == {"clusterQueue": "", "podSetAssignments": []}
     [waits] = found["status"]["conditions"]
-    assert (waits["reason"], waits["message"], waits["lastTransitionTime"]) == ("PodGroupPending", "", None)
+    assert (waits["reason"], waits["message"], waits["lastTransitionTime"]) == (
+        "PodGroupPending",
+        "",
+        None,
+    )
     assert job_of(bare)["spec"] == {"queue": "", "priorityClassName": "", "tasks": []}
     assert job_of(bare)["status"] == {"phase": "", "conditions": []}
     empty = cluster_queue_of(bare, FLAVOR_OF)
     assert empty["apiVersion"] == job_of(bare)["apiVersion"] == ""
     [group_] = empty["spec"]["resourceGroups"]
-    assert group_["flavors"][0]["resources"] == [{"name": "nvidia.com/gpu", "nominalQuota": "0"}]
+    assert group_["flavors"][0]["resources"] == [
+        {"name": "nvidia.com/gpu", "nominalQuota": "0"}
+    ]
     assert owners({}) == []
 
 
@@ -365,18 +463,27 @@ def test_without_a_time_of_its_own_what_holds_does_so_since_it_is_there() -> Non
 
 def test_a_condition_that_is_false_says_nothing() -> None:
     was = {**said("Unschedulable", UNSCHEDULABLE), "status": "False"}
-    assert conditions(workload_of(group("Pending", conditions=[was]), FLAVOR_OF))["QuotaReserved"][2] == ""
+    assert (
+        conditions(workload_of(group("Pending", conditions=[was]), FLAVOR_OF))[
+            "QuotaReserved"
+        ][2]
+        == ""
+    )
 
 
 def test_of_pods_that_are_over_it_is_told_since_when() -> None:
-    alone = group("Completed", conditions=[said("Scheduled")], metadata={"ownerReferences": []})
+    alone = group(
+        "Completed", conditions=[said("Scheduled")], metadata={"ownerReferences": []}
+    )
     assert conditions(workload_of(alone, FLAVOR_OF))["Finished"][3] == LATER
     never = group("Completed", metadata={"ownerReferences": []})
     assert conditions(workload_of(never, FLAVOR_OF))["Finished"][3] == BORN
 
 
 def test_two_resources_are_spread_over_the_pods_each_by_itself() -> None:
-    both = group(spec={"minResources": {"nvidia.com/gpu": "3", "nvidia.com/mig-1g.10gb": "2"}})
+    both = group(
+        spec={"minResources": {"nvidia.com/gpu": "3", "nvidia.com/mig-1g.10gb": "2"}}
+    )
     assert workload_of(both, FLAVOR_OF)["spec"]["podSets"] == [
         {"name": "larger", "count": 1, "gpus": 3, "slices": {"1g.10gb": 1}},
         {"name": "pods", "count": 1, "gpus": 2, "slices": {"1g.10gb": 1}},
@@ -384,7 +491,9 @@ def test_two_resources_are_spread_over_the_pods_each_by_itself() -> None:
 
 
 def test_a_queue_that_deserves_more_than_it_may_have_borrows_nothing() -> None:
-    found = cluster_queue_of(queue(capability={"nvidia.com/gpu": "2"}), {"nvidia.com/gpu": "a100"})
+    found = cluster_queue_of(
+        queue(capability={"nvidia.com/gpu": "2"}), {"nvidia.com/gpu": "a100"}
+    )
     [one] = found["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     assert (one["nominalQuota"], one["borrowingLimit"]) == ("4", "0")
 

@@ -23,10 +23,22 @@ def test_a_configuration_that_says_everything_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (ENOUGH.replace("batch/job, ", ""), "does not name batch/job: Jobs start past the queue"),
-        (ENOUGH.replace(", pod", ""), "does not name pod: pods made by hand start past the queue"),
-        (ENOUGH.replace("managed:", "other:"), "does not select namespaces with kueue.x-k8s.io/managed=true"),
-        (ENOUGH.replace('"true"', '"false"'), "does not select namespaces with kueue.x-k8s.io/managed=true"),
+        (
+            ENOUGH.replace("batch/job, ", ""),
+            "does not name batch/job: Jobs start past the queue",
+        ),
+        (
+            ENOUGH.replace(", pod", ""),
+            "does not name pod: pods made by hand start past the queue",
+        ),
+        (
+            ENOUGH.replace("managed:", "other:"),
+            "does not select namespaces with kueue.x-k8s.io/managed=true",
+        ),
+        (
+            ENOUGH.replace('"true"', '"false"'),
+            "does not select namespaces with kueue.x-k8s.io/managed=true",
+        ),
         ("a: [", "it cannot be read"),
         ("text", "it cannot be read"),
     ],
@@ -37,11 +49,17 @@ def test_what_it_lacks_is_said(text: str, words: str) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("text", "state"), [(ENOUGH, "good"), ("integrations: {frameworks: []}", "waiting")])
+@pytest.mark.parametrize(
+    ("text", "state"), [(ENOUGH, "good"), ("integrations: {frameworks: []}", "waiting")]
+)
 def test_it_is_looked_at_with_the_cluster(place: Place, text: str, state: str) -> None:
     change = {"data": {"controller_manager_config.yaml": text}}
-    place.kubernetes.patch(("v1", "ConfigMap"), "kueue-manager-config", "kueue-system", change)
+    place.kubernetes.patch(
+        ("v1", "ConfigMap"), "kueue-manager-config", "kueue-system", change
+    )
     assert look_at(place.cluster.pk, now=place.now)
     found = Cluster.objects.get(pk=place.cluster.pk)
-    assert {part["part"]: part["state"] for part in found.parts}["Kueue's settings"] == state
+    assert {part["part"]: part["state"] for part in found.parts}[
+        "Kueue's settings"
+    ] == state
     assert found.health == "good", json.dumps(found.parts)

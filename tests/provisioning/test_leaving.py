@@ -27,7 +27,11 @@ from web.refusals import Conflict, NoRight
 OURS = {"app.kubernetes.io/managed-by": "quartermaster"}
 
 NAMESPACE, CLAIM = ("v1", "Namespace"), ("v1", "PersistentVolumeClaim")
-QUEUE, LINE, QUOTA = (KUEUE, "ClusterQueue"), (KUEUE, "LocalQueue"), ("v1", "ResourceQuota")
+QUEUE, LINE, QUOTA = (
+    (KUEUE, "ClusterQueue"),
+    (KUEUE, "LocalQueue"),
+    ("v1", "ResourceQuota"),
+)
 BINDING = ("rbac.authorization.k8s.io/v1", "RoleBinding")
 DAY = timedelta(days=1)
 
@@ -35,14 +39,21 @@ DAY = timedelta(days=1)
 def announce(place: Place, *, days: float = 0, hold: bool = False) -> None:
     Tenancy.objects.filter(pk=place.tenancy.pk).update(is_protected=False)
     leaving.announce(
-        place.tenancy.pk, leaves_at=place.time + days * DAY, hold=hold, actor=PORTAL, now=place.time
+        place.tenancy.pk,
+        leaves_at=place.time + days * DAY,
+        hold=hold,
+        actor=PORTAL,
+        now=place.time,
     )
 
 
 def retain(place: Place, *, days: float = 30) -> None:
     announce(place)
     assert leaving.drain(
-        place.tenancy.pk, retained_until=place.time + days * DAY, actor=PORTAL, now=place.time
+        place.tenancy.pk,
+        retained_until=place.time + days * DAY,
+        actor=PORTAL,
+        now=place.time,
     )
 
 
@@ -63,7 +74,9 @@ def gone(place: Place, passes: int = 40) -> None:
     raise AssertionError(place.row.ready["message"])
 
 
-def live(place: Place, ref: tuple[str, str], name: str, *, wide: bool = False) -> dict[str, Any]:
+def live(
+    place: Place, ref: tuple[str, str], name: str, *, wide: bool = False
+) -> dict[str, Any]:
     found = place.kubernetes.get(ref, name, None if wide else place.tenancy.namespace)
     assert found is not None
     return found
@@ -71,14 +84,25 @@ def live(place: Place, ref: tuple[str, str], name: str, *, wide: bool = False) -
 
 def quotas(queue: dict[str, Any]) -> set[str]:
     groups = queue["spec"]["resourceGroups"]
-    return {r["nominalQuota"] for group in groups for f in group["flavors"] for r in f["resources"]}
+    return {
+        r["nominalQuota"]
+        for group in groups
+        for f in group["flavors"]
+        for r in f["resources"]
+    }
 
 
 def bound(place: Place) -> list[Any]:
-    bindings = [one for one in tenancy_objects(place.row.desired) if one["kind"] == "RoleBinding"]
+    bindings = [
+        one
+        for one in tenancy_objects(place.row.desired)
+        if one["kind"] == "RoleBinding"
+    ]
     assert bindings
     return [
-        s for one in bindings for s in live(place, BINDING, one["metadata"]["name"]).get("subjects") or []
+        s
+        for one in bindings
+        for s in live(place, BINDING, one["metadata"]["name"]).get("subjects") or []
     ]
 
 
@@ -86,12 +110,17 @@ def test_held_nothing_new_starts_and_everything_else_stays(place: Place) -> None
     place.reconcile()
     announce(place, days=7, hold=True)
     assert place.reconcile() == 1
-    assert live(place, QUEUE, place.tenancy.namespace, wide=True)["spec"]["stopPolicy"] == "Hold"
+    assert (
+        live(place, QUEUE, place.tenancy.namespace, wide=True)["spec"]["stopPolicy"]
+        == "Hold"
+    )
     assert bound(place)
     assert (place.row.is_settled, place.reconcile()) == (True, 0)
 
 
-def test_drained_the_queue_is_emptied_access_is_gone_and_the_claims_stay(place: Place) -> None:
+def test_drained_the_queue_is_emptied_access_is_gone_and_the_claims_stay(
+    place: Place,
+) -> None:
     place.reconcile()
     claim = live(place, CLAIM, "datasets")["metadata"]["uid"]
     retain(place)
@@ -115,7 +144,12 @@ def test_restored_everything_is_as_it_was_and_protected(place: Place) -> None:
     leaving.restore(place.tenancy.pk, actor=PORTAL, now=place.time)
     place.reconcile()
     row = place.row
-    assert (row.stage, row.is_protected, row.leaves_at, row.retained_until) == (Stage.HERE, True, None, None)
+    assert (row.stage, row.is_protected, row.leaves_at, row.retained_until) == (
+        Stage.HERE,
+        True,
+        None,
+        None,
+    )
     assert (row.spec, bound(place)) == (before, people)
     assert live(place, QUEUE, row.namespace, wide=True)["spec"]["stopPolicy"] == "None"
     assert (row.is_settled, place.reconcile()) == (True, 0)
@@ -133,7 +167,10 @@ def test_nothing_is_deleted_before_its_date_and_everything_after(place: Place) -
     assert place.kubernetes.get(NAMESPACE, name) is None
     assert place.kubernetes.get(QUEUE, name) is None
     assert place.row.gone_at is not None
-    assert Event.objects.about("tenancy", place.tenancy.pk).latest("seq").kind == "tenancy.gone"
+    assert (
+        Event.objects.about("tenancy", place.tenancy.pk).latest("seq").kind
+        == "tenancy.gone"
+    )
     written = place.kubernetes.writes
     assert place.reconcile() == 0
     assert place.kubernetes.writes == written
@@ -151,7 +188,10 @@ def test_the_team_comes_again_under_the_same_name(place: Place) -> None:
         create_tenancy(**again, environment="dev", now=place.time)
     gone(place)
     new = factories.tenancy(place.tenancy.team, place.cluster)
-    assert (new.namespace, new.pk != place.tenancy.pk) == (place.tenancy.namespace, True)
+    assert (new.namespace, new.pk != place.tenancy.pk) == (
+        place.tenancy.namespace,
+        True,
+    )
     place.tenancy = new
     place.reconcile()
     assert place.row.is_settled
@@ -162,20 +202,30 @@ def test_a_namespace_that_is_not_ours_is_never_deleted(place: Place) -> None:
     removing(place)
     name = place.tenancy.namespace
     place.kubernetes.patch(
-        NAMESPACE, name, None, {"metadata": {"labels": {"quartermaster.io/tenancy": "4711"}}}
+        NAMESPACE,
+        name,
+        None,
+        {"metadata": {"labels": {"quartermaster.io/tenancy": "4711"}}},
     )
     before, written = place.kubernetes.get(NAMESPACE, name), place.kubernetes.writes
     place.reconcile()
     assert place.kubernetes.get(NAMESPACE, name) == before
     assert place.kubernetes.writes == written
-    assert place.row.ready["message"] == f"Namespace {name} stands there and is not ours; it was not touched."
+    assert (
+        place.row.ready["message"]
+        == f"Namespace {name} stands there and is not ours; it was not touched."
+    )
     assert place.row.stage == Stage.REMOVING
 
 
 def test_what_others_have_on_the_cluster_stays(place: Place) -> None:
     marks = {"app.kubernetes.io/managed-by": "quartermaster"}
     place.kubernetes.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "theirs", "labels": marks}}
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "theirs", "labels": marks},
+        }
     )
     before = place.kubernetes.get(NAMESPACE, "theirs")
     place.reconcile()
@@ -197,7 +247,9 @@ def test_a_stuck_finalizer_is_said_and_tried_again(place: Place) -> None:
     assert (row.stage, row.ready["reason"]) == (Stage.REMOVING, "WillTryAgain")
     assert "example.com/hold in 1 resource instances" in row.ready["message"]
     assert row.requeue_at <= place.time + timedelta(seconds=90)
-    place.kubernetes.patch(CLAIM, "datasets", place.tenancy.namespace, {"metadata": {"finalizers": None}})
+    place.kubernetes.patch(
+        CLAIM, "datasets", place.tenancy.namespace, {"metadata": {"finalizers": None}}
+    )
     gone(place)
 
 
@@ -205,7 +257,10 @@ def test_killed_in_the_middle_the_next_worker_goes_on(place: Place) -> None:
     place.reconcile()
     removing(place)
     place.kubernetes.fail(
-        where=f"/api/v1/namespaces/{place.tenancy.namespace}$", method="DELETE", times=1, status=503
+        where=f"/api/v1/namespaces/{place.tenancy.namespace}$",
+        method="DELETE",
+        times=1,
+        status=503,
     )
     place.reconcile()
     assert place.kubernetes.get(QUEUE, place.tenancy.namespace) is None
@@ -242,23 +297,40 @@ def test_each_action_does_its_work_once(place: Place) -> None:
     generation, events = place.row.generation, Event.objects.count()
     until = place.time + DAY
     assert leaving.remove(place.tenancy.pk, actor=PORTAL, now=place.time) is False
-    assert leaving.drain(place.tenancy.pk, retained_until=until, actor=PORTAL, now=place.time) is False
+    assert (
+        leaving.drain(
+            place.tenancy.pk, retained_until=until, actor=PORTAL, now=place.time
+        )
+        is False
+    )
     with pytest.raises(Conflict):
         leaving.restore(place.tenancy.pk, actor=PORTAL, now=place.time)
     assert (place.row.generation, Event.objects.count()) == (generation, events)
 
 
-def test_what_is_protected_does_not_leave_and_platform_leads_take_it_off(place: Place) -> None:
+def test_what_is_protected_does_not_leave_and_platform_leads_take_it_off(
+    place: Place,
+) -> None:
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     with pytest.raises(Conflict, match="protected"):
-        leaving.announce(place.tenancy.pk, leaves_at=place.time, hold=False, actor=PORTAL, now=place.time)
+        leaving.announce(
+            place.tenancy.pk,
+            leaves_at=place.time,
+            hold=False,
+            actor=PORTAL,
+            now=place.time,
+        )
     with pytest.raises(NoRight):
         leaving.protect(place.tenancy.pk, on=False, by=place.ada)
     leaving.protect(place.tenancy.pk, on=False, by=priya)
     leaving.protect(place.tenancy.pk, on=False, by=priya)
-    kinds = Event.objects.about("tenancy", place.tenancy.pk).values_list("kind", flat=True)
+    kinds = Event.objects.about("tenancy", place.tenancy.pk).values_list(
+        "kind", flat=True
+    )
     assert list(kinds).count("tenancy.unprotected") == 1
-    leaving.announce(place.tenancy.pk, leaves_at=place.time, hold=False, actor=PORTAL, now=place.time)
+    leaving.announce(
+        place.tenancy.pk, leaves_at=place.time, hold=False, actor=PORTAL, now=place.time
+    )
     with pytest.raises(Conflict, match="restore it first"):
         leaving.protect(place.tenancy.pk, on=True, by=priya)
 
@@ -269,14 +341,21 @@ def test_what_is_protected_does_not_leave_and_platform_leads_take_it_off(place: 
         ("what_is_protected_does_not_leave", {"is_protected": True}),
         (
             "who_leaves_has_a_date",
-            {"stage": "leaving", "is_protected": False, "leaves_at": None, "retained_until": None},
+            {
+                "stage": "leaving",
+                "is_protected": False,
+                "leaves_at": None,
+                "retained_until": None,
+            },
         ),
         ("what_is_kept_is_kept_until_a_date", {"retained_until": None}),
         ("what_is_gone_went_at_a_time", {"stage": "gone"}),
         ("a_queue_stops_as_its_stage_says", {"stop": "None"}),
     ],
 )
-def test_the_database_refuses_a_stage_that_cannot_be(place: Place, name: str, fields: dict[str, Any]) -> None:
+def test_the_database_refuses_a_stage_that_cannot_be(
+    place: Place, name: str, fields: dict[str, Any]
+) -> None:
     # From the stage before, or the table of moves would refuse it first.
     if fields.get("stage") != "leaving":
         retain(place)
@@ -286,11 +365,23 @@ def test_the_database_refuses_a_stage_that_cannot_be(place: Place, name: str, fi
         Tenancy.objects.filter(pk=place.tenancy.pk).update(**fields)
 
 
-def test_a_project_has_an_environment_on_a_cluster_once_until_it_is_gone(place: Place) -> None:
-    new = {"team": place.tenancy.team, "cluster": place.cluster, "project": place.tenancy.project}
-    fields = new | {"environment": "dev", "namespace": "qm-other", "requeue_at": place.time}
+def test_a_project_has_an_environment_on_a_cluster_once_until_it_is_gone(
+    place: Place,
+) -> None:
+    new = {
+        "team": place.tenancy.team,
+        "cluster": place.cluster,
+        "project": place.tenancy.project,
+    }
+    fields = new | {
+        "environment": "dev",
+        "namespace": "qm-other",
+        "requeue_at": place.time,
+    }
     with (
-        pytest.raises(IntegrityError, match="a_project_has_an_environment_on_a_cluster_once"),
+        pytest.raises(
+            IntegrityError, match="a_project_has_an_environment_on_a_cluster_once"
+        ),
         transaction.atomic(),
     ):
         Tenancy.objects.create(**fields)
@@ -301,14 +392,19 @@ def test_what_is_kept_is_looked_at_and_what_is_gone_is_not(place: Place) -> None
     assert Tenancy.objects.due(place.time).filter(pk=place.tenancy.pk).exists()
     removing_at = place.time + 31 * DAY
     leaving.remove(place.tenancy.pk, actor=PORTAL, now=removing_at)
-    Tenancy.objects.filter(pk=place.tenancy.pk).update(stage="gone", gone_at=removing_at)
+    Tenancy.objects.filter(pk=place.tenancy.pk).update(
+        stage="gone", gone_at=removing_at
+    )
     assert not Tenancy.objects.due(removing_at).filter(pk=place.tenancy.pk).exists()
 
 
 def test_stages_lead_to_gone_and_never_back_from_deleting() -> None:
     assert NEXT[Stage.GONE] == frozenset()
     assert NEXT[Stage.REMOVING] == {Stage.GONE}
-    assert {stage for stage, after in NEXT.items() if Stage.HERE in after} == {Stage.LEAVING, Stage.RETAINED}
+    assert {stage for stage, after in NEXT.items() if Stage.HERE in after} == {
+        Stage.LEAVING,
+        Stage.RETAINED,
+    }
 
 
 def test_leaving_changes_only_queue_quota_and_binding() -> None:
@@ -333,19 +429,27 @@ def test_the_line_goes_before_the_queue_and_nothing_in_the_namespace_is_named() 
         {},
         {"quartermaster.io/tenancy": "7"},
         {"app.kubernetes.io/managed-by": "quartermaster"},
-        {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "8"},
+        {
+            "app.kubernetes.io/managed-by": "quartermaster",
+            "quartermaster.io/tenancy": "8",
+        },
         {
             "app.kubernetes.io/managed-by": "Helm",
             "quartermaster.io/tenancy": "7",
             "quartermaster.io/installation": "b2",
         },
-        {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "7"},
+        {
+            "app.kubernetes.io/managed-by": "quartermaster",
+            "quartermaster.io/tenancy": "7",
+        },
         OURS | {"quartermaster.io/tenancy": "7", "quartermaster.io/installation": "a1"},
         OURS | {"quartermaster.io/tenancy": "8", "quartermaster.io/installation": "b2"},
     ],
 )
 def test_only_both_marks_make_an_object_ours(labels: dict[str, str]) -> None:
-    assert not is_of({"metadata": {"labels": labels}}, replace(sample(), installation="b2"))
+    assert not is_of(
+        {"metadata": {"labels": labels}}, replace(sample(), installation="b2")
+    )
 
 
 def test_what_holds_an_object_is_said_in_words() -> None:
@@ -353,8 +457,14 @@ def test_what_holds_an_object_is_said_in_words() -> None:
         "kind": "ClusterQueue",
         "metadata": {"name": "q", "finalizers": ["kueue.x-k8s.io/resource-in-use"]},
     }
-    assert still_there([queue]) == "ClusterQueue q is being deleted; kueue.x-k8s.io/resource-in-use holds it."
-    assert still_there([{"kind": "Namespace", "metadata": {"name": "n"}}]) == "Namespace n is being deleted."
+    assert (
+        still_there([queue])
+        == "ClusterQueue q is being deleted; kueue.x-k8s.io/resource-in-use holds it."
+    )
+    assert (
+        still_there([{"kind": "Namespace", "metadata": {"name": "n"}}])
+        == "Namespace n is being deleted."
+    )
 
 
 def test_a_place_that_was_never_made_whole_can_be_left(place: Place) -> None:

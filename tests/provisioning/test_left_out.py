@@ -32,7 +32,10 @@ def enqueued(broker: Redis) -> list[int]:
     """The tenancies of which messages tell, taken from the broker."""
     taken: Any = broker.lrange("celery", 0, -1)
     broker.delete("celery")
-    return [json.loads(base64.b64decode(json.loads(raw)["body"]))[0][0] for raw in reversed(taken)]
+    return [
+        json.loads(base64.b64decode(json.loads(raw)["body"]))[0][0]
+        for raw in reversed(taken)
+    ]
 
 
 def wanted(number: int, *, most_at_once: int) -> list[Tenancy]:
@@ -41,7 +44,9 @@ def wanted(number: int, *, most_at_once: int) -> list[Tenancy]:
     made = [factories.tenancy(on=here) for _ in range(number)]
     since = timezone.now() - timedelta(hours=1)
     for order, tenancy in enumerate(made):
-        Tenancy.objects.filter(pk=tenancy.pk).update(requeue_at=since + timedelta(seconds=order))
+        Tenancy.objects.filter(pk=tenancy.pk).update(
+            requeue_at=since + timedelta(seconds=order)
+        )
     return made
 
 
@@ -62,7 +67,9 @@ def test_nobody_enqueues_what_has_a_message_of_its_own(broker: Redis) -> None:
     assert enqueued(broker) == []
 
 
-def test_what_a_sweep_leaves_out_is_enqueued_by_whoever_ends_a_pass(broker: Redis) -> None:
+def test_what_a_sweep_leaves_out_is_enqueued_by_whoever_ends_a_pass(
+    broker: Redis,
+) -> None:
     first, second, third = wanted(3, most_at_once=1)
     sweep()
     assert enqueued(broker) == [first.pk, second.pk]

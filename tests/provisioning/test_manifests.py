@@ -38,7 +38,9 @@ NOT_PRUNED = {
 }
 DNS_PORTS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
 DNS = {
-    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+    "namespaceSelector": {
+        "matchLabels": {"kubernetes.io/metadata.name": "kube-system"}
+    },
     "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
 }
 
@@ -139,16 +141,34 @@ ALL: list[Manifest] = [
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": "team-users", **OWN},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "quartermaster-team-user"},
-        "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "00000000-0000-4000-9000-000000000001"}],
+        "roleRef": {
+            "apiGroup": RBAC,
+            "kind": "ClusterRole",
+            "name": "quartermaster-team-user",
+        },
+        "subjects": [
+            {
+                "apiGroup": RBAC,
+                "kind": "Group",
+                "name": "00000000-0000-4000-9000-000000000001",
+            }
+        ],
     },
     {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": "portal-runs", **OWN},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "quartermaster-runs"},
+        "roleRef": {
+            "apiGroup": RBAC,
+            "kind": "ClusterRole",
+            "name": "quartermaster-runs",
+        },
         "subjects": [
-            {"kind": "ServiceAccount", "name": "provisioner", "namespace": "quartermaster"},
+            {
+                "kind": "ServiceAccount",
+                "name": "provisioner",
+                "namespace": "quartermaster",
+            },
             {"apiGroup": RBAC, "kind": "User", "name": "quartermaster"},
         ],
     },
@@ -170,7 +190,14 @@ ALL: list[Manifest] = [
                 {"to": [{"podSelector": {}}]},
                 {"to": [DNS], "ports": DNS_PORTS},
                 {
-                    "to": [{"ipBlock": {"cidr": "169.254.0.0/16", "except": ["169.254.169.254/32"]}}],
+                    "to": [
+                        {
+                            "ipBlock": {
+                                "cidr": "169.254.0.0/16",
+                                "except": ["169.254.169.254/32"],
+                            }
+                        }
+                    ],
                     "ports": DNS_PORTS,
                 },
             ],
@@ -192,7 +219,9 @@ ALL: list[Manifest] = [
         "metadata": {"name": NAMESPACE, "labels": LABELS},
         "spec": {
             "cohortName": "quartermaster",
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+            "namespaceSelector": {
+                "matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}
+            },
             "queueingStrategy": "BestEffortFIFO",
             "resourceGroups": [
                 {
@@ -225,7 +254,10 @@ ALL: list[Manifest] = [
                     ],
                 }
             ],
-            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            "preemption": {
+                "withinClusterQueue": "LowerPriority",
+                "reclaimWithinCohort": "Any",
+            },
             "fairSharing": {"weight": "1"},
             "stopPolicy": "None",
         },
@@ -242,7 +274,9 @@ ALL: list[Manifest] = [
 PLAIN = sample(dashboards=False)
 
 
-@pytest.mark.parametrize("place", range(len(ALL)), ids=[f"{m['kind']} {m['metadata']['name']}" for m in ALL])
+@pytest.mark.parametrize(
+    "place", range(len(ALL)), ids=[f"{m['kind']} {m['metadata']['name']}" for m in ALL]
+)
 def test_a_tenancy_is_these_objects(place: int) -> None:
     assert tenancy_objects(PLAIN)[place] == ALL[place]
     assert len(tenancy_objects(PLAIN)) == len(ALL)
@@ -250,13 +284,25 @@ def test_a_tenancy_is_these_objects(place: int) -> None:
 
 def test_what_every_tenancy_shares() -> None:
     taint = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
-    shared = {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/scope": "cluster"}
+    shared = {
+        "app.kubernetes.io/managed-by": "quartermaster",
+        "quartermaster.io/scope": "cluster",
+    }
 
     def wide(kind: str, name: str, **rest: Any) -> Manifest:
-        return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name, "labels": shared}, **rest}
+        return {
+            "apiVersion": KUEUE,
+            "kind": kind,
+            "metadata": {"name": name, "labels": shared},
+            **rest,
+        }
 
     found = fleet_objects(
-        cohort="lab", flavors=[("a100", {"accelerator": "nvidia-a100"}, [taint]), ("t4", {"gpu": "t4"}, [])]
+        cohort="lab",
+        flavors=[
+            ("a100", {"accelerator": "nvidia-a100"}, [taint]),
+            ("t4", {"gpu": "t4"}, []),
+        ],
     )
     assert found == [
         wide("Cohort", "lab"),
@@ -267,7 +313,14 @@ def test_what_every_tenancy_shares() -> None:
             spec={
                 "nodeLabels": {"accelerator": "nvidia-a100"},
                 "nodeTaints": [taint],
-                "tolerations": [{"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}],
+                "tolerations": [
+                    {
+                        "key": "sku",
+                        "operator": "Equal",
+                        "value": "gpu",
+                        "effect": "NoSchedule",
+                    }
+                ],
             },
         ),
         wide("ResourceFlavor", "t4", spec={"nodeLabels": {"gpu": "t4"}}),
@@ -276,7 +329,13 @@ def test_what_every_tenancy_shares() -> None:
             for name, (value, words) in PRIORITIES.items()
         ),
         *(
-            wide("PriorityClass", name, value=value, description=words, preemptionPolicy="Never")
+            wide(
+                "PriorityClass",
+                name,
+                value=value,
+                description=words,
+                preemptionPolicy="Never",
+            )
             | {"apiVersion": "scheduling.k8s.io/v1"}
             for name, (value, words) in PRIORITIES.items()
         ),
@@ -301,7 +360,11 @@ def test_a_taint_without_a_value_is_tolerated_whatever_its_value() -> None:
 
 
 def test_no_storage_class_leaves_the_choice_to_the_cluster() -> None:
-    [claim] = [m for m in tenancy_objects(sample(storage_class="")) if m["kind"] == "PersistentVolumeClaim"]
+    [claim] = [
+        m
+        for m in tenancy_objects(sample(storage_class=""))
+        if m["kind"] == "PersistentVolumeClaim"
+    ]
     assert "storageClassName" not in claim["spec"]
 
 
@@ -316,35 +379,51 @@ def found(kind: str, name: str = "", **changes: Any) -> Manifest:
 
 def pods_of(namespace: str, **labels: str) -> dict[str, Any]:
     return {
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "namespaceSelector": {
+            "matchLabels": {"kubernetes.io/metadata.name": namespace}
+        },
         "podSelector": {"matchLabels": labels},
     }
 
 
 def test_the_notebook_hub_reaches_notebooks_and_they_reach_it() -> None:
-    policy = found("NetworkPolicy", "allow-jupyterhub", jupyterhub_namespace="jupyterhub")
+    policy = found(
+        "NetworkPolicy", "allow-jupyterhub", jupyterhub_namespace="jupyterhub"
+    )
     hub = pods_of("jupyterhub", app="jupyterhub", component="hub")
     proxy = pods_of("jupyterhub", app="jupyterhub", component="proxy")
     assert policy["spec"] == {
         "podSelector": {"matchLabels": {"component": "singleuser-server"}},
         "policyTypes": ["Ingress", "Egress"],
-        "ingress": [{"from": [hub, proxy], "ports": [{"port": 8888, "protocol": "TCP"}]}],
+        "ingress": [
+            {"from": [hub, proxy], "ports": [{"port": 8888, "protocol": "TCP"}]}
+        ],
         "egress": [{"to": [hub], "ports": [{"port": 8081, "protocol": "TCP"}]}],
     }
 
 
 def test_shared_services_are_reached_one_by_one() -> None:
     services = (
-        SharedService(name="mlflow", namespace="tracking", labels=(("app", "mlflow"),), port=5000),
-        SharedService(name="registry", namespace="harbor", labels=(("app", "harbor"),), port=443),
+        SharedService(
+            name="mlflow", namespace="tracking", labels=(("app", "mlflow"),), port=5000
+        ),
+        SharedService(
+            name="registry", namespace="harbor", labels=(("app", "harbor"),), port=443
+        ),
     )
     policy = found("NetworkPolicy", "allow-shared-services", services=services)
     assert policy["spec"] == {
         "podSelector": {},
         "policyTypes": ["Egress"],
         "egress": [
-            {"to": [pods_of("tracking", app="mlflow")], "ports": [{"port": 5000, "protocol": "TCP"}]},
-            {"to": [pods_of("harbor", app="harbor")], "ports": [{"port": 443, "protocol": "TCP"}]},
+            {
+                "to": [pods_of("tracking", app="mlflow")],
+                "ports": [{"port": 5000, "protocol": "TCP"}],
+            },
+            {
+                "to": [pods_of("harbor", app="harbor")],
+                "ports": [{"port": 443, "protocol": "TCP"}],
+            },
         ],
     }
 
@@ -363,19 +442,36 @@ def test_a_mig_profile_is_a_resource_of_its_own_in_the_same_group() -> None:
     [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]
     assert group["coveredResources"] == ["cpu", "memory", GPU, "nvidia.com/mig-1g.10gb"]
     assert {flavor["name"]: flavor["resources"][2:] for flavor in group["flavors"]} == {
-        CPU_FLAVOR: [resource(GPU, "0", "0"), resource("nvidia.com/mig-1g.10gb", "0", "0")],
-        "a100-80gb": [resource(GPU, "2", "1"), resource("nvidia.com/mig-1g.10gb", "0", "0")],
-        "a100-mig": [resource(GPU, "0", "0"), resource("nvidia.com/mig-1g.10gb", "7", "3")],
+        CPU_FLAVOR: [
+            resource(GPU, "0", "0"),
+            resource("nvidia.com/mig-1g.10gb", "0", "0"),
+        ],
+        "a100-80gb": [
+            resource(GPU, "2", "1"),
+            resource("nvidia.com/mig-1g.10gb", "0", "0"),
+        ],
+        "a100-mig": [
+            resource(GPU, "0", "0"),
+            resource("nvidia.com/mig-1g.10gb", "7", "3"),
+        ],
     }
     hard = found("ResourceQuota", "team-quota", flavors=flavors)["spec"]["hard"]
-    assert (hard[f"requests.{GPU}"], hard["requests.nvidia.com/mig-1g.10gb"]) == ("3", "10")
+    assert (hard[f"requests.{GPU}"], hard["requests.nvidia.com/mig-1g.10gb"]) == (
+        "3",
+        "10",
+    )
 
 
 def test_work_that_outlives_its_allocation_has_room_and_no_guarantee() -> None:
     flavors = (FlavorQuota(name="a100", gpus=1, over=2),)
     [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]
     assert group["flavors"][1]["resources"][2] == resource(GPU, "1", "0")
-    assert found("ResourceQuota", "team-quota", flavors=flavors)["spec"]["hard"][f"requests.{GPU}"] == "3"
+    assert (
+        found("ResourceQuota", "team-quota", flavors=flavors)["spec"]["hard"][
+            f"requests.{GPU}"
+        ]
+        == "3"
+    )
 
 
 def test_a_larger_share_weighs_more() -> None:
@@ -387,6 +483,10 @@ def test_the_queue_never_preempts_while_it_borrows_itself() -> None:
 
 
 def test_no_priority_is_the_default_of_a_cluster() -> None:
-    classes = [m for m in fleet_objects(cohort="lab", flavors=[]) if m["kind"] == "PriorityClass"]
+    classes = [
+        m
+        for m in fleet_objects(cohort="lab", flavors=[])
+        if m["kind"] == "PriorityClass"
+    ]
     assert [m["metadata"]["name"] for m in classes] == list(PRIORITIES)
     assert not any("globalDefault" in m for m in classes)

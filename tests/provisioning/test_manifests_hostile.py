@@ -21,7 +21,12 @@ from provisioning.desired.manifests import (
 )
 from provisioning.desired.naming import NameRefused, namespace_of, slug_of
 from provisioning.desired.rights import RUN_ROLE
-from provisioning.desired.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
+from provisioning.desired.spec import (
+    LARGEST_GPUS,
+    FlavorQuota,
+    SpecRefused,
+    TenancySpec,
+)
 from sandbox.kubernetes import quantities
 from sandbox.kubernetes.kinds import by_kind
 from sandbox.kubernetes.validation import create_causes
@@ -56,8 +61,17 @@ HOSTILE = (
         ]
     )
 )
-ANYTHING = HOSTILE | st.integers() | st.floats() | st.booleans() | st.none() | st.lists(HOSTILE, max_size=2)
-OUR_SPACE = re.compile(r"qm-[a-z0-9-]{1,54}[a-z0-9]-[0-9a-f]{6}|qm-[a-z0-9]-[0-9a-f]{6}")
+ANYTHING = (
+    HOSTILE
+    | st.integers()
+    | st.floats()
+    | st.booleans()
+    | st.none()
+    | st.lists(HOSTILE, max_size=2)
+)
+OUR_SPACE = re.compile(
+    r"qm-[a-z0-9-]{1,54}[a-z0-9]-[0-9a-f]{6}|qm-[a-z0-9]-[0-9a-f]{6}"
+)
 OTHERS = {"kube-system"}
 TEXTS = [
     "team",
@@ -98,7 +112,12 @@ def check_contained(spec: TenancySpec) -> None:
     """That the objects of a spec are in one space of ours, reach named ones, and bind one group to one role."""
     space = namespace_of(team=spec.team, project=spec.project)
     assert OUR_SPACE.fullmatch(space)
-    allowed = {space, *OTHERS, spec.jupyterhub_namespace, *(service.namespace for service in spec.services)}
+    allowed = {
+        space,
+        *OTHERS,
+        spec.jupyterhub_namespace,
+        *(service.namespace for service in spec.services),
+    }
     for manifest in tenancy_objects(spec):
         kind = by_kind(manifest["apiVersion"], manifest["kind"])
         assert kind is not None
@@ -108,24 +127,37 @@ def check_contained(spec: TenancySpec) -> None:
         for selector in selectors(manifest):
             assert list(selector) == ["matchLabels"]
             assert list(selector["matchLabels"]) == ["kubernetes.io/metadata.name"]
-            assert selector["matchLabels"]["kubernetes.io/metadata.name"] in allowed - {""}
+            assert selector["matchLabels"]["kubernetes.io/metadata.name"] in allowed - {
+                ""
+            }
         if manifest["kind"] == "NetworkPolicy":
             check_doors(manifest["spec"])
         if manifest["kind"] == "RoleBinding":
-            role, bound = manifest["roleRef"], [(s["kind"], s["name"]) for s in manifest["subjects"]]
-            assert (role["kind"], role["name"]) in (("ClusterRole", TEAM_ROLE), ("ClusterRole", RUN_ROLE))
+            role, bound = (
+                manifest["roleRef"],
+                [(s["kind"], s["name"]) for s in manifest["subjects"]],
+            )
+            assert (role["kind"], role["name"]) in (
+                ("ClusterRole", TEAM_ROLE),
+                ("ClusterRole", RUN_ROLE),
+            )
             if role["name"] == TEAM_ROLE:
                 assert bound in ([("Group", spec.entra_group)], [])
             else:
                 # Of a namespace whose team has left nobody is bound any more.
-                assert bound in ([("ServiceAccount", "provisioner"), ("User", "quartermaster")], [])
+                assert bound in (
+                    [("ServiceAccount", "provisioner"), ("User", "quartermaster")],
+                    [],
+                )
         assert create_causes(kind, manifest) == []
 
 
 def check_doors(policy: Manifest) -> None:
     """That every door of a policy leads to pods of one namespace, or to the resolver of the own host."""
     for rule in [*policy.get("ingress", []), *policy.get("egress", [])]:
-        [(way, peers)] = [(name, value) for name, value in rule.items() if name in ("from", "to")]
+        [(way, peers)] = [
+            (name, value) for name, value in rule.items() if name in ("from", "to")
+        ]
         assert peers, way
         for peer in peers:
             if "ipBlock" in peer:
@@ -146,7 +178,9 @@ def is_of_priorities(manifest: Manifest) -> bool:
 def check_bounded(spec: TenancySpec) -> None:
     """That no quota is above what its flavor may have, one by one and in the sum."""
     objects = {
-        manifest["kind"]: manifest for manifest in tenancy_objects(spec) if not is_of_priorities(manifest)
+        manifest["kind"]: manifest
+        for manifest in tenancy_objects(spec)
+        if not is_of_priorities(manifest)
     }
     [group] = objects["ClusterQueue"]["spec"]["resourceGroups"]
     ceiling = {flavor.name: flavor for flavor in spec.flavors}
@@ -156,7 +190,10 @@ def check_bounded(spec: TenancySpec) -> None:
                 continue
             most = ceiling[flavor["name"]].gpus if flavor["name"] != CPU_FLAVOR else 0
             assert quantities.compare(resource["nominalQuota"], most) <= 0
-            assert quantities.compare(resource["borrowingLimit"], resource["nominalQuota"]) <= 0
+            assert (
+                quantities.compare(resource["borrowingLimit"], resource["nominalQuota"])
+                <= 0
+            )
             assert quantities.compare(resource["nominalQuota"], LARGEST_GPUS) <= 0
     hard = objects["ResourceQuota"]["spec"]["hard"]
     for resource in (name for name in hard if "nvidia.com" in name):
@@ -166,7 +203,9 @@ def check_bounded(spec: TenancySpec) -> None:
 
 @settings(max_examples=25)
 @given(specs())
-def test_whatever_may_be_wanted_stays_in_its_space_and_below_its_ceiling(spec: TenancySpec) -> None:
+def test_whatever_may_be_wanted_stays_in_its_space_and_below_its_ceiling(
+    spec: TenancySpec,
+) -> None:
     check_contained(spec)
     check_bounded(spec)
 
@@ -181,7 +220,9 @@ def test_whatever_may_be_wanted_stays_in_its_space_and_below_its_ceiling(spec: T
 @example("weight", True)
 @example("tenancy", "7")
 @example("environment", 1)
-def test_a_stored_field_that_is_anything_is_refused_or_harmless(field: str, value: Any) -> None:
+def test_a_stored_field_that_is_anything_is_refused_or_harmless(
+    field: str, value: Any
+) -> None:
     try:
         spec = TenancySpec.from_json(SAMPLE.to_json() | {field: value})
     except SpecRefused:
@@ -193,7 +234,17 @@ def test_a_stored_field_that_is_anything_is_refused_or_harmless(field: str, valu
 
 @MANY
 @given(
-    st.sampled_from(["name", "gpus", "borrow", "over", "cpu_per_gpu", "memory_gib_per_gpu", "resource"]),
+    st.sampled_from(
+        [
+            "name",
+            "gpus",
+            "borrow",
+            "over",
+            "cpu_per_gpu",
+            "memory_gib_per_gpu",
+            "resource",
+        ]
+    ),
     ANYTHING,
 )
 @example("gpus", 10**30)
@@ -204,7 +255,9 @@ def test_a_stored_field_that_is_anything_is_refused_or_harmless(field: str, valu
 @example("name", "h100-80gb")
 @example("resource", "cpu")
 @example("resource", "nvidia.com/mig-1g.10gb\n")
-def test_a_stored_flavor_that_is_anything_is_refused_or_harmless(field: str, value: Any) -> None:
+def test_a_stored_flavor_that_is_anything_is_refused_or_harmless(
+    field: str, value: Any
+) -> None:
     stored = json.loads(json.dumps(SAMPLE.to_json()))
     stored["flavors"][0][field] = value
     try:
@@ -215,7 +268,12 @@ def test_a_stored_flavor_that_is_anything_is_refused_or_harmless(field: str, val
     check_bounded(spec)
 
 
-SERVICE = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}
+SERVICE = {
+    "name": "mlflow",
+    "namespace": "mlflow",
+    "labels": {"app": "mlflow"},
+    "port": 5000,
+}
 
 
 @MANY
@@ -230,9 +288,13 @@ SERVICE = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"},
 @example("namespace", "")
 @example("port", 0)
 @example("port", 65_536)
-def test_a_shared_service_that_is_anything_is_refused_or_harmless(field: str, value: Any) -> None:
+def test_a_shared_service_that_is_anything_is_refused_or_harmless(
+    field: str, value: Any
+) -> None:
     try:
-        spec = TenancySpec.from_json(SAMPLE.to_json() | {"services": [SERVICE | {field: value}]})
+        spec = TenancySpec.from_json(
+            SAMPLE.to_json() | {"services": [SERVICE | {field: value}]}
+        )
     except SpecRefused:
         return
     check_contained(spec)
@@ -240,7 +302,14 @@ def test_a_shared_service_that_is_anything_is_refused_or_harmless(field: str, va
 
 @pytest.mark.parametrize(
     "services",
-    [["mlflow"], [{}], [SERVICE | {"selector": {}}], [SERVICE, SERVICE], [None], [SERVICE | {"labels": "a"}]],
+    [
+        ["mlflow"],
+        [{}],
+        [SERVICE | {"selector": {}}],
+        [SERVICE, SERVICE],
+        [None],
+        [SERVICE | {"labels": "a"}],
+    ],
 )
 def test_what_is_no_list_of_services_is_refused(services: Any) -> None:
     with pytest.raises(SpecRefused):
@@ -250,7 +319,9 @@ def test_what_is_no_list_of_services_is_refused(services: Any) -> None:
 def test_a_flavor_named_twice_would_count_twice_and_is_refused() -> None:
     twice = (FlavorQuota(name="a100", gpus=1), FlavorQuota(name="a100", gpus=1))
     with pytest.raises(SpecRefused, match="each once"):
-        TenancySpec.from_json(SAMPLE.to_json() | {"flavors": [vars(flavor) for flavor in twice]})
+        TenancySpec.from_json(
+            SAMPLE.to_json() | {"flavors": [vars(flavor) for flavor in twice]}
+        )
 
 
 @MANY
@@ -270,19 +341,34 @@ def test_two_teams_or_projects_never_share_a_name_on_the_cluster(
 
 
 def cluster_wide(manifests: list[Manifest]) -> set[tuple[str, str]]:
-    return {(m["kind"], m["metadata"]["name"]) for m in manifests if "namespace" not in m["metadata"]}
+    return {
+        (m["kind"], m["metadata"]["name"])
+        for m in manifests
+        if "namespace" not in m["metadata"]
+    }
 
 
 @settings(max_examples=25)
 @given(specs(), specs())
-def test_cluster_wide_names_are_derived_from_the_space_or_fixed(one: TenancySpec, other: TenancySpec) -> None:
+def test_cluster_wide_names_are_derived_from_the_space_or_fixed(
+    one: TenancySpec, other: TenancySpec
+) -> None:
     for spec in (one, other):
         found = cluster_wide(tenancy_objects(spec))
-        assert found == {("Namespace", spec.namespace), ("ClusterQueue", spec.namespace)}
+        assert found == {
+            ("Namespace", spec.namespace),
+            ("ClusterQueue", spec.namespace),
+        }
     if (one.team, one.project) != (other.team, other.project):
-        assert not cluster_wide(tenancy_objects(one)) & cluster_wide(tenancy_objects(other))
-    shared = cluster_wide(fleet_objects(cohort="lab", flavors=[(f.name, {}, []) for f in one.flavors]))
-    assert {name for kind, name in shared if kind.endswith("PriorityClass")} == set(PRIORITIES)
+        assert not cluster_wide(tenancy_objects(one)) & cluster_wide(
+            tenancy_objects(other)
+        )
+    shared = cluster_wide(
+        fleet_objects(cohort="lab", flavors=[(f.name, {}, []) for f in one.flavors])
+    )
+    assert {name for kind, name in shared if kind.endswith("PriorityClass")} == set(
+        PRIORITIES
+    )
     assert {name for kind, name in shared if kind == "ResourceFlavor"} == {
         CPU_FLAVOR,
         *(f.name for f in one.flavors),

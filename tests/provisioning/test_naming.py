@@ -115,8 +115,13 @@ def test_it_refuses_what_is_not_a_name_of_a_team(name: str) -> None:
 def test_a_refusal_names_the_letter_and_says_what_would_do() -> None:
     with pytest.raises(NameRefused) as refused:
         slug_of("v\u0456sion")
-    assert str(refused.value) == "Write each word in one script; “v\u0456sion” mixes cyrillic and latin."
-    with pytest.raises(NameRefused, match="looks like a Latin one: write it in Latin letters"):
+    assert (
+        str(refused.value)
+        == "Write each word in one script; “v\u0456sion” mixes cyrillic and latin."
+    )
+    with pytest.raises(
+        NameRefused, match="looks like a Latin one: write it in Latin letters"
+    ):
         slug_of("\u0410\u0421\u0415")
     with pytest.raises(NameRefused, match="a control character"):
         slug_of("a\nb")
@@ -171,20 +176,28 @@ def test_the_name_of_a_namespace_never_changes(
     team: str, project: str, environment: str, namespace: str
 ) -> None:
     # Another name is another namespace: what runs in the one that stands would be left behind.
-    assert namespace_of(team=team, project=project, environment=environment) == namespace
+    assert (
+        namespace_of(team=team, project=project, environment=environment) == namespace
+    )
 
 
 @given(st.tuples(SLUGS, SLUGS), st.tuples(SLUGS, SLUGS))
 @example(("a-b", "c"), ("a", "b-c"))
 @example(("a", "b-c-d"), ("a-b-c", "d"))
 @example(("a" * 40, "b" * 40), ("a" * 40, "b" * 39 + "c"))
-def test_two_projects_never_share_a_namespace(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_two_projects_never_share_a_namespace(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
     names = {namespace_of(team=team, project=project) for team, project in (one, other)}
     assert len(names) == len({one, other})
 
 
 @given(st.lists(SLUGS, min_size=3, max_size=5))
-def test_moving_the_border_between_team_and_project_gives_another_namespace(parts: list[str]) -> None:
+def test_moving_the_border_between_team_and_project_gives_another_namespace(
+    parts: list[str],
+) -> None:
     borders = range(1, len(parts))
     splits = {("-".join(parts[:at]), "-".join(parts[at:])) for at in borders}
-    assert len({namespace_of(team=team, project=project) for team, project in splits}) == len(splits)
+    assert len(
+        {namespace_of(team=team, project=project) for team, project in splits}
+    ) == len(splits)

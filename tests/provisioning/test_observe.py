@@ -20,12 +20,17 @@ from tests import factories
 from tests.provisioning.conftest import Place
 from tests.scene import NOW
 
-COHORT, RESOURCE_FLAVOR = ("kueue.x-k8s.io/v1beta2", "Cohort"), ("kueue.x-k8s.io/v1beta2", "ResourceFlavor")
+COHORT, RESOURCE_FLAVOR = (
+    ("kueue.x-k8s.io/v1beta2", "Cohort"),
+    ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
+)
 PRIORITY, NODE = ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"), ("v1", "Node")
 
 
 def totals(place: Place) -> dict[str, int]:
-    return dict(Flavor.objects.filter(cluster=place.cluster).values_list("name", "gpus_total"))
+    return dict(
+        Flavor.objects.filter(cluster=place.cluster).values_list("name", "gpus_total")
+    )
 
 
 def look(place: Place) -> bool:
@@ -36,14 +41,20 @@ def row(place: Place) -> Cluster:
     return Cluster.objects.get(pk=place.cluster.pk)
 
 
-def test_it_counts_gpus_by_flavor_and_puts_the_shared_objects_there(place: Place) -> None:
+def test_it_counts_gpus_by_flavor_and_puts_the_shared_objects_there(
+    place: Place,
+) -> None:
     assert look(place)
     assert totals(place) == {"a100": 24, "h100": 16}
     found = row(place)
     assert (found.reachable, found.message, found.version) == (True, "", "v1.36.2")
     assert (found.last_contact_at, found.looked_at) == (place.time, place.time)
     assert place.kubernetes.names(COHORT) == {"quartermaster"}
-    assert place.kubernetes.names(RESOURCE_FLAVOR) == {"quartermaster-cpu", "a100", "h100"}
+    assert place.kubernetes.names(RESOURCE_FLAVOR) == {
+        "quartermaster-cpu",
+        "a100",
+        "h100",
+    }
     assert len(place.kubernetes.names(PRIORITY)) == 4
     written = place.kubernetes.writes
     assert look(place)
@@ -52,7 +63,14 @@ def test_it_counts_gpus_by_flavor_and_puts_the_shared_objects_there(place: Place
 
 def test_a_node_that_is_not_ready_or_cordoned_gives_no_gpus(place: Place) -> None:
     place.kubernetes.patch(NODE, "a100-0", None, {"spec": {"unschedulable": True}})
-    conditions = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "gone"}]
+    conditions = [
+        {
+            "type": "Ready",
+            "status": "False",
+            "reason": "KubeletNotReady",
+            "message": "gone",
+        }
+    ]
     path = f"{connector.path(NODE, None, 'a100-1')}/status"
     place.kubernetes.write("PATCH", path, {"status": {"conditions": conditions}})
     look(place)
@@ -63,10 +81,17 @@ def test_fewer_gpus_than_are_allocated_leave_none_free(place: Place) -> None:
     look(place)
     Flavor.objects.filter(pk=place.a100.pk).update(allocated=20)
     for number in range(3):
-        place.kubernetes.patch(NODE, f"a100-{number}", None, {"spec": {"unschedulable": True}})
+        place.kubernetes.patch(
+            NODE, f"a100-{number}", None, {"spec": {"unschedulable": True}}
+        )
     look(place)
     flavor = Flavor.objects.get(pk=place.a100.pk)
-    assert (flavor.gpus_total, flavor.allocated, flavor.free, flavor.take(1)) == (0, 20, 0, False)
+    assert (flavor.gpus_total, flavor.allocated, flavor.free, flavor.take(1)) == (
+        0,
+        20,
+        0,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +114,11 @@ def test_a_cluster_that_does_not_answer_says_so_and_keeps_what_was_known(
     assert not look(place)
     found = row(place)
     assert words in found.message
-    assert (found.reachable, found.last_contact_at, found.looked_at) == (False, seen, place.time)
+    assert (found.reachable, found.last_contact_at, found.looked_at) == (
+        False,
+        seen,
+        place.time,
+    )
     assert (found.version, totals(place)) == ("v1.36.2", {"a100": 24, "h100": 16})
     assert look(place)
     assert (row(place).reachable, row(place).message) == (True, "")
@@ -100,44 +129,72 @@ def test_losing_and_finding_a_cluster_is_told_once_each(place: Place) -> None:
         if fails:
             place.kubernetes.fail(times=MOST_TRIES, status=503)
         look(place)
-    kinds = Event.objects.about("cluster", place.cluster.pk).order_by("seq").values_list("kind", flat=True)
+    kinds = (
+        Event.objects.about("cluster", place.cluster.pk)
+        .order_by("seq")
+        .values_list("kind", flat=True)
+    )
     assert list(kinds) == ["cluster.unreachable", "cluster.reachable"]
 
 
-def test_one_cluster_that_is_away_does_not_keep_others_from_being_looked_at(place: Place) -> None:
+def test_one_cluster_that_is_away_does_not_keep_others_from_being_looked_at(
+    place: Place,
+) -> None:
     away = factories.cluster("away", kubeconfig="not-there.yaml")
     assert not look_at(away.pk, now=place.now)
     assert look(place)
-    assert Cluster.objects.get(pk=away.pk).message == "The kubeconfig not-there.yaml is not there."
+    assert (
+        Cluster.objects.get(pk=away.pk).message
+        == "The kubeconfig not-there.yaml is not there."
+    )
 
 
-def test_a_file_that_is_no_kubeconfig_is_said_and_breaks_nothing(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+def test_a_file_that_is_no_kubeconfig_is_said_and_breaks_nothing(
+    place: Place, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text(
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    )
     wrong = factories.cluster("wrong", kubeconfig="ca.pem")
     assert not look_at(wrong.pk, now=place.now)
-    assert Cluster.objects.get(pk=wrong.pk).message.startswith("cannot use the kubeconfig")
+    assert Cluster.objects.get(pk=wrong.pk).message.startswith(
+        "cannot use the kubeconfig"
+    )
 
 
-def test_a_list_whose_pages_are_forgotten_twice_running_is_tried_again_soon(place: Place) -> None:
+def test_a_list_whose_pages_are_forgotten_twice_running_is_tried_again_soon(
+    place: Place,
+) -> None:
     place.reconcile()
     place.later(minutes=2)
-    place.kubernetes.fail(where="limit=500|resourcequotas", method="GET", times=2, status=410)
+    place.kubernetes.fail(
+        where="limit=500|resourcequotas", method="GET", times=2, status=410
+    )
     place.reconcile()
     assert place.row.ready["reason"] == "WillTryAgain"
     assert place.row.requeue_at - place.time < timedelta(seconds=10)
 
 
 def test_a_cohort_of_somebody_elses_is_not_taken_over(place: Place) -> None:
-    theirs = {"apiVersion": COHORT[0], "kind": COHORT[1], "metadata": {"name": "quartermaster"}}
+    theirs = {
+        "apiVersion": COHORT[0],
+        "kind": COHORT[1],
+        "metadata": {"name": "quartermaster"},
+    }
     place.kubernetes.create(theirs)
     before = place.kubernetes.get(COHORT, "quartermaster")
     assert not look(place)
-    assert row(place).message == "Cohort quartermaster exists and is not ours; it was not touched."
+    assert (
+        row(place).message
+        == "Cohort quartermaster exists and is not ours; it was not touched."
+    )
     assert place.kubernetes.get(COHORT, "quartermaster") == before
 
 
 def test_a_taint_without_a_value_is_no_obstacle(place: Place) -> None:
-    Flavor.objects.filter(pk=place.a100.pk).update(node_taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    Flavor.objects.filter(pk=place.a100.pk).update(
+        node_taints=[{"key": "gpu", "effect": "NoSchedule"}]
+    )
     assert look(place)
 
 
@@ -147,7 +204,11 @@ def node(
     status: dict[str, Any] = {"conditions": [{"type": "Ready", "status": ready}]}
     if gpus is not None:
         status["allocatable"] = {"nvidia.com/gpu": gpus}
-    return {"metadata": {"labels": labels}, "spec": {"unschedulable": unschedulable}, "status": status}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {"unschedulable": unschedulable},
+        "status": status,
+    }
 
 
 def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
@@ -171,10 +232,13 @@ def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
 
 
 def test_a_flavor_without_labels_takes_no_node_of_another() -> None:
-    anything, named = Flavor(pk=1, node_labels={}), Flavor(pk=2, node_labels={"gpu": "a100"})
-    assert tally([node(gpu="a100"), node(gpu="t4")], [anything, named], now=NOW).ready == Counter(
-        {1: 8, 2: 8}
+    anything, named = (
+        Flavor(pk=1, node_labels={}),
+        Flavor(pk=2, node_labels={"gpu": "a100"}),
     )
+    assert tally(
+        [node(gpu="a100"), node(gpu="t4")], [anything, named], now=NOW
+    ).ready == Counter({1: 8, 2: 8})
 
 
 def test_it_notes_which_kueue_runs(place: Place) -> None:
@@ -185,13 +249,20 @@ def test_it_notes_which_kueue_runs(place: Place) -> None:
 def test_a_cluster_without_kueue_cannot_be_used_and_says_so(place: Place) -> None:
     place.kubernetes.fail(r"^/apis/kueue\.x-k8s\.io$", status=404)
     assert not look(place)
-    assert Cluster.objects.get().message == "Kueue is not installed: install 0.16 or newer."
+    assert (
+        Cluster.objects.get().message
+        == "Kueue is not installed: install 0.16 or newer."
+    )
 
 
-def test_a_cluster_that_keeps_people_waiting_is_left_alone_and_looked_at_by_one(place: Place) -> None:
+def test_a_cluster_that_keeps_people_waiting_is_left_alone_and_looked_at_by_one(
+    place: Place,
+) -> None:
     assert look(place)
     breaker.open_everywhere(throttle.of(place.cluster), seconds=5, now=place.time)
-    with throttle.probe(Cluster.objects.select_related("throttle").get(), now=place.now) as may:
+    with throttle.probe(
+        Cluster.objects.select_related("throttle").get(), now=place.now
+    ) as may:
         assert may
         asked = dict(place.kubernetes.cluster.requests)
         assert look(place), "as it was seen last"

@@ -50,7 +50,9 @@ def try_until_due(place: Place) -> float:
     with suppress(Dead, MemoryError):
         place.reconcile()
     wait = (place.row.requeue_at - place.time).total_seconds()
-    place.time = max(place.row.requeue_at, place.time + timedelta(seconds=lease.SECONDS))
+    place.time = max(
+        place.row.requeue_at, place.time + timedelta(seconds=lease.SECONDS)
+    )
     return wait
 
 
@@ -67,17 +69,28 @@ def test_it_is_parked_after_five_tries_that_nobody_came_back_from_and_the_others
     poison: Place, monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(failpoints, "strike", what)
-    lead, other = factories.person("", Role.PLATFORM_LEAD), factories.tenancy(on=poison.cluster)
+    lead, other = (
+        factories.person("", Role.PLATFORM_LEAD),
+        factories.tenancy(on=poison.cluster),
+    )
     began = poison.time
     assert [try_until_due(poison) for _ in range(MAX_UNFINISHED)] == [5, 5, 10, 20, 40]
     assert not Tenancy.objects.exclude(parked_at=None).exists()
     assert poison.reconcile() is None
-    assert (poison.row.parked_at, poison.time) == (poison.time, began + timedelta(seconds=80))
+    assert (poison.row.parked_at, poison.time) == (
+        poison.time,
+        began + timedelta(seconds=80),
+    )
     assert poison.row.ready["message"] == parking.PARKED
     assert "workers' logs" in poison.row.explanation
     event = Event.objects.get(kind="tenancy.parked")
-    assert (event.subject_id, event.team_id) == (str(poison.tenancy.pk), poison.tenancy.team_id)
-    assert list(Notice.objects.values_list("kind", "person")) == [("tenancy_parked", lead.pk)]
+    assert (event.subject_id, event.team_id) == (
+        str(poison.tenancy.pk),
+        poison.tenancy.team_id,
+    )
+    assert list(Notice.objects.values_list("kind", "person")) == [
+        ("tenancy_parked", lead.pk)
+    ]
     poison.later(hours=1)
     assert not Tenancy.objects.due(poison.time).filter(pk=poison.tenancy.pk).exists()
     assert poison.reconcile() is None
@@ -101,7 +114,9 @@ def test_a_pass_that_says_how_it_ended_counts_for_nothing(
     assert poison.row.parked_at is None
 
 
-def test_a_worker_that_was_slow_and_comes_back_is_no_worker_that_died(place: Place) -> None:
+def test_a_worker_that_was_slow_and_comes_back_is_no_worker_that_died(
+    place: Place,
+) -> None:
     slow = acquire(place.tenancy.pk, now=place.time)
     assert slow is not None
     for _ in range(MAX_UNFINISHED - 1):
@@ -114,7 +129,9 @@ def test_a_worker_that_was_slow_and_comes_back_is_no_worker_that_died(place: Pla
     assert (place.row.parked_at, place.row.unfinished) == (None, 1)
 
 
-def test_a_status_that_comes_too_late_is_not_written_and_says_that_its_worker_lives(place: Place) -> None:
+def test_a_status_that_comes_too_late_is_not_written_and_says_that_its_worker_lives(
+    place: Place,
+) -> None:
     slow = acquire(place.tenancy.pk, now=place.time)
     assert slow is not None
     before = place.row
@@ -122,10 +139,16 @@ def test_a_status_that_comes_too_late_is_not_written_and_says_that_its_worker_li
     assert acquire(place.tenancy.pk, now=place.time) is not None
     later = {"writes": 0, "now": place.time, "requeue_at": place.time}
     assert not write_status(before, slow, seen=[], error=None, **later)  # type: ignore[arg-type]
-    assert (place.row.unfinished, place.row.lease_no, place.row.is_true) == (0, 2, False)
+    assert (place.row.unfinished, place.row.lease_no, place.row.is_true) == (
+        0,
+        2,
+        False,
+    )
 
 
-def test_a_worker_that_only_slept_changes_nothing_of_what_is_parked(place: Place) -> None:
+def test_a_worker_that_only_slept_changes_nothing_of_what_is_parked(
+    place: Place,
+) -> None:
     held = None
     for _ in range(MAX_UNFINISHED):
         held = acquire(place.tenancy.pk, now=place.time)
@@ -143,16 +166,24 @@ def test_whoever_may_has_it_tried_again_and_it_comes_true(
     parked(poison)
     monkeypatch.delenv("FAILPOINT")
     look_again(poison.row, by=poison.ada, now=poison.time)
-    assert (poison.row.parked_at, poison.row.ready["message"]) == (None, parking.TRIED_AGAIN)
+    assert (poison.row.parked_at, poison.row.ready["message"]) == (
+        None,
+        parking.TRIED_AGAIN,
+    )
     event = Event.objects.get(kind="tenancy.tried_again")
-    assert (event.actor_name, event.subject_id) == ("Ada Okafor", str(poison.tenancy.pk))
+    assert (event.actor_name, event.subject_id) == (
+        "Ada Okafor",
+        str(poison.tenancy.pk),
+    )
     poison.reconcile()
     assert poison.row.is_settled
     look_again(poison.row, by=poison.ada, now=poison.time)
     assert Event.objects.filter(kind="tenancy.tried_again").count() == 1
 
 
-def test_what_is_wanted_anew_is_tried_anew(poison: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wanted_anew_is_tried_anew(
+    poison: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parked(poison)
     monkeypatch.delenv("FAILPOINT")
     factories.request(poison.ada, poison.row, poison.a100, now=poison.time)
@@ -162,7 +193,9 @@ def test_what_is_wanted_anew_is_tried_anew(poison: Place, monkeypatch: pytest.Mo
     assert poison.row.is_settled
 
 
-def test_the_database_refuses_that_anybody_works_on_what_is_parked(place: Place) -> None:
+def test_the_database_refuses_that_anybody_works_on_what_is_parked(
+    place: Place,
+) -> None:
     rows, now = Tenancy.objects.filter(pk=place.tenancy.pk), place.time
     rows.update(parked_at=now)
     wrong: dict[str, dict[str, object]] = {
@@ -174,7 +207,9 @@ def test_the_database_refuses_that_anybody_works_on_what_is_parked(place: Place)
             rows.update(**fields)
 
 
-def test_pages_say_that_it_is_parked_and_have_it_tried_again(poison: Place, client: Client) -> None:
+def test_pages_say_that_it_is_parked_and_have_it_tried_again(
+    poison: Place, client: Client
+) -> None:
     lead = factories.person("", Role.PLATFORM_LEAD)
     parked(poison)
     client.force_login(lead)
@@ -182,7 +217,10 @@ def test_pages_say_that_it_is_parked_and_have_it_tried_again(poison: Place, clie
     assert "Parked: 5 tries in a row" in page
     assert "finds the reason in the workers" in page
     assert "Parked: 5 tries in a row" in client.get("/").content.decode()
-    assert "Parked</span>" in client.get(f"/clusters/{poison.cluster.name}/").content.decode()
+    assert (
+        "Parked</span>"
+        in client.get(f"/clusters/{poison.cluster.name}/").content.decode()
+    )
     again = f"/tenancies/{poison.tenancy.pk}/look-again"
     assert f'action="{again}"' in page
     client.post(again)

@@ -30,7 +30,8 @@ QUEUE = next(manifest for manifest in DESIRED if manifest["kind"] == "ClusterQue
 DEFAULT = next(
     manifest
     for manifest in DESIRED
-    if manifest["metadata"]["name"] == "default" and manifest["kind"] == "ServiceAccount"
+    if manifest["metadata"]["name"] == "default"
+    and manifest["kind"] == "ServiceAccount"
 )
 APPLY = "application/apply-patch+yaml"
 
@@ -43,12 +44,21 @@ def where(manifest: Manifest) -> str:
 def applied(player: Player, manifests: list[Manifest]) -> dict[Key, Manifest]:
     """What a cluster holds after these were applied."""
     for manifest in manifests:
-        player.admin("PATCH", f"{where(manifest)}?fieldManager=quartermaster&force=true", manifest, APPLY)
-    return {Key.of(manifest): player.admin("GET", where(manifest)) for manifest in manifests}
+        player.admin(
+            "PATCH",
+            f"{where(manifest)}?fieldManager=quartermaster&force=true",
+            manifest,
+            APPLY,
+        )
+    return {
+        Key.of(manifest): player.admin("GET", where(manifest)) for manifest in manifests
+    }
 
 
 def verbs(steps: list[Step]) -> list[tuple[str, str]]:
-    return [(step.verb.value, step.key.kind) for step in steps if step.verb is not Verb.KEEP]
+    return [
+        (step.verb.value, step.key.kind) for step in steps if step.verb is not Verb.KEEP
+    ]
 
 
 def on_cluster(**changes: Any) -> dict[Key, Manifest]:
@@ -74,11 +84,15 @@ def test_an_empty_cluster_gets_everything_in_order() -> None:
 
 
 def test_what_stands_as_wanted_is_kept() -> None:
-    assert plan(DESIRED, on_cluster()) == [Step(Verb.KEEP, Key.of(m), m) for m in DESIRED]
+    assert plan(DESIRED, on_cluster()) == [
+        Step(Verb.KEEP, Key.of(m), m) for m in DESIRED
+    ]
 
 
 def test_only_what_is_missing_is_created() -> None:
-    assert verbs(plan(DESIRED, without(on_cluster(), "LimitRange"))) == [("create", "LimitRange")]
+    assert verbs(plan(DESIRED, without(on_cluster(), "LimitRange"))) == [
+        ("create", "LimitRange")
+    ]
 
 
 def test_a_changed_field_of_ours_is_written_and_the_step_says_which() -> None:
@@ -92,8 +106,12 @@ def test_a_changed_field_of_ours_is_written_and_the_step_says_which() -> None:
 def test_what_others_and_the_defaults_added_is_no_difference() -> None:
     live = on_cluster(uid="1", resourceVersion="5")
     for found in live.values():
-        found["metadata"]["annotations"] = found["metadata"].get("annotations", {}) | {"theirs": "x"}
-    live[Key.of(QUEUE)]["spec"]["preemption"]["borrowWithinCohort"] = {"policy": "Never"}
+        found["metadata"]["annotations"] = found["metadata"].get("annotations", {}) | {
+            "theirs": "x"
+        }
+    live[Key.of(QUEUE)]["spec"]["preemption"]["borrowWithinCohort"] = {
+        "policy": "Never"
+    }
     live[Key.of(QUOTA)]["metadata"]["labels"]["theirs"] = "x"
     live[Key.of(QUOTA)]["status"] = {"hard": {}}
     assert verbs(plan(DESIRED, live)) == []
@@ -103,7 +121,10 @@ def test_a_missing_label_of_ours_is_put_back() -> None:
     live = on_cluster()
     del live[Key.of(QUOTA)]["metadata"]["labels"]["quartermaster.io/cost-center"]
     [step] = [step for step in plan(DESIRED, live) if step.verb is not Verb.KEEP]
-    assert (step.verb, step.why) == (Verb.UPDATE, ".metadata.labels.quartermaster.io/cost-center is missing")
+    assert (step.verb, step.why) == (
+        Verb.UPDATE,
+        ".metadata.labels.quartermaster.io/cost-center is missing",
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,22 +134,38 @@ def test_a_missing_label_of_ours_is_put_back() -> None:
         {},
         {"app.kubernetes.io/managed-by": "Helm"},
         {"app.kubernetes.io/managed-by": "Quartermaster"},
-        {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "8"},
+        {
+            "app.kubernetes.io/managed-by": "quartermaster",
+            "quartermaster.io/tenancy": "8",
+        },
         {"quartermaster.io/tenancy": "7"},
     ],
 )
-def test_what_is_not_ours_is_named_and_never_touched(marks: dict[str, str] | None) -> None:
+def test_what_is_not_ours_is_named_and_never_touched(
+    marks: dict[str, str] | None,
+) -> None:
     live = on_cluster()
     for found in live.values():
         found["metadata"] |= {"labels": marks}
-    steps = [step for step in plan(DESIRED, live) if step.key != Key.of(DEFAULT) or marks]
+    steps = [
+        step for step in plan(DESIRED, live) if step.key != Key.of(DEFAULT) or marks
+    ]
     assert {step.verb for step in steps} == {Verb.FOREIGN}
-    assert steps[0].why == f"Namespace {SAMPLE.namespace} exists and is not ours; it was not touched."
+    assert (
+        steps[0].why
+        == f"Namespace {SAMPLE.namespace} exists and is not ours; it was not touched."
+    )
 
 
 @pytest.mark.parametrize("marks", [None, {}, {"example.com/reviewed": "yes"}])
-def test_the_account_that_kubernetes_makes_itself_is_adopted(marks: dict[str, str] | None) -> None:
-    live = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "labels": marks}}
+def test_the_account_that_kubernetes_makes_itself_is_adopted(
+    marks: dict[str, str] | None,
+) -> None:
+    live = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "default", "labels": marks},
+    }
     [step] = plan([DEFAULT], {Key.of(DEFAULT): live})
     assert (step.verb, step.manifest) == (Verb.UPDATE, DEFAULT)
     assert step.why == "was made by Kubernetes and is not marked as ours yet"
@@ -137,14 +174,18 @@ def test_the_account_that_kubernetes_makes_itself_is_adopted(marks: dict[str, st
 def test_no_other_account_without_a_mark_is_adopted() -> None:
     [wanted] = [one for one in DESIRED if one["metadata"]["name"] == "workload"]
     live = {**wanted, "metadata": {"name": "workload", "namespace": SAMPLE.namespace}}
-    assert [step.verb for step in plan([wanted], {Key.of(wanted): live})] == [Verb.FOREIGN]
+    assert [step.verb for step in plan([wanted], {Key.of(wanted): live})] == [
+        Verb.FOREIGN
+    ]
 
 
 def test_what_is_being_deleted_is_waited_for() -> None:
     steps = plan(DESIRED, on_cluster(deletionTimestamp="2026-11-20T12:00:00Z"))
     assert {step.verb for step in steps} == {Verb.KEEP}
     said = {step.key.kind: step.why for step in steps}
-    assert said.pop("ClusterQueue") == ("is being deleted. Nothing new starts until it is gone and made anew")
+    assert said.pop("ClusterQueue") == (
+        "is being deleted. Nothing new starts until it is gone and made anew"
+    )
     assert set(said.values()) == {"is being deleted"}
 
 
@@ -161,7 +202,10 @@ def test_a_queue_that_is_being_deleted_says_what_holds_it_and_what_that_means() 
         "Nothing new starts until it is gone and made anew"
     )
     assert (
-        being_deleted(live | {"status": {"admittedWorkloads": 2}}).count("2 workloads of it still run. ") == 1
+        being_deleted(live | {"status": {"admittedWorkloads": 2}}).count(
+            "2 workloads of it still run. "
+        )
+        == 1
     )
 
 
@@ -173,7 +217,11 @@ def strays() -> dict[Key, Manifest]:
         ("ResourceQuota", "v1", "old-quota"),
         ("LocalQueue", "kueue.x-k8s.io/v1beta2", "old"),
     ):
-        meta = {"name": name, "namespace": SAMPLE.namespace, "labels": QUOTA["metadata"]["labels"]}
+        meta = {
+            "name": name,
+            "namespace": SAMPLE.namespace,
+            "labels": QUOTA["metadata"]["labels"],
+        }
         if kind == "Namespace":
             del meta["namespace"]
         found = {"apiVersion": api, "kind": kind, "metadata": meta}
@@ -182,16 +230,26 @@ def strays() -> dict[Key, Manifest]:
 
 
 def test_what_is_ours_and_not_wanted_goes_but_never_a_namespace_or_a_claim() -> None:
-    assert verbs(plan(DESIRED, strays())) == [("delete", "ResourceQuota"), ("delete", "LocalQueue")]
-    assert [step.why for step in plan(DESIRED, strays())[-2:]] == ["is no longer wanted"] * 2
+    assert verbs(plan(DESIRED, strays())) == [
+        ("delete", "ResourceQuota"),
+        ("delete", "LocalQueue"),
+    ]
+    assert [step.why for step in plan(DESIRED, strays())[-2:]] == [
+        "is no longer wanted"
+    ] * 2
     assert verbs(plan([], strays())).count(("delete", "ResourceQuota")) == 3
-    assert {kind for _, kind in verbs(plan([], strays()))} & {"Namespace", "PersistentVolumeClaim"} == set()
+    assert {kind for _, kind in verbs(plan([], strays()))} & {
+        "Namespace",
+        "PersistentVolumeClaim",
+    } == set()
 
 
 def test_what_is_not_ours_and_not_wanted_stays() -> None:
     live = strays()
     for key in [key for key in live if key not in set(map(Key.of, DESIRED))]:
-        live[key]["metadata"] = live[key]["metadata"] | {"labels": {"quartermaster.io/tenancy": "7"}}
+        live[key]["metadata"] = live[key]["metadata"] | {
+            "labels": {"quartermaster.io/tenancy": "7"}
+        }
     assert verbs(plan(DESIRED, live)) == []
 
 
@@ -209,7 +267,11 @@ def test_what_is_not_ours_and_not_wanted_stays() -> None:
         ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, ""),
         ({"a": "1"}, {"a": 1}, ".a is 1, should be '1'"),
         ({"a": False}, {}, ".a is missing"),
-        (policy(podSelector={}), policy(podSelector={"x": {}}), ".spec.podSelector.x was added"),
+        (
+            policy(podSelector={}),
+            policy(podSelector={"x": {}}),
+            ".spec.podSelector.x was added",
+        ),
         (
             policy(ingress=[{"from": [{}]}]),
             policy(ingress=[{"from": [{"b": {}}]}]),
@@ -220,14 +282,21 @@ def test_what_is_not_ours_and_not_wanted_stays() -> None:
         (policy(), policy() | {"status": {"a": 1}, "metadata": {"b": 2}}, ""),
     ],
 )
-def test_a_difference_is_said_with_its_place(wanted: Any, live: Any, difference: str) -> None:
+def test_a_difference_is_said_with_its_place(
+    wanted: Any, live: Any, difference: str
+) -> None:
     assert first_difference(wanted, live) == difference
 
 
 @FEW
 @given(specs())
-def test_a_cluster_to_which_everything_was_applied_needs_nothing(spec: TenancySpec) -> None:
-    shared = fleet_objects(cohort=spec.cohort, flavors=[(f.name, {"gpu": f.name}, []) for f in spec.flavors])
+def test_a_cluster_to_which_everything_was_applied_needs_nothing(
+    spec: TenancySpec,
+) -> None:
+    shared = fleet_objects(
+        cohort=spec.cohort,
+        flavors=[(f.name, {"gpu": f.name}, []) for f in spec.flavors],
+    )
     desired = [*shared, *tenancy_objects(spec)]
     steps = plan(desired, applied(Player(), desired))
     assert [(step.verb, step.why) for step in steps] == [(Verb.KEEP, "")] * len(desired)
@@ -271,14 +340,18 @@ def test_a_field_of_another_manager_is_left_to_them() -> None:
         {"content-type": "application/merge-patch+json"},
         theirs,
     )
-    live = {Key.of(manifest): player.admin("GET", where(manifest)) for manifest in before}
+    live = {
+        Key.of(manifest): player.admin("GET", where(manifest)) for manifest in before
+    }
     assert live[Key.of(QUOTA)]["metadata"]["annotations"] == {"backup": "daily"}
     assert verbs(plan(before, live)) == []
 
 
 def test_more_gpus_change_the_quota_and_the_queue_alone() -> None:
     live = applied(Player(), DESIRED)
-    more = replace(SAMPLE, flavors=(replace(SAMPLE.flavors[0], gpus=4), SAMPLE.flavors[1]))
+    more = replace(
+        SAMPLE, flavors=(replace(SAMPLE.flavors[0], gpus=4), SAMPLE.flavors[1])
+    )
     assert verbs(plan(tenancy_objects(more), live)) == [
         ("update", "ResourceQuota"),
         ("update", "ClusterQueue"),
@@ -298,10 +371,18 @@ def test_large_numbers_do_not_look_like_drift(gpus: int) -> None:
     assert verbs(plan(desired, applied(Player(), desired))) == []
 
 
-def owned(manifest: Manifest, fields: Any, *, manager: str = "quartermaster", by: str = "Apply") -> Manifest:
+def owned(
+    manifest: Manifest,
+    fields: Any,
+    *,
+    manager: str = "quartermaster",
+    by: str = "Apply",
+) -> Manifest:
     """The object as it stands, with these fields on a manager's record of it."""
     live = deepcopy(manifest)
-    live["metadata"]["managedFields"] = [{"manager": manager, "operation": by, "fieldsV1": fields}]
+    live["metadata"]["managedFields"] = [
+        {"manager": manager, "operation": by, "fieldsV1": fields}
+    ]
     return live
 
 
@@ -311,7 +392,10 @@ PORTS: Manifest = {
     "metadata": {"name": "web", "namespace": "team"},
     "spec": {
         "names": ["a", "b"],
-        "ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP", "name": "tls"}],
+        "ports": [
+            {"port": 80, "protocol": "TCP"},
+            {"port": 443, "protocol": "TCP", "name": "tls"},
+        ],
         "sizes": [1, 2],
     },
 }
@@ -323,28 +407,56 @@ UDP = 'k:{"port":80,"protocol":"UDP"}'
     ("fields", "place"),
     [
         pytest.param({"f:names": {'v:"a"': {}, 'v:"b"': {}}}, "", id="values of a set"),
-        pytest.param({"f:names": {'v:"b"': {}, 'v:"c"': {}}}, ".spec.names[0]", id="a value of a set"),
-        pytest.param({"f:sizes": {"i:0": {}, "i:1": {}}}, "", id="places of a list"),
-        pytest.param({"f:sizes": {"i:1": {}, "i:2": {}}}, ".spec.sizes[0]", id="a place of a list"),
-        pytest.param({"f:ports": {PLAIN: {".": {}, "f:port": {}}, SECURE: {}}}, "", id="items by key"),
         pytest.param(
-            {"f:ports": {UDP: {".": {}}}}, ".spec.ports[0]", id="an item of which one key is otherwise"
+            {"f:names": {'v:"b"': {}, 'v:"c"': {}}},
+            ".spec.names[0]",
+            id="a value of a set",
         ),
-        pytest.param({"f:ports": {SECURE: {"f:port": {}, "f:name": {}}}}, "", id="fields of an item"),
+        pytest.param({"f:sizes": {"i:0": {}, "i:1": {}}}, "", id="places of a list"),
+        pytest.param(
+            {"f:sizes": {"i:1": {}, "i:2": {}}},
+            ".spec.sizes[0]",
+            id="a place of a list",
+        ),
+        pytest.param(
+            {"f:ports": {PLAIN: {".": {}, "f:port": {}}, SECURE: {}}},
+            "",
+            id="items by key",
+        ),
+        pytest.param(
+            {"f:ports": {UDP: {".": {}}}},
+            ".spec.ports[0]",
+            id="an item of which one key is otherwise",
+        ),
+        pytest.param(
+            {"f:ports": {SECURE: {"f:port": {}, "f:name": {}}}},
+            "",
+            id="fields of an item",
+        ),
         pytest.param(
             {"f:ports": {PLAIN: {}, SECURE: {".": {}, "f:nodePort": {}}}},
             ".spec.ports[1].nodePort",
             id="a field of an item",
         ),
-        pytest.param({"f:names": {PLAIN: {}}}, ".spec.names[0]", id="a key where there are values"),
-        pytest.param({'v:"a"': {}}, ".spec[0]", id="a value of what is no list"),
-        pytest.param({"f:type": {'v:"a"': {}}}, ".spec.type", id="values of a field that is gone"),
         pytest.param(
-            {"f:names": {".": {}, "f:first": {}}}, ".spec.names.first", id="a field of what is a list"
+            {"f:names": {PLAIN: {}}},
+            ".spec.names[0]",
+            id="a key where there are values",
+        ),
+        pytest.param({'v:"a"': {}}, ".spec[0]", id="a value of what is no list"),
+        pytest.param(
+            {"f:type": {'v:"a"': {}}}, ".spec.type", id="values of a field that is gone"
+        ),
+        pytest.param(
+            {"f:names": {".": {}, "f:first": {}}},
+            ".spec.names.first",
+            id="a field of what is a list",
         ),
     ],
 )
-def test_of_a_list_we_give_up_only_what_we_own_in_it_and_want_no_longer(fields: Any, place: str) -> None:
+def test_of_a_list_we_give_up_only_what_we_own_in_it_and_want_no_longer(
+    fields: Any, place: str
+) -> None:
     assert first_left_over(PORTS, owned(PORTS, {"f:spec": fields})) == place
 
 
@@ -352,7 +464,10 @@ def test_what_is_left_over_in_a_list_is_named_where_it_stands() -> None:
     live = deepcopy(PORTS)
     live["spec"]["names"].append("c")
 
-    assert first_left_over(PORTS, owned(live, {"f:spec": {"f:names": {'v:"c"': {}}}})) == ".spec.names[2]"
+    assert (
+        first_left_over(PORTS, owned(live, {"f:spec": {"f:names": {'v:"c"': {}}}}))
+        == ".spec.names[2]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -363,7 +478,9 @@ def test_what_is_left_over_in_a_list_is_named_where_it_stands() -> None:
         ("velero", "Apply", ""),
     ],
 )
-def test_only_what_our_own_apply_wrote_is_ours_to_give_up(manager: str, by: str, place: str) -> None:
+def test_only_what_our_own_apply_wrote_is_ours_to_give_up(
+    manager: str, by: str, place: str
+) -> None:
     live = owned(PORTS, {"f:spec": {"f:type": {}}}, manager=manager, by=by)
 
     assert first_left_over(PORTS, live) == place

@@ -23,10 +23,18 @@ AGES = [(timedelta(minutes=1), (0, 0)), (STARTING, (0, 8))]
 
 
 def node(
-    name: str = "a", *, ready: bool = True, age: timedelta = timedelta(days=1), **spec: Any
+    name: str = "a",
+    *,
+    ready: bool = True,
+    age: timedelta = timedelta(days=1),
+    **spec: Any,
 ) -> dict[str, Any]:
     return {
-        "metadata": {"name": name, "labels": {"gpu": "a"}, "creationTimestamp": (NOW - age).isoformat()},
+        "metadata": {
+            "name": name,
+            "labels": {"gpu": "a"},
+            "creationTimestamp": (NOW - age).isoformat(),
+        },
         "spec": spec,
         "status": {
             "conditions": [{"type": "Ready", "status": str(ready)}],
@@ -48,11 +56,15 @@ def test_what_is_ready_and_what_is_cordoned_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize(("age", "numbers"), AGES)
-def test_a_node_that_has_just_been_added_is_starting(age: timedelta, numbers: tuple[int, int]) -> None:
+def test_a_node_that_has_just_been_added_is_starting(
+    age: timedelta, numbers: tuple[int, int]
+) -> None:
     assert counted([node(ready=False, age=age)])[:2] == numbers
 
 
-@pytest.mark.parametrize("key", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"])
+@pytest.mark.parametrize(
+    "key", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"]
+)
 def test_a_node_that_an_autoscaler_is_about_to_delete_is_neither(key: str) -> None:
     taint = {"key": key, "effect": "NoSchedule"}
     assert counted([node(taints=[taint], unschedulable=True)])[:2] == (0, 0)
@@ -73,7 +85,9 @@ def priya(db: None) -> User:
 @pytest.fixture
 def pool(place: Place, priya: User) -> Place:
     """The A100s are a pool of up to three nodes, and all of them stand."""
-    change_flavor(place.a100.pk, values={"max_nodes": 3, "growing_minutes": 6}, by=priya)
+    change_flavor(
+        place.a100.pk, values={"max_nodes": 3, "growing_minutes": 6}, by=priya
+    )
     assert look_at(place.cluster.pk, now=place.now)
     return place
 
@@ -93,7 +107,9 @@ def cluster(place: Place) -> Cluster:
     return Cluster.objects.get(pk=place.cluster.pk)
 
 
-def test_nodes_that_an_autoscaler_takes_away_are_no_alarm_and_no_lost_capacity(pool: Place) -> None:
+def test_nodes_that_an_autoscaler_takes_away_are_no_alarm_and_no_lost_capacity(
+    pool: Place,
+) -> None:
     assert numbers(pool) == (24, 24, 24)
     remove(pool.kubernetes, "a100")
     assert look_at(pool.cluster.pk, now=pool.now)
@@ -102,7 +118,9 @@ def test_nodes_that_an_autoscaler_takes_away_are_no_alarm_and_no_lost_capacity(p
     assert not Notice.objects.filter(kind="cluster_braked").exists()
 
 
-def test_losing_more_than_it_may_take_is_still_doubted(place: Place, priya: User) -> None:
+def test_losing_more_than_it_may_take_is_still_doubted(
+    place: Place, priya: User
+) -> None:
     change_flavor(place.a100.pk, values={"min_nodes": 3, "max_nodes": 6}, by=priya)
     look_at(place.cluster.pk, now=place.now)
     remove(place.kubernetes, "a100", "h100")
@@ -125,7 +143,12 @@ def test_a_cordoned_node_of_a_pool_takes_its_place(pool: Place) -> None:
     pool.kubernetes.patch(NODE, "a100-0", None, {"spec": {"unschedulable": True}})
     look_at(pool.cluster.pk, now=pool.now)
     flavor = Flavor.objects.get(pk=pool.a100.pk)
-    assert (flavor.gpus_ready, flavor.gpus_cordoned, flavor.gpus_total, flavor.gpus_at_most) == (
+    assert (
+        flavor.gpus_ready,
+        flavor.gpus_cordoned,
+        flavor.gpus_total,
+        flavor.gpus_at_most,
+    ) == (
         16,
         8,
         16,
@@ -134,7 +157,9 @@ def test_a_cordoned_node_of_a_pool_takes_its_place(pool: Place) -> None:
 
 
 def test_use_it_says_what_happens_while_too_few_are_ready(pool: Place) -> None:
-    factories.request(pool.ada, pool.tenancy, Flavor.objects.get(pk=pool.a100.pk), gpus=2)
+    factories.request(
+        pool.ada, pool.tenancy, Flavor.objects.get(pk=pool.a100.pk), gpus=2
+    )
     [held] = use_of(pool.row).held
     assert held.growing == ""
     remove(pool.kubernetes, "a100")
@@ -146,15 +171,27 @@ def test_use_it_says_what_happens_while_too_few_are_ready(pool: Place) -> None:
     )
 
 
-def test_the_quota_of_what_is_granted_stands_however_the_pool_grows_and_shrinks(pool: Place) -> None:
+def test_the_quota_of_what_is_granted_stands_however_the_pool_grows_and_shrinks(
+    pool: Place,
+) -> None:
     remove(pool.kubernetes, "a100")
     look_at(pool.cluster.pk, now=pool.now)
-    factories.request(pool.ada, pool.tenancy, Flavor.objects.get(pk=pool.a100.pk), gpus=2)
+    factories.request(
+        pool.ada, pool.tenancy, Flavor.objects.get(pk=pool.a100.pk), gpus=2
+    )
     pool.reconcile()
     queue = pool.kubernetes.get(QUEUE, pool.tenancy.namespace)
     assert queue is not None
-    flavors = [flavor for group in queue["spec"]["resourceGroups"] for flavor in group["flavors"]]
-    quotas = {(f["name"], one["name"]): one["nominalQuota"] for f in flavors for one in f["resources"]}
+    flavors = [
+        flavor
+        for group in queue["spec"]["resourceGroups"]
+        for flavor in group["flavors"]
+    ]
+    quotas = {
+        (f["name"], one["name"]): one["nominalQuota"]
+        for f in flavors
+        for one in f["resources"]
+    }
     assert str(quotas["a100", "nvidia.com/gpu"]) == "2"
     for _ in range(2):
         pool.later(minutes=20)

@@ -27,7 +27,9 @@ QUOTA, QUEUE = ("v1", "ResourceQuota"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue
 NAMESPACE, LIMITS = ("v1", "Namespace"), ("v1", "LimitRange")
 KINDS = [manifest["kind"] for manifest in tenancy_objects(SAMPLE)]
 ALL, BEFORE_QUEUE = len(KINDS), KINDS.index("ClusterQueue")
-QUEUE_FAILED = ["true"] * BEFORE_QUEUE + ["failed"] + ["waiting"] * (ALL - BEFORE_QUEUE - 1)
+QUEUE_FAILED = (
+    ["true"] * BEFORE_QUEUE + ["failed"] + ["waiting"] * (ALL - BEFORE_QUEUE - 1)
+)
 WEBHOOK_DOWN = (
     '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Internal error occurred: failed '
     'calling webhook \\"mclusterqueue.kb.io\\": failed to call webhook: Post \\"https://kueue-webhook-service.'
@@ -42,27 +44,44 @@ def missing(place: Place) -> list[str]:
     for manifest in tenancy_objects(place.row.desired):
         key = Key.of(manifest)
         found = place.kubernetes.get(key.ref, key.name, key.namespace or None)
-        difference = "is missing" if found is None else first_difference(manifest, found)
+        difference = (
+            "is missing" if found is None else first_difference(manifest, found)
+        )
         wrong += [f"{key.kind} {key.name} {difference}"] if difference else []
     return wrong
 
 
 def versions(place: Place) -> dict[Key, str]:
     keys = [Key.of(manifest) for manifest in tenancy_objects(place.row.desired)]
-    found = {key: place.kubernetes.get(key.ref, key.name, key.namespace or None) for key in keys}
-    return {key: live["metadata"]["resourceVersion"] for key, live in found.items() if live}
+    found = {
+        key: place.kubernetes.get(key.ref, key.name, key.namespace or None)
+        for key in keys
+    }
+    return {
+        key: live["metadata"]["resourceVersion"] for key, live in found.items() if live
+    }
 
 
 def newest_event(place: Place) -> Event:
     return Event.objects.about("tenancy", place.tenancy.pk).latest("seq")
 
 
-def test_every_object_becomes_true_and_a_second_pass_writes_nothing(place: Place) -> None:
+def test_every_object_becomes_true_and_a_second_pass_writes_nothing(
+    place: Place,
+) -> None:
     assert place.reconcile() == ALL
     row = place.row
     assert missing(place) == []
-    assert (row.is_settled, row.true_since, row.last_looked_at) == (True, place.time, place.time)
-    assert (row.lease_until, row.attempts, row.requeue_at) == (None, 0, place.time + timedelta(seconds=60))
+    assert (row.is_settled, row.true_since, row.last_looked_at) == (
+        True,
+        place.time,
+        place.time,
+    )
+    assert (row.lease_until, row.attempts, row.requeue_at) == (
+        None,
+        0,
+        place.time + timedelta(seconds=60),
+    )
     assert row.conditions == [
         {
             "type": "Ready",
@@ -74,7 +93,10 @@ def test_every_object_becomes_true_and_a_second_pass_writes_nothing(place: Place
     ]
     assert place.states() == ["true"] * ALL
     event = newest_event(place)
-    assert (event.kind, event.details) == ("tenancy.converged", {"generation": 1, "writes": ALL})
+    assert (event.kind, event.details) == (
+        "tenancy.converged",
+        {"generation": 1, "writes": ALL},
+    )
     written = place.kubernetes.writes
     assert place.reconcile() == 0
     assert place.kubernetes.writes == written == ALL
@@ -87,7 +109,10 @@ def test_more_gpus_write_the_quota_and_the_queue_alone(place: Place) -> None:
     factories.request(place.ada, place.row, place.a100, gpus=2)
     assert (place.row.is_settled, place.reconcile()) == (False, 2)
     after = versions(place)
-    assert {key.kind for key in after if after[key] != before[key]} == {"ResourceQuota", "ClusterQueue"}
+    assert {key.kind for key in after if after[key] != before[key]} == {
+        "ResourceQuota",
+        "ClusterQueue",
+    }
     quota = place.kubernetes.get(QUOTA, "team-quota", place.tenancy.namespace)
     assert quota is not None
     assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "2"
@@ -102,20 +127,29 @@ def test_a_flavor_taken_off_the_cluster_leaves_the_queue(place: Place) -> None:
     queue = place.kubernetes.get(QUEUE, place.tenancy.namespace)
     assert queue is not None
     [group] = queue["spec"]["resourceGroups"]
-    assert [flavor["name"] for flavor in group["flavors"]] == ["quartermaster-cpu", "a100"]
+    assert [flavor["name"] for flavor in group["flavors"]] == [
+        "quartermaster-cpu",
+        "a100",
+    ]
 
 
 def test_what_somebody_changed_by_hand_is_put_right(place: Place) -> None:
     place.reconcile()
     place.kubernetes.patch(
-        QUOTA, "team-quota", place.tenancy.namespace, {"spec": {"hard": {"requests.nvidia.com/gpu": "64"}}}
+        QUOTA,
+        "team-quota",
+        place.tenancy.namespace,
+        {"spec": {"hard": {"requests.nvidia.com/gpu": "64"}}},
     )
     assert missing(place) == [
         "ResourceQuota team-quota .spec.hard.requests.nvidia.com/gpu is '64', should be '0'"
     ]
     assert place.reconcile() == 1
     assert missing(place) == []
-    assert (newest_event(place).kind, newest_event(place).details["writes"]) == ("tenancy.drift_repaired", 1)
+    assert (newest_event(place).kind, newest_event(place).details["writes"]) == (
+        "tenancy.drift_repaired",
+        1,
+    )
     assert place.reconcile() == 0
 
 
@@ -133,29 +167,44 @@ def test_what_somebody_deleted_is_made_again(place: Place) -> None:
 def test_what_others_add_is_left_alone(place: Place) -> None:
     place.reconcile()
     place.kubernetes.patch(
-        NAMESPACE, place.tenancy.namespace, None, {"metadata": {"annotations": {"backup": "daily"}}}
+        NAMESPACE,
+        place.tenancy.namespace,
+        None,
+        {"metadata": {"annotations": {"backup": "daily"}}},
     )
     assert place.reconcile() == 0
 
 
 @pytest.mark.parametrize("marks", [{}, {"app.kubernetes.io/managed-by": "Helm"}])
-def test_a_namespace_that_is_not_ours_is_said_and_not_touched(place: Place, marks: dict[str, str]) -> None:
+def test_a_namespace_that_is_not_ours_is_said_and_not_touched(
+    place: Place, marks: dict[str, str]
+) -> None:
     name = place.tenancy.namespace
     place.kubernetes.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": marks},
+        }
     )
     before, written = place.kubernetes.get(NAMESPACE, name), place.kubernetes.writes
     assert place.reconcile() == 0
     assert place.kubernetes.get(NAMESPACE, name) == before
     assert place.kubernetes.writes == written
     assert place.row.ready["reason"] == "Refused"
-    assert place.row.ready["message"] == f"Namespace {name} exists and is not ours; it was not touched."
+    assert (
+        place.row.ready["message"]
+        == f"Namespace {name} exists and is not ours; it was not touched."
+    )
     assert place.states() == ["failed"] + ["waiting"] * (ALL - 1)
     assert newest_event(place).kind == "tenancy.failed"
 
 
 def test_another_tenancys_queue_is_not_taken_over(place: Place) -> None:
-    marks = {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "999999"}
+    marks = {
+        "app.kubernetes.io/managed-by": "quartermaster",
+        "quartermaster.io/tenancy": "999999",
+    }
     queue = {
         "apiVersion": QUEUE[0],
         "kind": QUEUE[1],
@@ -171,19 +220,30 @@ def test_another_tenancys_queue_is_not_taken_over(place: Place) -> None:
 def test_a_namespace_on_its_way_out_is_waited_for(place: Place) -> None:
     place.reconcile()
     claim = {"metadata": {"finalizers": ["example.com/hold"]}}
-    place.kubernetes.patch(("v1", "PersistentVolumeClaim"), "datasets", place.tenancy.namespace, claim)
+    place.kubernetes.patch(
+        ("v1", "PersistentVolumeClaim"), "datasets", place.tenancy.namespace, claim
+    )
     place.kubernetes.delete(NAMESPACE, place.tenancy.namespace)
     place.later(seconds=61)
     assert place.reconcile() == 0
     assert place.row.ready["reason"] == "WillTryAgain"
-    assert place.row.ready["message"] == f"Namespace {place.tenancy.namespace} is being deleted."
+    assert (
+        place.row.ready["message"]
+        == f"Namespace {place.tenancy.namespace} is being deleted."
+    )
 
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
     "refused": ({"status": 403}, "Refused", "403 Forbidden", 300, 300),
     "not known": ({"status": 401}, "Refused", "401 Unauthorized", 300, 300),
     "busy": ({"status": 429, "retry_after": 17}, "WillTryAgain", "429", 17, 17),
-    "busy for a moment": ({"status": 429, "retry_after": 1}, "WillTryAgain", "429", 1.0, 2.0),
+    "busy for a moment": (
+        {"status": 429, "retry_after": 1},
+        "WillTryAgain",
+        "429",
+        1.0,
+        2.0,
+    ),
     "down": ({"status": 503}, "WillTryAgain", "503 ServiceUnavailable", 1.0, 2.0),
     "webhook down": (
         {"status": 500, "body": WEBHOOK_DOWN},
@@ -208,7 +268,13 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
         1.0,
         2.0,
     ),
-    "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.0, 2.0),
+    "no JSON": (
+        {"status": 502, "body": "<html>Bad gateway</html>"},
+        "WillTryAgain",
+        "Bad gateway",
+        1.0,
+        2.0,
+    ),
 }
 
 
@@ -229,7 +295,9 @@ def test_a_failure_is_said_and_tried_again_in_its_time(
     assert newest_event(place).kind == "tenancy.failed"
 
 
-def test_each_failure_in_a_row_waits_longer_and_at_most_about_a_minute(place: Place) -> None:
+def test_each_failure_in_a_row_waits_longer_and_at_most_about_a_minute(
+    place: Place,
+) -> None:
     waits = []
     for _ in range(9):
         place.kubernetes.fail(times=MOST_TRIES, status=503)
@@ -237,11 +305,17 @@ def test_each_failure_in_a_row_waits_longer_and_at_most_about_a_minute(place: Pl
         waits.append((place.row.requeue_at - place.time).total_seconds())
         place.later(minutes=5)
     steps = [2, 4, 8, 16, 32, 60, 60, 60, 60]
-    assert all(0.5 * step <= wait <= step for step, wait in zip(steps, waits, strict=True))
+    assert all(
+        0.5 * step <= wait <= step for step, wait in zip(steps, waits, strict=True)
+    )
 
 
-def test_kueue_being_down_holds_up_the_rest_and_costs_no_write_twice(place: Place) -> None:
-    place.kubernetes.fail("clusterqueues", "PATCH", status=500, body=WEBHOOK_DOWN, times=MOST_TRIES)
+def test_kueue_being_down_holds_up_the_rest_and_costs_no_write_twice(
+    place: Place,
+) -> None:
+    place.kubernetes.fail(
+        "clusterqueues", "PATCH", status=500, body=WEBHOOK_DOWN, times=MOST_TRIES
+    )
     assert place.reconcile() == BEFORE_QUEUE
     assert place.states() == QUEUE_FAILED
     assert "failed calling webhook" in place.row.objects_seen[BEFORE_QUEUE]["message"]
@@ -260,9 +334,13 @@ def test_a_write_whose_answer_was_lost_is_found_done(place: Place) -> None:
     assert (place.reconcile(), place.kubernetes.writes) == (0, ALL)
 
 
-def test_a_write_that_nobody_could_look_at_is_found_done_by_the_next_pass(place: Place) -> None:
+def test_a_write_that_nobody_could_look_at_is_found_done_by_the_next_pass(
+    place: Place,
+) -> None:
     place.kubernetes.fail("resourcequotas", "PATCH", drop_after=10, times=1)
-    place.kubernetes.fail("resourcequotas/[^/]+$", "GET", drop_after=10, times=MOST_TRIES)
+    place.kubernetes.fail(
+        "resourcequotas/[^/]+$", "GET", drop_after=10, times=MOST_TRIES
+    )
     assert place.reconcile() == 1
     assert (place.row.is_settled, place.row.ready["reason"]) == (False, "WillTryAgain")
     assert not place.kubernetes.cluster.faults.waiting
@@ -291,7 +369,10 @@ def test_an_object_keeps_the_time_since_when_it_is_true(place: Place) -> None:
     factories.request(place.ada, place.row, place.a100, gpus=1)
     place.reconcile()
     assert {line["since"] for line in place.row.objects_seen} == {began.isoformat()}
-    assert (place.row.true_since, place.row.ready["since"]) == (place.time, began.isoformat())
+    assert (place.row.true_since, place.row.ready["since"]) == (
+        place.time,
+        began.isoformat(),
+    )
 
 
 def test_a_failure_after_success_does_not_forget_what_was_true(place: Place) -> None:
@@ -326,8 +407,15 @@ def test_a_worker_whose_lease_was_taken_writes_no_more_and_says_nothing(
     assert reconcile.reconcile(place.tenancy.pk, now=Stealing(place, at)) == written
     row = place.row
     assert place.kubernetes.writes == written
-    assert (row.lease_no, row.conditions, row.objects_seen, row.is_true) == (2, [], [], False)
-    assert not Event.objects.filter(kind__startswith="tenancy.", actor_kind="portal").exists()
+    assert (row.lease_no, row.conditions, row.objects_seen, row.is_true) == (
+        2,
+        [],
+        [],
+        False,
+    )
+    assert not Event.objects.filter(
+        kind__startswith="tenancy.", actor_kind="portal"
+    ).exists()
 
 
 def test_a_stale_workers_status_is_refused(place: Place) -> None:
@@ -337,7 +425,10 @@ def test_a_stale_workers_status_is_refused(place: Place) -> None:
     # Every object is kept, and the reading after those is for the status.
     assert reconcile.reconcile(place.tenancy.pk, now=Stealing(place, ALL + 2)) == 0
     row = place.row
-    assert (row.last_looked_at, row.lease_no) == (before.last_looked_at, before.lease_no + 2)
+    assert (row.last_looked_at, row.lease_no) == (
+        before.last_looked_at,
+        before.lease_no + 2,
+    )
     assert row.lease_until is not None
 
 
@@ -376,7 +467,9 @@ def test_a_clock_that_stands_still_does_not_make_a_lease_last(place: Place) -> N
         held.check(now=place.time)
 
 
-def test_a_lease_that_ends_without_a_status_is_tried_later_each_time(place: Place) -> None:
+def test_a_lease_that_ends_without_a_status_is_tried_later_each_time(
+    place: Place,
+) -> None:
     waits = []
     for _ in range(9):
         # Between them there was a pass that said how it ended: what nobody comes back from is parked (test_parking).
@@ -409,7 +502,11 @@ def test_nothing_wanted_yet_is_nothing_done(place: Place) -> None:
     Tenancy.objects.filter(pk=place.tenancy.pk).update(generation=0)
     assert place.reconcile() == 0
     row = place.row
-    assert (row.lease_until, row.conditions, row.ready["status"]) == (None, [], "Unknown")
+    assert (row.lease_until, row.conditions, row.ready["status"]) == (
+        None,
+        [],
+        "Unknown",
+    )
     assert place.kubernetes.cluster.requests == {}
 
 
@@ -431,10 +528,15 @@ def test_what_is_first_wanted_while_a_worker_sees_that_nothing_is_does_not_wait_
     assert (place.row.requeue_at, place.row.lease_until) == (place.time, None)
 
 
-def test_a_bug_of_ours_is_said_too(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_of_ours_is_said_too(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
     Tenancy.objects.filter(pk=place.tenancy.pk).update(spec={})
     assert place.reconcile() == 0
-    assert place.row.ready["message"] == "The portal failed (KeyError). Its operators were told."
+    assert (
+        place.row.ready["message"]
+        == "The portal failed (KeyError). Its operators were told."
+    )
     assert place.row.ready["reason"] == "Refused"
 
 

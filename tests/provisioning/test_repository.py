@@ -36,9 +36,12 @@ from tests.provisioning.specs import SAMPLE, sample, specs
 
 TAINT = {"key": "sku", "effect": "NoSchedule"}
 FLEET = fleet_objects(
-    cohort="quartermaster", flavors=[("a100-80gb", {"accelerator": "nvidia-a100"}, [TAINT])]
+    cohort="quartermaster",
+    flavors=[("a100-80gb", {"accelerator": "nvidia-a100"}, [TAINT])],
 )
-SPEECH = sample(tenancy=8, team="speech", namespace=namespace_of(team="speech", project="detection"))
+SPEECH = sample(
+    tenancy=8, team="speech", namespace=namespace_of(team="speech", project="detection")
+)
 KUBECTL = shutil.which("kubectl")
 
 
@@ -56,12 +59,27 @@ class Tree(dict[str, bytes]):
             raise ValueError(folder)
         self._no_file_above(folder)
         return sorted(
-            {path[len(folder) + 1 :].split("/")[0] for path in self if path.startswith(f"{folder}/")}
+            {
+                path[len(folder) + 1 :].split("/")[0]
+                for path in self
+                if path.startswith(f"{folder}/")
+            }
         )
 
     def changed(self, changes: Changes) -> "Tree":
-        kept = {path: content for path, content in self.items() if changes.get(path, content) is not None}
-        return Tree(kept | {path: content for path, content in changes.items() if content is not None})
+        kept = {
+            path: content
+            for path, content in self.items()
+            if changes.get(path, content) is not None
+        }
+        return Tree(
+            kept
+            | {
+                path: content
+                for path, content in changes.items()
+                if content is not None
+            }
+        )
 
     def _no_file_above(self, path: str) -> None:
         if any(str(above) in self for above in PurePosixPath(path).parents):
@@ -72,13 +90,21 @@ def put(tree: Tree, spec: TenancySpec = SAMPLE, cluster: str = "training") -> Tr
     return tree.changed(changes(tree, spec, cluster))
 
 
-def changes(tree: Tree, spec: TenancySpec = SAMPLE, cluster: str = "training") -> Changes:
+def changes(
+    tree: Tree, spec: TenancySpec = SAMPLE, cluster: str = "training"
+) -> Changes:
     return tenancy_changes(
-        tree, cluster=cluster, namespace=spec.namespace, owner=spec.tenancy, manifests=tenancy_objects(spec)
+        tree,
+        cluster=cluster,
+        namespace=spec.namespace,
+        owner=spec.tenancy,
+        manifests=tenancy_objects(spec),
     )
 
 
-def shared(tree: Tree, cluster: str = "training", manifests: list[Manifest] = FLEET) -> Tree:
+def shared(
+    tree: Tree, cluster: str = "training", manifests: list[Manifest] = FLEET
+) -> Tree:
     return tree.changed(shared_changes(tree, cluster=cluster, manifests=manifests))
 
 
@@ -86,7 +112,10 @@ def built(tree: Mapping[str, bytes], folder: str) -> list[Any]:
     """What kustomize makes of a folder, by the rules by which it refuses one."""
     found = yaml.load(tree[f"{folder}/{INDEX}"], Loader=yaml.CSafeLoader)
     assert set(found) == {"apiVersion", "kind", "resources"}
-    assert (found["apiVersion"], found["kind"]) == ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+    assert (found["apiVersion"], found["kind"]) == (
+        "kustomize.config.k8s.io/v1beta1",
+        "Kustomization",
+    )
     assert found["resources"]
     assert len(set(found["resources"])) == len(found["resources"])
     made = []
@@ -95,8 +124,20 @@ def built(tree: Mapping[str, bytes], folder: str) -> list[Any]:
         for part in f"{folder}/{name}".split("/"):
             parts = parts[:-1] if part == ".." else [*parts, part]
         path = "/".join(parts)
-        made += [yaml.load(tree[path], Loader=yaml.CSafeLoader)] if path in tree else built(tree, path)
-    ids = [(o["apiVersion"], o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in made]
+        made += (
+            [yaml.load(tree[path], Loader=yaml.CSafeLoader)]
+            if path in tree
+            else built(tree, path)
+        )
+    ids = [
+        (
+            o["apiVersion"],
+            o["kind"],
+            o["metadata"].get("namespace"),
+            o["metadata"]["name"],
+        )
+        for o in made
+    ]
     assert len(set(ids)) == len(ids)
     return made
 
@@ -110,11 +151,17 @@ def test_what_is_committed_is_what_is_applied_byte_by_byte(spec: TenancySpec) ->
     for manifest in manifests:
         committed = tree[f"{folder}/{file_name(manifest)}"]
         assert committed == rendered(manifest)
-        assert yaml.load(committed, Loader=yaml.CSafeLoader) == json.loads(committed) == manifest
+        assert (
+            yaml.load(committed, Loader=yaml.CSafeLoader)
+            == json.loads(committed)
+            == manifest
+        )
     ours = built(tree, folder)
     assert sorted(map(rendered, ours)) == sorted(map(rendered, manifests))
     assert changes(tree, spec) == {}
-    again = TenancySpec.from_json(json.loads(json.dumps(spec.to_json(), sort_keys=True)))
+    again = TenancySpec.from_json(
+        json.loads(json.dumps(spec.to_json(), sort_keys=True))
+    )
     assert put(shared(Tree()), again) == tree
 
 
@@ -123,7 +170,9 @@ def test_what_is_committed_is_what_is_applied_byte_by_byte(spec: TenancySpec) ->
 def test_what_leaves_by_the_socket_is_what_is_committed(spec: TenancySpec) -> None:
     sent: list[bytes] = []
 
-    def take(_pool: object, _method: str, _url: str, body: bytes, *_: Any, **__: Any) -> urllib3.HTTPResponse:
+    def take(
+        _pool: object, _method: str, _url: str, body: bytes, *_: Any, **__: Any
+    ) -> urllib3.HTTPResponse:
         sent.append(body)
         return urllib3.HTTPResponse(io.BytesIO(body), status=200)
 
@@ -143,7 +192,9 @@ def tree_names(tree: Tree, folder: str) -> list[str]:
 
 def test_a_cluster_is_one_kustomization_and_so_is_each_part() -> None:
     tree = put(put(shared(Tree()), SAMPLE), SPEECH)
-    everything = len(FLEET) + len(tenancy_objects(SAMPLE)) + len(tenancy_objects(SPEECH))
+    everything = (
+        len(FLEET) + len(tenancy_objects(SAMPLE)) + len(tenancy_objects(SPEECH))
+    )
     assert len(built(tree, "clusters/training")) == everything
     assert len(built(tree, "clusters/training/cluster")) == len(FLEET)
     assert len(built(tree, "clusters/training/tenancies")) == everything - len(FLEET)
@@ -157,7 +208,11 @@ def test_a_cluster_is_one_kustomization_and_so_is_each_part() -> None:
 def test_what_is_the_same_everywhere_is_there_once() -> None:
     other = fleet_objects(cohort="another", flavors=[])
     tree = shared(shared(Tree()), "inference", other)
-    assert [path for path in tree if "priorityclass" in path and not path.startswith("base/")] == []
+    assert [
+        path
+        for path in tree
+        if "priorityclass" in path and not path.startswith("base/")
+    ] == []
     assert len(built(tree, "clusters/inference")) == len(other)
     assert shared_changes(tree, cluster="training", manifests=FLEET) == {}
 
@@ -179,15 +234,22 @@ def test_order_is_that_of_creation() -> None:
 
 
 def test_a_change_touches_the_files_that_differ_and_nobody_elses() -> None:
-    tree = Tree({"README.md": b"theirs", "clusters/training/tenancies/notes.txt": b"theirs"})
+    tree = Tree(
+        {"README.md": b"theirs", "clusters/training/tenancies/notes.txt": b"theirs"}
+    )
     tree = put(shared(tree))
     more = sample(base_cpu=SAMPLE.base_cpu + 1)
-    assert sorted(path.rpartition("/")[2].split("-")[0] for path in changes(tree, more)) == [
+    assert sorted(
+        path.rpartition("/")[2].split("-")[0] for path in changes(tree, more)
+    ) == [
         "clusterqueue",
         "resourcequota",
     ]
     tree = put(tree, more)
-    assert (tree["README.md"], tree["clusters/training/tenancies/notes.txt"]) == (b"theirs", b"theirs")
+    assert (tree["README.md"], tree["clusters/training/tenancies/notes.txt"]) == (
+        b"theirs",
+        b"theirs",
+    )
     assert changes(tree, more) == {}
 
 
@@ -199,7 +261,9 @@ def test_what_is_no_longer_wanted_goes_but_never_a_namespace_or_a_claim() -> Non
         for o in tenancy_objects(SAMPLE)
         if o["kind"] not in ("PersistentVolumeClaim", "LimitRange", "Namespace")
     ]
-    found = tenancy_changes(tree, cluster="training", namespace=SAMPLE.namespace, owner=7, manifests=fewer)
+    found = tenancy_changes(
+        tree, cluster="training", namespace=SAMPLE.namespace, owner=7, manifests=fewer
+    )
     assert [path for path, content in found.items() if content is None] == [
         f"{folder}/limitrange-team-defaults.json"
     ]
@@ -209,7 +273,9 @@ def test_what_is_no_longer_wanted_goes_but_never_a_namespace_or_a_claim() -> Non
 
 
 def test_both_carry_the_marks_that_keep_them_from_being_pruned() -> None:
-    guarded = {o["kind"] for o in tenancy_objects(SAMPLE) if o["metadata"].get("annotations")}
+    guarded = {
+        o["kind"] for o in tenancy_objects(SAMPLE) if o["metadata"].get("annotations")
+    }
     assert guarded == {"Namespace", "PersistentVolumeClaim"}
     marks = tenancy_objects(SAMPLE)[0]["metadata"]["annotations"]
     assert marks["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
@@ -219,19 +285,30 @@ def test_both_carry_the_marks_that_keep_them_from_being_pruned() -> None:
 def test_a_team_that_left_leaves_no_list_that_leads_nowhere() -> None:
     tree = put(put(shared(Tree()), SAMPLE), SPEECH)
     tree[f"{tenancy_folder('training', SAMPLE.namespace)}/mine.txt"] = b"theirs"
-    tree = tree.changed(tenancy_removal(tree, cluster="training", namespace=SAMPLE.namespace, owner=7))
-    assert len(built(tree, "clusters/training")) == len(FLEET) + len(tenancy_objects(SPEECH))
+    tree = tree.changed(
+        tenancy_removal(tree, cluster="training", namespace=SAMPLE.namespace, owner=7)
+    )
+    assert len(built(tree, "clusters/training")) == len(FLEET) + len(
+        tenancy_objects(SPEECH)
+    )
     assert [path for path in tree if SAMPLE.namespace in path] == [
         f"clusters/training/tenancies/{SAMPLE.namespace}/mine.txt"
     ]
-    assert tenancy_removal(tree, cluster="training", namespace=SAMPLE.namespace, owner=7) == {}
-    tree = tree.changed(tenancy_removal(tree, cluster="training", namespace=SPEECH.namespace, owner=8))
+    assert (
+        tenancy_removal(tree, cluster="training", namespace=SAMPLE.namespace, owner=7)
+        == {}
+    )
+    tree = tree.changed(
+        tenancy_removal(tree, cluster="training", namespace=SPEECH.namespace, owner=8)
+    )
     assert len(built(tree, "clusters/training")) == len(FLEET)
 
 
 def test_a_folder_goes_only_for_its_own_tenancy() -> None:
     with pytest.raises(PathRefused):
-        tenancy_removal(put(Tree()), cluster="training", namespace=SAMPLE.namespace, owner=70)
+        tenancy_removal(
+            put(Tree()), cluster="training", namespace=SAMPLE.namespace, owner=70
+        )
 
 
 @pytest.mark.parametrize(
@@ -248,12 +325,18 @@ def test_what_lies_in_our_place_and_is_not_ours_is_refused_in_words(path: str) -
     folder = PurePosixPath(tenancy_folder("training", SAMPLE.namespace))
     while path.startswith("../"):
         folder, path = folder.parent, path[3:]
-    theirs = Tree({f"{folder}/{path}": b'{"kind": "Namespace", "metadata": {"labels": {"team": "x"}}}'})
+    theirs = Tree(
+        {
+            f"{folder}/{path}": b'{"kind": "Namespace", "metadata": {"labels": {"team": "x"}}}'
+        }
+    )
     with pytest.raises(PathRefused, match="is not ours; it was not touched"):
         changes(theirs)
 
 
-@pytest.mark.parametrize("path", ["clusters", "clusters/training", "clusters/training/tenancies", "base"])
+@pytest.mark.parametrize(
+    "path", ["clusters", "clusters/training", "clusters/training/tenancies", "base"]
+)
 def test_a_file_where_a_folder_of_ours_should_be_is_refused(path: str) -> None:
     with pytest.raises(PathRefused):
         put(shared(Tree({path: b"x"})))
@@ -263,8 +346,12 @@ def test_another_tenancys_folder_or_object_is_not_ours() -> None:
     tree = put(Tree())
     with pytest.raises(PathRefused):
         changes(tree, sample(tenancy=70))
-    path = f"{tenancy_folder('training', SAMPLE.namespace)}/resourcequota-team-quota.json"
-    tree[path] = tree[path].replace(b'"quartermaster.io/tenancy": "7"', b'"quartermaster.io/tenancy": "9"')
+    path = (
+        f"{tenancy_folder('training', SAMPLE.namespace)}/resourcequota-team-quota.json"
+    )
+    tree[path] = tree[path].replace(
+        b'"quartermaster.io/tenancy": "7"', b'"quartermaster.io/tenancy": "9"'
+    )
     with pytest.raises(PathRefused):
         changes(tree)
 
@@ -275,7 +362,9 @@ def test_what_people_or_a_bad_merge_did_to_our_files_is_put_right() -> None:
     quota = f"{folder}/resourcequota-team-quota.json"
     tree = Tree(good)
     tree[quota] = b"<<<<<<< HEAD\n" + good[quota] + b"=======\n>>>>>>> theirs\n"
-    tree[f"clusters/training/tenancies/{INDEX}"] = f"{MARK}\n<<<<<<< HEAD\nresources: []\n=======\n".encode()
+    tree[f"clusters/training/tenancies/{INDEX}"] = (
+        f"{MARK}\n<<<<<<< HEAD\nresources: []\n=======\n".encode()
+    )
     tree[f"{folder}/{INDEX}"] += b"- ../../../../elsewhere\n"
     del tree[f"{folder}/localqueue-default.json"]
     assert put(tree) == good
@@ -283,7 +372,9 @@ def test_what_people_or_a_bad_merge_did_to_our_files_is_put_right() -> None:
     assert put(tree) == good
 
 
-def test_a_foreign_file_that_our_list_was_made_to_name_is_left_and_no_longer_named() -> None:
+def test_a_foreign_file_that_our_list_was_made_to_name_is_left_and_no_longer_named() -> (
+    None
+):
     good = put(shared(Tree()))
     folder = tenancy_folder("training", SAMPLE.namespace)
     tree = Tree(good)
@@ -296,7 +387,9 @@ def test_a_foreign_file_that_our_list_was_made_to_name_is_left_and_no_longer_nam
 
 @given(
     st.text(max_size=40)
-    | st.sampled_from(["..", "a/../b", "-x", "a\nb", "a/b", ".git", "a..b", "A", "", "a\x00"])
+    | st.sampled_from(
+        ["..", "a/../b", "-x", "a\nb", "a/b", ".git", "a..b", "A", "", "a\x00"]
+    )
 )
 def test_a_hostile_name_never_becomes_a_path(name: str) -> None:
     try:
@@ -308,7 +401,8 @@ def test_a_hostile_name_never_becomes_a_path(name: str) -> None:
 
 
 @pytest.mark.skipif(
-    KUBECTL is None, reason="kubectl is not installed; the rules of kustomize are checked by built()"
+    KUBECTL is None,
+    reason="kubectl is not installed; the rules of kustomize are checked by built()",
 )
 def test_kubectl_builds_it(tmp_path: Path) -> None:
     tree = put(put(shared(Tree())), SPEECH)
@@ -316,8 +410,12 @@ def test_kubectl_builds_it(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(content)
     done = subprocess.run(
-        [str(KUBECTL), "kustomize", str(tmp_path / "clusters" / "training")], capture_output=True, check=False
+        [str(KUBECTL), "kustomize", str(tmp_path / "clusters" / "training")],
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
     made = [rendered(one) for one in yaml.safe_load_all(done.stdout)]
-    assert sorted(made) == sorted(rendered(one) for one in built(tree, "clusters/training"))
+    assert sorted(made) == sorted(
+        rendered(one) for one in built(tree, "clusters/training")
+    )

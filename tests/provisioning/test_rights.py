@@ -11,7 +11,13 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import KINDS, Cluster, Ref, ref_of
 from fleet.egress import EgressRule
 from fleet.services import SharedService
-from provisioning.desired.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
+from provisioning.desired.manifests import (
+    NAMED,
+    TEAM_ROLE,
+    Manifest,
+    fleet_objects,
+    tenancy_objects,
+)
 from provisioning.desired.rights import RUN_ROLE
 from provisioning.desired.spec import Volume
 from provisioning.desired.volcano import QUEUE
@@ -20,11 +26,18 @@ from tests.provisioning.specs import SAMPLE, sample
 
 RBAC = "rbac.authorization.k8s.io/v1"
 SECRET: Ref = ("v1", "Secret")
-SERVICE = SharedService(name="mlflow", namespace="mlflow", labels=(("app", "mlflow"),), port=5000)
+SERVICE = SharedService(
+    name="mlflow", namespace="mlflow", labels=(("app", "mlflow"),), port=5000
+)
 # Everything that a tenancy can have at once.
 OUTSIDE = EgressRule(name="internet", cidrs=("0.0.0.0/0",), ports=(443,))
 NAMES = EgressRule(name="hub", names=("huggingface.co",))
-WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,), egress=(NAMES, OUTSIDE), by_name=True)
+WHOLE = sample(
+    jupyterhub_namespace="jupyterhub",
+    services=(SERVICE,),
+    egress=(NAMES, OUTSIDE),
+    by_name=True,
+)
 TENANCY = tenancy_objects(WHOLE)
 FLEET = fleet_objects(cohort=WHOLE.cohort, flavors=[("a100-80gb", {"gpu": "a100"}, [])])
 
@@ -44,7 +57,11 @@ def put(portal: Cluster, manifests: list[Manifest]) -> None:
 
 
 def place_of(manifest: Manifest) -> tuple[Ref, str, str | None]:
-    return ref_of(manifest), manifest["metadata"]["name"], manifest["metadata"].get("namespace")
+    return (
+        ref_of(manifest),
+        manifest["metadata"]["name"],
+        manifest["metadata"].get("namespace"),
+    )
 
 
 def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
@@ -60,7 +77,9 @@ def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
         assert portal.list(ref, namespace, name=NAMED.get(ref, ""))
 
 
-def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster) -> None:
+def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(
+    portal: Cluster,
+) -> None:
     put(portal, [*FLEET, *TENANCY])
     sometimes = {
         "allow-jupyterhub",
@@ -70,25 +89,36 @@ def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster
         "quartermaster-dashboard",
     }
     for manifest in TENANCY:
-        if manifest["kind"] in ("ClusterQueue", "LocalQueue") or manifest["metadata"]["name"] in sometimes:
+        if (
+            manifest["kind"] in ("ClusterQueue", "LocalQueue")
+            or manifest["metadata"]["name"] in sometimes
+        ):
             assert portal.delete(*place_of(manifest)), manifest["kind"]
     with pytest.raises(PermanentError) as refused:
         portal.delete(("v1", "PersistentVolumeClaim"), "datasets", WHOLE.namespace)
     assert refused.value.code == "forbidden"
 
 
-def test_it_changes_no_disk_of_the_teams_own(portal: Cluster, kubernetes: Kubernetes) -> None:
+def test_it_changes_no_disk_of_the_teams_own(
+    portal: Cluster, kubernetes: Kubernetes
+) -> None:
     put(portal, TENANCY)
     own: Manifest = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "mine", "namespace": WHOLE.namespace},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
     }
     kubernetes.create(own)
     marked = {
         **own,
-        "metadata": {**own["metadata"], "labels": {"app.kubernetes.io/managed-by": "quartermaster"}},
+        "metadata": {
+            **own["metadata"],
+            "labels": {"app.kubernetes.io/managed-by": "quartermaster"},
+        },
     }
     for manifest in (own, marked):
         with pytest.raises(PermanentError) as refused:
@@ -97,11 +127,18 @@ def test_it_changes_no_disk_of_the_teams_own(portal: Cluster, kubernetes: Kubern
 
 
 @pytest.mark.parametrize("role", ["cluster-admin", "admin", "edit", "view"])
-def test_it_binds_no_other_role(portal: Cluster, kubernetes: Kubernetes, role: str) -> None:
+def test_it_binds_no_other_role(
+    portal: Cluster, kubernetes: Kubernetes, role: str
+) -> None:
     put(portal, TENANCY[:1])
     everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
     if kubernetes.get((RBAC, "ClusterRole"), role) is None:
-        found = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": role}, "rules": everything}
+        found = {
+            "apiVersion": RBAC,
+            "kind": "ClusterRole",
+            "metadata": {"name": role},
+            "rules": everything,
+        }
         kubernetes.create(found)
     binding: Manifest = next(m for m in TENANCY if m["kind"] == "RoleBinding")
     with pytest.raises(PermanentError) as refused:
@@ -114,14 +151,21 @@ CORPUS = Volume(name="corpus", gib=10, access="ReadWriteMany")
 # With Kueue, and with Volcano.
 OURS = {ref_of(manifest) for manifest in [*TENANCY, *FLEET]} | {QUEUE}
 # What runs longer than it is held may be stopped.
-STOPPED = {("patch", ("kueue.x-k8s.io/v1beta2", "Workload")), ("delete", ("batch/v1", "Job"))}
+STOPPED = {
+    ("patch", ("kueue.x-k8s.io/v1beta2", "Workload")),
+    ("delete", ("batch/v1", "Job")),
+}
 
 
-@pytest.mark.parametrize("verb", ["create", "patch", "update", "delete", "deletecollection"])
+@pytest.mark.parametrize(
+    "verb", ["create", "patch", "update", "delete", "deletecollection"]
+)
 def test_it_writes_no_other_kind(portal: Cluster, verb: str) -> None:
     others = [ref for ref in KINDS if ref not in OURS]
     assert len(others) > 5
-    assert [ref for ref in others if portal.can_i(verb, ref) and (verb, ref) not in STOPPED] == []
+    assert [
+        ref for ref in others if portal.can_i(verb, ref) and (verb, ref) not in STOPPED
+    ] == []
 
 
 def test_it_updates_nothing_whole_and_deletes_no_collection(portal: Cluster) -> None:
@@ -141,13 +185,22 @@ def test_it_updates_nothing_whole_and_deletes_no_collection(portal: Cluster) -> 
         (("v1", "LimitRange"), "theirs"),
     ],
 )
-def test_it_changes_no_object_of_another_name(portal: Cluster, ref: Ref, name: str) -> None:
-    assert not any(portal.can_i(verb, ref, "kube-system", name) for verb in ("patch", "delete", "update"))
+def test_it_changes_no_object_of_another_name(
+    portal: Cluster, ref: Ref, name: str
+) -> None:
+    assert not any(
+        portal.can_i(verb, ref, "kube-system", name)
+        for verb in ("patch", "delete", "update")
+    )
 
 
 def rules(name: str = "quartermaster-provisioner") -> list[dict[str, Any]]:
     found = [*yaml.safe_load_all((DEPLOY / "provisioner.yaml").read_text())]
-    [role] = [one for one in found if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", name)]
+    [role] = [
+        one
+        for one in found
+        if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", name)
+    ]
     held: list[dict[str, Any]] = role["rules"]
     return held
 
@@ -157,13 +210,17 @@ def test_it_reads_no_secret_and_holds_no_wildcard() -> None:
         assert "secrets" not in rule["resources"]
         assert not {"*"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
         assert not {"escalate", "impersonate", "approve", "sign"} & {*rule["verbs"]}
-    assert [rule["resourceNames"] for rule in rules() if "bind" in rule["verbs"]] == [[TEAM_ROLE, RUN_ROLE]]
+    assert [rule["resourceNames"] for rule in rules() if "bind" in rule["verbs"]] == [
+        [TEAM_ROLE, RUN_ROLE]
+    ]
 
 
 def test_the_names_it_may_change_are_the_names_it_gives() -> None:
     given: dict[str, set[str]] = {}
     for manifest in [*TENANCY, *FLEET]:
-        given.setdefault(KINDS[ref_of(manifest)][0], set()).add(manifest["metadata"]["name"])
+        given.setdefault(KINDS[ref_of(manifest)][0], set()).add(
+            manifest["metadata"]["name"]
+        )
     named = {
         resource: set(rule["resourceNames"])
         for rule in rules()

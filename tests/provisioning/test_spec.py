@@ -33,10 +33,13 @@ def test_a_spec_survives_its_storage(spec: TenancySpec) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "borrow"), [(-1, 0), (LARGEST_GPUS + 1, 0), (10**20, 0), (2, -1), (2, 3), (0, 1)]
+    ("gpus", "borrow"),
+    [(-1, 0), (LARGEST_GPUS + 1, 0), (10**20, 0), (2, -1), (2, 3), (0, 1)],
 )
 def test_it_refuses_what_is_not_a_quota(gpus: int, borrow: int) -> None:
-    with pytest.raises(SpecRefused, match=f"{gpus} GPUs with {borrow} to borrow is not a quota"):
+    with pytest.raises(
+        SpecRefused, match=f"{gpus} GPUs with {borrow} to borrow is not a quota"
+    ):
         FlavorQuota(name="a100", gpus=gpus, borrow=borrow)
 
 
@@ -48,7 +51,10 @@ def test_a_stored_spec_that_is_no_quota_is_refused_when_it_is_read() -> None:
 
 
 def test_the_largest_quota_is_one() -> None:
-    assert FlavorQuota(name="a100", gpus=LARGEST_GPUS, borrow=LARGEST_GPUS).gpus == LARGEST_GPUS
+    assert (
+        FlavorQuota(name="a100", gpus=LARGEST_GPUS, borrow=LARGEST_GPUS).gpus
+        == LARGEST_GPUS
+    )
 
 
 def test_gpus_are_added_over_flavors() -> None:
@@ -67,13 +73,17 @@ def test_the_room_is_what_is_guaranteed_borrowed_and_still_in_use() -> None:
         pytest.param({"cpu_per_gpu": 0}, id="no CPU"),
         pytest.param({"memory_gib_per_gpu": 0}, id="no memory"),
         pytest.param({"cpu_per_gpu": LARGEST_OF_A_GPU + 1}, id="too many CPUs"),
-        pytest.param({"memory_gib_per_gpu": LARGEST_OF_A_GPU + 1}, id="too much memory"),
+        pytest.param(
+            {"memory_gib_per_gpu": LARGEST_OF_A_GPU + 1}, id="too much memory"
+        ),
         pytest.param({"gpus": 2.0}, id="no whole number of GPUs"),
         pytest.param({"gpus": True}, id="yes GPUs"),
         pytest.param({"name": "A100"}, id="capital letters"),
         pytest.param({"name": "quartermaster-cpu"}, id="the portal's own flavor"),
         pytest.param({"name": "a" * 64}, id="a name too long for a label"),
-        pytest.param({"resource": "x.io/" + "a" * 60}, id="a resource too long for a quota"),
+        pytest.param(
+            {"resource": "x.io/" + "a" * 60}, id="a resource too long for a quota"
+        ),
     ],
 )
 def test_what_no_flavor_may_have_is_refused(fields: dict[str, Any]) -> None:
@@ -104,7 +114,12 @@ def test_the_smallest_and_the_largest_volume_are_volumes(gib: int, access: str) 
 
 @pytest.mark.parametrize(
     ("name", "gib", "access"),
-    [("data", 0, ONCE), ("data", LARGEST_GIB + 1, ONCE), ("data", 1, "ReadOnlyMany"), ("Data", 1, ONCE)],
+    [
+        ("data", 0, ONCE),
+        ("data", LARGEST_GIB + 1, ONCE),
+        ("data", 1, "ReadOnlyMany"),
+        ("Data", 1, ONCE),
+    ],
 )
 def test_what_is_no_volume_is_refused(name: str, gib: int, access: str) -> None:
     with pytest.raises(SpecRefused):
@@ -112,7 +127,9 @@ def test_what_is_no_volume_is_refused(name: str, gib: int, access: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "stored", ["data", {"name": "data"}, [{"name": "data"}], [{"size": 1}], ["data"]], ids=repr
+    "stored",
+    ["data", {"name": "data"}, [{"name": "data"}], [{"size": 1}], ["data"]],
+    ids=repr,
 )
 def test_what_is_stored_as_volumes_and_is_none_is_refused(stored: object) -> None:
     with pytest.raises(SpecRefused, match="are not volumes"):
@@ -132,14 +149,22 @@ def flavors(number: int) -> tuple[FlavorQuota, ...]:
     [
         pytest.param({"environment": "staging"}, id="an environment of nobody"),
         pytest.param({"stop": "Never"}, id="a stop that Kueue does not know"),
-        pytest.param({"highest_priority": "system-node-critical"}, id="a priority of Kubernetes"),
+        pytest.param(
+            {"highest_priority": "system-node-critical"}, id="a priority of Kubernetes"
+        ),
         pytest.param({"access": 1}, id="a number for yes"),
         pytest.param({"dashboards": None}, id="nothing for no"),
         pytest.param({"by_name": "no"}, id="a word for no"),
-        pytest.param({"flavors": flavors(MOST_FLAVORS + 1)}, id="more flavors than a queue may have"),
+        pytest.param(
+            {"flavors": flavors(MOST_FLAVORS + 1)},
+            id="more flavors than a queue may have",
+        ),
         pytest.param({"flavors": flavors(2)[::-1]}, id="flavors out of order"),
         pytest.param({"flavors": flavors(1) * 2}, id="a flavor twice"),
-        pytest.param({"volumes": disks(MOST_VOLUMES + 1)}, id="more volumes than a namespace may have"),
+        pytest.param(
+            {"volumes": disks(MOST_VOLUMES + 1)},
+            id="more volumes than a namespace may have",
+        ),
         pytest.param({"volumes": disks(2)[::-1]}, id="volumes out of order"),
         pytest.param({"volumes": disks(1) * 2}, id="a volume twice"),
         pytest.param({"namespace": "kube-system"}, id="a namespace of Kubernetes"),
@@ -150,7 +175,9 @@ def flavors(number: int) -> tuple[FlavorQuota, ...]:
         pytest.param({"cohort": "A/B"}, id="a cohort that is no name"),
         pytest.param({"installation": "A"}, id="a mark with capital letters"),
         pytest.param({"storage_class": "fast disk"}, id="a storage class of two words"),
-        pytest.param({"jupyterhub_namespace": "Hub"}, id="a hub in what is no namespace"),
+        pytest.param(
+            {"jupyterhub_namespace": "Hub"}, id="a hub in what is no namespace"
+        ),
         pytest.param({"tenancy": -1}, id="a negative tenancy"),
         pytest.param({"tenancy": "7"}, id="a tenancy in words"),
         pytest.param({"weight": 0}, id="no share"),
@@ -190,7 +217,9 @@ def test_the_least_and_the_most_of_a_tenancy_are_taken(fields: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_ways_out_to_names_are_open_only_where_the_network_enforces_them(*, by_name: bool) -> None:
+def test_ways_out_to_names_are_open_only_where_the_network_enforces_them(
+    *, by_name: bool
+) -> None:
     to_a_range, to_a_name = (
         EgressRule(name="mirror", cidrs=("192.0.2.0/24",)),
         EgressRule(name="x", names=("x.io",)),
@@ -203,6 +232,9 @@ def test_ways_out_to_names_are_open_only_where_the_network_enforces_them(*, by_n
 
 def test_whole_gpus_come_first_and_each_part_of_one_once() -> None:
     small, large = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb"
-    parts = [FlavorQuota(name=f"f{at}", gpus=1, resource=of) for at, of in enumerate((large, small, small))]
+    parts = [
+        FlavorQuota(name=f"f{at}", gpus=1, resource=of)
+        for at, of in enumerate((large, small, small))
+    ]
 
     assert sample(flavors=tuple(parts)).resources == ["nvidia.com/gpu", small, large]

@@ -48,7 +48,10 @@ WORK = [
 ]
 # Each would lead to more rights, or around quota, queue or isolation.
 ESCALATIONS = [
-    *((RBAC, plural, ALL) for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")),
+    *(
+        (RBAC, plural, ALL)
+        for plural in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+    ),
     (RBAC, "clusterroles", ("bind", "escalate")),
     ("", "users", ("impersonate",)),
     ("", "groups", ("impersonate",)),
@@ -129,16 +132,22 @@ AUTHORIZER = bound()
 
 def may(verb: str, group: str, resource: str, namespace: str = SPACE) -> bool:
     plural, _, part = resource.partition("/")
-    return AUTHORIZER.allowed(MEMBER, Attributes(verb, group, plural, part, namespace, "it"))[0]
+    return AUTHORIZER.allowed(
+        MEMBER, Attributes(verb, group, plural, part, namespace, "it")
+    )[0]
 
 
 @pytest.mark.parametrize(("group", "resource", "verbs"), WORK)
-def test_a_days_work_is_possible(group: str, resource: str, verbs: tuple[str, ...]) -> None:
+def test_a_days_work_is_possible(
+    group: str, resource: str, verbs: tuple[str, ...]
+) -> None:
     assert [verb for verb in verbs if not may(verb, group, resource)] == []
 
 
 @pytest.mark.parametrize(("group", "resource", "verbs"), ESCALATIONS)
-def test_nothing_leads_to_more_rights(group: str, resource: str, verbs: tuple[str, ...]) -> None:
+def test_nothing_leads_to_more_rights(
+    group: str, resource: str, verbs: tuple[str, ...]
+) -> None:
     assert [verb for verb in verbs if may(verb, group, resource)] == []
 
 
@@ -150,7 +159,9 @@ def test_the_role_holds_no_wildcard_and_names_no_path() -> None:
 
 
 KNOWN = sorted({(group, resource) for group, resource, _ in [*WORK, *ESCALATIONS]})
-VERBS = st.sampled_from([*ALL, "bind", "escalate", "impersonate", "approve", "sign", "use", "*"])
+VERBS = st.sampled_from(
+    [*ALL, "bind", "escalate", "impersonate", "approve", "sign", "use", "*"]
+)
 WORDS = st.from_regex(r"[a-z]{1,12}", fullmatch=True)
 
 

@@ -23,7 +23,9 @@ SECOND = timedelta(seconds=1)
 
 
 def cluster(*, most_at_once: int = 2, writes_per_second: int = 20) -> Cluster:
-    return factories.cluster(most_at_once=most_at_once, writes_per_second=writes_per_second)
+    return factories.cluster(
+        most_at_once=most_at_once, writes_per_second=writes_per_second
+    )
 
 
 def fresh(of: Cluster) -> Cluster:
@@ -34,7 +36,9 @@ def wanted(on: Cluster, number: int) -> list[Tenancy]:
     """So many tenancies that wait for a worker, the first for longest."""
     made = [factories.tenancy(on=on) for _ in range(number)]
     for order, tenancy in enumerate(made):
-        Tenancy.objects.filter(pk=tenancy.pk).update(requeue_at=NOW - timedelta(hours=1) + order * SECOND)
+        Tenancy.objects.filter(pk=tenancy.pk).update(
+            requeue_at=NOW - timedelta(hours=1) + order * SECOND
+        )
     return made
 
 
@@ -92,7 +96,10 @@ def test_who_waits_for_a_cluster_keeps_its_tenancy_and_its_place_and_no_longer(
     row = Tenancy.objects.filter(pk=first.pk)
     much_later = NOW + timedelta(minutes=1)
     with lease.heartbeat(held, now=lambda: much_later):
-        wait_until(lambda: row.filter(lease_until__gt=much_later).exists(), what="a sign of life")
+        wait_until(
+            lambda: row.filter(lease_until__gt=much_later).exists(),
+            what="a sign of life",
+        )
         assert acquire(second.pk, now=much_later) is None
         assert held.at == NOW, "it says nothing about what may be written"
         held.release()
@@ -101,7 +108,9 @@ def test_who_waits_for_a_cluster_keeps_its_tenancy_and_its_place_and_no_longer(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_lost_its_tenancy_does_not_get_it_back_by_living(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_lost_its_tenancy_does_not_get_it_back_by_living(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     [tenancy] = wanted(cluster(), 1)
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
     held = acquire(tenancy.pk, now=NOW)
@@ -146,7 +155,9 @@ def test_a_cluster_that_does_not_answer_has_one_place(trouble: str) -> None:
     assert acquire(second.pk, now=NOW) is None
 
 
-def test_a_cluster_that_kept_somebody_waiting_is_called_by_one_worker_at_a_time() -> None:
+def test_a_cluster_that_kept_somebody_waiting_is_called_by_one_worker_at_a_time() -> (
+    None
+):
     here = cluster(most_at_once=8)
     later = NOW + 6 * SECOND
 
@@ -171,12 +182,16 @@ def test_all_workers_leave_a_cluster_alone_until_it_answers() -> None:
     assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW) == 0
     breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
     assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW + SECOND) == 4
-    assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW + 6 * SECOND) == 0
+    assert (
+        breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW + 6 * SECOND) == 0
+    )
     throttle.answered(fresh(here), now=NOW)
     assert ClusterThrottle.objects.get().open_until is None
 
 
-def test_what_a_process_holds_against_a_cluster_is_forgotten_when_another_one_was_answered() -> None:
+def test_what_a_process_holds_against_a_cluster_is_forgotten_when_another_one_was_answered() -> (
+    None
+):
     here, silence = cluster(), TemporaryError("ReadTimeoutError")
     silence.__cause__ = TimeoutError()
     throttle.failed(here, silence, seconds=10, now=NOW)
@@ -191,11 +206,23 @@ def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
     here = cluster()
     waited, refused, other = wanted(here, 2) + wanted(cluster(), 1)
     later = NOW + timedelta(minutes=1)
-    for tenancy, reason in ((waited, "WillTryAgain"), (refused, "Refused"), (other, "WillTryAgain")):
+    for tenancy, reason in (
+        (waited, "WillTryAgain"),
+        (refused, "Refused"),
+        (other, "WillTryAgain"),
+    ):
         said = [
-            {"type": "Ready", "status": "False", "reason": reason, "message": "", "since": NOW.isoformat()}
+            {
+                "type": "Ready",
+                "status": "False",
+                "reason": reason,
+                "message": "",
+                "since": NOW.isoformat(),
+            }
         ]
-        Tenancy.objects.filter(pk=tenancy.pk).update(conditions=said, requeue_at=later, attempts=6)
+        Tenancy.objects.filter(pk=tenancy.pk).update(
+            conditions=said, requeue_at=later, attempts=6
+        )
     throttle.answered(fresh(here), now=NOW)
     assert not Tenancy.objects.due(NOW).exists()
     breaker.open_everywhere(throttle.of(here), seconds=30, now=NOW)
@@ -206,7 +233,9 @@ def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
 
 def test_steady_writes_are_twenty_a_second_and_one_second_ahead() -> None:
     here = cluster()
-    assert [throttle.reserve(here, 10, on_boarding=False, now=NOW) for _ in range(2)] == [None, None]
+    assert [
+        throttle.reserve(here, 10, on_boarding=False, now=NOW) for _ in range(2)
+    ] == [None, None]
     wait = throttle.reserve(here, 10, on_boarding=False, now=NOW)
     assert wait is not None
     assert wait.total_seconds() == pytest.approx(0.5, abs=0.001)
@@ -216,7 +245,12 @@ def test_steady_writes_are_twenty_a_second_and_one_second_ahead() -> None:
 def test_over_a_minute_no_more_is_written_than_the_budget_and_its_head_start() -> None:
     here, written = cluster(), 0
     for tick in range(600):
-        if throttle.reserve(here, 7, on_boarding=False, now=NOW + tick * timedelta(seconds=0.1)) is None:
+        if (
+            throttle.reserve(
+                here, 7, on_boarding=False, now=NOW + tick * timedelta(seconds=0.1)
+            )
+            is None
+        ):
             written += 7
     assert 20 * 60 - 7 <= written <= 20 * 61
 
@@ -231,7 +265,9 @@ def test_on_boarding_may_be_ten_seconds_ahead_and_others_then_wait() -> None:
     assert wait > 8 * SECOND
 
 
-def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed() -> None:
+def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed() -> (
+    None
+):
     here = cluster(writes_per_second=1)
     assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is None
     assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is not None
@@ -240,9 +276,14 @@ def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed
 
 def test_what_a_clock_that_went_wrong_wrote_is_forgotten() -> None:
     here = cluster()
-    assert throttle.reserve(here, 1, on_boarding=False, now=NOW + timedelta(days=1)) is None
+    assert (
+        throttle.reserve(here, 1, on_boarding=False, now=NOW + timedelta(days=1))
+        is None
+    )
     assert throttle.reserve(here, 1, on_boarding=False, now=NOW) is None
-    assert ClusterThrottle.objects.get().spent_until == pytest.approx(NOW.timestamp() + 0.05)
+    assert ClusterThrottle.objects.get().spent_until == pytest.approx(
+        NOW.timestamp() + 0.05
+    )
 
 
 def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
@@ -253,11 +294,15 @@ def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
     turns = scheduling.in_turns(now=NOW)
     assert set(turns[:2]) == {crowd[0].pk, waiting.pk}
     assert set(turns[2:4]) == {crowd[1].pk, last.pk}
-    assert turns[4:] == [crowd[2].pk, crowd[3].pk], "twice what may be worked on at once"
+    assert turns[4:] == [crowd[2].pk, crowd[3].pk], (
+        "twice what may be worked on at once"
+    )
 
 
 @pytest.mark.parametrize("trouble", ["unreachable", "left alone"])
-def test_of_a_cluster_that_does_not_answer_no_more_are_enqueued_than_find_a_place(trouble: str) -> None:
+def test_of_a_cluster_that_does_not_answer_no_more_are_enqueued_than_find_a_place(
+    trouble: str,
+) -> None:
     here = cluster(most_at_once=8)
     crowd = wanted(here, 4)
     if trouble == "unreachable":
@@ -267,13 +312,17 @@ def test_of_a_cluster_that_does_not_answer_no_more_are_enqueued_than_find_a_plac
     assert scheduling.in_turns(now=NOW) == [crowd[0].pk, crowd[1].pk]
 
 
-def test_a_sweep_adds_little_to_a_queue_that_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_adds_little_to_a_queue_that_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(scheduling, "MAX_WAITING", 4)
     monkeypatch.setattr(scheduling, "MIN_ENQUEUED", 1)
     crowd = [tenancy.pk for tenancy in wanted(cluster(most_at_once=8), 6)]
     assert scheduling.in_turns(now=NOW) == crowd[:4]
     assert scheduling.in_turns(now=NOW, waiting=2) == crowd[:2]
-    assert scheduling.in_turns(now=NOW, waiting=1_000) == crowd[:1], "nothing waits for ever"
+    assert scheduling.in_turns(now=NOW, waiting=1_000) == crowd[:1], (
+        "nothing waits for ever"
+    )
 
 
 def test_what_has_converged_is_swept_with_its_cluster_and_not_enqueued() -> None:
@@ -291,7 +340,10 @@ def test_a_cluster_that_git_delivers_to_is_looked_at_tenancy_by_tenancy() -> Non
     [settled] = wanted(here, 1)
     settle(settled)
     Cluster.objects.update(delivery=Cluster.Delivery.GIT)
-    assert (scheduling.in_turns(now=NOW), scheduling.clusters_to_sweep(now=NOW)) == ([settled.pk], [])
+    assert (scheduling.in_turns(now=NOW), scheduling.clusters_to_sweep(now=NOW)) == (
+        [settled.pk],
+        [],
+    )
 
 
 def test_a_cluster_is_swept_by_one_at_a_time_and_not_while_it_is_left_alone() -> None:

@@ -16,7 +16,10 @@ def queue(*flavors: tuple[str, Any]) -> dict[str, Any]:
     usage = [
         {
             "name": name,
-            "resources": [{"name": "cpu", "total": "9"}, {"name": "nvidia.com/gpu", "total": total}],
+            "resources": [
+                {"name": "cpu", "total": "9"},
+                {"name": "nvidia.com/gpu", "total": total},
+            ],
         }
         for name, total in flavors
     ]
@@ -24,7 +27,9 @@ def queue(*flavors: tuple[str, Any]) -> dict[str, Any]:
 
 
 def test_gpus_are_counted_by_flavor_and_processors_are_not() -> None:
-    assert gpus_used(queue(("quartermaster-cpu", "0"), ("a100", "3"), ("h100", "0"))) == {
+    assert gpus_used(
+        queue(("quartermaster-cpu", "0"), ("a100", "3"), ("h100", "0"))
+    ) == {
         "a100": 3,
         "h100": 0,
     }
@@ -44,14 +49,18 @@ def test_thousands_are_counted_as_the_api_server_writes_them() -> None:
     assert gpus_used(queue(("a100", "2k"))) == {"a100": 2000}
 
 
-def test_a_pass_keeps_what_workloads_use_and_writes_nothing_for_it(place: Place) -> None:
+def test_a_pass_keeps_what_workloads_use_and_writes_nothing_for_it(
+    place: Place,
+) -> None:
     place.reconcile()
     assert (place.row.used, place.row.used_at) == (None, None)
     place.later(minutes=1)
     assert place.reconcile() == 0
     assert place.row.used == {"a100": 0, "h100": 0}
     place.kubernetes.write(
-        "POST", "/sandbox/workloads", {"namespace": place.tenancy.namespace, "flavor": "a100", "gpus": 3}
+        "POST",
+        "/sandbox/workloads",
+        {"namespace": place.tenancy.namespace, "flavor": "a100", "gpus": 3},
     )
     place.later(minutes=1)
     assert place.reconcile() == 0
@@ -78,4 +87,8 @@ def test_a_real_clusters_answer_is_read() -> None:
         and step["response"]["body"].get("kind") == "ClusterQueue"
     ]
     assert found
-    assert any(max(used.values(), default=0) > 0 for one in found if (used := gpus_used(one)) is not None)
+    assert any(
+        max(used.values(), default=0) > 0
+        for one in found
+        if (used := gpus_used(one)) is not None
+    )

@@ -19,14 +19,18 @@ tiers:
 """
 
 
-@pytest.mark.parametrize("version", ["v1.9.0", "v1.15.1", "v2.0.0", "", "1.9 or newer", "latest"])
+@pytest.mark.parametrize(
+    "version", ["v1.9.0", "v1.15.1", "v2.0.0", "", "1.9 or newer", "latest"]
+)
 def test_what_is_new_enough_or_unknown_passes(version: str) -> None:
     volcano.check(version)
 
 
 @pytest.mark.parametrize("version", ["v1.8.2", "v0.4.2"])
 def test_what_is_too_old_is_refused_with_what_is_needed(version: str) -> None:
-    with pytest.raises(PermanentError, match=f"Volcano {version} is too old: .* 1.9 or newer") as caught:
+    with pytest.raises(
+        PermanentError, match=f"Volcano {version} is too old: .* 1.9 or newer"
+    ) as caught:
         volcano.check(version)
     assert caught.value.code == "volcano_too_old"
 
@@ -40,9 +44,21 @@ def test_what_is_too_old_is_refused_with_what_is_needed(version: str) -> None:
             ["no tier names the plugin capacity", "a tier names the plugin proportion"],
             id="as Volcano comes",
         ),
-        pytest.param(GOOD.replace("gang", "drf"), ["no tier names the plugin gang"], id="no gangs"),
-        pytest.param(GOOD.replace("enqueue, ", ""), ["actions does not name enqueue"], id="no enqueue"),
-        pytest.param("actions: enqueue, allocate", ["plugin gang", "plugin capacity"], id="no tiers"),
+        pytest.param(
+            GOOD.replace("gang", "drf"),
+            ["no tier names the plugin gang"],
+            id="no gangs",
+        ),
+        pytest.param(
+            GOOD.replace("enqueue, ", ""),
+            ["actions does not name enqueue"],
+            id="no enqueue",
+        ),
+        pytest.param(
+            "actions: enqueue, allocate",
+            ["plugin gang", "plugin capacity"],
+            id="no tiers",
+        ),
         pytest.param("a: [", ["it cannot be read"], id="no YAML"),
         pytest.param("[1]", ["it cannot be read"], id="no mapping"),
     ],
@@ -58,17 +74,25 @@ def test_a_scheduler_that_is_not_available_is_bad_and_an_unseen_one_unknown() ->
         deployment = None if status is None else {"status": status}
         return [one["state"] for one in health.volcano_scheduler(deployment)]
 
-    assert (states({"availableReplicas": 1}), states({}), states(None)) == (["good"], ["bad"], ["waiting"])
+    assert (states({"availableReplicas": 1}), states({}), states(None)) == (
+        ["good"],
+        ["bad"],
+        ["waiting"],
+    )
 
 
 def test_settings_that_share_otherwise_are_bad() -> None:
     assert health.volcano_settings([])["state"] == "good"
     found = health.volcano_settings(["no tier names the plugin capacity"])
-    assert (found["state"], "no tier names the plugin capacity" in found["words"]) == ("bad", True)
+    assert (found["state"], "no tier names the plugin capacity" in found["words"]) == (
+        "bad",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
-    ("missing", "state"), [([], "good"), (None, "waiting"), (["ValidatingAdmissionPolicy x"], "bad")]
+    ("missing", "state"),
+    [([], "good"), (None, "waiting"), (["ValidatingAdmissionPolicy x"], "bad")],
 )
 def test_a_missing_guard_is_said(missing: list[str] | None, state: str) -> None:
     assert health.volcano_guards(missing)["state"] == state

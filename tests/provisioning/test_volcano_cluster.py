@@ -45,15 +45,23 @@ def states(cluster: Cluster) -> dict[str, str]:
 def hold(place: Place, gpus: int) -> None:
     """Let the team hold so many GPUs, and make that true."""
     until = place.time + timedelta(days=30)
-    granted = factories.granted(place.ada, place.tenancy, place.a100, gpus=gpus, until=until)
+    granted = factories.granted(
+        place.ada, place.tenancy, place.a100, gpus=gpus, until=until
+    )
     grant(granted, actor=place.ada.as_actor(), now=place.time)
     place.tenancy.refresh_from_db()
     place.reconcile()
 
 
-def job(place: Place, name: str = "train", *, workers: int = 2, gpus: int = 1, **spec: Any) -> dict[str, Any]:
+def job(
+    place: Place, name: str = "train", *, workers: int = 2, gpus: int = 1, **spec: Any
+) -> dict[str, Any]:
     """A Volcano Job whose pods run until somebody deletes them."""
-    container = {"name": "main", "image": "x:1", "resources": {"limits": {GPU: str(gpus), "cpu": "1"}}}
+    container = {
+        "name": "main",
+        "image": "x:1",
+        "resources": {"limits": {GPU: str(gpus), "cpu": "1"}},
+    }
     pod = {
         "restartPolicy": "Never",
         "nodeSelector": {"accelerator": "nvidia-a100"},
@@ -86,7 +94,9 @@ def live_queue(place: Place) -> dict[str, Any]:
     return found
 
 
-def test_a_look_finds_its_release_and_its_parts_and_puts_the_priorities_there(gangs: Place) -> None:
+def test_a_look_finds_its_release_and_its_parts_and_puts_the_priorities_there(
+    gangs: Place,
+) -> None:
     found = look(gangs)
     assert (found.reachable, found.message) == (True, "")
     assert (found.volcano_version, found.kueue_version) == ("v1.15.1", "")
@@ -97,7 +107,9 @@ def test_a_look_finds_its_release_and_its_parts_and_puts_the_priorities_there(ga
     assert gangs.kubernetes.writes == written == 4
 
 
-def test_a_cluster_without_volcano_cannot_be_used_as_one_that_has_it(place: Place) -> None:
+def test_a_cluster_without_volcano_cannot_be_used_as_one_that_has_it(
+    place: Place,
+) -> None:
     Cluster.objects.update(queueing="volcano", borrow_percent=0)
     found = look(place)
     assert (found.reachable, found.message) == (
@@ -106,11 +118,15 @@ def test_a_cluster_without_volcano_cannot_be_used_as_one_that_has_it(place: Plac
     )
 
 
-def test_without_a_guard_any_team_could_use_any_queue_and_that_is_said(gangs: Place) -> None:
+def test_without_a_guard_any_team_could_use_any_queue_and_that_is_said(
+    gangs: Place,
+) -> None:
     gangs.kubernetes.delete(POLICY, "quartermaster-volcano-queues")
     found = look(gangs)
     assert states(found)["Volcano's guards"] == "bad"
-    [words] = [part["words"] for part in found.parts if part["part"] == "Volcano's guards"]
+    [words] = [
+        part["words"] for part in found.parts if part["part"] == "Volcano's guards"
+    ]
     assert "ValidatingAdmissionPolicy quartermaster-volcano-queues" in words
 
 
@@ -122,11 +138,16 @@ def test_a_scheduler_that_shares_by_weight_is_said(gangs: Place) -> None:
     assert states(look(gangs))["Volcano's settings"] == "bad"
 
 
-def test_its_queue_follows_what_the_team_holds_and_a_converged_pass_writes_nothing(gangs: Place) -> None:
+def test_its_queue_follows_what_the_team_holds_and_a_converged_pass_writes_nothing(
+    gangs: Place,
+) -> None:
     hold(gangs, 4)
     assert gangs.row.is_settled
     found = live_queue(gangs)
-    assert (found["spec"]["deserved"][GPU], found["spec"]["capability"][GPU]) == ("4", "4")
+    assert (found["spec"]["deserved"][GPU], found["spec"]["capability"][GPU]) == (
+        "4",
+        "4",
+    )
     assert found["status"]["state"] == "Open"
     gangs.later(minutes=1)
     assert gangs.reconcile() == 0
@@ -134,27 +155,37 @@ def test_its_queue_follows_what_the_team_holds_and_a_converged_pass_writes_nothi
 
 def test_what_somebody_changes_in_its_queue_is_put_back(gangs: Place) -> None:
     hold(gangs, 4)
-    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"capability": {GPU: "24"}}})
+    gangs.kubernetes.patch(
+        QUEUE, gangs.tenancy.namespace, None, {"spec": {"capability": {GPU: "24"}}}
+    )
     gangs.later(minutes=1)
     assert gangs.reconcile() == 1
     assert live_queue(gangs)["spec"]["capability"][GPU] == "4"
 
 
-def test_its_invariants_hold_and_a_queue_of_less_than_is_held_is_found(gangs: Place) -> None:
+def test_its_invariants_hold_and_a_queue_of_less_than_is_held_is_found(
+    gangs: Place,
+) -> None:
     look(gangs)
     hold(gangs, 4)
     report = Report()
     look_at_clusters(report, now=gangs.time)
     assert report.findings == []
-    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"deserved": {GPU: "2"}}})
+    gangs.kubernetes.patch(
+        QUEUE, gangs.tenancy.namespace, None, {"spec": {"deserved": {GPU: "2"}}}
+    )
     look_at_clusters(report, now=gangs.time)
-    assert "Its queue guarantees {'a100': 2}, {'a100': 4} are held." in [one.words for one in report.findings]
+    assert "Its queue guarantees {'a100': 2}, {'a100': 4} are held." in [
+        one.words for one in report.findings
+    ]
 
 
 def test_a_sweep_of_the_cluster_compares_its_queues(gangs: Place) -> None:
     hold(gangs, 4)
     assert sweep(gangs.cluster.pk, now=gangs.now) == []
-    gangs.kubernetes.patch(QUEUE, gangs.tenancy.namespace, None, {"spec": {"weight": 9}})
+    gangs.kubernetes.patch(
+        QUEUE, gangs.tenancy.namespace, None, {"spec": {"weight": 9}}
+    )
     assert sweep(gangs.cluster.pk, now=gangs.now) == [gangs.tenancy.pk]
 
 
@@ -166,11 +197,16 @@ def test_what_its_work_uses_is_kept_by_flavor(gangs: Place) -> None:
     assert gangs.row.used == {"a100": 2, "slices": 0}
 
 
-def test_how_a_team_uses_its_place_names_its_queue_and_a_job_that_runs_as_it_stands(gangs: Place) -> None:
+def test_how_a_team_uses_its_place_names_its_queue_and_a_job_that_runs_as_it_stands(
+    gangs: Place,
+) -> None:
     hold(gangs, 4)
     use = use_of(gangs.row)
     assert use.queue_label == f"spec.queue: {gangs.tenancy.namespace}"
-    assert use.logs == f"kubectl --namespace {gangs.tenancy.namespace} logs first-job-main-0 --follow"
+    assert (
+        use.logs
+        == f"kubectl --namespace {gangs.tenancy.namespace} logs first-job-main-0 --follow"
+    )
     gangs.kubernetes.create(yaml.safe_load(use.job))
     pod = gangs.kubernetes.get(POD, "first-job-main-0", gangs.tenancy.namespace)
     assert pod is not None
@@ -191,7 +227,9 @@ def announce(place: Place, *, hold: bool = False, days: float = 0) -> None:
 def drain(place: Place) -> None:
     announce(place)
     until = place.time + timedelta(days=30)
-    assert leaving.drain(place.tenancy.pk, retained_until=until, actor=PORTAL, now=place.time)
+    assert leaving.drain(
+        place.tenancy.pk, retained_until=until, actor=PORTAL, now=place.time
+    )
     place.later(seconds=20)
     place.reconcile()
 
@@ -251,7 +289,9 @@ def test_removed_the_queue_goes_after_the_namespace(gangs: Place) -> None:
 def member(gangs: Place, tmp_path: Path) -> Iterator[Client]:
     """A member of the team, by kubectl."""
     hold(gangs, 4)
-    client = Client.from_kubeconfig(tmp_path / gangs.kubernetes.kubeconfig(tmp_path, MEMBER))
+    client = Client.from_kubeconfig(
+        tmp_path / gangs.kubernetes.kubeconfig(tmp_path, MEMBER)
+    )
     yield client
     client.close()
 
@@ -262,7 +302,11 @@ def gpu_pod(place: Place, name: str = "by-hand", **changed: Any) -> dict[str, An
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": place.tenancy.namespace, "annotations": annotations},
+        "metadata": {
+            "name": name,
+            "namespace": place.tenancy.namespace,
+            "annotations": annotations,
+        },
         "spec": spec | changed,
     }
 
@@ -273,7 +317,9 @@ def test_a_member_starts_jobs_in_the_own_queue(gangs: Place, member: Client) -> 
 
 
 @pytest.mark.parametrize("queue", ["qm-others", "default", None])
-def test_a_member_cannot_name_another_queue(gangs: Place, member: Client, queue: str | None) -> None:
+def test_a_member_cannot_name_another_queue(
+    gangs: Place, member: Client, queue: str | None
+) -> None:
     others = {**live_queue(gangs), "metadata": {"name": "qm-others"}}
     gangs.kubernetes.create({**others, "status": {}})
     manifest = job(gangs)
@@ -291,7 +337,9 @@ def test_a_member_cannot_name_another_queue(gangs: Place, member: Client, queue:
     ("changed", "words"),
     [
         pytest.param({}, "is scheduled by Volcano", id="Kubernetes' scheduler"),
-        pytest.param({"schedulerName": "volcano"}, "is of a job in the queue", id="no queue"),
+        pytest.param(
+            {"schedulerName": "volcano"}, "is of a job in the queue", id="no queue"
+        ),
         pytest.param(
             {
                 "schedulerName": "volcano",
@@ -301,7 +349,9 @@ def test_a_member_cannot_name_another_queue(gangs: Place, member: Client, queue:
             id="another queue",
         ),
         pytest.param(
-            {"schedulerName": "volcano", "nodeName": "a100-0"}, "names no node", id="past every scheduler"
+            {"schedulerName": "volcano", "nodeName": "a100-0"},
+            "names no node",
+            id="past every scheduler",
         ),
     ],
 )
@@ -313,9 +363,13 @@ def test_no_pod_with_gpus_starts_past_the_queue(
     assert words in refused.value.message
 
 
-def test_a_pod_by_hand_may_take_gpus_through_the_own_queue(gangs: Place, member: Client) -> None:
+def test_a_pod_by_hand_may_take_gpus_through_the_own_queue(
+    gangs: Place, member: Client
+) -> None:
     annotations = {"scheduling.volcano.sh/queue-name": gangs.tenancy.namespace}
-    member.create(gpu_pod(gangs, "train-alone", schedulerName="volcano", annotations=annotations))
+    member.create(
+        gpu_pod(gangs, "train-alone", schedulerName="volcano", annotations=annotations)
+    )
     found = gangs.kubernetes.get(POD, "train-alone", gangs.tenancy.namespace)
     assert found is not None
     assert found["spec"]["nodeName"].startswith("a100-")
@@ -323,11 +377,16 @@ def test_a_pod_by_hand_may_take_gpus_through_the_own_queue(gangs: Place, member:
 
 def test_a_pod_without_gpus_is_nothing_to_volcano(gangs: Place, member: Client) -> None:
     plain = gpu_pod(gangs)
-    plain["spec"] = {"containers": [{"name": "main", "image": "x:1"}], "restartPolicy": "Never"}
+    plain["spec"] = {
+        "containers": [{"name": "main", "image": "x:1"}],
+        "restartPolicy": "Never",
+    }
     assert member.create(plain)["metadata"]["name"] == "by-hand"
 
 
-def test_the_policies_say_nothing_where_kueue_looks_after_the_namespace(place: Place) -> None:
+def test_the_policies_say_nothing_where_kueue_looks_after_the_namespace(
+    place: Place,
+) -> None:
     factories.allocation(place.ada, place.tenancy, place.a100, gpus=2)
     place.reconcile()
     place.kubernetes.create(gpu_pod(place, "by-hand"))

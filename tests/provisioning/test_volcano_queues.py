@@ -24,7 +24,9 @@ RUNS = "portal-runs"
 
 
 def named(spec: TenancySpec) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(one["kind"], one["metadata"]["name"]): one for one in tenancy_objects(spec)}
+    return {
+        (one["kind"], one["metadata"]["name"]): one for one in tenancy_objects(spec)
+    }
 
 
 def queue(spec: TenancySpec) -> dict[str, Any]:
@@ -42,18 +44,28 @@ def test_its_queue_has_the_name_of_the_namespace_and_what_the_team_holds() -> No
         "apiVersion": VOLCANO,
         "kind": "Queue",
         "metadata": {"name": SPEC.namespace, "labels": labels(SPEC)},
-        "spec": {"weight": 3, "reclaimable": True, "deserved": amounts, "capability": amounts},
+        "spec": {
+            "weight": 3,
+            "reclaimable": True,
+            "deserved": amounts,
+            "capability": amounts,
+        },
     }
 
 
 def test_what_may_be_borrowed_is_beyond_what_it_deserves() -> None:
     spec = replace(SPEC, flavors=(replace(FLAVORS[0], borrow=2),))
     found = queue(spec)["spec"]
-    assert (found["deserved"]["nvidia.com/gpu"], found["capability"]["nvidia.com/gpu"]) == ("4", "6")
+    assert (
+        found["deserved"]["nvidia.com/gpu"],
+        found["capability"]["nvidia.com/gpu"],
+    ) == ("4", "6")
     assert (found["deserved"]["cpu"], found["capability"]["cpu"]) == ("48", "64")
 
 
-def test_without_a_base_cpu_and_memory_are_the_least_for_nothing_is_no_limit_to_volcano() -> None:
+def test_without_a_base_cpu_and_memory_are_the_least_for_nothing_is_no_limit_to_volcano() -> (
+    None
+):
     found = queue(replace(SPEC, base_cpu=0, base_memory_gib=0, flavors=()))["spec"]
     assert found["capability"] == {"cpu": "1m", "memory": "1", "nvidia.com/gpu": "0"}
 
@@ -65,17 +77,30 @@ def test_nothing_of_kueue_is_there_and_the_rest_is_as_elsewhere() -> None:
         ("LocalQueue", "default"),
     }
     assert with_volcano.keys() - with_kueue.keys() == {("Queue", SPEC.namespace)}
-    assert not any(one["apiVersion"].startswith("kueue") for one in with_volcano.values())
-    assert "kueue.x-k8s.io/managed" not in with_volcano["Namespace", SPEC.namespace]["metadata"]["labels"]
+    assert not any(
+        one["apiVersion"].startswith("kueue") for one in with_volcano.values()
+    )
+    assert (
+        "kueue.x-k8s.io/managed"
+        not in with_volcano["Namespace", SPEC.namespace]["metadata"]["labels"]
+    )
     hard = with_volcano["ResourceQuota", "team-quota"]["spec"]["hard"]
-    assert (hard["count/jobs.batch.volcano.sh"], hard["requests.nvidia.com/gpu"]) == ("200", "4")
+    assert (hard["count/jobs.batch.volcano.sh"], hard["requests.nvidia.com/gpu"]) == (
+        "200",
+        "4",
+    )
     dashboard = json.dumps(with_volcano["ConfigMap", "quartermaster-dashboard"])
     assert "kueue" not in dashboard
-    assert f'volcano_queue_pod_group_pending_count{{queue_name=\\\\\\"{SPEC.namespace}' in dashboard
+    assert (
+        f'volcano_queue_pod_group_pending_count{{queue_name=\\\\\\"{SPEC.namespace}'
+        in dashboard
+    )
 
 
 def test_all_teams_share_the_priorities_of_pods_alone() -> None:
-    shared = fleet_objects(queueing="volcano", cohort="quartermaster", flavors=[("a100", {"a": "b"}, [])])
+    shared = fleet_objects(
+        queueing="volcano", cohort="quartermaster", flavors=[("a100", {"a": "b"}, [])]
+    )
     assert {one["kind"] for one in shared} == {"PriorityClass"}
     assert [one["metadata"]["name"] for one in shared] == [
         "production-inference",
@@ -98,7 +123,8 @@ def test_a_spec_that_was_stored_before_is_kueues() -> None:
     [
         pytest.param({"queueing": "slurm"}, id="unknown queues"),
         pytest.param(
-            {"flavors": (FLAVORS[0], replace(FLAVORS[0], name="b"))}, id="two flavors of one resource"
+            {"flavors": (FLAVORS[0], replace(FLAVORS[0], name="b"))},
+            id="two flavors of one resource",
         ),
     ],
 )
@@ -107,7 +133,12 @@ def test_what_volcano_cannot_keep_is_no_spec(changed: dict[str, Any]) -> None:
         replace(SPEC, **changed)
 
 
-NOTHING = {"cpu": "1m", "memory": "1", "nvidia.com/gpu": "0", "nvidia.com/mig-1g.10gb": "0"}
+NOTHING = {
+    "cpu": "1m",
+    "memory": "1",
+    "nvidia.com/gpu": "0",
+    "nvidia.com/mig-1g.10gb": "0",
+}
 
 
 def test_held_its_queue_is_one_of_nothing_and_what_runs_is_not_taken_back() -> None:
@@ -119,7 +150,10 @@ def test_held_its_queue_is_one_of_nothing_and_what_runs_is_not_taken_back() -> N
         "capability": NOTHING,
     }
     assert held.keys() == named(SPEC).keys()
-    assert held["ResourceQuota", "team-quota"] == named(SPEC)["ResourceQuota", "team-quota"]
+    assert (
+        held["ResourceQuota", "team-quota"]
+        == named(SPEC)["ResourceQuota", "team-quota"]
+    )
 
 
 def test_drained_nobody_has_access_but_the_portal_which_stops_what_runs() -> None:
@@ -138,21 +172,33 @@ FILLED_IN = {"dequeueStrategy": "traverse", "parent": "root", "guarantee": {}}
 
 def live(**spec: Any) -> dict[str, Any]:
     wanted = queue(SPEC)
-    return {**wanted, "spec": {**wanted["spec"], **spec}, "status": {"state": "Open", "reservation": {}}}
+    return {
+        **wanted,
+        "spec": {**wanted["spec"], **spec},
+        "status": {"state": "Open", "reservation": {}},
+    }
 
 
 def test_what_volcano_fills_in_is_no_drift_and_anything_else_is() -> None:
     wanted = [queue(SPEC)]
     [kept] = plan(wanted, {Key.of(wanted[0]): live(**FILLED_IN)})
     assert (kept.verb, kept.why) == (Verb.KEEP, "")
-    for added in ({"parent": "others"}, {"guarantee": {"resource": {"cpu": "1"}}}, {"weight": 5}):
+    for added in (
+        {"parent": "others"},
+        {"guarantee": {"resource": {"cpu": "1"}}},
+        {"weight": 5},
+    ):
         [step] = plan(wanted, {Key.of(wanted[0]): live(**added)})
         assert step.verb is Verb.UPDATE
 
 
 def test_a_queue_that_somebody_deletes_says_what_that_means() -> None:
     found = live()
-    found["metadata"] = {**found["metadata"], "finalizers": ["a/b"], "deletionTimestamp": "now"}
+    found["metadata"] = {
+        **found["metadata"],
+        "finalizers": ["a/b"],
+        "deletionTimestamp": "now",
+    }
     assert being_deleted(found) == (
         "is being deleted; a/b holds it. Nothing new starts until it is gone and made anew"
     )
@@ -164,7 +210,9 @@ def test_the_queue_is_what_does_not_go_with_the_namespace() -> None:
 
 def test_the_first_job_is_volcanos_in_the_queue_of_its_namespace() -> None:
     job = first_job(
-        "qm-vision", Kind("a100", "nvidia.com/gpu", {"accelerator": "a100"}, []), queueing="volcano"
+        "qm-vision",
+        Kind("a100", "nvidia.com/gpu", {"accelerator": "a100"}, []),
+        queueing="volcano",
     )
     assert (job["apiVersion"], job["kind"], job["spec"]["queue"]) == (
         "batch.volcano.sh/v1alpha1",
@@ -174,5 +222,10 @@ def test_the_first_job_is_volcanos_in_the_queue_of_its_namespace() -> None:
     assert (job["spec"]["schedulerName"], job["spec"]["minAvailable"]) == ("volcano", 1)
     [task] = job["spec"]["tasks"]
     assert task["template"]["spec"]["nodeSelector"] == {"accelerator": "a100"}
-    assert task["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert (
+        task["template"]["spec"]["containers"][0]["resources"]["limits"][
+            "nvidia.com/gpu"
+        ]
+        == "1"
+    )
     assert yaml.safe_load(as_yaml(job)) == job

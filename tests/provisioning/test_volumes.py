@@ -27,7 +27,11 @@ REASON = "Images for the detector."
 
 def found(spec: TenancySpec, kind: str) -> dict[str, Manifest]:
     """The manifests of a kind, by name."""
-    return {one["metadata"]["name"]: one for one in tenancy_objects(spec) if one["kind"] == kind}
+    return {
+        one["metadata"]["name"]: one
+        for one in tenancy_objects(spec)
+        if one["kind"] == kind
+    }
 
 
 def test_each_volume_has_a_claim_of_its_size_and_class() -> None:
@@ -47,12 +51,17 @@ def test_each_volume_has_a_claim_of_its_size_and_class() -> None:
 def test_the_quota_has_room_for_them_and_for_what_is_not_taken_down_yet() -> None:
     hard = found(SAMPLE, "ResourceQuota")["team-quota"]["spec"]["hard"]
     assert (hard["persistentvolumeclaims"], hard["requests.storage"]) == ("20", "2Ti")
-    hard = found(sample(volumes=(CORPUS,), ended_volumes=(SCRATCH,)), "ResourceQuota")["team-quota"]["spec"][
-        "hard"
-    ]
-    assert (hard["persistentvolumeclaims"], hard["requests.storage"]) == ("22", "4106Gi")
+    hard = found(sample(volumes=(CORPUS,), ended_volumes=(SCRATCH,)), "ResourceQuota")[
+        "team-quota"
+    ]["spec"]["hard"]
+    assert (hard["persistentvolumeclaims"], hard["requests.storage"]) == (
+        "22",
+        "4106Gi",
+    )
     [limits] = found(sample(volumes=(CORPUS,)), "LimitRange").values()
-    assert {"type": "PersistentVolumeClaim", "max": {"storage": "2Ti"}} in limits["spec"]["limits"]
+    assert {"type": "PersistentVolumeClaim", "max": {"storage": "2Ti"}} in limits[
+        "spec"
+    ]["limits"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +95,13 @@ def test_a_spec_from_before_there_were_volumes_has_none() -> None:
 def ask(place: Place, name: str = "corpus", gib: int = 100) -> Request:
     """A volume that the policy approves at once."""
     said = {"cluster": place.cluster.name, "name": name, "gib": gib}
-    wanted = resolve("volume", said, team=place.tenancy.team, until=place.time + 3 * DAY, reason=REASON)
+    wanted = resolve(
+        "volume",
+        said,
+        team=place.tenancy.team,
+        until=place.time + 3 * DAY,
+        reason=REASON,
+    )
     return submit(wanted, by=place.ada, now=place.time)
 
 
@@ -119,16 +134,22 @@ def test_a_volume_is_made_within_one_pass_and_asks_nobody(ready: Place) -> None:
     assert ready.reconcile() == 0
 
 
-def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(ready: Place) -> None:
+def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(
+    ready: Place,
+) -> None:
     ask(ready)
-    with pytest.raises(Conflict, match="There is a volume corpus in qm-vision") as refused:
+    with pytest.raises(
+        Conflict, match="There is a volume corpus in qm-vision"
+    ) as refused:
         ask(ready, gib=7)
     assert (refused.value.code, refused.value.field) == ("name_taken", "name")
     ask(ready, "corpus-2")
     assert Allocation.objects.live().filter(offering="volume").count() == 2
 
 
-def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_down(ready: Place) -> None:
+def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_down(
+    ready: Place,
+) -> None:
     asked = ask(ready)
     ready.later(seconds=1)
     ready.reconcile()
@@ -146,20 +167,32 @@ def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_
     claim = ready.kubernetes.get(CLAIM, "volume-corpus", ready.tenancy.namespace)
     assert claim is not None
     assert claim["spec"]["resources"]["requests"]["storage"] == "100Gi"
-    quota = ready.kubernetes.get(("v1", "ResourceQuota"), "team-quota", ready.tenancy.namespace) or {}
+    quota = (
+        ready.kubernetes.get(
+            ("v1", "ResourceQuota"), "team-quota", ready.tenancy.namespace
+        )
+        or {}
+    )
     assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
 
 
-def test_where_the_cluster_follows_git_the_file_goes_before_the_claim(ready: Place) -> None:
+def test_where_the_cluster_follows_git_the_file_goes_before_the_claim(
+    ready: Place,
+) -> None:
     asked = ask(ready)
     ready.later(seconds=1)
     ready.reconcile()
-    Cluster.objects.filter(pk=ready.tenancy.cluster_id).update(delivery="git", git_url="/fleet.git")
+    Cluster.objects.filter(pk=ready.tenancy.cluster_id).update(
+        delivery="git", git_url="/fleet.git"
+    )
     ends.sweep(asked.until)
     namespace = ready.tenancy.namespace
     file = f"clusters/training/tenancies/{namespace}/persistentvolumeclaim-volume-corpus.json"
     first, then = [line for line in Task.objects.get().lines if "to delete" in line[0]]
-    assert first == ("File to delete first", f"{file}, with its line in kustomization.yaml beside it")
+    assert first == (
+        "File to delete first",
+        f"{file}, with its line in kustomization.yaml beside it",
+    )
     assert then == ("Claim to delete", f"volume-corpus in {namespace}")
 
 
@@ -178,7 +211,10 @@ def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) 
         "take_down",
         "Its time is over: ask Ada Okafor, then take the volume corpus in training down.",
     )
-    assert ("Claim to delete", f"volume-corpus in {ready.tenancy.namespace}") in task.lines
+    assert (
+        "Claim to delete",
+        f"volume-corpus in {ready.tenancy.namespace}",
+    ) in task.lines
     quota = ready.kubernetes.get(("v1", "ResourceQuota"), "team-quota", namespace) or {}
     assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
 

@@ -41,10 +41,19 @@ class Terminal:
     home: Path
     environment: dict[str, str | None] = field(default_factory=dict)
 
-    def __call__(self, *typed: str, given: str | None = None, **environment: str | None) -> Result:
+    def __call__(
+        self, *typed: str, given: str | None = None, **environment: str | None
+    ) -> Result:
         """Run a command; what is no orderly end of a command is raised."""
-        whole = {"XDG_CONFIG_HOME": str(self.home), "HOME": str(self.home), "TZ": "UTC", **self.environment}
-        return CliRunner().invoke(qm, typed, input=given, env=whole | environment, catch_exceptions=False)
+        whole = {
+            "XDG_CONFIG_HOME": str(self.home),
+            "HOME": str(self.home),
+            "TZ": "UTC",
+            **self.environment,
+        }
+        return CliRunner().invoke(
+            qm, typed, input=given, env=whole | environment, catch_exceptions=False
+        )
 
     def json(self, *typed: str) -> Any:
         """What a command prints on stdout, as JSON."""
@@ -57,7 +66,9 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Terminal:
     """One whose person has not signed in."""
-    return Terminal(tmp_path / "home", {"QM_URL": None, "QM_TOKEN": None, "NO_COLOR": None})
+    return Terminal(
+        tmp_path / "home", {"QM_URL": None, "QM_TOKEN": None, "NO_COLOR": None}
+    )
 
 
 @dataclass
@@ -95,7 +106,10 @@ def signed(watched: Watched, terminal: Terminal) -> Iterator[Signed]:
     terminal.environment |= {"QM_URL": url, "QM_TOKEN": token_of(watched.ada)}
     portal: Any = get_asgi_application()
     ClusterAbility.objects.create(
-        cluster=watched.cluster, kinds=["Job.batch/v1"], integrations=None, seen_at=timezone.now()
+        cluster=watched.cluster,
+        kinds=["Job.batch/v1"],
+        integrations=None,
+        seen_at=timezone.now(),
     )
     with serving(Served(portal, bound, None)):
         yield Signed(watched, url, terminal)

@@ -40,10 +40,20 @@ class Call:
 CUT, HELD = Answer(is_cut=True), Answer(is_held=True)
 
 
-def problem(status: int, code: str, detail: str = "", *errors: tuple[str, str], **headers: str) -> Answer:
+def problem(
+    status: int, code: str, detail: str = "", *errors: tuple[str, str], **headers: str
+) -> Answer:
     """A refusal as the portal writes it; `errors` are pointers with sentences."""
-    listed = [{"pointer": pointer, "code": code, "detail": said} for pointer, said in errors]
-    body = {"status": status, "code": code, "detail": detail, "errors": listed, "request_id": "r-1"}
+    listed = [
+        {"pointer": pointer, "code": code, "detail": said} for pointer, said in errors
+    ]
+    body = {
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "errors": listed,
+        "request_id": "r-1",
+    }
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status, body, {"Content-Type": "application/problem+json", **named})
 
@@ -59,9 +69,13 @@ class Misbehaving:
     )
     released: threading.Event = field(default_factory=threading.Event)
 
-    def says(self, call: str, *answers: Answer | Callable[[Call], Answer] | dict[str, Any]) -> None:
+    def says(
+        self, call: str, *answers: Answer | Callable[[Call], Answer] | dict[str, Any]
+    ) -> None:
         """Give these answers one after the other; an object is the body of one."""
-        self.answers[call] += [Answer(body=one) if isinstance(one, dict) else one for one in answers]
+        self.answers[call] += [
+            Answer(body=one) if isinstance(one, dict) else one for one in answers
+        ]
 
     def sent(self, call: str) -> list[Call]:
         """The calls of an address."""
@@ -72,7 +86,9 @@ class Misbehaving:
         self.calls.append(call)
         left = self.answers[f"{call.method} {path_of(call)}"]
         if not left:
-            return problem(404, "not_found", "There is no such thing, or it is not yours to see.")
+            return problem(
+                404, "not_found", "There is no such thing, or it is not yours to see."
+            )
         found = left.pop(0) if len(left) > 1 else left[0]
         return found if isinstance(found, Answer) else found(call)
 
@@ -97,7 +113,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        call = Call(self.command, self.path, dict(self.headers), json.loads(raw) if raw else None)
+        call = Call(
+            self.command,
+            self.path,
+            dict(self.headers),
+            json.loads(raw) if raw else None,
+        )
         answer = self.server_of.answer(call)
         if answer.is_held:
             self.server_of.released.wait()
@@ -111,12 +132,22 @@ class _Handler(BaseHTTPRequestHandler):
         elif answer.stream is not None:
             self._stream(answer)
         else:
-            body = json.dumps(answer.body).encode() if not isinstance(answer.body, bytes) else answer.body
-            self._begin(answer, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+            body = (
+                json.dumps(answer.body).encode()
+                if not isinstance(answer.body, bytes)
+                else answer.body
+            )
+            self._begin(
+                answer,
+                {"Content-Type": "application/json", "Content-Length": str(len(body))},
+            )
             self.wfile.write(body)
 
     def _stream(self, answer: Answer) -> None:
-        self._begin(answer, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+        self._begin(
+            answer,
+            {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"},
+        )
         # In pieces that break lines and letters apart.
         raw = (answer.stream or "").encode()
         for part in (raw[at : at + 7] for at in range(0, len(raw), 7)):
@@ -149,7 +180,9 @@ def misbehaving() -> Iterator[Misbehaving]:
     with _QuietServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         told.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         try:
             yield told

@@ -13,7 +13,9 @@ def portal(server: Misbehaving) -> Misbehaving:
     """A portal with one of each."""
     server.says("GET places/", {"results": [PLACE]})
     server.says("GET templates/", {"results": [SINGLE]})
-    server.says("GET me/", {"name": "Ada", "teams": [{"slug": "vision", "name": "Vision"}]})
+    server.says(
+        "GET me/", {"name": "Ada", "teams": [{"slug": "vision", "name": "Vision"}]}
+    )
     server.says("GET runs/", {"next": None, "previous": None, "results": [RUN]})
     return server
 
@@ -21,7 +23,11 @@ def portal(server: Misbehaving) -> Misbehaving:
 def completed(terminal: Terminal, line: str) -> list[str]:
     """What bash is given behind a line."""
     typed = line.split(" ")
-    asked = {"_QM_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(typed) - 1)}
+    asked = {
+        "_QM_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(typed) - 1),
+    }
     done = terminal(**asked)
     if done.exit_code or done.stderr:
         raise AssertionError(done.stderr)
@@ -41,13 +47,20 @@ def completed(terminal: Terminal, line: str) -> list[str]:
         ("qm li", ["list"]),
     ],
 )
-def test_names_are_completed(portal: Misbehaving, terminal: Terminal, line: str, found: list[str]) -> None:
+def test_names_are_completed(
+    portal: Misbehaving, terminal: Terminal, line: str, found: list[str]
+) -> None:
     assert completed(terminal, line) == found
 
 
-@pytest.mark.parametrize("answer", [CUT, HELD, Answer(200, b"<html>"), Answer(503, {"next": 1})])
+@pytest.mark.parametrize(
+    "answer", [CUT, HELD, Answer(200, b"<html>"), Answer(503, {"next": 1})]
+)
 def test_nothing_is_said_where_the_portal_does_not_answer_at_once(
-    server: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, answer: Answer
+    server: Misbehaving,
+    terminal: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Answer,
 ) -> None:
     monkeypatch.setattr(completing, "SECONDS", 0.05)
     server.says("GET runs/", answer)

@@ -29,14 +29,18 @@ def file_of(terminal: Terminal) -> Path:
     return terminal.home / "quartermaster" / "config.toml"
 
 
-@pytest.mark.parametrize("words", [("--token-stdin",), ()], ids=["from standard input", "asked for"])
+@pytest.mark.parametrize(
+    "words", [("--token-stdin",), ()], ids=["from standard input", "asked for"]
+)
 def test_a_token_is_checked_and_kept_for_its_owner_alone(
     portal: Misbehaving, terminal: Terminal, words: tuple[str, ...]
 ) -> None:
     done = terminal("login", "--url", f"{portal.url}/", *words, given=f"{TOKEN}\n")
 
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.endswith(f"Signed in to {portal.url} as Ada Okafor. Teams: Vision.\n")
+    assert done.stderr.endswith(
+        f"Signed in to {portal.url} as Ada Okafor. Teams: Vision.\n"
+    )
     assert "secret" not in done.output
     file = file_of(terminal)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -47,12 +51,16 @@ def test_a_token_is_checked_and_kept_for_its_owner_alone(
     assert portal.sent("GET runs/")[0].headers["Authorization"] == f"Bearer {TOKEN}"
 
 
-def test_what_is_kept_is_replaced_whole_or_not_at_all(portal: Misbehaving, terminal: Terminal) -> None:
+def test_what_is_kept_is_replaced_whole_or_not_at_all(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
     terminal("login", "--url", portal.url, "--token-stdin", given=TOKEN)
     before = file_of(terminal).read_text()
     portal.answers["GET me/"] = [problem(401, "no_token", "No such token.")]
 
-    done = terminal("login", "--url", portal.url, "--token-stdin", given="qm_other_secret")
+    done = terminal(
+        "login", "--url", portal.url, "--token-stdin", given="qm_other_secret"
+    )
 
     assert done.exit_code == 4
     assert file_of(terminal).read_text() == before
@@ -62,7 +70,9 @@ def test_what_is_kept_is_replaced_whole_or_not_at_all(portal: Misbehaving, termi
     assert terminal("list").exit_code == 4
 
 
-def test_a_token_goes_to_no_other_portal_than_its_own(portal: Misbehaving, terminal: Terminal) -> None:
+def test_a_token_goes_to_no_other_portal_than_its_own(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
     terminal("login", "--url", portal.url, "--token-stdin", given=TOKEN)
     other = portal.url.replace("127.0.0.1", "localhost")
 
@@ -86,7 +96,9 @@ def test_a_token_goes_to_no_other_portal_than_its_own(portal: Misbehaving, termi
         "ftp://x",
     ],
 )
-def test_a_token_is_asked_for_no_address_that_would_not_protect_it(terminal: Terminal, url: str) -> None:
+def test_a_token_is_asked_for_no_address_that_would_not_protect_it(
+    terminal: Terminal, url: str
+) -> None:
     assert terminal("login", "--url", url, "--token-stdin", given=TOKEN).exit_code == 2
     assert terminal("list", QM_URL=url, QM_TOKEN=TOKEN).exit_code == 2
 
@@ -102,8 +114,13 @@ def test_a_password_that_netrc_has_for_the_host_takes_no_tokens_place(
 
 
 @pytest.mark.parametrize("given", ["", "\n", "two words\x00\n"])
-def test_what_is_no_token_is_not_sent(portal: Misbehaving, terminal: Terminal, given: str) -> None:
-    assert terminal("login", "--url", portal.url, "--token-stdin", given=given).exit_code == 2
+def test_what_is_no_token_is_not_sent(
+    portal: Misbehaving, terminal: Terminal, given: str
+) -> None:
+    assert (
+        terminal("login", "--url", portal.url, "--token-stdin", given=given).exit_code
+        == 2
+    )
     assert not portal.calls
 
 
@@ -115,7 +132,11 @@ def test_plain_http_is_for_loopback_alone(url: str) -> None:
 
 
 def test_a_stored_token_is_of_no_use_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(configuration, "stored", lambda: {"url": "https://a.example.com", "token": TOKEN})
+    monkeypatch.setattr(
+        configuration,
+        "stored",
+        lambda: {"url": "https://a.example.com", "token": TOKEN},
+    )
     monkeypatch.delenv("QM_TOKEN", raising=False)
     monkeypatch.setenv("QM_URL", "https://a.example.com/")
     assert configuration.access() == Access("https://a.example.com", TOKEN)

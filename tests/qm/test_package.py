@@ -23,7 +23,11 @@ FILES = sorted(FOLDER.glob("*.py"))
 def test_it_imports_what_it_declares_and_is_written_for_its_oldest_python() -> None:
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     trees = [ast.parse(file.read_text(), feature_version=(3, 9)) for file in FILES]
-    imported = set[str]().union(*map(imported_by, trees)) - set(sys.stdlib_module_names) - {"qm"}
+    imported = (
+        set[str]().union(*map(imported_by, trees))
+        - set(sys.stdlib_module_names)
+        - {"qm"}
+    )
 
     assert imported == {re.split(r"\W", one)[0] for one in project["dependencies"]}
     assert project["requires-python"] == ">=3.9"
@@ -32,7 +36,9 @@ def test_it_imports_what_it_declares_and_is_written_for_its_oldest_python() -> N
 @pytest.mark.slow
 def test_it_installs_by_itself_and_runs_without_the_portal(tmp_path: Path) -> None:
     shutil.copytree(
-        FOLDER, tmp_path / "qm", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+        FOLDER,
+        tmp_path / "qm",
+        ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"),
     )
     where = tmp_path / "installed"
     pip = [
@@ -45,7 +51,9 @@ def test_it_installs_by_itself_and_runs_without_the_portal(tmp_path: Path) -> No
         "--no-build-isolation",
         "--no-index",
     ]
-    subprocess.run([*pip, "--target", str(where), str(tmp_path / "qm")], check=True, cwd=tmp_path)
+    subprocess.run(
+        [*pip, "--target", str(where), str(tmp_path / "qm")], check=True, cwd=tmp_path
+    )
 
     done = subprocess.run(
         [str(where / "bin" / "qm"), "--version"],
@@ -56,10 +64,14 @@ def test_it_installs_by_itself_and_runs_without_the_portal(tmp_path: Path) -> No
         text=True,
     )
     assert done.stdout == "qm, version 1.0.0\n"
-    assert {one.name for one in (where / "qm").iterdir()} >= {file.name for file in FILES}
+    assert {one.name for one in (where / "qm").iterdir()} >= {
+        file.name for file in FILES
+    }
 
 
-def test_times_are_told_in_local_time_with_their_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_told_in_local_time_with_their_zone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
     time.tzset()
     try:
@@ -77,13 +89,21 @@ def test_tables_are_aligned_and_show_no_sign_that_steers_a_terminal() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0, "0 s"), (59, "59 s"), (3_600, "1 h"), (3_725, "1 h 2 min"), (200_000, "2 d 7 h")],
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (3_600, "1 h"),
+        (3_725, "1 h 2 min"),
+        (200_000, "2 d 7 h"),
+    ],
 )
 def test_lengths_of_time(seconds: int, said: str) -> None:
     assert words.duration(seconds) == said
 
 
-def test_colour_is_for_terminals_and_not_where_it_is_unwanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_is_for_terminals_and_not_where_it_is_unwanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert words.coloured("failed ") == "\x1b[31mfailed \x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")

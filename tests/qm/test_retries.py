@@ -35,7 +35,10 @@ PLACE = {
     "flavors": [POOL],
     "priorities": ["exploratory"],
     "volumes": ["datasets"],
-    "templates": [{"slug": "single-node", "missing": ""}, {"slug": "gang", "missing": ""}],
+    "templates": [
+        {"slug": "single-node", "missing": ""},
+        {"slug": "gang", "missing": ""},
+    ],
 }
 NAMES = ("image", "program", "gpus", "minutes")
 SINGLE: dict[str, Any] = {
@@ -46,7 +49,11 @@ SINGLE: dict[str, Any] = {
     "accepts_files": True,
     "parameters": [{"name": each, "type": "count", "default": None} for each in NAMES],
 }
-GANG = {**SINGLE, "slug": "gang", "parameters": [*SINGLE["parameters"], {"name": "nodes", "type": "count"}]}
+GANG = {
+    **SINGLE,
+    "slug": "gang",
+    "parameters": [*SINGLE["parameters"], {"name": "nodes", "type": "count"}],
+}
 WHY = {
     "what": "It waits.",
     "line": "Number 2 of 2.",
@@ -86,7 +93,9 @@ def at(number: int) -> str:
 
 def written(*lines: str, first: int = 1) -> str:
     """Lines as the portal streams them."""
-    return "".join(f"id: {at(n)}\ndata: {line}\n\n" for n, line in enumerate(lines, start=first))
+    return "".join(
+        f"id: {at(n)}\ndata: {line}\n\n" for n, line in enumerate(lines, start=first)
+    )
 
 
 END = "event: end\ndata: \n\n"
@@ -118,7 +127,10 @@ def test_a_submission_is_repeated_under_one_key_until_it_is_answered(
     assert (done.exit_code, done.stdout) == (0, "bert-1a2b3c4d\n"), done.stderr
     sent = portal.sent("POST runs/")
     assert len(sent) == 5
-    assert len({(one.headers["Idempotency-Key"], json.dumps(one.body)) for one in sent}) == 1
+    assert (
+        len({(one.headers["Idempotency-Key"], json.dumps(one.body)) for one in sent})
+        == 1
+    )
     assert pauses[0] <= pauses[1] * 2 <= pauses[2] * 4
     assert pauses[3] == 17
 
@@ -128,10 +140,15 @@ def test_an_answer_that_comes_too_late_is_asked_for_again_under_its_key(
 ) -> None:
     server.says("POST runs/", HELD, Answer(201, RUN))
 
-    made = Portal(Access(server.url, "qm_secret"), seconds=1).post("runs/", {}, key="one")
+    made = Portal(Access(server.url, "qm_secret"), seconds=1).post(
+        "runs/", {}, key="one"
+    )
 
     assert made == RUN
-    assert [one.headers["Idempotency-Key"] for one in server.sent("POST runs/")] == ["one", "one"]
+    assert [one.headers["Idempotency-Key"] for one in server.sent("POST runs/")] == [
+        "one",
+        "one",
+    ]
 
 
 def test_two_submissions_have_two_keys(portal: Misbehaving, terminal: Terminal) -> None:
@@ -167,17 +184,30 @@ def test_whoever_hears_nothing_is_told_how_to_ask_again_without_a_second_run(
     ("answer", "code", "said"),
     [
         pytest.param(
-            problem(422, "not_taken", "Look.", ("/values/gpus", "Too many."), ("/title", "Too long.")),
+            problem(
+                422,
+                "not_taken",
+                "Look.",
+                ("/values/gpus", "Too many."),
+                ("/title", "Too long."),
+            ),
             3,
             ["--gpus: Too many.", "--name: Too long."],
             id="values",
         ),
-        pytest.param(problem(403, "no_right", "You may not."), 3, ["You may not."], id="rights"),
-        pytest.param(problem(409, "is_leaving", "It leaves."), 3, ["It leaves."], id="conflict"),
+        pytest.param(
+            problem(403, "no_right", "You may not."), 3, ["You may not."], id="rights"
+        ),
+        pytest.param(
+            problem(409, "is_leaving", "It leaves."), 3, ["It leaves."], id="conflict"
+        ),
         pytest.param(
             problem(401, "not_authenticated", "No such token."),
             4,
-            ["No such token.", "Make a token in the portal under Tokens, and run: qm login"],
+            [
+                "No such token.",
+                "Make a token in the portal under Tokens, and run: qm login",
+            ],
             id="token",
         ),
         pytest.param(
@@ -186,18 +216,28 @@ def test_whoever_hears_nothing_is_told_how_to_ask_again_without_a_second_run(
             ["It broke.", "The number of the call is r-1."],
             id="broken",
         ),
-        pytest.param(Answer(404, b"<html>"), 6, ["The portal answered 404."], id="a proxy's page"),
+        pytest.param(
+            Answer(404, b"<html>"), 6, ["The portal answered 404."], id="a proxy's page"
+        ),
         pytest.param(Answer(200, b"<html>"), 5, None, id="no portal"),
     ],
 )
 def test_a_refusal_is_told_in_sentences_once_and_has_its_exit_code(
-    portal: Misbehaving, terminal: Terminal, answer: Answer, code: int, said: list[str] | None
+    portal: Misbehaving,
+    terminal: Terminal,
+    answer: Answer,
+    code: int,
+    said: list[str] | None,
 ) -> None:
     portal.says("POST runs/", answer)
 
     done = terminal(*TRAIN)
 
-    assert (done.exit_code, done.stdout, len(portal.sent("POST runs/"))) == (code, "", 1)
+    assert (done.exit_code, done.stdout, len(portal.sent("POST runs/"))) == (
+        code,
+        "",
+        1,
+    )
     assert said is None or done.stderr.splitlines() == said
 
 
@@ -207,8 +247,17 @@ def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
     portal.says("POST runs/", Answer(201, RUN))
     assert terminal(*TRAIN, "--nodes", "4", "--time", "1d2h").exit_code == 0
     [sent] = portal.sent("POST runs/")
-    assert (sent.body["template"], sent.body["flavor"], sent.body["tenancy"]) == ("gang", "a100", 5)
-    assert sent.body["values"] == {"image": "train:1", "gpus": 1, "nodes": 4, "minutes": 1_560}
+    assert (sent.body["template"], sent.body["flavor"], sent.body["tenancy"]) == (
+        "gang",
+        "a100",
+        5,
+    )
+    assert sent.body["values"] == {
+        "image": "train:1",
+        "gpus": 1,
+        "nodes": 4,
+        "minutes": 1_560,
+    }
 
 
 @pytest.mark.parametrize(
@@ -218,7 +267,10 @@ def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
         (("--claim", "datasets"), "--claim takes NAME:/path"),
         (("--env", "EPOCHS"), "--env takes NAME=VALUE"),
         (("--set", "gpus=many"), "--gpus: 'many' is no whole number."),
-        (("--script", "not-there.py"), "--script not-there.py cannot be read: No such file or directory.\n"),
+        (
+            ("--script", "not-there.py"),
+            "--script not-there.py cannot be read: No such file or directory.\n",
+        ),
         (("--key", "a – b"), "A key is made of"),
         (("--follow", "--json"), "--follow goes with neither"),
     ],
@@ -238,14 +290,21 @@ def test_a_script_that_is_no_text_is_said_in_words(
     binary = tmp_path / "weights.bin"
     binary.write_bytes(b"\x80\x00")
     done = terminal(*TRAIN, "--script", str(binary))
-    assert (done.exit_code, done.stderr) == (2, f"--script {binary} is no text in UTF-8.\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"--script {binary} is no text in UTF-8.\n",
+    )
 
 
-def test_without_a_team_the_first_step_is_another_one(server: Misbehaving, terminal: Terminal) -> None:
+def test_without_a_team_the_first_step_is_another_one(
+    server: Misbehaving, terminal: Terminal
+) -> None:
     server.says("GET places/", {"results": []})
     server.says("GET me/", {"teams": []}, {"teams": [TEAM]})
     assert terminal("places").stderr.startswith("Nowhere yet: you are in no team.")
-    assert terminal("places").stderr.startswith("Nowhere yet: your team needs a namespace")
+    assert terminal("places").stderr.startswith(
+        "Nowhere yet: your team needs a namespace"
+    )
     server.says("GET templates/", {"results": [SINGLE]})
     assert terminal(*TRAIN).stderr.endswith("What is needed first says: qm places\n")
 
@@ -260,7 +319,9 @@ def test_a_full_name_is_asked_for_and_only_a_beginning_is_looked_for(
     ]
 
     portal.calls.clear()
-    portal.answers["GET runs/"].insert(0, Answer(body={"next": None, "previous": None, "results": []}))
+    portal.answers["GET runs/"].insert(
+        0, Answer(body={"next": None, "previous": None, "results": []})
+    )
     assert terminal.json("show", "bert")["id"] == 7
     assert [call.address for call in portal.sent("GET runs/")] == [
         "/api/v1/runs/?name=bert&limit=100",
@@ -276,10 +337,14 @@ def test_what_can_be_no_name_is_not_asked_for_as_one(
     assert all("name=" not in call.address for call in portal.calls)
 
 
-def test_a_place_that_follows_git_is_no_choice(server: Misbehaving, terminal: Terminal) -> None:
+def test_a_place_that_follows_git_is_no_choice(
+    server: Misbehaving, terminal: Terminal
+) -> None:
     other = {**PLACE, "tenancy": 6, "namespace": "vision-2"}
     server.says(
-        "GET places/", {"results": [{**PLACE, "follows_git": True}, other]}, {"results": [PLACE, other]}
+        "GET places/",
+        {"results": [{**PLACE, "follows_git": True}, other]},
+        {"results": [PLACE, other]},
     )
     server.says("GET templates/", {"results": [SINGLE]})
     server.says("POST runs/", Answer(201, RUN))
@@ -308,13 +373,20 @@ def test_a_log_that_breaks_off_loses_and_doubles_no_line(
         return Answer(stream=text + END if is_last else text[:-12], breaks=not is_last)
 
     portal.says("GET runs/7/", RUN, OVER)
-    portal.says(LOG, on, problem(503, "database_away", "Not possible just now."), CUT, on)
+    portal.says(
+        LOG, on, problem(503, "database_away", "Not possible just now."), CUT, on
+    )
 
     done = terminal("logs", "7", "-f")
 
     assert done.exit_code == 0, done.stderr
     assert done.stdout.split("\n") == [*lines, ""]
-    assert [one.headers.get("Last-Event-ID") for one in portal.sent(LOG)][:4] == [None, at(2), at(2), at(2)]
+    assert [one.headers.get("Last-Event-ID") for one in portal.sent(LOG)][:4] == [
+        None,
+        at(2),
+        at(2),
+        at(2),
+    ]
     assert done.stderr == "bert-1a2b3c4d: finished after 1 h 2 min, 6.63 USD.\n"
 
 
@@ -324,8 +396,13 @@ def test_a_stream_that_ends_in_its_time_is_asked_for_again_after_the_pause_it_as
     portal.says("GET runs/7/", RUN, OVER)
     portal.says(
         LOG,
-        Answer(stream="retry: 15000\n\nevent: refused\ndata: You follow 10 logs already.\n\n"),
-        Answer(stream="retry: 1000\n\n: still here\n\nevent: missed\ndata: 12\n\n" + written("a")),
+        Answer(
+            stream="retry: 15000\n\nevent: refused\ndata: You follow 10 logs already.\n\n"
+        ),
+        Answer(
+            stream="retry: 1000\n\n: still here\n\nevent: missed\ndata: 12\n\n"
+            + written("a")
+        ),
         Answer(stream=written("b", first=2) + "event: end\ndata: The pod is gone.\n\n"),
     )
 
@@ -348,7 +425,10 @@ def test_one_line_tells_where_a_run_is_while_it_waits_and_the_next_pod_is_read_a
     unstarted = {**POD, "word": "Starting", "started_at": None}
     failed = {**POD, "word": "Failed"}
     second = {**POD, "name": "bert-0-second", "started_at": "2026-11-23T11:00:00Z"}
-    restarted = {**RUN, "pods": [failed, {**second, "word": "Starting", "started_at": None}]}
+    restarted = {
+        **RUN,
+        "pods": [failed, {**second, "word": "Starting", "started_at": None}],
+    }
     portal.says(
         "GET runs/7/",
         waits,
@@ -358,7 +438,12 @@ def test_one_line_tells_where_a_run_is_while_it_waits_and_the_next_pod_is_read_a
         RUN,
         restarted,
         {**RUN, "pods": [failed, second]},
-        {**OVER, "state": "failed", "message": "Exit code 1.", "pods": [failed, second]},
+        {
+            **OVER,
+            "state": "failed",
+            "message": "Exit code 1.",
+            "pods": [failed, second],
+        },
     )
     portal.says(
         LOG,
@@ -381,16 +466,24 @@ def test_one_line_tells_where_a_run_is_while_it_waits_and_the_next_pod_is_read_a
     assert "pod=bert-0-second" in portal.sent(LOG)[-1].address
 
 
-def test_what_is_over_is_read_and_not_waited_for(portal: Misbehaving, terminal: Terminal) -> None:
+def test_what_is_over_is_read_and_not_waited_for(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
     portal.says("GET runs/7/", OVER)
-    portal.says(LOG, {"pod": "bert-0", "lines": [{"place": at(1), "text": "all of it"}]})
+    portal.says(
+        LOG, {"pod": "bert-0", "lines": [{"place": at(1), "text": "all of it"}]}
+    )
     done = terminal("logs", "7", "-f")
     assert (done.exit_code, done.stdout) == (0, "all of it\n")
     assert "follow" not in portal.sent(LOG)[0].address
 
-    portal.answers[LOG] = [problem(409, "log_not_started", "The pod has not started yet.")]
+    portal.answers[LOG] = [
+        problem(409, "log_not_started", "The pod has not started yet.")
+    ]
     unstarted = {**POD, "word": "Waiting", "started_at": None}
-    portal.answers["GET runs/7/"] = [Answer(body={**OVER, "state": "stopped", "pods": [unstarted]})]
+    portal.answers["GET runs/7/"] = [
+        Answer(body={**OVER, "state": "stopped", "pods": [unstarted]})
+    ]
     done = terminal("logs", "7", "-f")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("The pod has not started yet.\n")
@@ -399,10 +492,16 @@ def test_what_is_over_is_read_and_not_waited_for(portal: Misbehaving, terminal: 
     assert terminal("logs", "7", "-f").stderr.startswith("There is no log.\n")
 
 
-def test_the_last_lines_are_followed_from_there(portal: Misbehaving, terminal: Terminal) -> None:
+def test_the_last_lines_are_followed_from_there(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
     portal.says("GET runs/7/", RUN, OVER)
     lines = [{"place": at(n), "text": f"line {n}"} for n in (4, 5)]
-    portal.says(LOG, {"pod": "bert-0", "lines": lines}, Answer(stream=written("line 6", first=6) + END))
+    portal.says(
+        LOG,
+        {"pod": "bert-0", "lines": lines},
+        Answer(stream=written("line 6", first=6) + END),
+    )
 
     done = terminal("logs", "7", "-f", "--tail", "2")
 
@@ -413,10 +512,14 @@ def test_the_last_lines_are_followed_from_there(portal: Misbehaving, terminal: T
 def test_a_cluster_that_does_not_answer_is_told_at_once_and_only_a_follower_waits_for_it(
     portal: Misbehaving, terminal: Terminal, pauses: list[float]
 ) -> None:
-    away = problem(503, "cluster_away", "The cluster does not answer.", Retry_After="30")
+    away = problem(
+        503, "cluster_away", "The cluster does not answer.", Retry_After="30"
+    )
     lines = {"pod": "bert-0", "lines": [{"place": at(1), "text": "line 1"}]}
     portal.says("GET runs/7/", RUN, RUN, RUN, RUN, OVER)
-    portal.says(LOG, away, away, away, lines, Answer(stream=written("line 2", first=2) + END))
+    portal.says(
+        LOG, away, away, away, lines, Answer(stream=written("line 2", first=2) + END)
+    )
 
     done = terminal("logs", "7")
 
@@ -427,9 +530,14 @@ def test_a_cluster_that_does_not_answer_is_told_at_once_and_only_a_follower_wait
     assert done.stderr.count("The cluster does not answer.") == 1
 
 
-@pytest.mark.parametrize("command", [("logs", "7", "-f"), ("wait", "7"), (*TRAIN, "--follow")])
+@pytest.mark.parametrize(
+    "command", [("logs", "7", "-f"), ("wait", "7"), (*TRAIN, "--follow")]
+)
 def test_an_interruption_leaves_the_run_running_and_says_so(
-    portal: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    portal: Misbehaving,
+    terminal: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
 ) -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
@@ -459,7 +567,13 @@ def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
     link = "https://elsewhere.example.com/api/v1/runs/?limit=100&cursor=abc%3D"
     portal.answers["GET runs/"] = [
         Answer(body={"next": link, "previous": None, "results": [RUN]}),
-        Answer(body={"next": None, "previous": link, "results": [{**RUN, "id": 8, "name": "bart-5e6f"}]}),
+        Answer(
+            body={
+                "next": None,
+                "previous": link,
+                "results": [{**RUN, "id": 8, "name": "bart-5e6f"}],
+            }
+        ),
     ]
     portal.says("GET runs/8/", {**RUN, "id": 8, "name": "bart-5e6f"})
 
@@ -467,21 +581,35 @@ def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
     assert portal.sent("GET runs/")[1].address.endswith("&limit=100&cursor=abc%3D")
 
 
-def test_the_token_follows_no_redirection(portal: Misbehaving, terminal: Terminal) -> None:
-    portal.answers["GET runs/"] = [Answer(302, "", {"Location": f"{portal.url}/stolen"})]
+def test_the_token_follows_no_redirection(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET runs/"] = [
+        Answer(302, "", {"Location": f"{portal.url}/stolen"})
+    ]
     done = terminal("list")
     assert (done.exit_code, len(portal.calls)) == (5, 1)
     assert "has moved to" in done.stderr
 
 
-def test_the_token_is_shown_nowhere(portal: Misbehaving, terminal: Terminal, pauses: list[float]) -> None:
-    portal.says("GET runs/7/", RUN, problem(503, "away", "Away."), CUT, problem(500, "broken", "Broken."))
+def test_the_token_is_shown_nowhere(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says(
+        "GET runs/7/",
+        RUN,
+        problem(503, "away", "Away."),
+        CUT,
+        problem(500, "broken", "Broken."),
+    )
     portal.says(LOG, problem(500, "broken", "Broken."))
     type_all: list[Callable[[], Result]] = [
         lambda: terminal("why", "7"),
         lambda: terminal("wait", "7"),
         lambda: terminal("logs", "7", "-f"),
-        lambda: terminal("login", "--url", portal.url, "--token-stdin", given="qm_secret\n"),
+        lambda: terminal(
+            "login", "--url", portal.url, "--token-stdin", given="qm_secret\n"
+        ),
     ]
     for typed in type_all:
         done = typed()

@@ -12,8 +12,28 @@ from workloads.models import Run
 from workloads.template_desk import actions
 
 IMAGE = ("--image", "registry.example.com/vision/train:1")
-TRAIN = ("train", *IMAGE, "--gpus", "2", "--set", "cpus=4", "--set", "memory=16", "--time", "1h")
-SHORT = (*TRAIN, "--name", "Fine-tune BERT", "--set", "launcher=none", "--", "sleep", "1")
+TRAIN = (
+    "train",
+    *IMAGE,
+    "--gpus",
+    "2",
+    "--set",
+    "cpus=4",
+    "--set",
+    "memory=16",
+    "--time",
+    "1h",
+)
+SHORT = (
+    *TRAIN,
+    "--name",
+    "Fine-tune BERT",
+    "--set",
+    "launcher=none",
+    "--",
+    "sleep",
+    "1",
+)
 
 
 def cells(text: str) -> list[str]:
@@ -28,7 +48,9 @@ def test_places_tell_what_is_held_and_what_templates_lack(signed: Signed) -> Non
     assert said[0] == f"training/{namespace}"
     assert "team Vision (vision), project main" in said
     assert any(line.startswith("GPUs 2 × a100 (A100, 8 on a node, ") for line in said)
-    assert any(line.startswith("not mpi The cluster does not know MPIJob") for line in said)
+    assert any(
+        line.startswith("not mpi The cluster does not know MPIJob") for line in said
+    )
     [found] = signed.terminal.json("places")["results"]
     assert (found["namespace"], found["flavors"][0]["gpus"]) == (namespace, 2)
 
@@ -45,11 +67,20 @@ def test_a_template_tells_its_options_with_help_and_limits(signed: Signed) -> No
     assert "There are: single-node, pytorch" in refused.stderr
 
 
-def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(signed: Signed) -> None:
+def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(
+    signed: Signed,
+) -> None:
     signed.terminal.home.mkdir()
     script = signed.terminal.home / "train.py"
     script.write_text("print('hello')\n")
-    more = ("--claim", "datasets:/data:ro", "--env", "EPOCHS=3", "--script", str(script))
+    more = (
+        "--claim",
+        "datasets:/data:ro",
+        "--env",
+        "EPOCHS=3",
+        "--script",
+        str(script),
+    )
 
     done = signed.terminal(*TRAIN, *more, "--", "--epochs", "3")
 
@@ -78,14 +109,19 @@ def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(signed: Sig
     }
 
 
-def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(signed: Signed) -> None:
+def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(
+    signed: Signed,
+) -> None:
     dry = signed.terminal(*TRAIN, "--dry-run", "--key", "mine", "--", "train.py")
     shown = signed.terminal(*TRAIN, "--manifest", "--key", "mine", "--", "train.py")
 
     assert dry.exit_code == 0, dry.stderr
     assert "GPUs        2 × a100\n" in dry.stdout
     assert "USD an hour" in dry.stdout
-    assert "start       It can start at once. 2 of your 2 × A100 are free now.\n" in dry.stdout
+    assert (
+        "start       It can start at once. 2 of your 2 × A100 are free now.\n"
+        in dry.stdout
+    )
     assert "--key mine instead of --dry-run" in dry.stderr
     assert not Run.objects.exists()
     submitted = signed.terminal(*TRAIN, "--key", "mine", "--", "train.py")
@@ -93,17 +129,26 @@ def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(signed: Signe
     assert submitted.stdout == f"{run.name}\n"
     assert f"run         {run.name}\n" in dry.stdout
     assert json.loads(shown.stdout) == run.manifests
-    assert signed.terminal(*TRAIN, "--key", "mine", "--", "train.py").stdout == submitted.stdout
+    assert (
+        signed.terminal(*TRAIN, "--key", "mine", "--", "train.py").stdout
+        == submitted.stdout
+    )
     assert Run.objects.count() == 1
 
 
-def test_a_dry_run_names_the_volume_that_the_portal_does_not_keep(signed: Signed) -> None:
-    dry = signed.terminal(*TRAIN, "--claim", "elsewhere:/data", "--dry-run", "--", "train.py")
+def test_a_dry_run_names_the_volume_that_the_portal_does_not_keep(
+    signed: Signed,
+) -> None:
+    dry = signed.terminal(
+        *TRAIN, "--claim", "elsewhere:/data", "--dry-run", "--", "train.py"
+    )
     assert dry.exit_code == 0, dry.stderr
     assert "The portal keeps no volume elsewhere there" in dry.stderr
 
 
-def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed) -> None:
+def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(
+    signed: Signed,
+) -> None:
     for more in (("--dry-run",), ()):
         refused = signed.terminal(*TRAIN, "--gpus", "8", *more, "--", "train.py")
         assert (refused.exit_code, refused.stdout) == (3, "")
@@ -112,19 +157,27 @@ def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed
         link = f"The form for them, filled in: {signed.url}/requests/new"
         assert (link in refused.stderr) is bool(more)
     unknown = signed.terminal(*TRAIN, "--set", "turbo=1", "--", "train.py")
-    assert (unknown.exit_code, unknown.stderr) == (3, "--set turbo: There is no such parameter.\n")
+    assert (unknown.exit_code, unknown.stderr) == (
+        3,
+        "--set turbo: There is no such parameter.\n",
+    )
     wrong = signed.terminal(*TRAIN, "--name", "x" * 61, "--", "train.py")
     assert wrong.exit_code == 3
     assert wrong.stderr.startswith("--name: ")
     long = signed.terminal(*TRAIN, "--time", "100d", "--", "train.py")
-    assert (long.exit_code, long.stderr) == (2, "--time 100d: this template takes 5m to 30d.\n")
+    assert (long.exit_code, long.stderr) == (
+        2,
+        "--time 100d: this template takes 5m to 30d.\n",
+    )
     several = signed.terminal(*TRAIN, "--nodes", "2", "--", "train.py")
     assert several.exit_code == 3
     assert "pytorch: The cluster does not know JobSet" in several.stderr
     assert not Run.objects.exists()
 
 
-def test_a_script_that_is_too_large_is_named_with_the_way_to_bring_it(signed: Signed) -> None:
+def test_a_script_that_is_too_large_is_named_with_the_way_to_bring_it(
+    signed: Signed,
+) -> None:
     signed.terminal.home.mkdir()
     script = signed.terminal.home / "train.py"
     for size, said in (
@@ -152,7 +205,9 @@ def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
     assert busy.terminal("logs", name).exit_code in (0, 3)
 
 
-def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Signed) -> None:
+def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
+    busy: Signed,
+) -> None:
     first = busy.terminal(*TRAIN, "--name", "first", "--", "train.py").stdout.strip()
     busy.until("running")
 
@@ -164,11 +219,16 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Sign
     wait_until(is_taken, what="the first to hold both GPUs")
     second = busy.terminal(*TRAIN, "--name", "second", "--", "train.py").stdout.strip()
 
-    assert [one["name"] for one in busy.terminal.json("list")["results"]] == [second, first]
+    assert [one["name"] for one in busy.terminal.json("list")["results"]] == [
+        second,
+        first,
+    ]
 
     def is_explained() -> bool:
         busy.step()
-        return busy.terminal("why", "second").stdout.startswith("It waits for 2 × A100 more.")
+        return busy.terminal("why", "second").stdout.startswith(
+            "It waits for 2 × A100 more."
+        )
 
     wait_until(is_explained, what="the second to be in the line")
     said = busy.terminal("why", "second").stdout
@@ -177,7 +237,10 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Sign
     assert found["why"]["what"] in said
     assert found["why"]["do"] in said
     stopped = busy.terminal("stop", "second", "--wait")
-    assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (0, f"{second}: stopped.")
+    assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (
+        0,
+        f"{second}: stopped.",
+    )
     assert "waiting" not in stopped.stderr
     assert busy.terminal("wait", second).exit_code == 1
     refused = busy.terminal("stop", second)
@@ -187,7 +250,10 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Sign
     assert again != second
     assert Run.objects.get(name=again).again_of == Run.objects.get(name=second)
     nothing = busy.terminal("again", second, "--from-checkpoint")
-    assert (nothing.exit_code, "was told no place for checkpoints" in nothing.stderr) == (3, True)
+    assert (
+        nothing.exit_code,
+        "was told no place for checkpoints" in nothing.stderr,
+    ) == (3, True)
     assert "worker" in busy.terminal("show", first).stdout
 
 
@@ -205,18 +271,39 @@ def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     said = cells(signed.terminal("show", on.stdout.strip()).stdout)
     assert f"goes on from {Run.objects.get(name=first).pk}" in said
     assert f"checkpoints /data/checkpoints/{first}" in said
-    assert signed.terminal("again", first, "--from-checkpoint", "--key", "mine").stdout == on.stdout
+    assert (
+        signed.terminal("again", first, "--from-checkpoint", "--key", "mine").stdout
+        == on.stdout
+    )
     assert Run.objects.count() == 2
 
 
 def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> None:
-    kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints", "--time", "60m")
+    kept = (
+        "--claim",
+        "datasets:/data",
+        "--checkpoint",
+        "/data/checkpoints",
+        "--time",
+        "60m",
+    )
     first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
     now = timezone.now()
     Run.objects.update(state="failed", started_at=now, ended_at=now)
-    other = ("--set", "cpus=16", "--set", "program=train.py --lr 1e-5", "--time", "2h", "--env", "EPOCHS=5")
+    other = (
+        "--set",
+        "cpus=16",
+        "--set",
+        "program=train.py --lr 1e-5",
+        "--time",
+        "2h",
+        "--env",
+        "EPOCHS=5",
+    )
 
-    shown = signed.terminal("again", first, "--from-checkpoint", *other, "--dry-run", "--key", "mine")
+    shown = signed.terminal(
+        "again", first, "--from-checkpoint", *other, "--dry-run", "--key", "mine"
+    )
 
     assert shown.exit_code == 0, shown.stderr
     said = cells(shown.stdout)
@@ -229,11 +316,18 @@ def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> No
     made = Run.objects.get(name=on.stdout.strip())
     assert f"run {made.name}" in said
     values = made.submission["values"]
-    assert (values["cpus"], values["minutes"], values["program"]) == (16, 120, ["train.py", "--lr", "1e-5"])
+    assert (values["cpus"], values["minutes"], values["program"]) == (
+        16,
+        120,
+        ["train.py", "--lr", "1e-5"],
+    )
     assert made.submission["variables"] == {"EPOCHS": "5"}
     assert made.is_resumed
     long = signed.terminal("again", first, "--from-checkpoint", "--time", "100d")
-    assert (long.exit_code, long.stderr) == (2, "--time 100d: this template takes 5m to 30d.\n")
+    assert (long.exit_code, long.stderr) == (
+        2,
+        "--time 100d: this template takes 5m to 30d.\n",
+    )
     wrong = signed.terminal("again", first, "--from-checkpoint", "--set", "speed=1")
     assert (wrong.exit_code, "There is no such parameter" in wrong.stderr) == (3, True)
     anew = signed.terminal("again", first, "--set", "cpus=16")
@@ -258,7 +352,9 @@ def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) ->
     assert busy.terminal("logs", name, "--pod", "other", "-f").exit_code == 6
 
 
-def test_a_run_is_found_by_its_number_its_name_and_the_beginning_of_it(signed: Signed) -> None:
+def test_a_run_is_found_by_its_number_its_name_and_the_beginning_of_it(
+    signed: Signed,
+) -> None:
     names = [
         signed.terminal(*TRAIN, "--name", title, "--", "train.py").stdout.strip()
         for title in ("alpha", "alpha two", "beta")
@@ -281,7 +377,14 @@ def test_lists_are_the_apis_json_from_as_many_pages_as_it_takes(signed: Signed) 
     assert len(signed.terminal.json("list")["results"]) == 3
     assert len(signed.terminal.json("list", "--limit", "2")["results"]) == 2
     assert signed.terminal.json("list", "--state", "running")["results"] == []
-    assert len(signed.terminal.json("list", "--mine", "--all", "--team", "vision")["results"]) == 3
+    assert (
+        len(
+            signed.terminal.json("list", "--mine", "--all", "--team", "vision")[
+                "results"
+            ]
+        )
+        == 3
+    )
     said = signed.terminal("list", "--limit", "2")
     assert said.stdout.splitlines()[0].split() == [
         "id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost",
@@ -291,12 +394,17 @@ def test_lists_are_the_apis_json_from_as_many_pages_as_it_takes(signed: Signed) 
     assert said.stderr == "There are more: --limit shows them.\n"
 
 
-def test_several_places_and_kinds_are_named_with_the_option_that_chooses(signed: Signed) -> None:
+def test_several_places_and_kinds_are_named_with_the_option_that_chooses(
+    signed: Signed,
+) -> None:
     watched = signed.watched
     h100 = factories.flavor(watched.cluster, "h100")
     factories.allocation(watched.ada, watched.tenancy, h100, gpus=1)
     which = signed.terminal(*TRAIN, "--", "train.py")
-    assert (which.exit_code, which.stderr) == (2, "Choose a kind of GPU with --flavor: a100, h100.\n")
+    assert (which.exit_code, which.stderr) == (
+        2,
+        "Choose a kind of GPU with --flavor: a100, h100.\n",
+    )
     assert signed.terminal(*TRAIN, "--flavor", "a100", "--", "train.py").exit_code == 0
     wrong = signed.terminal(*TRAIN, "--place", "training/other", "--", "train.py")
     assert wrong.exit_code == 6
@@ -309,12 +417,18 @@ def test_a_template_of_the_platform_team_chooses_the_kind_by_memory_and_is_never
     watched, lead = signed.watched, factories.person("", Role.PLATFORM_LEAD)
     small = factories.flavor(watched.cluster, "small", memory_gb=10)
     factories.allocation(watched.ada, watched.tenancy, small, gpus=2)
-    recipe = "{slug: recipe, title: Recipe, help: Ours., shape: single-node, gpu_memory: 40}"
+    recipe = (
+        "{slug: recipe, title: Recipe, help: Ours., shape: single-node, gpu_memory: 40}"
+    )
     actions.keep(recipe, by=lead, now=timezone.now())
     assert "recipe" in signed.terminal("templates").stdout
-    assert signed.terminal(*TRAIN, "--template", "recipe", "--", "train.py").exit_code == 0
+    assert (
+        signed.terminal(*TRAIN, "--template", "recipe", "--", "train.py").exit_code == 0
+    )
     assert signed.terminal(*TRAIN, "--flavor", "a100", "--", "train.py").exit_code == 0
-    made = Run.objects.order_by("id").values_list("template", "template_version", "flavor__name")
+    made = Run.objects.order_by("id").values_list(
+        "template", "template_version", "flavor__name"
+    )
     assert [*made] == [("recipe", 1, "a100"), ("single-node", 0, "a100")]
     actions.take_back("recipe", by=lead, now=timezone.now())
     gone = signed.terminal(*TRAIN, "--template", "recipe", "--", "train.py")
@@ -322,7 +436,9 @@ def test_a_template_of_the_platform_team_chooses_the_kind_by_memory_and_is_never
     assert "There is no template recipe." in gone.stderr
 
 
-def test_somebody_elses_run_is_not_there_and_a_wrong_token_is_said(signed: Signed) -> None:
+def test_somebody_elses_run_is_not_there_and_a_wrong_token_is_said(
+    signed: Signed,
+) -> None:
     signed.terminal(*TRAIN, "--", "train.py")
     run = Run.objects.get()
     stranger = signed.of(factories.person("Grace Hopper"))

@@ -15,9 +15,14 @@ TRIPLED = Backoff(30 * SECOND, timedelta(hours=1), factor=3)
 
 @pytest.mark.parametrize(
     ("backoff", "seconds"),
-    [(BACKOFF, [2, 4, 8, 16, 32, 60, 60]), (TRIPLED, [30, 90, 270, 810, 2430, 3600, 3600])],
+    [
+        (BACKOFF, [2, 4, 8, 16, 32, 60, 60]),
+        (TRIPLED, [30, 90, 270, 810, 2430, 3600, 3600]),
+    ],
 )
-def test_each_wait_is_a_factor_longer_up_to_the_longest(backoff: Backoff, seconds: list[int]) -> None:
+def test_each_wait_is_a_factor_longer_up_to_the_longest(
+    backoff: Backoff, seconds: list[int]
+) -> None:
     assert [backoff.wait(attempts) / SECOND for attempts in range(1, 8)] == seconds
 
 
@@ -39,7 +44,12 @@ def test_chance_takes_half_of_a_wait_away_at_most(attempts: int, chance: float) 
 
 @pytest.mark.parametrize(
     ("asked", "wait"),
-    [(None, 2 * SECOND), (1.0, 2 * SECOND), (90.0, 90 * SECOND), (1e300, LONGEST_ASKED)],
+    [
+        (None, 2 * SECOND),
+        (1.0, 2 * SECOND),
+        (90.0, 90 * SECOND),
+        (1e300, LONGEST_ASKED),
+    ],
 )
 def test_a_server_that_asks_for_more_time_gets_it_up_to_six_hours(
     asked: float | None, wait: timedelta

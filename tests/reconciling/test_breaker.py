@@ -27,7 +27,11 @@ def silence() -> ConnectorError:
 
 @pytest.mark.parametrize(
     ("error", "seconds"),
-    [(silence(), 0.1), (TemporaryError("503"), 12.0), (PermanentError("403", code="forbidden"), 12.0)],
+    [
+        (silence(), 0.1),
+        (TemporaryError("503"), 12.0),
+        (PermanentError("403", code="forbidden"), 12.0),
+    ],
     ids=["refused at once", "answered that it is busy", "answered no"],
 )
 def test_a_target_that_answers_or_refuses_at_once_is_called_again(
@@ -51,7 +55,9 @@ def test_each_further_silence_doubles_the_pause_of_all_workers_up_to_thirty_seco
     assert here == everywhere == [5, 10, 20, 30, 30]
 
 
-def test_an_answer_ends_the_pauses_and_the_next_begins_with_the_first(target: ClusterThrottle) -> None:
+def test_an_answer_ends_the_pauses_and_the_next_begins_with_the_first(
+    target: ClusterThrottle,
+) -> None:
     for _ in range(3):
         breaker.failed(target, silence(), seconds=3.0, now=NOW)
     breaker.forget(target)
@@ -63,7 +69,9 @@ def test_an_answer_ends_the_pauses_and_the_next_begins_with_the_first(target: Cl
     assert round(breaker.seconds_here(target)) == 5
 
 
-def test_targets_of_two_clusters_have_nothing_to_do_with_each_other(target: ClusterThrottle) -> None:
+def test_targets_of_two_clusters_have_nothing_to_do_with_each_other(
+    target: ClusterThrottle,
+) -> None:
     other = ClusterThrottle(pk=factories.cluster().pk)
     breaker.failed(target, silence(), seconds=3.0, now=NOW)
 

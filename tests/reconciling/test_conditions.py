@@ -26,15 +26,21 @@ def test_since_stays_while_the_status_does_whatever_reason_and_message_say() -> 
 
 
 def test_another_status_begins_now() -> None:
-    ready = upsert(failed(), READY, status="True", reason="AllObjectsTrue", message="", now=LATER)
+    ready = upsert(
+        failed(), READY, status="True", reason="AllObjectsTrue", message="", now=LATER
+    )
 
     assert [each["since"] for each in ready] == [LATER.isoformat()]
 
 
 def test_there_is_one_of_each_type_and_ready_stands_first() -> None:
-    both = upsert([], "Drifted", status="True", reason="ChangedElsewhere", message="", now=NOW)
+    both = upsert(
+        [], "Drifted", status="True", reason="ChangedElsewhere", message="", now=NOW
+    )
     both = upsert(both, READY, **FAILED, now=NOW)
-    again = upsert(both, "Drifted", status="True", reason="Contested", message="", now=LATER)
+    again = upsert(
+        both, "Drifted", status="True", reason="Contested", message="", now=LATER
+    )
 
     assert [(each["type"], each["reason"]) for each in again] == [
         ("Ready", "WillTryAgain"),

@@ -28,7 +28,9 @@ def row() -> Tenancy:
     return made
 
 
-def taken(row: Tenancy, *, now: datetime = NOW, only_due: bool = False) -> Lease[Tenancy]:
+def taken(
+    row: Tenancy, *, now: datetime = NOW, only_due: bool = False
+) -> Lease[Tenancy]:
     """The lease, which has to be free."""
     lease = CONTROLLER.acquire(row.pk, now=now, only_due=only_due)
     assert lease is not None
@@ -49,12 +51,16 @@ def test_a_second_message_about_the_same_change_begins_none(row: Tenancy) -> Non
     assert not is_worth_a_try(row, requeue_at=NOW + MINUTE)
 
 
-def test_a_new_generation_is_tried_though_the_clock_that_wrote_it_is_ahead(row: Tenancy) -> None:
+def test_a_new_generation_is_tried_though_the_clock_that_wrote_it_is_ahead(
+    row: Tenancy,
+) -> None:
     assert is_worth_a_try(row, requeue_at=NOW + MINUTE, generation=F("generation") + 1)
 
 
 def test_a_try_that_failed_is_not_repeated_before_its_time(row: Tenancy) -> None:
-    assert not is_worth_a_try(row, requeue_at=NOW + MINUTE, generation=F("generation") + 1, attempts=1)
+    assert not is_worth_a_try(
+        row, requeue_at=NOW + MINUTE, generation=F("generation") + 1, attempts=1
+    )
 
 
 def test_forty_thousand_tries_in_a_row_are_counted(row: Tenancy) -> None:
@@ -83,7 +89,11 @@ def test_whose_lease_was_taken_over_finishes_nothing(row: Tenancy) -> None:
 
     assert not late.finish(requeue_at=NOW + MINUTE, now=NOW, attempts=0, is_true=False)
     after = Tenancy.objects.get()
-    assert (after.requeue_at, after.attempts, after.is_true) == (before.requeue_at, before.attempts, True)
+    assert (after.requeue_at, after.attempts, after.is_true) == (
+        before.requeue_at,
+        before.attempts,
+        True,
+    )
     assert after.unfinished == 0, "it was only slow, and nothing ended it"
 
 
@@ -92,13 +102,17 @@ def attempt(
 ) -> list[ConnectorError]:
     """A try that ends like this; what it was said to have failed of."""
     failures = list[ConnectorError]()
-    with CONTROLLER.work(lease or taken(row), now=lambda: NOW + SECOND, fail=failures.append):
+    with CONTROLLER.work(
+        lease or taken(row), now=lambda: NOW + SECOND, fail=failures.append
+    ):
         if error is not None:
             raise error
     return failures
 
 
-@pytest.mark.parametrize("error", [TemporaryError("503"), PermanentError("403", code="forbidden")])
+@pytest.mark.parametrize(
+    "error", [TemporaryError("503"), PermanentError("403", code="forbidden")]
+)
 def test_what_an_outside_system_said_is_for_the_owner_to_write_down(
     row: Tenancy, error: ConnectorError
 ) -> None:
@@ -119,7 +133,9 @@ def test_who_comes_later_is_tried_then_as_if_it_had_not_been(row: Tenancy) -> No
     assert (found.lease_until, found.unfinished) == GIVEN_BACK
 
 
-def test_what_is_wanted_anew_during_a_try_that_is_put_off_is_tried_at_once(row: Tenancy) -> None:
+def test_what_is_wanted_anew_during_a_try_that_is_put_off_is_tried_at_once(
+    row: Tenancy,
+) -> None:
     lease = taken(row)
     told: list[int] = []
     lease.enqueue_on_commit = told.append
@@ -131,17 +147,23 @@ def test_what_is_wanted_anew_during_a_try_that_is_put_off_is_tried_at_once(row: 
     assert (found.lease_until, found.unfinished) == GIVEN_BACK
 
 
-def test_a_lost_lease_is_no_failure_and_leaves_the_row_to_the_other(row: Tenancy) -> None:
+def test_a_lost_lease_is_no_failure_and_leaves_the_row_to_the_other(
+    row: Tenancy,
+) -> None:
     assert attempt(row, LeaseLost()) == []
     found = Tenancy.objects.get()
     assert (found.lease_until, found.unfinished) == (NOW + SECONDS * SECOND, 0)
 
 
-def test_a_database_that_went_away_is_raised_and_counts_as_no_crash(row: Tenancy) -> None:
+def test_a_database_that_went_away_is_raised_and_counts_as_no_crash(
+    row: Tenancy,
+) -> None:
     with pytest.raises(OperationalError):
         attempt(row, OperationalError())
     found = Tenancy.objects.get()
-    assert (found.lease_until, found.requeue_at, found.unfinished) == (NOW + SECONDS * SECOND,) * 2 + (0,)
+    assert (found.lease_until, found.requeue_at, found.unfinished) == (
+        NOW + SECONDS * SECOND,
+    ) * 2 + (0,)
 
 
 def test_a_lack_of_memory_is_raised_and_counts_as_a_crash(row: Tenancy) -> None:

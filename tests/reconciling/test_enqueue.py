@@ -38,7 +38,9 @@ def published(queue: Queue, broker: Redis) -> list[list[int]]:
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_a_worker_is_told_after_the_commit_and_in_its_order(queue: Queue, broker: Redis) -> None:
+def test_a_worker_is_told_after_the_commit_and_in_its_order(
+    queue: Queue, broker: Redis
+) -> None:
     with transaction.atomic():
         queue.enqueue_on_commit(1)
         queue.enqueue_on_commit(2)
@@ -63,7 +65,9 @@ def test_messages_that_wait_are_counted(queue: Queue, broker: Redis) -> None:
     assert enqueue.waiting() == 2
 
 
-def test_of_a_broker_that_is_away_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_broker_that_is_away_nothing_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     away = Celery("away", broker="redis://127.0.0.1:9/0", set_as_current=False)
     monkeypatch.setattr(enqueue, "current_app", away)
     assert enqueue.waiting() == 0

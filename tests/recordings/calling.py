@@ -46,7 +46,9 @@ def call(
         "method": method,
         "path": unquote(where),
         "query_string": (text or urlencode(query)).encode(),
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "headers": [
+            (name.lower().encode(), value.encode()) for name, value in headers.items()
+        ],
     }
     reply = Reply()
     pending = [body]
@@ -59,7 +61,9 @@ def call(
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
             reply.status = message["status"]
-            reply.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+            reply.headers = {
+                name.decode(): value.decode() for name, value in message["headers"]
+            }
         else:
             reply.body += message.get("body", b"")
 

@@ -14,7 +14,9 @@ _VERSIONS = (
     (re.compile(r"kube-api-access-\w{5}"), "kube-api-access-<random>"),
 )
 _VARYING = frozenset({"uid", "resourceVersion", "continue", "ca.crt", "serverAddress"})
-_KEPT_UIDS = frozenset({"7c9a2b1e-4d35-4f0a-9a6e-1b2c3d4e5f60", "0a1b2c3d-5e6f-4a7b-8c9d-e0f1a2b3c4d5"})
+_KEPT_UIDS = frozenset(
+    {"7c9a2b1e-4d35-4f0a-9a6e-1b2c3d4e5f60", "0a1b2c3d-5e6f-4a7b-8c9d-e0f1a2b3c4d5"}
+)
 
 
 def comparable(value: Any) -> Any:
@@ -32,7 +34,10 @@ def _field(key: str, value: Any) -> Any:
     if key == "managedFields" and isinstance(value, list):
         return sorted((comparable(entry) for entry in value), key=_writer)
     if key == "conditions" and isinstance(value, list):
-        return sorted((comparable(entry) for entry in value), key=lambda entry: str(entry.get("type")))
+        return sorted(
+            (comparable(entry) for entry in value),
+            key=lambda entry: str(entry.get("type")),
+        )
     return comparable(value)
 
 
@@ -63,7 +68,11 @@ def difference(want: Any, got: Any, path: str = "") -> list[str]:
         return found
     if isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
         pairs = enumerate(zip(want, got, strict=True))
-        return [line for index, (a, b) in pairs for line in difference(a, b, f"{path}[{index}]")]
+        return [
+            line
+            for index, (a, b) in pairs
+            for line in difference(a, b, f"{path}[{index}]")
+        ]
     return [] if want == got else [f"{path}: wanted {_short(want)}, got {_short(got)}"]
 
 

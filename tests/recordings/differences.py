@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 
 _PODS = "only the pods of Jobs are scheduled and run"
-_LATE = "the recorded controller had not come round yet; the sandbox's are always in time"
-_AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
-_GRACE = "pods of the sandbox end at once, without a grace period: nobody is seen stopping"
+_LATE = (
+    "the recorded controller had not come round yet; the sandbox's are always in time"
+)
+_AHEAD = (
+    "recorded before the controllers had come round; the sandbox's are always in time"
+)
+_GRACE = (
+    "pods of the sandbox end at once, without a grace period: nobody is seen stopping"
+)
 _AGAIN = "who waits is looked at whenever something changed; Kueue looks when quota has become free"
 _WATCH = "a watch that the recorder cut off: its events came at times of their own"
 _V1BETA1 = "v1beta1 is listed but not served: the portal writes v1beta2"
@@ -26,9 +32,14 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     },
     "05-resourcequota": {19: "events have names of their own", 20: _PODS},
     "08-delete": {
-        **dict.fromkeys((1, 4), "pods have names of their own; what admission added counts as their maker's"),
+        **dict.fromkeys(
+            (1, 4),
+            "pods have names of their own; what admission added counts as their maker's",
+        ),
         30: "the one cause is given once, not twice",
-        **dict.fromkeys((3, 12), "the sandbox's garbage collector has already done its work"),
+        **dict.fromkeys(
+            (3, 12), "the sandbox's garbage collector has already done its work"
+        ),
     },
     "12-nodes": {
         3: "no node controller: a cordon sets no taint",
@@ -46,7 +57,9 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "33-queueing-strategies": {5: _AGAIN, 7: _AGAIN, 34: _WATCH, 69: _WATCH},
     "34a-borrow-reclaim": {
         **dict.fromkeys((19, 20, 21, 22, 23, 24, 25, 32), _GRACE),
-        **dict.fromkeys((36, 48), "an event for each victim, and none for the second look"),
+        **dict.fromkeys(
+            (36, 48), "an event for each victim, and none for the second look"
+        ),
         42: _WATCH,
     },
     "34b-priority-preemption": {
@@ -54,14 +67,24 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
         **dict.fromkeys((29, 30), "recorded in the second in which the pod started"),
         36: _WATCH,
     },
-    "39a-stop-policies": {**dict.fromkeys((17, 18, 19, 20, 57), _GRACE), 66: _AGAIN, 68: _WATCH},
+    "39a-stop-policies": {
+        **dict.fromkeys((17, 18, 19, 20, 57), _GRACE),
+        66: _AGAIN,
+        68: _WATCH,
+    },
     "37b-maximum-execution-time": {
-        **dict.fromkeys((9, 10, 11), "recorded in the second in which the time was over, its pods stopping"),
+        **dict.fromkeys(
+            (9, 10, 11),
+            "recorded in the second in which the time was over, its pods stopping",
+        ),
         **dict.fromkeys((13, 15), _GRACE),
         23: _WATCH,
     },
     "38-topology": {
-        **dict.fromkeys((8, 87), "nodes of another machine, whose labels and disks are not the sandbox's"),
+        **dict.fromkeys(
+            (8, 87),
+            "nodes of another machine, whose labels and disks are not the sandbox's",
+        ),
         **dict.fromkeys((27, 70), _NODES),
         **dict.fromkeys((85, 86), _AHEAD),
         109: _WATCH,

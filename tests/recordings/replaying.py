@@ -15,7 +15,9 @@ CALLERS = {
     "admin": Identity("admin", ("system:masters",)),
     "quartermaster": Identity("quartermaster"),
     "alice": Identity("alice@example.com", (MEMBERS,), "alice-uid"),
-    "bob": Identity("bob@example.com", ("0a1b2c3d-5e6f-4a7b-8c9d-e0f1a2b3c4d5",), "bob-uid"),
+    "bob": Identity(
+        "bob@example.com", ("0a1b2c3d-5e6f-4a7b-8c9d-e0f1a2b3c4d5",), "bob-uid"
+    ),
 }
 Step = Mapping[str, Any]
 _SHORT_WATCH = "0.2"
@@ -24,8 +26,12 @@ _SHORT_WATCH = "0.2"
 class Player:
     """One cluster and the steps played on it; versions and page tokens of the recording are translated."""
 
-    def __init__(self, cluster: Cluster | None = None, *, agent: str = "python-urllib3/2.6.0") -> None:
-        self.cluster = cluster or Cluster("recorded", tokens=CALLERS, ca="-----BEGIN CERTIFICATE-----")
+    def __init__(
+        self, cluster: Cluster | None = None, *, agent: str = "python-urllib3/2.6.0"
+    ) -> None:
+        self.cluster = cluster or Cluster(
+            "recorded", tokens=CALLERS, ca="-----BEGIN CERTIFICATE-----"
+        )
         self.agent = agent
         self._known: dict[str, str] = {}
 
@@ -60,16 +66,37 @@ class Player:
         body: Any = None,
     ) -> Reply:
         """Send a request as one of the recorded callers."""
-        sent = {"user-agent": self.agent, "accept": "*/*", "host": "sandbox", **(headers or {})}
+        sent = {
+            "user-agent": self.agent,
+            "accept": "*/*",
+            "host": "sandbox",
+            **(headers or {}),
+        }
         if who != "anonymous":
             sent["authorization"] = f"Bearer {who}"
-        content = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
+        content = (
+            b""
+            if body is None
+            else (body if isinstance(body, str) else json.dumps(body)).encode()
+        )
         return call(self.cluster.app, method, path, query or {}, sent, content)
 
-    def admin(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+    def admin(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Any:
         """A request of the recorder that was not written down; it must succeed."""
-        query = {"fieldManager": "quartermaster"} if content_type.startswith("application/apply") else {}
-        answer = self.send("admin", method, path, query, {"content-type": content_type}, body)
+        query = (
+            {"fieldManager": "quartermaster"}
+            if content_type.startswith("application/apply")
+            else {}
+        )
+        answer = self.send(
+            "admin", method, path, query, {"content-type": content_type}, body
+        )
         if answer.status >= 400:
             raise AssertionError(f"{method} {path}: {answer.text}")
         return answer.json()
@@ -83,7 +110,9 @@ class Player:
         self._known[recorded] = own
 
     def _query(self, query: Mapping[str, str]) -> dict[str, str]:
-        translated = {key: self._known.get(value, value) for key, value in query.items()}
+        translated = {
+            key: self._known.get(value, value) for key, value in query.items()
+        }
         if query.get("watch") == "true":
             translated["timeoutSeconds"] = _SHORT_WATCH
         return translated
@@ -123,4 +152,6 @@ Hook = Callable[[Player], None]
 def namespace(player: Player, name: str) -> None:
     """A namespace made before the recording began."""
     labels = {"kueue.x-k8s.io/managed": "true"}
-    player.admin("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    player.admin(
+        "POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}}
+    )

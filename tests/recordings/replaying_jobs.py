@@ -10,7 +10,9 @@ from tests.recordings.comparing import comparable, difference
 from tests.recordings.replaying import Player, Step, namespace, steps_of
 from tests.recordings.surroundings import set_nodes
 
-_SUFFIX = re.compile(r"\b(job-[a-z0-9-]+?|[a-z0-9-]+?)-([0-9a-f]{5}|[bcdfghjklmnpqrstvwxz2456789]{5})\b")
+_SUFFIX = re.compile(
+    r"\b(job-[a-z0-9-]+?|[a-z0-9-]+?)-([0-9a-f]{5}|[bcdfghjklmnpqrstvwxz2456789]{5})\b"
+)
 # What the recorded node agent wrote of a pod is its own; of events only what they say is compared.
 _OF_EVENTS = ("involvedObject", "type", "reason", "message")
 _WAITED = re.compile(r"wait time since (queued|reservation) was \d+s")
@@ -52,7 +54,9 @@ class JobPlayer(Player):
     def play_job(self, step: Step) -> list[str]:
         """Send one recorded request with our own names in it; the lines say where the answers differ."""
         request, want = step["request"], step["response"]
-        query = {key: self._translated(value) for key, value in request["query"].items()}
+        query = {
+            key: self._translated(value) for key, value in request["query"].items()
+        }
         answer = self.send(
             request["as"],
             request["method"],
@@ -89,7 +93,12 @@ class JobPlayer(Player):
         for recorded, own in zip(_objects(want), _objects(got), strict=False):
             for field in ("uid", "name"):
                 before, now = recorded.get(field), own.get(field)
-                if before and now and before != now and _SUFFIX.sub(r"\1", before) == _SUFFIX.sub(r"\1", now):
+                if (
+                    before
+                    and now
+                    and before != now
+                    and _SUFFIX.sub(r"\1", before) == _SUFFIX.sub(r"\1", now)
+                ):
                     self._ours[before] = now
             if recorded.get("uid") and own.get("uid"):
                 self._ours[recorded["uid"]] = own["uid"]
@@ -98,14 +107,21 @@ class JobPlayer(Player):
 def _objects(body: Any) -> list[dict[str, Any]]:
     if not isinstance(body, dict):
         return []
-    return [one["metadata"] for one in body.get("items") or [body] if isinstance(one.get("metadata"), dict)]
+    return [
+        one["metadata"]
+        for one in body.get("items") or [body]
+        if isinstance(one.get("metadata"), dict)
+    ]
 
 
 def _bare(body: Any) -> Any:
     if isinstance(body, dict) and str(body.get("kind")) == "EventList":
         return sorted({_event(one) for one in body["items"]})
     if isinstance(body, dict) and "items" in body:
-        items = sorted((_object(one) for one in body["items"]), key=lambda one: str(one["metadata"]["name"]))
+        items = sorted(
+            (_object(one) for one in body["items"]),
+            key=lambda one: str(one["metadata"]["name"]),
+        )
         return {**body, "metadata": {}, "items": items}
     if isinstance(body, str):
         return _LINE_TIME.sub("<time> ", body)
@@ -127,12 +143,16 @@ def _named(text: str) -> str:
 def _object(obj: dict[str, Any]) -> Any:
     obj = comparable(obj)
     metadata = {
-        k: v for k, v in (obj.get("metadata") or {}).items() if k not in {"managedFields", "generation"}
+        k: v
+        for k, v in (obj.get("metadata") or {}).items()
+        if k not in {"managedFields", "generation"}
     }
     obj = {**obj, "metadata": metadata}
     status = obj.get("status")
     if obj.get("kind") == "Workload" and isinstance(status, dict):
-        obj["status"] = {key: value for key, value in status.items() if key != _EXECUTED}
+        obj["status"] = {
+            key: value for key, value in status.items() if key != _EXECUTED
+        }
     if obj.get("kind") == "ClusterQueue" and isinstance(status, dict):
         said = [
             {k: v for k, v in one.items() if k != "observedGeneration"}

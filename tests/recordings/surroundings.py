@@ -29,10 +29,17 @@ def _listed(player: Player, number: int, tenancy: str) -> None:
     _config_map(player, f"c{number}", {"labels": labels}, {"i": str(number)})
 
 
-def _config_map(player: Player, name: str, metadata: dict[str, Any], data: dict[str, str]) -> None:
+def _config_map(
+    player: Player, name: str, metadata: dict[str, Any], data: dict[str, str]
+) -> None:
     body = {"metadata": {"name": name, **metadata}, "data": data}
     answer = player.send(
-        "admin", "POST", _LIST, {"fieldManager": "quartermaster"}, {"content-type": "application/json"}, body
+        "admin",
+        "POST",
+        _LIST,
+        {"fieldManager": "quartermaster"},
+        {"content-type": "application/json"},
+        body,
     )
     if answer.status != 201:
         raise AssertionError(answer.text)
@@ -44,7 +51,10 @@ def _fill_list(player: Player) -> None:
 
 
 def _patch(player: Player, path: str, body: Any) -> None:
-    query, headers = {"fieldManager": "quartermaster"}, {"content-type": "application/merge-patch+json"}
+    query, headers = (
+        {"fieldManager": "quartermaster"},
+        {"content-type": "application/merge-patch+json"},
+    )
     answer = player.send("admin", "PATCH", path, query, headers, body)
     if answer.status != 200:
         raise AssertionError(answer.text)
@@ -63,7 +73,9 @@ def _label_of_c4(player: Player) -> None:
 
 def _hold_in_life(player: Player) -> None:
     metadata = {"name": "held", "finalizers": [_HOLD]}
-    player.admin("POST", "/api/v1/namespaces/qm-t-life/configmaps", {"metadata": metadata})
+    player.admin(
+        "POST", "/api/v1/namespaces/qm-t-life/configmaps", {"metadata": metadata}
+    )
 
 
 def _release_life(player: Player) -> None:
@@ -99,16 +111,26 @@ def _small_things(player: Player) -> None:
     quota = {"metadata": {"name": "q1"}, "spec": {"hard": {"count/secrets": "9"}}}
     player.admin("POST", f"{_DELETE}/resourcequotas", quota)
     resources = {"requests": {"storage": "1Gi"}}
-    claim = {"metadata": {"name": "d1"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    claim = {
+        "metadata": {"name": "d1"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
+    }
     player.admin("POST", f"{_DELETE}/persistentvolumeclaims", claim)
     for number in range(3):
         metadata = {"name": f"dc{number}", "labels": {"x": "y"}}
         player.admin("POST", f"{_DELETE}/configmaps", {"metadata": metadata})
-    player.admin("POST", f"{_DELETE}/configmaps", {"metadata": {"name": "fin", "finalizers": [_HOLD]}})
+    player.admin(
+        "POST",
+        f"{_DELETE}/configmaps",
+        {"metadata": {"name": "fin", "finalizers": [_HOLD]}},
+    )
 
 
 def _end_of_j1(player: Player) -> None:
-    player.admin("DELETE", "/apis/batch/v1/namespaces/qm-t-quota/jobs/j1?propagationPolicy=Background")
+    player.admin(
+        "DELETE",
+        "/apis/batch/v1/namespaces/qm-t-quota/jobs/j1?propagationPolicy=Background",
+    )
 
 
 def _first_page(player: Player, version: str, token: str) -> None:
@@ -150,7 +172,10 @@ def _page_of_ten(player: Player) -> None:
             "data": {"a": "1"},
         }
         player.admin(
-            "PATCH", f"{where}/c{number}?fieldManager=quartermaster", body, "application/apply-patch+yaml"
+            "PATCH",
+            f"{where}/c{number}?fieldManager=quartermaster",
+            body,
+            "application/apply-patch+yaml",
         )
     metadata = player.admin("GET", f"{where}?limit=2")["metadata"]
     token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Njk1Mywic3RhcnQiOiIvYzFcdTAwMDAifQ"
@@ -188,7 +213,10 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
         "watch-from-list": _life_of_w,
         "watch-selector-leaves": _label_of_c4,
     },
-    "03b-watch-bookmark": {"watch-bookmark": _bookmarks, "list-continue-compacted": _compact},
+    "03b-watch-bookmark": {
+        "watch-bookmark": _bookmarks,
+        "list-continue-compacted": _compact,
+    },
     "03c-expired": {"list-continue-expired": _expired},
     "12-nodes": {"list": set_nodes},
     "04-namespace-life": {
@@ -196,10 +224,16 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
         "terminating-conditions": lambda player: player.settle(),
         "gone": _release_life,
     },
-    "05-resourcequota": {"create": _in("qm-t-quota"), "status-after-delete": _end_of_j1},
+    "05-resourcequota": {
+        "create": _in("qm-t-quota"),
+        "status-after-delete": _end_of_j1,
+    },
     "06-limitrange": {"limitrange--cpu": _in(*(f"qm-t-lr-{name}" for name in _RANGES))},
     "07-rbac": {"bad-token": _in("qm-t-rbac")},
-    "08-delete": {"orphan-default-before": _to_delete, "delete-serviceaccount": _small_things},
+    "08-delete": {
+        "orphan-default-before": _to_delete,
+        "delete-serviceaccount": _small_things,
+    },
     "20-drift-holes": {"continue-after-compaction": _page_of_ten},
     "09-kueue-objects": {"clusterqueue-before-flavor": _in("qm-t-alpha", "qm-t-beta")},
 }

@@ -10,21 +10,32 @@ from tests.recordings.replaying_jobs import JobPlayer
 
 CHECK = builtin(f"{KUEUE_GROUP}/v1beta2", "AdmissionCheck")
 Hook = Callable[[JobPlayer], None]
-_AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
+_AHEAD = (
+    "recorded before the controllers had come round; the sandbox's are always in time"
+)
 _GRACE = "pods of the sandbox end at once, without a grace period"
 _SAME_SECOND = "of two Jobs of one second the later stood first"
 _OVER = "recorded when its time was over and its pods were stopping"
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "10a-job-life": dict.fromkeys((3, 5, 6, 7, 8, 22, 23), _AHEAD),
-    "10b-job-waiting": {6: _AHEAD, 7: _AHEAD, **dict.fromkeys((49, 50, 51), _SAME_SECOND)},
+    "10b-job-waiting": {
+        6: _AHEAD,
+        7: _AHEAD,
+        **dict.fromkeys((49, 50, 51), _SAME_SECOND),
+    },
     "10f-preemption-and-stop": {
         1: _AHEAD,
         6: "an event for each victim, and none for the second look",
         **dict.fromkeys((7, 28, 30), _GRACE),
         27: _AHEAD,
     },
-    "10c-borrow-reclaim": {0: _AHEAD, 13: _AHEAD, 21: _GRACE, 25: "a refusal between two looks"},
+    "10c-borrow-reclaim": {
+        0: _AHEAD,
+        13: _AHEAD,
+        21: _GRACE,
+        25: "a refusal between two looks",
+    },
     "10e-job-variants": {
         13: _GRACE,
         **dict.fromkeys(range(23, 28), _OVER),
@@ -53,16 +64,23 @@ def no_maxtime(player: JobPlayer) -> None:
     """What had run for too long is stopped."""
     path = "/apis/batch/v1/namespaces/qm-t-alpha/jobs"
     for name in ("maxtime", "suspended", "not-managed"):
-        player.send("admin", "DELETE", f"{path}/{name}", {"propagationPolicy": "Background"})
+        player.send(
+            "admin", "DELETE", f"{path}/{name}", {"propagationPolicy": "Background"}
+        )
 
 
 def no_jobs(player: JobPlayer) -> None:
     for namespace in ("qm-t-alpha", "qm-t-beta"):
-        player.admin("DELETE", f"/apis/batch/v1/namespaces/{namespace}/jobs?propagationPolicy=Background")
+        player.admin(
+            "DELETE",
+            f"/apis/batch/v1/namespaces/{namespace}/jobs?propagationPolicy=Background",
+        )
 
 
 def no_foreign(player: JobPlayer) -> None:
-    path = "/apis/batch/v1/namespaces/qm-t-beta/jobs/foreign?propagationPolicy=Background"
+    path = (
+        "/apis/batch/v1/namespaces/qm-t-beta/jobs/foreign?propagationPolicy=Background"
+    )
     player.admin("DELETE", path)
 
 
@@ -77,7 +95,13 @@ def a_check(player: JobPlayer) -> None:
     player.admin("DELETE", "/api/v1/namespaces/qm-t-alpha/resourcequotas/small")
     check = player.cluster.store.get(CHECK, "", "approval")
     assert check is not None
-    said = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": "x"}
+    said = {
+        "type": "Active",
+        "status": "True",
+        "reason": "Active",
+        "message": "",
+        "lastTransitionTime": "x",
+    }
     player.cluster.store.put(CHECK, {**check, "status": {"conditions": [said]}})
     player.cluster.controllers.settle()
 
@@ -89,7 +113,10 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
         "gate-opened-pods": starts,
         "visibility-not-registered": no_visibility,
     },
-    "10f-preemption-and-stop": {"post-urgent": no_foreign, "first-readmitted-pods": starts},
+    "10f-preemption-and-stop": {
+        "post-urgent": no_foreign,
+        "first-readmitted-pods": starts,
+    },
     "10c-borrow-reclaim": {
         "queue-alpha": no_jobs,
         "borrowing-pods": starts,

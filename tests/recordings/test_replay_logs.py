@@ -16,16 +16,23 @@ NOT_ALIKE: Mapping[int, str] = {
 }
 
 
-def pod(name: str, *, gpus: int = 0, lines: list[str] | None = None, **more: Any) -> dict[str, Any]:
+def pod(
+    name: str, *, gpus: int = 0, lines: list[str] | None = None, **more: Any
+) -> dict[str, Any]:
     """A pod as the recorder made it; `lines` are half a second apart."""
-    asks = {"cpu": "1", "memory": "1Gi"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    asks = {"cpu": "1", "memory": "1Gi"} | (
+        {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    )
     container = {
         "image": more.get("image", "registry.example.com/train:1"),
         "command": ["python", "train.py"],
         "resources": {"limits": asks, "requests": asks},
     }
     names = more.get("containers", ("main",))
-    spec = {"containers": [{"name": one, **container} for one in names], "restartPolicy": "Never"}
+    spec = {
+        "containers": [{"name": one, **container} for one in names],
+        "restartPolicy": "Never",
+    }
     notes = {"test/start-after": "0", **more.get("notes", {})}
     if lines is not None:
         notes |= {"test/log": "\n".join(lines), "test/log-every": "0.5"}
@@ -38,7 +45,11 @@ def make(player: JobPlayer) -> None:
     for one in (
         pod("unbound", gpus=64),
         pod("slow", notes={"test/start-after": "30"}),
-        pod("badimage", image="registry.example.com/pull-denied:1", notes={"test/run-for": "600"}),
+        pod(
+            "badimage",
+            image="registry.example.com/pull-denied:1",
+            notes={"test/run-for": "600"},
+        ),
         pod("multi", containers=("main", "side")),
     ):
         player.admin("POST", f"/api/v1/namespaces/{SPACE}/pods", one)

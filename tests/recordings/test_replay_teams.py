@@ -15,7 +15,10 @@ from tests.provisioning.specs import sample
 from tests.recordings.replaying import steps_of
 from tests.recordings.replaying_jobs import JobPlayer
 
-ADA, MALLORY = "00000000-0000-4000-9000-000000000009", "00000000-0000-4000-9000-000000000003"
+ADA, MALLORY = (
+    "00000000-0000-4000-9000-000000000009",
+    "00000000-0000-4000-9000-000000000003",
+)
 CALLERS = {
     "admin": Identity("admin", ("system:masters",)),
     "ada": Identity("ada@example.com", (ADA,)),
@@ -54,16 +57,25 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
 
 def player_of(*specs: TenancySpec) -> JobPlayer:
     """A cluster with three nodes, and these teams as the portal puts them there."""
-    nodes = [NodeSpec(f"a100-{n}", gpus=8, labels={"accelerator": "a100"}) for n in range(3)]
-    player = JobPlayer(Cluster("recorded", nodes=nodes, tokens=CALLERS), agent="Python-urllib/3.12")
+    nodes = [
+        NodeSpec(f"a100-{n}", gpus=8, labels={"accelerator": "a100"}) for n in range(3)
+    ]
+    player = JobPlayer(
+        Cluster("recorded", nodes=nodes, tokens=CALLERS), agent="Python-urllib/3.12"
+    )
     [role] = yaml.safe_load_all((DEPLOY / "team-role.yaml").read_text())
     player.admin("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
     flavors = [(A100.name, {"accelerator": "a100"}, list[dict[str, str]]())]
     shared = fleet_objects(cohort=CLIMATE.cohort, flavors=flavors)
-    for manifest in [*shared, *(one for spec in specs for one in tenancy_objects(spec))]:
+    for manifest in [
+        *shared,
+        *(one for spec in specs for one in tenancy_objects(spec)),
+    ]:
         metadata = manifest["metadata"]
         where = path(ref_of(manifest), metadata.get("namespace"), metadata["name"])
-        player.admin("PATCH", f"{where}?fieldManager=quartermaster&force=true", manifest, APPLY)
+        player.admin(
+            "PATCH", f"{where}?fieldManager=quartermaster&force=true", manifest, APPLY
+        )
     return player
 
 

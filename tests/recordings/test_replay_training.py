@@ -62,7 +62,9 @@ def two_more_queues(player: TrainingPlayer) -> None:
 
 def visibility_down(player: TrainingPlayer) -> None:
     for text in (AWAY, "service unavailable\n"):
-        player.cluster.faults.add({"status": 503, "body": text, "match": {"path_regex": "visibility"}})
+        player.cluster.faults.add(
+            {"status": 503, "body": text, "match": {"path_regex": "visibility"}}
+        )
 
 
 def without(*names: str) -> Hook:
@@ -76,7 +78,9 @@ def without(*names: str) -> Hook:
 
 def no_jobs(player: TrainingPlayer) -> None:
     for space in ("qm-t-alpha", "qm-t-beta"):
-        player.admin("DELETE", f"{BATCH}/namespaces/{space}/jobs?propagationPolicy=Background")
+        player.admin(
+            "DELETE", f"{BATCH}/namespaces/{space}/jobs?propagationPolicy=Background"
+        )
 
 
 def gone(path: str) -> Hook:
@@ -105,7 +109,14 @@ def uncordoned(player: TrainingPlayer) -> None:
 
 
 TOPOLOGY_JOBS = (
-    *("rack-toobig", "rack-preferred", "host-toobig", "block-toobig", "preferred-toobig", "unconstrained"),
+    *(
+        "rack-toobig",
+        "rack-preferred",
+        "host-toobig",
+        "block-toobig",
+        "preferred-toobig",
+        "unconstrained",
+    ),
     *("no-annotation", "bad-level", "two-annotations", "slices", "fills"),
 )
 SCENARIOS: Mapping[str, Scenario] = {
@@ -117,17 +128,26 @@ SCENARIOS: Mapping[str, Scenario] = {
         {
             "discovery-group": two_more_queues,
             "clusterqueue-held-patch": stop("Hold"),
-            "a1-deactivated-clusterqueue": both(stop("None"), activate("a1", active=False)),
+            "a1-deactivated-clusterqueue": both(
+                stop("None"), activate("a1", active=False)
+            ),
             "delete-runs": activate("a1", active=True),
             "visibility-kueue-down": visibility_down,
         },
     ),
-    "33-queueing-strategies": Scenario(hooks={"strict-clusterqueue": both(no_jobs, strict)}),
+    "33-queueing-strategies": Scenario(
+        hooks={"strict-clusterqueue": both(no_jobs, strict)}
+    ),
     "34a-borrow-reclaim": Scenario(
-        (cluster_queue("qm-alpha", cohortName="gpus"), cluster_queue("qm-beta", cohortName="gpus")),
+        (
+            cluster_queue("qm-alpha", cohortName="gpus"),
+            cluster_queue("qm-beta", cohortName="gpus"),
+        ),
         lambda player: player.local_queue("qm-t-beta", "default", "qm-beta"),
     ),
-    "34b-priority-preemption": Scenario((cluster_queue("qm-alpha", cohortName="gpus"),)),
+    "34b-priority-preemption": Scenario(
+        (cluster_queue("qm-alpha", cohortName="gpus"),)
+    ),
     "39a-stop-policies": Scenario(
         (cluster_queue("qm-alpha", "every"),),
         lambda player: player.local_queue("qm-t-beta", "default", "qm-alpha"),
@@ -139,7 +159,9 @@ SCENARIOS: Mapping[str, Scenario] = {
             "clusterqueue-two-flavors": no_jobs,
             "clusterqueue-flavor-missing": no_jobs,
             "clusterqueue-deleted-workload": gone(QUEUE),
-            "localqueue-deleted-workload": gone(f"{KUEUE}/namespaces/qm-t-alpha/localqueues/default"),
+            "localqueue-deleted-workload": gone(
+                f"{KUEUE}/namespaces/qm-t-alpha/localqueues/default"
+            ),
         },
     ),
     "37b-maximum-execution-time": Scenario(),
@@ -150,16 +172,24 @@ SCENARIOS: Mapping[str, Scenario] = {
             "rack-fragmented-admitted-job": without("fills"),
             "cordon": no_jobs,
             "post-foreign-pod": both(no_jobs, uncordoned),
-            "post-jobset": both(no_jobs, gone("/api/v1/namespaces/default/pods/foreign")),
+            "post-jobset": both(
+                no_jobs, gone("/api/v1/namespaces/default/pods/foreign")
+            ),
         },
     ),
-    "40-logs-and-events": Scenario(hooks={"run-pod": lambda player: player.pass_time(0.2)}),
+    "40-logs-and-events": Scenario(
+        hooks={"run-pod": lambda player: player.pass_time(0.2)}
+    ),
 }
 
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_training_runs_are_answered_as_recorded(name: str) -> None:
-    scenario, steps, listed = SCENARIOS[name], steps_of(name), TRAINING_NOT_ALIKE.get(name, {})
+    scenario, steps, listed = (
+        SCENARIOS[name],
+        steps_of(name),
+        TRAINING_NOT_ALIKE.get(name, {}),
+    )
     player, hooks = TrainingPlayer(steps, *scenario.queues), dict(scenario.hooks)
     scenario.before(player)
     wrong: list[str] = []

@@ -17,13 +17,20 @@ MEMBERS = "00000000-0000-4000-9000-000000000001"
 CALLERS = {
     "admin": Identity("admin", (MASTERS,)),
     "ada": Identity("ada@example.com", (MEMBERS,)),
-    "mallory": Identity("mallory@example.com", ("00000000-0000-4000-9000-000000000002",)),
+    "mallory": Identity(
+        "mallory@example.com", ("00000000-0000-4000-9000-000000000002",)
+    ),
     "stranger": Identity("nobody@example.com"),
 }
 TAINT = (("sku", "gpu", "NoSchedule"),)
 A100, H100 = {"accelerator": "nvidia-a100"}, {"accelerator": "nvidia-h100"}
 NODES = [
-    *(NodeSpec(f"a100-{n}", gpus=8, cpu="96", memory="900Gi", labels=A100, taints=TAINT) for n in range(3)),
+    *(
+        NodeSpec(
+            f"a100-{n}", gpus=8, cpu="96", memory="900Gi", labels=A100, taints=TAINT
+        )
+        for n in range(3)
+    ),
     NodeSpec("h100-0", gpus=8, cpu="96", memory="900Gi", labels=H100, taints=TAINT),
     NodeSpec("gpu-plain-0", gpus=8, cpu="96", memory="900Gi"),
     NodeSpec("system-0", cpu="96", memory="900Gi"),
@@ -32,7 +39,9 @@ KUEUE, BATCH = "/apis/kueue.x-k8s.io/v1beta2", "/apis/batch/v1"
 MADE_BY = {"app.kubernetes.io/managed-by": "quartermaster"}
 APPLY = "application/apply-patch+yaml"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_NAMED = re.compile(r"\b([a-z0-9-]+)-(?:[0-9a-f]{5}|[bcdfghjklmnpqrstvwxz2456789]{5})\b")
+_NAMED = re.compile(
+    r"\b([a-z0-9-]+)-(?:[0-9a-f]{5}|[bcdfghjklmnpqrstvwxz2456789]{5})\b"
+)
 _FORETOLD = ("deletionTimestamp", "requeueAt")
 Object = dict[str, Any]
 
@@ -41,19 +50,39 @@ class TrainingPlayer(JobPlayer):
     """A cluster with six nodes and two teams; its time is that of the answers recorded."""
 
     def __init__(self, steps: list[Step], *queues: Object) -> None:
-        super().__init__(Cluster("recorded", nodes=NODES, tokens=CALLERS), agent="Python-urllib/3.12")
-        self._start = next((moment for step in steps if (moment := moment_of(step))), 0.0)
+        super().__init__(
+            Cluster("recorded", nodes=NODES, tokens=CALLERS), agent="Python-urllib/3.12"
+        )
+        self._start = next(
+            (moment for step in steps if (moment := moment_of(step))), 0.0
+        )
         self._began = self.time
         for name in ("qm-t-alpha", "qm-t-beta"):
             namespace(self, name)
         self._let_members_in()
         for name, value in (("low", 100), ("standard", 1000), ("high", 10000)):
-            self._apply("WorkloadPriorityClass", "workloadpriorityclasses", name, {"value": value})
-        sku = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
+            self._apply(
+                "WorkloadPriorityClass",
+                "workloadpriorityclasses",
+                name,
+                {"value": value},
+            )
+        sku = {
+            "key": "sku",
+            "operator": "Equal",
+            "value": "gpu",
+            "effect": "NoSchedule",
+        }
         self.flavor("a100", nodeLabels=A100, tolerations=[sku])
         self.flavor("h100", nodeLabels=H100, tolerations=[{"operator": "Exists"}])
         for one in queues or (cluster_queue("qm-alpha"),):
-            self._apply("ClusterQueue", "clusterqueues", one["name"], {"spec": one["spec"]}, MADE_BY)
+            self._apply(
+                "ClusterQueue",
+                "clusterqueues",
+                one["name"],
+                {"spec": one["spec"]},
+                MADE_BY,
+            )
         self.local_queue("qm-t-alpha", "default", "qm-alpha")
 
     def flavor(self, name: str, **spec: Any) -> None:
@@ -63,19 +92,29 @@ class TrainingPlayer(JobPlayer):
     def local_queue(self, place: str, name: str, queue: str) -> None:
         """A LocalQueue of a team."""
         path = f"{KUEUE}/namespaces/{place}/localqueues/{name}"
-        body = {"metadata": {"name": name, "namespace": place}, "spec": {"clusterQueue": queue}}
+        body = {
+            "metadata": {"name": name, "namespace": place},
+            "spec": {"clusterQueue": queue},
+        }
         self.apply(path, {"apiVersion": KUEUE[6:], "kind": "LocalQueue", **body})
 
     def apply(self, path: str, body: Object) -> None:
         """Server-side apply in the portal's name."""
-        self.admin("PATCH", f"{path}?force=true&fieldManager=quartermaster", body, APPLY)
+        self.admin(
+            "PATCH", f"{path}?force=true&fieldManager=quartermaster", body, APPLY
+        )
 
     def merge(self, path: str, body: Object) -> None:
         """A merge patch of the recorder."""
         self.admin("PATCH", path, body, "application/merge-patch+json")
 
     def _apply(
-        self, kind: str, plural: str, name: str, body: Object, labels: Mapping[str, str] | None = None
+        self,
+        kind: str,
+        plural: str,
+        name: str,
+        body: Object,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         metadata = {"name": name} | ({"labels": labels} if labels else {})
         self.apply(
@@ -84,16 +123,31 @@ class TrainingPlayer(JobPlayer):
         )
 
     def _let_members_in(self) -> None:
-        rbac, role = "/apis/rbac.authorization.k8s.io/v1", {"name": "qm-test-training-user"}
+        rbac, role = (
+            "/apis/rbac.authorization.k8s.io/v1",
+            {"name": "qm-test-training-user"},
+        )
         verbs = ["get", "list", "watch", "create", "delete"]
         rules = [
             {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": verbs},
-            {"apiGroups": [""], "resources": ["pods", "pods/log", "events"], "verbs": verbs[:3]},
+            {
+                "apiGroups": [""],
+                "resources": ["pods", "pods/log", "events"],
+                "verbs": verbs[:3],
+            },
         ]
         self.admin("POST", f"{rbac}/clusterroles", {"metadata": role, "rules": rules})
-        group = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": MEMBERS}
+        group = {
+            "kind": "Group",
+            "apiGroup": "rbac.authorization.k8s.io",
+            "name": MEMBERS,
+        }
         ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **role}
-        binding = {"metadata": {"name": "qm-test-training"}, "subjects": [group], "roleRef": ref}
+        binding = {
+            "metadata": {"name": "qm-test-training"},
+            "subjects": [group],
+            "roleRef": ref,
+        }
         self.admin("POST", f"{rbac}/namespaces/qm-t-alpha/rolebindings", binding)
 
     def _find_names(self, step: Step) -> None:
@@ -140,23 +194,36 @@ def cluster_queue(name: str, *namespaces: str, **spec: Any) -> Object:
             "namespaceSelector": {} if namespaces else own,
             "queueingStrategy": "BestEffortFIFO",
             "resourceGroups": [group],
-            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            "preemption": {
+                "withinClusterQueue": "LowerPriority",
+                "reclaimWithinCohort": "Any",
+            },
             **spec,
         },
     }
 
 
 def _is_watch(step: Step) -> bool:
-    return step["request"]["query"].get("watch") == "true" and "visibility" not in step["request"]["path"]
+    return (
+        step["request"]["query"].get("watch") == "true"
+        and "visibility" not in step["request"]["path"]
+    )
 
 
 def moment_of(step: Step) -> float:
     """The last time that an answer names, in seconds; 0 where it names none."""
     text = json.dumps(_without_future(step["response"]["body"]))
-    return max((datetime.fromisoformat(one).timestamp() for one in _TIME.findall(text)), default=0.0)
+    return max(
+        (datetime.fromisoformat(one).timestamp() for one in _TIME.findall(text)),
+        default=0.0,
+    )
 
 
 def _without_future(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_future(inner) for key, inner in value.items() if key not in _FORETOLD}
+        return {
+            key: _without_future(inner)
+            for key, inner in value.items()
+            if key not in _FORETOLD
+        }
     return [_without_future(one) for one in value] if isinstance(value, list) else value

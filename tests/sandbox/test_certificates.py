@@ -23,7 +23,9 @@ def test_they_are_made_anew_when_one_is_missing(tmp_path: Path) -> None:
     assert certificates.ensure(tmp_path).chain.read_bytes() != before
 
 
-def test_they_are_made_anew_before_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_made_anew_before_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(certificates, "LIFETIME", timedelta(days=1))
     before = certificates.ensure(tmp_path).chain.read_bytes()
     monkeypatch.undo()

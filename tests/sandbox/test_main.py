@@ -55,7 +55,10 @@ def client(described: dict[str, Any], secret: str) -> httpx.Client:
     """A client that trusts the sandbox's CA only."""
     context = ssl.create_default_context(cafile=described["ca"])
     return httpx.Client(
-        verify=context, trust_env=False, headers={"Authorization": f"Bearer {secret}"}, timeout=20
+        verify=context,
+        trust_env=False,
+        headers={"Authorization": f"Bearer {secret}"},
+        timeout=20,
     )
 
 
@@ -72,36 +75,72 @@ def test_it_serves_everything_it_writes_down(tmp_path: Path) -> None:
             "admin_secret",
         }
         with client(described, entra["admin_secret"]) as admin:
-            assert admin.get(f"{entra['authority']}/v2.0/.well-known/openid-configuration").status_code == 200
-            assert admin.get(f"{entra['graph']}/users/{ADA}").json()["displayName"] == "Ada Okafor"
+            assert (
+                admin.get(
+                    f"{entra['authority']}/v2.0/.well-known/openid-configuration"
+                ).status_code
+                == 200
+            )
+            assert (
+                admin.get(f"{entra['graph']}/users/{ADA}").json()["displayName"]
+                == "Ada Okafor"
+            )
         azure = described["azure"]
         assert set(azure) == {
-            *("arm", "prices", "registry", "authority", "tenant_id", "subscription_id", "resource_group"),
+            *(
+                "arm",
+                "prices",
+                "registry",
+                "authority",
+                "tenant_id",
+                "subscription_id",
+                "resource_group",
+            ),
             *("client_id", "client_secret", "token_file", "admin_secret"),
         }
         with client(described, azure["admin_secret"]) as admin:
             pools = admin.get(f"{azure['arm']}{POOLS}").json()["value"]
-            assert {pool["name"]: pool["properties"]["count"] for pool in pools}["h100"] == 2
-            assert admin.get(f"{azure['prices']}/api/retail/prices").json()["Count"] == 100
+            assert {pool["name"]: pool["properties"]["count"] for pool in pools}[
+                "h100"
+            ] == 2
+            assert (
+                admin.get(f"{azure['prices']}/api/retail/prices").json()["Count"] == 100
+            )
         assert set(described["kubernetes"]) == {"training-eastus", "dev-eastus"}
         for name, nodes in (("training-eastus", 6), ("dev-eastus", 9)):
             cluster = described["kubernetes"][name]
             config = yaml.safe_load(Path(cluster["admin_kubeconfig"]).read_text())
             assert config["clusters"][0]["cluster"]["server"] == cluster["server"]
             with client(described, config["users"][0]["user"]["token"]) as admin:
-                assert len(admin.get(f"{cluster['server']}/api/v1/nodes").json()["items"]) == nodes
+                assert (
+                    len(admin.get(f"{cluster['server']}/api/v1/nodes").json()["items"])
+                    == nodes
+                )
             with client(described, cluster["tokens"]["quartermaster"]) as portal:
-                assert portal.get(f"{cluster['server']}/api/v1/nodes").status_code == 403
+                assert (
+                    portal.get(f"{cluster['server']}/api/v1/nodes").status_code == 403
+                )
             with client(described, "guessed") as nobody:
-                assert nobody.get(f"{cluster['server']}/api/v1/nodes").status_code == 401
+                assert (
+                    nobody.get(f"{cluster['server']}/api/v1/nodes").status_code == 401
+                )
 
 
 def test_files_with_secrets_are_private(tmp_path: Path) -> None:
     with started(tmp_path):
-        secret = [path for path in tmp_path.iterdir() if path.name not in ("ca.pem", "server.pem")]
+        secret = [
+            path
+            for path in tmp_path.iterdir()
+            if path.name not in ("ca.pem", "server.pem")
+        ]
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in secret}
     assert set(modes.values()) == {0o600}
-    assert {"sandbox.json", "credentials.json", "server-key.pem", "entra-signing-key.pem"} <= set(modes)
+    assert {
+        "sandbox.json",
+        "credentials.json",
+        "server-key.pem",
+        "entra-signing-key.pem",
+    } <= set(modes)
 
 
 @pytest.mark.slow
@@ -109,30 +148,53 @@ def test_a_restart_keeps_state_secrets_and_certificates(tmp_path: Path) -> None:
     with started(tmp_path) as first:
         server = first["kubernetes"]["dev-eastus"]["server"]
         with client(first, first["entra"]["admin_secret"]) as admin:
-            admin.patch(f"{first['entra']['graph']}/users/{ADA}", json={"accountEnabled": False})
-        with client(first, first["kubernetes"]["dev-eastus"]["tokens"]["admin"]) as admin:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
-            assert admin.post(f"{server}/api/v1/namespaces", json=body).status_code == 201
+            admin.patch(
+                f"{first['entra']['graph']}/users/{ADA}", json={"accountEnabled": False}
+            )
+        with client(
+            first, first["kubernetes"]["dev-eastus"]["tokens"]["admin"]
+        ) as admin:
+            body = {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "kept"},
+            }
+            assert (
+                admin.post(f"{server}/api/v1/namespaces", json=body).status_code == 201
+            )
         with client(first, first["azure"]["admin_secret"]) as admin:
             said = {"properties": {"vmSize": "Standard_NC4as_T4_v3", "count": 1}}
-            assert admin.put(f"{first['azure']['arm']}{POOL}", json=said).status_code == 201
+            assert (
+                admin.put(f"{first['azure']['arm']}{POOL}", json=said).status_code
+                == 201
+            )
         ca = (tmp_path / "ca.pem").read_bytes()
     with started(tmp_path) as second:
         assert (tmp_path / "ca.pem").read_bytes() == ca
         assert second["entra"]["client_secret"] == first["entra"]["client_secret"]
-        assert second["kubernetes"]["dev-eastus"]["tokens"] == first["kubernetes"]["dev-eastus"]["tokens"]
+        assert (
+            second["kubernetes"]["dev-eastus"]["tokens"]
+            == first["kubernetes"]["dev-eastus"]["tokens"]
+        )
         server = second["kubernetes"]["dev-eastus"]["server"]
         with client(second, second["entra"]["admin_secret"]) as admin:
-            answer = admin.get(f"{second['entra']['graph']}/users/{ADA}?$select=accountEnabled")
+            answer = admin.get(
+                f"{second['entra']['graph']}/users/{ADA}?$select=accountEnabled"
+            )
             assert answer.json()["accountEnabled"] is False
-        with client(second, second["kubernetes"]["dev-eastus"]["tokens"]["admin"]) as admin:
+        with client(
+            second, second["kubernetes"]["dev-eastus"]["tokens"]["admin"]
+        ) as admin:
             assert admin.get(f"{server}/api/v1/namespaces/kept").status_code == 200
         assert second["azure"]["client_secret"] == first["azure"]["client_secret"]
         with client(second, second["azure"]["admin_secret"]) as admin:
             # Begun before the end of the first, and over in the second.
             address = f"{second['azure']['arm']}{POOL}"
             wait_until(
-                lambda: admin.get(address).json()["properties"]["provisioningState"] == "Succeeded",
+                lambda: (
+                    admin.get(address).json()["properties"]["provisioningState"]
+                    == "Succeeded"
+                ),
                 what="the pool is there",
             )
             assert admin.get(address).json()["properties"]["count"] == 1
@@ -149,7 +211,10 @@ def test_the_portals_pod_has_a_token_of_its_cluster(tmp_path: Path) -> None:
             "client_assertion": Path(azure["token_file"]).read_text(),
         }
         with client(described, "none") as pod:
-            answer = pod.post(f"{azure['authority']}/{azure['tenant_id']}/oauth2/v2.0/token", data=form)
+            answer = pod.post(
+                f"{azure['authority']}/{azure['tenant_id']}/oauth2/v2.0/token",
+                data=form,
+            )
         assert answer.status_code == 200
         with client(described, answer.json()["access_token"]) as portal:
             assert portal.get(f"{azure['arm']}{POOLS}").status_code == 200
@@ -161,7 +226,10 @@ def test_people_lose_the_clusters_with_their_account(tmp_path: Path) -> None:
         with client(described, cluster["tokens"]["ada@example.com"]) as ada:
             assert ada.get(f"{cluster['server']}/api/v1/nodes").status_code == 403
             with client(described, described["entra"]["admin_secret"]) as admin:
-                admin.patch(f"{described['entra']['graph']}/users/{ADA}", json={"accountEnabled": False})
+                admin.patch(
+                    f"{described['entra']['graph']}/users/{ADA}",
+                    json={"accountEnabled": False},
+                )
             assert ada.get(f"{cluster['server']}/api/v1/nodes").status_code == 401
 
 
@@ -169,7 +237,9 @@ def test_the_sign_in_page_can_be_had_without_tls(tmp_path: Path) -> None:
     with started(tmp_path, "--port-sign-in", "0") as described:
         authority = described["entra"]["authority"]
         with client(described, "none") as browser:
-            metadata = browser.get(f"{authority}/v2.0/.well-known/openid-configuration").json()
+            metadata = browser.get(
+                f"{authority}/v2.0/.well-known/openid-configuration"
+            ).json()
             page = metadata["authorization_endpoint"]
             assert page.startswith("http://localhost:")
             assert metadata["token_endpoint"].startswith("https://localhost:")
@@ -180,8 +250,18 @@ def test_the_sign_in_page_can_be_had_without_tls(tmp_path: Path) -> None:
 def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
     with started(tmp_path / "one") as described:
         port = described["entra"]["authority"].split(":")[2].partition("/")[0]
-        command = [sys.executable, "-m", "sandbox", "--data", str(tmp_path / "two"), "--port-entra", port]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "sandbox",
+            "--data",
+            str(tmp_path / "two"),
+            "--port-entra",
+            port,
+        ]
+        ended = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False
+        )
     assert ended.returncode == 1
     assert "Address already in use" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -195,9 +275,15 @@ def test_a_world_of_ones_own(tmp_path: Path) -> None:
         "title": "Lead",
         "roles": ["TeamLead"],
     }
-    cluster = {"name": "lab", "region": "local", "node_groups": [{"name": "cpu", "nodes": 1}]}
+    cluster = {
+        "name": "lab",
+        "region": "local",
+        "node_groups": [{"name": "cpu", "nodes": 1}],
+    }
     path = tmp_path / "world.json"
-    path.write_text(json.dumps({"people": [person], "groups": [], "clusters": [cluster]}))
+    path.write_text(
+        json.dumps({"people": [person], "groups": [], "clusters": [cluster]})
+    )
     with started(tmp_path / "data", "--world", str(path)) as described:
         assert set(described["kubernetes"]) == {"lab"}
         with client(described, described["entra"]["admin_secret"]) as admin:

@@ -31,7 +31,9 @@ class Running:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """An administrator's request."""
-        answer = httpx.request(method, f"{self.url}{path}", headers=ADMIN, json=body, trust_env=False)
+        answer = httpx.request(
+            method, f"{self.url}{path}", headers=ADMIN, json=body, trust_env=False
+        )
         assert answer.is_success, answer.text
         return answer.json()
 
@@ -46,8 +48,13 @@ class Running:
             "resources": {"limits": {"nvidia.com/gpu": "1"}},
         }
         metadata = {"name": name, "labels": {"component": "singleuser-server"}}
-        self.call("POST", PODS, {"metadata": metadata, "spec": {"containers": [container]}})
-        wait_until(lambda: self.pod(name)["status"]["phase"] == "Running", what="the pod to run")
+        self.call(
+            "POST", PODS, {"metadata": metadata, "spec": {"containers": [container]}}
+        )
+        wait_until(
+            lambda: self.pod(name)["status"]["phase"] == "Running",
+            what="the pod to run",
+        )
         return self.pod(name)
 
     def pod(self, name: str) -> dict[str, Any]:
@@ -59,7 +66,9 @@ class Running:
 @pytest.fixture
 def running() -> Iterator[Running]:
     cluster = Cluster(
-        "dev", nodes=[NodeSpec("a-0", gpus=8)], tokens={"admin": Identity("admin", ("system:masters",))}
+        "dev",
+        nodes=[NodeSpec("a-0", gpus=8)],
+        tokens={"admin": Identity("admin", ("system:masters",))},
     )
     socket, notebooks = listen(0), Notebooks([cluster])
     with serving(Served(cluster.app, socket, None), beside=notebooks.serve) as loop:
@@ -75,12 +84,14 @@ def page(url: str) -> httpx.Response | None:
 
 
 def test_a_page_answers_at_the_pods_address_while_it_runs(running: Running) -> None:
-    ip = running.start(JUPYTERHUB_SERVICE_PREFIX="/user/ada/nb-1/", JUPYTERHUB_SERVER_NAME="<b>")["status"][
-        "podIP"
-    ]
+    ip = running.start(
+        JUPYTERHUB_SERVICE_PREFIX="/user/ada/nb-1/", JUPYTERHUB_SERVER_NAME="<b>"
+    )["status"]["podIP"]
     assert ip.startswith("127.")
     assert ip not in ("127.0.0.1", running.start("another")["status"]["podIP"])
-    wait_until(lambda: page(f"http://{ip}:8888/user/ada/nb-1/api") is not None, what="the page")
+    wait_until(
+        lambda: page(f"http://{ip}:8888/user/ada/nb-1/api") is not None, what="the page"
+    )
     answer = page(f"http://{ip}:8888/user/ada/nb-1/lab/tree")
     assert answer is not None
     assert "the sandbox's stand-in for Jupyter: no kernel runs here" in answer.text
@@ -90,14 +101,21 @@ def test_a_page_answers_at_the_pods_address_while_it_runs(running: Running) -> N
     assert elsewhere is not None
     assert elsewhere.headers["location"] == "/user/ada/nb-1/"
     running.call("DELETE", f"{PODS}/jupyter-ada")
-    wait_until(lambda: page(f"http://{ip}:8888/user/ada/nb-1/api") is None, what="its end")
+    wait_until(
+        lambda: page(f"http://{ip}:8888/user/ada/nb-1/api") is None, what="its end"
+    )
 
 
 def test_other_pods_have_addresses_that_nobody_reaches(running: Running) -> None:
     metadata = {"name": "plain", "annotations": {"test/run-for": "600"}}
     container = {"name": "main", "image": "busybox"}
-    running.call("POST", PODS, {"metadata": metadata, "spec": {"containers": [container]}})
-    wait_until(lambda: running.pod("plain")["status"]["phase"] == "Running", what="the pod to run")
+    running.call(
+        "POST", PODS, {"metadata": metadata, "spec": {"containers": [container]}}
+    )
+    wait_until(
+        lambda: running.pod("plain")["status"]["phase"] == "Running",
+        what="the pod to run",
+    )
     assert running.pod("plain")["status"]["podIP"].startswith("10.244.")
 
 
@@ -126,7 +144,9 @@ def test_who_opens_it_is_told_to_the_hub(running: Running) -> None:
             "JUPYTERHUB_SERVICE_PREFIX": "/nb/",
         }
         ip = running.start(**environment)["status"]["podIP"]
-        wait_until(lambda: page(f"http://{ip}:8888/nb/api") is not None, what="the page")
+        wait_until(
+            lambda: page(f"http://{ip}:8888/nb/api") is not None, what="the page"
+        )
         wait_until(lambda: len(told) == 1, what="its first word")
         page(f"http://{ip}:8888/nb/lab")
         hub.shutdown()
@@ -137,15 +157,21 @@ def test_who_opens_it_is_told_to_the_hub(running: Running) -> None:
 
 
 def test_a_hub_that_is_away_keeps_nobody_from_the_page(running: Running) -> None:
-    environment = {"JUPYTERHUB_ACTIVITY_URL": "http://127.0.0.1:9/", "JUPYTERHUB_API_TOKEN": "x"}
+    environment = {
+        "JUPYTERHUB_ACTIVITY_URL": "http://127.0.0.1:9/",
+        "JUPYTERHUB_API_TOKEN": "x",
+    }
     ip = running.start(**environment)["status"]["podIP"]
     wait_until(lambda: page(f"http://{ip}:8888/lab") is not None, what="the page")
 
 
 @pytest.mark.parametrize(
-    ("asked", "is_watch"), [("True", True), ("1", True), ("", True), ("false", False), ("0", False)]
+    ("asked", "is_watch"),
+    [("True", True), ("1", True), ("", True), ("false", False), ("0", False)],
 )
-def test_a_watch_is_asked_for_as_kubernetes_reads_it(running: Running, asked: str, is_watch: bool) -> None:
+def test_a_watch_is_asked_for_as_kubernetes_reads_it(
+    running: Running, asked: str, is_watch: bool
+) -> None:
     """The asynchronous client of Python, which KubeSpawner uses, writes True."""
     running.start()
     url = f"{running.url}{PODS}?watch={asked}&timeoutSeconds=1&resourceVersion=0"

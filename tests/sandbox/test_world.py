@@ -17,23 +17,37 @@ def test_every_reference_leads_somewhere() -> None:
     assert len(people) == len(sample.people)
     assert {person.manager for person in sample.people if person.manager} <= people
     assert {group for person in sample.people for group in person.groups} <= groups
-    assert {role for person in sample.people for role in person.roles} == set(sample.app_roles)
+    assert {role for person in sample.people for role in person.roles} == set(
+        sample.app_roles
+    )
 
 
 def test_the_directory_is_as_described() -> None:
     directory = Directory(world.sample())
     names = {oid: person.name.split()[0] for oid, person in directory.people.items()}
-    chain = [names[person.oid] for person in directory.managers_of(directory.people[person_id(1)])]
+    chain = [
+        names[person.oid]
+        for person in directory.managers_of(directory.people[person_id(1)])
+    ]
     assert chain == ["Chloe", "Priya", "Elena"]
-    assert [names[person.oid] for person in directory.people_of(group_id(4))] == ["Priya", "Marcus"]
-    assert [names[person.oid] for person in directory.people_of(group_id(7))] == ["Ada", "Ben"]
+    assert [names[person.oid] for person in directory.people_of(group_id(4))] == [
+        "Priya",
+        "Marcus",
+    ]
+    assert [names[person.oid] for person in directory.people_of(group_id(7))] == [
+        "Ada",
+        "Ben",
+    ]
     assert not directory.enabled[person_id(10)]
     assert len(directory.groups_of(person_id(9))) > 200
 
 
 def test_clusters_have_the_gpus_of_the_demo_and_a_pool_that_grows_from_none() -> None:
     found = {
-        (cluster.name, group.accelerator): (group.nodes * group.gpus, group.most * group.gpus)
+        (cluster.name, group.accelerator): (
+            group.nodes * group.gpus,
+            group.most * group.gpus,
+        )
         for cluster in world.sample().clusters
         for group in cluster.node_groups
         if group.gpus
@@ -57,7 +71,10 @@ def test_a_circle_of_managers_ends() -> None:
 
 def test_a_circle_of_groups_ends() -> None:
     person = world.Person("p", "P", "p@x", "", groups=("a",))
-    groups = (world.Group("a", "A", groups=("b",)), world.Group("b", "B", groups=("a",)))
+    groups = (
+        world.Group("a", "A", groups=("b",)),
+        world.Group("b", "B", groups=("a",)),
+    )
     directory = Directory(world.World((person,), groups, ()))
     assert directory.groups_of("p") == ["a", "b"]
     assert directory.people_of("b") == [person]
@@ -76,7 +93,9 @@ def test_the_subscription_has_room_for_its_clusters_and_not_for_everything() -> 
     assert azure is not None
     limits = {one.name: one.limit for one in azure.limits if one.region == "eastus"}
     used: Counter[str] = Counter()
-    for group in (group for cluster in world.sample().clusters for group in cluster.node_groups):
+    for group in (
+        group for cluster in world.sample().clusters for group in cluster.node_groups
+    ):
         size = sizes.find(group.instance_type)
         assert size is not None
         used[size.family] += size.vcpus * group.nodes
@@ -91,7 +110,11 @@ def test_a_world_from_a_file_may_have_a_subscription_or_none(tmp_path: Path) -> 
     path.write_text(json.dumps({"people": [], "groups": [], "clusters": []}))
     assert world.load(path).azure is None
     limit = {"region": "westus", "name": "cores", "limit": 10}
-    path.write_text(json.dumps({"people": [], "groups": [], "clusters": [], "azure": {"limits": [limit]}}))
+    path.write_text(
+        json.dumps(
+            {"people": [], "groups": [], "clusters": [], "azure": {"limits": [limit]}}
+        )
+    )
     azure = world.load(path).azure
     assert azure is not None
     assert azure.limits[0].limit == 10

@@ -44,7 +44,9 @@ def take_environment() -> None:
     postgres_port, redis_port = map(int, os.environ[PORTS].split(","))
     os.environ.update(environment.harmless())
     os.environ.update(
-        environment.addresses(postgres_port=postgres_port, redis_port=redis_port, worker=int(worker)),
+        environment.addresses(
+            postgres_port=postgres_port, redis_port=redis_port, worker=int(worker)
+        ),
     )
     data = folder() / f"var-{worker}"
     (data / "static").mkdir(parents=True, exist_ok=True)

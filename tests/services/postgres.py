@@ -52,8 +52,23 @@ class Postgres(Server):
             for folder in (self.folder, self.folder.parent):
                 folder.chmod(folder.stat().st_mode | 0o011)
             os.chown(data, account.pw_uid, account.pw_gid)
-        command = [program("initdb"), "--pgdata", str(data), "--username", POSTGRES_USER, "--auth", "trust"]
-        options = ["--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"]
+        command = [
+            program("initdb"),
+            "--pgdata",
+            str(data),
+            "--username",
+            POSTGRES_USER,
+            "--auth",
+            "trust",
+        ]
+        options = [
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C",
+            "--no-sync",
+            "--no-instructions",
+        ]
         with (self.folder / "log").open("ab") as log:
             if self.popen([*command, *options], log).wait() != 0:
                 raise RuntimeError(f"initdb failed:\n{self.log}")
@@ -86,14 +101,18 @@ class Postgres(Server):
 
     def execute(self, statement: str, *, database: str = "postgres") -> None:
         """Run one statement outside any transaction, as the server's owner."""
-        with psycopg.connect(self.dsn(database), autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(
+            self.dsn(database), autocommit=True, connect_timeout=5
+        ) as connection:
             connection.execute(statement.encode())
 
     def stop_at_once(self) -> None:
         """What `pg_ctl stop -m immediate` does: everybody is cut off, nothing is written, the next start recovers."""
         self._end(signal.SIGQUIT)
 
-    def copy(self, source: str, database: str, *, tablespace: str = "pg_default") -> None:
+    def copy(
+        self, source: str, database: str, *, tablespace: str = "pg_default"
+    ) -> None:
         """Make a database with the tables and rows of another server's, named by its address."""
         self.execute(f'CREATE DATABASE "{database}" TABLESPACE {tablespace}')
         dump = [
@@ -138,12 +157,16 @@ def unprivileged() -> pwd.struct_passwd | None:
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    raise RuntimeError("PostgreSQL does not run as root, and there is neither a user postgres nor nobody.")
+    raise RuntimeError(
+        "PostgreSQL does not run as root, and there is neither a user postgres nor nobody."
+    )
 
 
 def program(name: str) -> str:
     """A program of the newest PostgreSQL installed."""
     versions = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda path: int(path.parent.name),
+        reverse=True,
     )
     return find_program(name, *versions)

@@ -27,7 +27,9 @@ def remember() -> None:
         for table in tables(cursor, "public"):
             cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')
             if cursor.fetchone() == (True,):
-                cursor.execute(f'CREATE TABLE pristine."{table}" AS TABLE public."{table}"')
+                cursor.execute(
+                    f'CREATE TABLE pristine."{table}" AS TABLE public."{table}"'
+                )
                 statements.append(PUT_BACK.format(table=table))
                 differs.append(DIFFERS.format(table=table))
             else:
@@ -55,7 +57,9 @@ def restore(*_: Any) -> None:
     """Empty every table and put the remembered rows back. Stands in for Django's flush, which a trigger refuses."""
     try:
         _restorer(*_address()).execute("SELECT pristine.restore()")
-    except psycopg.OperationalError:  # the test has ended all connections, or the server
+    except (
+        psycopg.OperationalError
+    ):  # the test has ended all connections, or the server
         let_go()
         _restorer(*_address()).execute("SELECT pristine.restore()")
 

@@ -16,7 +16,9 @@ from typing import IO
 DEADLINE_SECONDS = 120.0
 
 
-def wait_until(true: Callable[[], bool], *, what: str, seconds: float = DEADLINE_SECONDS) -> None:
+def wait_until(
+    true: Callable[[], bool], *, what: str, seconds: float = DEADLINE_SECONDS
+) -> None:
     """Return as soon as `true()` holds; raises TimeoutError saying `what` was awaited."""
     deadline = time.monotonic() + seconds
     pause = 0.002
@@ -43,7 +45,9 @@ def port_of(held: socket.socket) -> int:
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that has ended and waits for its parent does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        )
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -105,7 +109,9 @@ class Server(ABC):
         (self.folder / "pid").write_text(str(process.pid))
         # The process outlives the object on purpose: its id is in the file, and `stop` reaps it.
         process.returncode = 0
-        wait_until(lambda: self._started(process.pid), what=f"{self.name} on port {self.port}")
+        wait_until(
+            lambda: self._started(process.pid), what=f"{self.name} on port {self.port}"
+        )
 
     def stop(self) -> None:
         """End the server in its own orderly way; does nothing when it is not running."""
@@ -167,7 +173,10 @@ class Server(ABC):
 
 def find_program(name: str, *folders: Path) -> str:
     """The path of a server's program; raises FileNotFoundError saying what installs it."""
-    path = shutil.which(name, path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)]))
+    path = shutil.which(
+        name,
+        path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)]),
+    )
     if path is None:
         raise FileNotFoundError(f"{name} is not installed: run scripts/services.sh")
     return path

@@ -24,8 +24,23 @@ class Redis(Server):
     def argv(self) -> list[str]:
         """Loopback only; nothing is written to disk."""
         return [
-            *[find_program(self.program), "--bind", "127.0.0.1", "--port", str(self.port)],
-            *["--save", "", "--appendonly", "no", "--databases", "64", "--dir", str(self.folder)],
+            *[
+                find_program(self.program),
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                str(self.port),
+            ],
+            *[
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--databases",
+                "64",
+                "--dir",
+                str(self.folder),
+            ],
         ]
 
     def answers(self) -> bool:

@@ -9,7 +9,9 @@ from tests.services.process import port_of, reserve_port
 from tests.services.redis import Redis
 
 
-def test_a_killed_postgres_comes_back_with_what_was_committed(own_postgres: Postgres) -> None:
+def test_a_killed_postgres_comes_back_with_what_was_committed(
+    own_postgres: Postgres,
+) -> None:
     own_postgres.execute("CREATE TABLE kept AS SELECT 42 AS answer")
     own_postgres.kill()
     with pytest.raises(psycopg.OperationalError):
@@ -32,7 +34,9 @@ def test_a_killed_redis_starts_again_on_the_same_port(own_redis: Redis) -> None:
     assert own_redis.answers()
 
 
-def test_a_frozen_redis_keeps_its_callers_waiting_until_it_thaws(own_redis: Redis) -> None:
+def test_a_frozen_redis_keeps_its_callers_waiting_until_it_thaws(
+    own_redis: Redis,
+) -> None:
     own_redis.freeze()
     with own_redis.client(timeout=0.1) as client, pytest.raises(RedisTimeoutError):
         client.ping()
@@ -48,7 +52,9 @@ def test_a_server_that_cannot_start_says_why_in_its_own_words(own_redis: Redis) 
             broken.start()
 
 
-def test_the_shared_servers_are_those_the_settings_name(postgres: Postgres, redis: Redis) -> None:
+def test_the_shared_servers_are_those_the_settings_name(
+    postgres: Postgres, redis: Redis
+) -> None:
     from django.conf import settings
 
     assert settings.DATABASES["default"]["PORT"] == str(postgres.port)

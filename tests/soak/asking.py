@@ -32,7 +32,9 @@ def ask(walk: Walk) -> str:
         "notebook": {
             "flavor": f"{home.cluster.name}/{flavor.name}",
             "gpus": min(gpus, 2),
-            "profile": factories.notebooks_on(home.cluster, slug=flavor.name, flavor=flavor.name).slug,
+            "profile": factories.notebooks_on(
+                home.cluster, slug=flavor.name, flavor=flavor.name
+            ).slug,
         },
         "volume": {"cluster": home.cluster.name, "name": "data", "gib": 100 * gpus},
     }[kind]
@@ -49,7 +51,11 @@ def come(walk: Walk) -> str:
     cluster = walk.one_of(Cluster.objects.exclude(pk__in=there))
     said = {"cluster": cluster.name, "environment": "dev", "project": "main"}
     until = walk.town.time + timedelta(days=walk.random.choice([1, 12]))
-    _submit(walk, resolve("namespace", said, team=by.teams[0], until=until, reason=REASON), by=by)
+    _submit(
+        walk,
+        resolve("namespace", said, team=by.teams[0], until=until, reason=REASON),
+        by=by,
+    )
     return f"ask for a namespace: on {cluster.name}"
 
 
@@ -71,13 +77,21 @@ def _submit(walk: Walk, wanted: Wanted, *, by: User) -> None:
 def edit(walk: Walk) -> str:
     """Who asked wants another number or another end."""
     request = walk.one_of(
-        Request.objects.waiting().filter(offering="gpus").select_related("requester", "team")
+        Request.objects.waiting()
+        .filter(offering="gpus")
+        .select_related("requester", "team")
     )
     said = {**request.spec, "gpus": walk.random.choice([1, 2, 4])}
     until = walk.town.time + timedelta(days=walk.random.choice([1, 5]))
     wanted = resolve("gpus", said, team=request.team, until=until, reason=REASON)
     version = request.version - walk.random.choice([0, 0, 0, 1])
-    conversation.edit(request.pk, wanted, by=request.requester, expected_version=version, now=walk.town.time)
+    conversation.edit(
+        request.pk,
+        wanted,
+        by=request.requester,
+        expected_version=version,
+        now=walk.town.time,
+    )
     return f"edit: {said['gpus']}"
 
 
@@ -87,7 +101,9 @@ def answer(walk: Walk) -> str:
     asked = waiting.filter(turn=Request.Turn.REQUESTER)
     if asked.exists() and walk.random.random() < 0.8:
         request = walk.one_of(asked)
-        approvals.answer(request.pk, by=request.requester, text="So.", now=walk.town.time)
+        approvals.answer(
+            request.pk, by=request.requester, text="So.", now=walk.town.time
+        )
         return "answer: "
     request = walk.one_of(waiting)
     approvals.withdraw(request.pk, by=request.requester, now=walk.town.time)
@@ -96,7 +112,9 @@ def answer(walk: Walk) -> str:
 
 def renew(walk: Walk) -> str:
     """What is held, or is in its grace, is to go on."""
-    held = walk.one_of(Allocation.objects.live().select_related("team__created_by", "flavor__cluster"))
+    held = walk.one_of(
+        Allocation.objects.live().select_related("team__created_by", "flavor__cluster")
+    )
     first = renewing.request_of(held)
     if first is None:
         raise Nothing
@@ -116,14 +134,24 @@ def give_back(walk: Walk) -> str:
 
 def run(walk: Walk) -> str:
     """A job begins on what is held, or one ends."""
-    held = walk.one_of(Allocation.objects.live().filter(gpus__gt=0, tenancy__cluster=walk.town.cluster))
+    held = walk.one_of(
+        Allocation.objects.live().filter(gpus__gt=0, tenancy__cluster=walk.town.cluster)
+    )
     assert held.tenancy is not None
     assert held.flavor is not None
     name, gpus = held.tenancy.namespace, walk.random.choice([0, held.gpus, held.gpus])
     kubernetes = walk.town.place.kubernetes
-    if kubernetes.get(("kueue.x-k8s.io/v1beta2", "LocalQueue"), "default", name) is None:
+    if (
+        kubernetes.get(("kueue.x-k8s.io/v1beta2", "LocalQueue"), "default", name)
+        is None
+    ):
         raise Nothing
-    said = {"namespace": name, "flavor": held.flavor.name, "gpus": gpus, "name": f"job-{held.hold.reference}"}
+    said = {
+        "namespace": name,
+        "flavor": held.flavor.name,
+        "gpus": gpus,
+        "name": f"job-{held.hold.reference}",
+    }
     kubernetes.write("POST", "/sandbox/workloads", said)
     return f"run: {gpus} GPUs in {name}"
 

@@ -22,7 +22,14 @@ POINTS = {
     "provision.status": 1,
     "git.push": 1,
 }
-WRITES = ["clusterqueues", "resourcequotas", "rolebindings", "localqueues", "namespaces", "workloads"]
+WRITES = [
+    "clusterqueues",
+    "resourcequotas",
+    "rolebindings",
+    "localqueues",
+    "namespaces",
+    "workloads",
+]
 Strike = Callable[[], None]
 
 
@@ -37,7 +44,10 @@ def no_fault(walk: Walk) -> Iterator[None]:
 def killed_at_a_point(walk: Walk) -> Iterator[None]:
     """The process ends at a named point."""
     strike = _counted(walk, "killed at a point", lambda: _die(walk))
-    with connection.execute_wrapper(_Statements(walk, 0, strike)), _at_a_point(walk, strike):
+    with (
+        connection.execute_wrapper(_Statements(walk, 0, strike)),
+        _at_a_point(walk, strike),
+    ):
         yield
 
 
@@ -71,11 +81,17 @@ def cut_off_anywhere(walk: Walk) -> Iterator[None]:
 def bad_network(walk: Walk) -> Iterator[None]:
     """Something between portal and cluster fails, for one exchange or for several."""
     proxy = walk.town.place.proxy
-    mode = walk.random.choice(["delay", "reset", "blackhole", "drip", "status", "status"])
+    mode = walk.random.choice(
+        ["delay", "reset", "blackhole", "drip", "status", "status"]
+    )
     times = 1 if mode in ("blackhole", "drip") else walk.random.choice([1, 1, 3, 30])
     status = walk.random.choice([401, 403, 409, 429, 500, 502, 503, 504])
     proxy.fail(
-        mode, times=times, after=walk.random.randrange(12), status=status, headers="Retry-After: 1\r\n"
+        mode,
+        times=times,
+        after=walk.random.randrange(12),
+        status=status,
+        headers="Retry-After: 1\r\n",
     )
     fault = proxy.faults[-1]
     with _over_the_network(walk):
@@ -128,7 +144,9 @@ def bad_repository(walk: Walk) -> Iterator[None]:
             away.rename(path)
     if tenancy_id and wrote is not None:
         failed = Tenancy.objects.get(pk=tenancy_id).ready["status"] == "False"
-        walk.tally.struck["bad repository: " + ("locked" if is_locked else "away")] += failed
+        walk.tally.struck["bad repository: " + ("locked" if is_locked else "away")] += (
+            failed
+        )
 
 
 class _Statements:

@@ -37,27 +37,45 @@ def decide(walk: Walk) -> str:
     deciders = [*walk.town.leads, walk.town.boss]
     by = next((lead for lead in deciders if sits(lead, step.seat)), deciders[0])
     version = request.version - walk.random.choice([0, 0, 0, 1])
-    kind = walk.random.choices(["approve", "approve fewer", "reject", "ask back"], weights=[6, 2, 1, 3])[0]
+    kind = walk.random.choices(
+        ["approve", "approve fewer", "reject", "ask back"], weights=[6, 2, 1, 3]
+    )[0]
     now = walk.town.time
     if kind == "reject":
         because = walk.random.choice(["capacity", "other"])
-        decisions.reject(request.pk, by=by, expected_version=version, reason="No.", because=because, now=now)
+        decisions.reject(
+            request.pk,
+            by=by,
+            expected_version=version,
+            reason="No.",
+            because=because,
+            now=now,
+        )
     elif kind == "ask back":
-        decisions.ask_back(request.pk, by=by, expected_version=version, question="Why?", now=now)
+        decisions.ask_back(
+            request.pk, by=by, expected_version=version, question="Why?", now=now
+        )
     else:
         count = 1 if kind == "approve fewer" else None
-        decisions.approve(request.pk, by=by, expected_version=version, count=count, now=now)
+        decisions.approve(
+            request.pk, by=by, expected_version=version, count=count, now=now
+        )
     return f"{kind}: {request.reference}"
 
 
 def carry_out(walk: Walk) -> str:
     """A lead takes a task, is done with it, or cannot do it."""
-    task, by = walk.one_of(Task.objects.unfinished()), walk.random.choice(walk.town.leads)
+    task, by = (
+        walk.one_of(Task.objects.unfinished()),
+        walk.random.choice(walk.town.leads),
+    )
     kind = walk.random.choice(["take", "finish", "fail"])
     if kind == "take":
         task_actions.take(task.pk, to=by, by=by, now=walk.town.time)
     else:
-        fulfilment.finish(task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time)
+        fulfilment.finish(
+            task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time
+        )
     return f"{kind} a task: of {task.request_number}"
 
 
@@ -72,14 +90,20 @@ def set_budget(walk: Walk) -> str:
 def set_price(walk: Walk) -> str:
     """A lead sets a price."""
     price = Decimal(walk.random.randint(1, 5))
-    change_flavor(walk.town.flavor().pk, values={"price_per_gpu_hour": price}, by=walk.town.leads[0])
+    change_flavor(
+        walk.town.flavor().pk,
+        values={"price_per_gpu_hour": price},
+        by=walk.town.leads[0],
+    )
     return f"set a price: ${price}"
 
 
 def set_share(walk: Walk) -> str:
     """A lead sets a team's weight in its cluster's queues."""
     weight = walk.random.choice([1, 2, 5, 200])
-    share_actions.set_shares(walk.town.tenancy().pk, by=walk.town.leads[0], now=walk.town.time, weight=weight)
+    share_actions.set_shares(
+        walk.town.tenancy().pk, by=walk.town.leads[0], now=walk.town.time, weight=weight
+    )
     return f"set a share: {weight}"
 
 
@@ -88,7 +112,11 @@ def set_end(walk: Walk) -> str:
     grace, drain = walk.random.choice([0, 1, 24]), walk.random.choice([0, 2, 48])
     when_over = walk.random.choice(["finish", "drain", "stop"])
     offering_actions.change(
-        "gpus", by=walk.town.leads[0], grace_hours=grace, when_over=when_over, drain_hours=drain
+        "gpus",
+        by=walk.town.leads[0],
+        grace_hours=grace,
+        when_over=when_over,
+        drain_hours=drain,
     )
     return f"set an end: {grace} h of grace, then {when_over} within {drain} h"
 
@@ -105,19 +133,27 @@ def change_policy(walk: Walk) -> str:
             "automatic_days": walk.random.choice([1, 14]),
         }
         newest = PolicyVersion.objects.latest("number").policy
-        said = to_json(replace(newest, thresholds=replace(newest.thresholds, **numbers)))
+        said = to_json(
+            replace(newest, thresholds=replace(newest.thresholds, **numbers))
+        )
         policy_actions.draft(by=leads[0], now=now, said=said, why="Less waiting.")
         return f"draft a policy: {numbers}"
     found = walk.one_of(drafts)
     if found.base_id != PolicyVersion.objects.latest("number").pk:
-        policy_actions.take_over(found.pk, by=leads[0], expected_version=found.version, now=now)
+        policy_actions.take_over(
+            found.pk, by=leads[0], expected_version=found.version, now=now
+        )
         return "take a policy over: "
     if walk.random.random() < 0.3:
         policy_actions.discard(found.pk, by=leads[1], now=now)
         return "discard a policy: "
     by = leads[walk.random.choice([0, 1, 1, 1])]
     policy_actions.activate(
-        found.pk, by=by, expected_version=found.version, now=now, everything_automatic=True
+        found.pk,
+        by=by,
+        expected_version=found.version,
+        now=now,
+        everything_automatic=True,
     )
     if walk.random.random() < 0.5:  # others wait on the version before
         policy_actions.draft(by=leads[0], now=now, base=1, why="As it was.")
@@ -126,7 +162,9 @@ def change_policy(walk: Walk) -> str:
 
 def change_the_cluster(walk: Walk) -> str:
     """A lead changes how a cluster is worked on."""
-    cluster = walk.random.choice([walk.town.cluster, walk.town.cluster, walk.town.followed])
+    cluster = walk.random.choice(
+        [walk.town.cluster, walk.town.cluster, walk.town.followed]
+    )
     values: dict[str, Any] = walk.random.choice(
         [
             {"borrow_percent": walk.random.choice([0, 50, 100])},

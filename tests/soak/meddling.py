@@ -13,9 +13,17 @@ from provisioning.models import Tenancy
 from tests.soak.walk import Walk
 from tests.soak.walking import Nothing
 
-HARD = ({"requests.nvidia.com/gpu": "64"}, {"pods": "900"}, {"pods": "3"}, {"count/services": "90"})
+HARD = (
+    {"requests.nvidia.com/gpu": "64"},
+    {"pods": "900"},
+    {"pods": "3"},
+    {"count/services": "90"},
+)
 WAYS: list[tuple[tuple[str, str], str, Any]] = [
-    *((("v1", "ResourceQuota"), "team-quota", {"spec": {"hard": hard}}) for hard in HARD),
+    *(
+        (("v1", "ResourceQuota"), "team-quota", {"spec": {"hard": hard}})
+        for hard in HARD
+    ),
     (("v1", "Namespace"), "", {"metadata": {"labels": {"quartermaster.io/team": "x"}}}),
     (("v1", "LimitRange"), "team-defaults", None),
     (("networking.k8s.io/v1", "NetworkPolicy"), "default-deny", None),
@@ -49,7 +57,9 @@ def meddle_everywhere(walk: Walk) -> str:
     return f"change everywhere: {way[0][1]} {way[2] or 'gone'}"
 
 
-def _changed(walk: Walk, tenancy: Tenancy, way: tuple[tuple[str, str], str, Any]) -> bool:
+def _changed(
+    walk: Walk, tenancy: Tenancy, way: tuple[tuple[str, str], str, Any]
+) -> bool:
     ref, called, body = way
     name, namespace = called or tenancy.namespace, tenancy.namespace if called else None
     with walk.town.place.by_hand() as kubernetes:
@@ -65,9 +75,19 @@ def _changed(walk: Walk, tenancy: Tenancy, way: tuple[tuple[str, str], str, Any]
 
 def deal_with_drift(walk: Walk) -> str:
     """A lead has something put right, takes it over, or leaves it alone."""
-    rows, by, now = Drift.objects.open(), walk.random.choice(walk.town.leads), walk.town.time
-    changed = [row.pk for row in rows.filter(what=What.CHANGED) if not adopting.refusal(row.kind, row.fields)]
-    if changed and walk.random.random() < 0.5:  # seldom there, and what may be taken over is to be
+    rows, by, now = (
+        Drift.objects.open(),
+        walk.random.choice(walk.town.leads),
+        walk.town.time,
+    )
+    changed = [
+        row.pk
+        for row in rows.filter(what=What.CHANGED)
+        if not adopting.refusal(row.kind, row.fields)
+    ]
+    if (
+        changed and walk.random.random() < 0.5
+    ):  # seldom there, and what may be taken over is to be
         rows = rows.filter(pk__in=changed)
     row = walk.one_of(rows)
     kind = walk.random.choice(["repair", "adopt", "adopt", "ignore"])
@@ -77,7 +97,9 @@ def deal_with_drift(walk: Walk) -> str:
         drift_actions.adopt(row.pk, by=by, now=now, seen=row.content)
     else:
         until = now + timedelta(days=walk.random.choice([0.05, 30]))
-        drift_actions.ignore(row.pk, by=by, reason="It is meant so.", until=until, now=now)
+        drift_actions.ignore(
+            row.pk, by=by, reason="It is meant so.", until=until, now=now
+        )
     return f"{kind}: {row}"
 
 
@@ -97,19 +119,35 @@ def push_by_hand(walk: Walk) -> str:
     theirs, cluster = walk.town.theirs, walk.town.followed.name
     if not theirs.path.exists() or theirs.is_locked() or not theirs.tip():
         raise Nothing
-    beside: dict[str, bytes | None] = {"README.md": b"Ours, and yours.\n", "apps/theirs.yaml": b"{}\n"}
+    beside: dict[str, bytes | None] = {
+        "README.md": b"Ours, and yours.\n",
+        "apps/theirs.yaml": b"{}\n",
+    }
     if walk.random.random() < 0.3:
         theirs.push(beside, anew=True)
         return "push by force: "
     rows = Tenancy.objects.present().filter(cluster=walk.town.followed)
-    folders = [tenancy_folder(cluster, namespace) for namespace in rows.values_list("namespace", flat=True)]
-    ours = sorted(path for path in theirs.files() if any(path.startswith(f"{folder}/") for folder in folders))
+    folders = [
+        tenancy_folder(cluster, namespace)
+        for namespace in rows.values_list("namespace", flat=True)
+    ]
+    ours = sorted(
+        path
+        for path in theirs.files()
+        if any(path.startswith(f"{folder}/") for folder in folders)
+    )
     path = walk.random.choice(ours) if ours else ""
     if not path or walk.random.random() < 0.2:
         theirs.push(beside)
         return "push by hand: beside ours"
     is_changed = path.endswith(".json") and walk.random.random() < 0.7
-    theirs.push({path: theirs.files()[path].replace(b"inference", b"theirs") + b"\n" if is_changed else None})
+    theirs.push(
+        {
+            path: theirs.files()[path].replace(b"inference", b"theirs") + b"\n"
+            if is_changed
+            else None
+        }
+    )
     return f"push by hand: {'over' if is_changed else 'without'} {path}"
 
 

@@ -23,7 +23,9 @@ class Near:
         self.app, self.before = app, before
         self.loop = asyncio.new_event_loop()
 
-    def urlopen(self, method: str, url: str, body: Any = None, headers: Any = None, **_: Any) -> Any:
+    def urlopen(
+        self, method: str, url: str, body: Any = None, headers: Any = None, **_: Any
+    ) -> Any:
         """As `urllib3.HTTPConnectionPool.urlopen`."""
         self.before()
         place = urlsplit(url)
@@ -35,7 +37,8 @@ class Near:
             "path": unquote(place.path),
             "query_string": place.query.encode(),
             "headers": [
-                (name.lower().encode(), str(value).encode()) for name, value in (headers or {}).items()
+                (name.lower().encode(), str(value).encode())
+                for name, value in (headers or {}).items()
             ],
         }
         start: dict[str, Any] = {}

@@ -37,13 +37,21 @@ def protect(walk: Walk) -> str:
 
 def confirm(walk: Walk) -> str:
     """A lead confirms that a team leaves, having looked at what goes; sometimes without taking the protection off."""
-    found = walk.one_of(Departure.objects.open().filter(confirmed_at=None).select_related("team"))
+    found = walk.one_of(
+        Departure.objects.open().filter(confirmed_at=None).select_related("team")
+    )
     if walk.random.random() < 0.9:
-        for row in Tenancy.objects.filter(departures__departure=found, stage=Stage.HERE).order_by("pk"):
+        for row in Tenancy.objects.filter(
+            departures__departure=found, stage=Stage.HERE
+        ).order_by("pk"):
             leaving.protect(row.pk, on=False, by=walk.town.leads[0])
     look(found, now=walk.town.now)
     leaving_actions.confirm(
-        found.pk, name=found.team.name, seen_content=seen(found), by=walk.town.leads[1], now=walk.town.time
+        found.pk,
+        name=found.team.name,
+        seen_content=seen(found),
+        by=walk.town.leads[1],
+        now=walk.town.time,
     )
     return f"confirm a departure: of {found.team.name}"
 
@@ -60,9 +68,13 @@ def stay(walk: Walk) -> str:
 
 def agree(walk: Walk) -> str:
     """The day has come on which what is kept goes, and a lead lets so much be deleted at once."""
-    rows = Departure.objects.under_way().filter(agreed_at=None, places__tenancy__stage=Stage.RETAINED)
+    rows = Departure.objects.under_way().filter(
+        agreed_at=None, places__tenancy__stage=Stage.RETAINED
+    )
     found = walk.one_of(rows.distinct())
-    walk.town.later(seconds=max(0.0, (found.retained_until - walk.town.time).total_seconds()))
+    walk.town.later(
+        seconds=max(0.0, (found.retained_until - walk.town.time).total_seconds())
+    )
     leaving_actions.agree(found.pk, by=walk.town.leads[0], now=walk.town.time)
     return "agree to a departure: "
 

@@ -37,20 +37,35 @@ def wrong(town: Town) -> list[str]:
         ]
     report = check(now=town.time)
     found = [str(finding) for finding in report.findings]
-    found += [note for note in report.notes if note not in (AZURE, BY_GIT) and LEFT_ALONE not in note]
-    found += [*_not_still(town), *_not_committed(town), *_late_or_early(town), *town.broken]
+    found += [
+        note
+        for note in report.notes
+        if note not in (AZURE, BY_GIT) and LEFT_ALONE not in note
+    ]
+    found += [
+        *_not_still(town),
+        *_not_committed(town),
+        *_late_or_early(town),
+        *town.broken,
+    ]
     if town.place.not_ours() != town.place.strangers:
-        found.append(f"I9 touched: {set(town.place.not_ours().items()) ^ set(town.place.strangers.items())}")
+        found.append(
+            f"I9 touched: {set(town.place.not_ours().items()) ^ set(town.place.strangers.items())}"
+        )
     kept = set(Request.objects.values_list("pk", flat=True))
     return found + [
-        f"I15 {key} was accepted and is gone" for key, pk in town.accepted.items() if pk not in kept
+        f"I15 {key} was accepted and is gone"
+        for key, pk in town.accepted.items()
+        if pk not in kept
     ]
 
 
 def quiet(town: Town) -> bool:
     """Let everything come to rest without faults, and be looked at once more by a right clock; whether it did."""
     # A clock that was ahead may have stamped a look with a time that is still to come.
-    looks = Tenancy.objects.aggregate(newest=Max("last_looked_at"))["newest"] or town.time
+    looks = (
+        Tenancy.objects.aggregate(newest=Max("last_looked_at"))["newest"] or town.time
+    )
     began = max(town.time, looks + timedelta(seconds=1))
     here = Tenancy.objects.present()
     clusters = (town.cluster, town.followed)
@@ -59,11 +74,15 @@ def quiet(town: Town) -> bool:
         leads_look(town)
         by_the_clock(town)
         town.messages()
-        answered = [number % 5 or look_at(cluster.pk, now=town.now) for cluster in clusters]
+        answered = [
+            number % 5 or look_at(cluster.pk, now=town.now) for cluster in clusters
+        ]
         wrote = any(swept(town))
         moving = here.exclude(pk__in=Tenancy.objects.converged().values("pk"))
         unseen = here.exclude(last_looked_at__gte=began)
-        if all(answered) and not (wrote or moving.exists() or unseen.exists() or _waits(town)):
+        if all(answered) and not (
+            wrote or moving.exists() or unseen.exists() or _waits(town)
+        ):
             return True
     return False
 
@@ -104,12 +123,21 @@ def _not_committed(town: Town) -> Iterator[str]:
     rows = Tenancy.objects.present().filter(cluster=town.followed, generation__gt=0)
     for row in rows.select_related("cluster"):
         folder = tenancy_folder(row.cluster.name, row.namespace)
-        wanted = {f"{folder}/{file_name(one)}": rendered(one) for one in tenancy_objects(row.desired)}
-        there = {path: content for path, content in files.items() if path.startswith(f"{folder}/")}
+        wanted = {
+            f"{folder}/{file_name(one)}": rendered(one)
+            for one in tenancy_objects(row.desired)
+        }
+        there = {
+            path: content
+            for path, content in files.items()
+            if path.startswith(f"{folder}/")
+        }
         differing = {path for path in wanted if there.get(path) != wanted[path]}
         # Claims are kept there when nothing else is.
         claims = f"{folder}/persistentvolumeclaim-"
-        over = {path for path in there if path not in wanted and not path.startswith(claims)}
+        over = {
+            path for path in there if path not in wanted and not path.startswith(claims)
+        }
         over.discard(f"{folder}/kustomization.yaml")
         if differing or over:
             yield f"{row.namespace} is not committed as wanted: {sorted(differing)} differ, {sorted(over)} are too much"

@@ -31,7 +31,9 @@ MANY = 500
 
 
 @pytest.fixture
-def walking(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def walking(
+    transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Place]:
     """A cluster behind the fault proxy, a folder for repositories, short patience, and brakes for a small town."""
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
     monkeypatch.setattr(settings.ENV, "git_local_dir", tmp_path)
@@ -48,7 +50,9 @@ def walking(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     logging.disable(logging.CRITICAL)
     broker = Broker.from_url(settings.CELERY["broker_url"])
     with served() as kubernetes, proxied(kubernetes.port) as proxy:
-        place = Place(kubernetes, proxy, tmp_path, broker, kubernetes.cluster.snapshot())
+        place = Place(
+            kubernetes, proxy, tmp_path, broker, kubernetes.cluster.snapshot()
+        )
         yield place
         place.near.close()
     broker.close()
@@ -69,7 +73,10 @@ def walked(place: Place, *, iterations: int, seed: str, first: int = 0) -> Tally
         tally.add(walk.tally)
         steps += len(walk.said)
         story = "\n".join(walk.said)
-        assert not wrong, f"SEED={seed} FIRST={number} ITERATIONS=1 make soak\n{story}\n\n" + "\n".join(wrong)
+        assert not wrong, (
+            f"SEED={seed} FIRST={number} ITERATIONS=1 make soak\n{story}\n\n"
+            + "\n".join(wrong)
+        )
         if (number + 1 - first) % 50 == 0:
             say(
                 f"{number + 1 - first} iterations, {steps} steps, {time.monotonic() - started:.0f} s, 0 violations"
@@ -88,7 +95,9 @@ def figures(tally: Tally) -> str:
 
 
 @pytest.mark.slow
-def test_a_short_walk_of_operations_and_faults_breaks_no_promise(walking: Place) -> None:
+def test_a_short_walk_of_operations_and_faults_breaks_no_promise(
+    walking: Place,
+) -> None:
     tally = walked(walking, iterations=SHORT, seed=SEED)
     assert tally.done
     assert tally.struck
@@ -98,7 +107,10 @@ def test_a_short_walk_of_operations_and_faults_breaks_no_promise(walking: Place)
 @pytest.mark.timeout(0)
 def test_a_long_walk_of_operations_and_faults_breaks_no_promise(walking: Place) -> None:
     seed = os.environ.get("SEED") or str(SystemRandom().randrange(10**9))
-    iterations, first = int(os.environ.get("ITERATIONS") or 1000), int(os.environ.get("FIRST") or 0)
+    iterations, first = (
+        int(os.environ.get("ITERATIONS") or 1000),
+        int(os.environ.get("FIRST") or 0),
+    )
     say(f"\nSEED={seed}")
     gc.freeze()
     gc.set_threshold(50_000)
@@ -108,5 +120,10 @@ def test_a_long_walk_of_operations_and_faults_breaks_no_promise(walking: Place) 
         f"{iterations} iterations from {first} of seed {seed} in {time.monotonic() - started:.0f} s, 0 violations"
     )
     say(figures(tally))
-    missing = (DONE - set(tally.done), STRUCK - {name for name, times in tally.struck.items() if times})
-    assert iterations < MANY or missing == (set(), set()), "every operation and every fault happened"
+    missing = (
+        DONE - set(tally.done),
+        STRUCK - {name for name, times in tally.struck.items() if times},
+    )
+    assert iterations < MANY or missing == (set(), set()), (
+        "every operation and every fault happened"
+    )

@@ -57,7 +57,9 @@ class Walk:
     def go(self, steps: int) -> None:
         """Take so many steps, each with or without a fault."""
         for _ in range(steps):
-            fault = self.random.choices(list(self.faults), weights=list(self.faults.values()))[0]
+            fault = self.random.choices(
+                list(self.faults), weights=list(self.faults.values())
+            )[0]
             with fault(self):
                 told = self._step()
             self.town.place.dead = False
@@ -72,7 +74,9 @@ class Walk:
 
     def _step(self) -> str:
         for _ in range(TRIES):
-            operation = self.random.choices(list(self.operations), weights=list(self.operations.values()))[0]
+            operation = self.random.choices(
+                list(self.operations), weights=list(self.operations.values())
+            )[0]
             try:
                 return self._take(operation)
             except Nothing:

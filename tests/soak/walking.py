@@ -109,7 +109,9 @@ class Place:
         found = {}
         for item in self.kubernetes.cluster.snapshot()["objects"]:
             meta = item["metadata"]
-            ours = (meta.get("labels") or {}).get("app.kubernetes.io/managed-by") == "quartermaster"
+            ours = (meta.get("labels") or {}).get(
+                "app.kubernetes.io/managed-by"
+            ) == "quartermaster"
             if not ours and not meta.get("namespace", "").startswith("qm-"):
                 name = f"{item['kind']} {meta.get('namespace', '')}/{meta['name']}"
                 found[name] = meta["resourceVersion"]
@@ -135,7 +137,9 @@ class Town:
 
     def __post_init__(self) -> None:
         self.place.anew()
-        self.cluster = factories.cluster("training", kubeconfig=NEAR, looked_at=NOW, kueue_version="v0.19.0")
+        self.cluster = factories.cluster(
+            "training", kubeconfig=NEAR, looked_at=NOW, kueue_version="v0.19.0"
+        )
         self.theirs = bare(self.place.folder, GIT)
         self.followed = factories.cluster(
             "inference", delivery="git", git_url=str(self.theirs.path), looked_at=NOW
@@ -154,10 +158,14 @@ class Town:
     def _settle(self) -> None:
         """Some walks begin where teams hold GPUs and everything stands, and drift is asked about or put right."""
         if self.random.random() < 0.5:
-            Cluster.objects.filter(pk=self.cluster.pk).update(on_drift=Cluster.OnDrift.ASK)
+            Cluster.objects.filter(pk=self.cluster.pk).update(
+                on_drift=Cluster.OnDrift.ASK
+            )
         for row in Tenancy.objects.select_related("team__created_by").order_by("pk"):
             flavor = self.flavor(row.cluster)
-            factories.request(row.team.created_by, row, flavor, gpus=2, days=1, now=self.time)
+            factories.request(
+                row.team.created_by, row, flavor, gpus=2, days=1, now=self.time
+            )
             self.work(row.pk)
         if self.random.random() < 0.3:
             self._overtake()
@@ -167,10 +175,13 @@ class Town:
         author, other = self.leads
         policy = PolicyVersion.objects.latest("number").policy
         wished = [
-            replace(policy, thresholds=replace(policy.thresholds, automatic_days=days)) for days in (9, 14)
+            replace(policy, thresholds=replace(policy.thresholds, automatic_days=days))
+            for days in (9, 14)
         ]
         drafts = [
-            policy_actions.draft(by=author, now=self.time, said=to_json(each), why="Less waiting.")
+            policy_actions.draft(
+                by=author, now=self.time, said=to_json(each), why="Less waiting."
+            )
             for each in wished
         ]
         policy_actions.activate(
@@ -184,10 +195,14 @@ class Town:
     def team(self, name: str) -> User:
         """A team with its lead, who is returned, wanted on one of the clusters."""
         team = factories.team(name)
-        Membership.objects.create(team=team, user=team.created_by, part=Membership.Part.LEAD)
+        Membership.objects.create(
+            team=team, user=team.created_by, part=Membership.Part.LEAD
+        )
         cluster = self.followed if self.random.random() < 0.15 else self.cluster
         made = factories.tenancy(team, cluster)
-        Tenancy.objects.filter(pk=made.pk).update(requeue_at=self.time, changed_at=self.time)
+        Tenancy.objects.filter(pk=made.pk).update(
+            requeue_at=self.time, changed_at=self.time
+        )
         lead: User = team.created_by
         return lead
 
@@ -202,7 +217,11 @@ class Town:
 
     def tenancy(self, *, near: bool = False) -> Tenancy:
         """One of the places; `near` is one on the cluster that the portal writes to."""
-        rows = Tenancy.objects.present().select_related("team__created_by", "cluster").order_by("pk")
+        rows = (
+            Tenancy.objects.present()
+            .select_related("team__created_by", "cluster")
+            .order_by("pk")
+        )
         found = list(rows.filter(cluster=self.cluster) if near else rows)
         if not found:
             raise Nothing
@@ -221,7 +240,9 @@ class Town:
         rows = Flavor.objects.select_related("cluster").order_by("pk")
         return self.random.choice(list(rows.filter(cluster=of) if of else rows))
 
-    def work(self, tenancy_id: int, now: Callable[[], datetime] | None = None) -> int | None:
+    def work(
+        self, tenancy_id: int, now: Callable[[], datetime] | None = None
+    ) -> int | None:
         """One pass of one worker."""
         return reconcile(tenancy_id, now=now or self.now)
 
@@ -231,7 +252,9 @@ class Town:
             queue.publisher.submit(lambda: None).result()
         found = []
         while raw := self.place.broker.rpop("celery"):
-            message = json.loads(str(raw, "utf-8") if isinstance(raw, bytes) else str(raw))
+            message = json.loads(
+                str(raw, "utf-8") if isinstance(raw, bytes) else str(raw)
+            )
             if message["headers"]["task"] == "provisioning.tasks.reconcile_tenancy":
                 found += json.loads(base64.b64decode(message["body"]))[0]
         return found

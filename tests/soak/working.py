@@ -29,7 +29,9 @@ from tests.soak.walking import Nothing, Town
 class Interleaved:
     """A worker's clock: at its n-th reading somebody else takes a turn, after some seconds have gone by."""
 
-    def __init__(self, walk: Walk, tenancy: Tenancy, *, at: int, seconds: float) -> None:
+    def __init__(
+        self, walk: Walk, tenancy: Tenancy, *, at: int, seconds: float
+    ) -> None:
         self.walk, self.tenancy, self.left, self.seconds = walk, tenancy, at, seconds
         self.happened = False
 
@@ -38,7 +40,10 @@ class Interleaved:
         if self.left == 0:
             self.happened = True
             self.walk.town.later(seconds=self.seconds)
-            if self.tenancy.cluster_id == self.walk.town.followed.pk and self.walk.random.random() < 0.5:
+            if (
+                self.tenancy.cluster_id == self.walk.town.followed.pk
+                and self.walk.random.random() < 0.5
+            ):
                 self._push()
             else:
                 self.walk.town.work(self.tenancy.pk)
@@ -60,7 +65,9 @@ def deliver(walk: Walk) -> str:
     town.late.clear()
     said = Counter[str]()
     for tenancy_id in coming:
-        fate = walk.random.choices(["once", "twice", "later", "never"], weights=[6, 2, 2, 1])[0]
+        fate = walk.random.choices(
+            ["once", "twice", "later", "never"], weights=[6, 2, 2, 1]
+        )[0]
         said[fate] += 1
         if fate == "later":
             town.late.append(tenancy_id)
@@ -81,7 +88,10 @@ def swept(town: Town) -> list[int | None]:
     """What each pass wrote of a sweep's."""
     found = [town.work(pk) for pk in scheduling.in_turns(now=town.time)]
     for cluster_id in scheduling.clusters_to_sweep(now=town.time):
-        found += [0, *(town.work(pk) for pk in cluster_sweep.sweep(cluster_id, now=town.now))]
+        found += [
+            0,
+            *(town.work(pk) for pk in cluster_sweep.sweep(cluster_id, now=town.now)),
+        ]
     return found
 
 
@@ -102,7 +112,9 @@ def wrong_clock(walk: Walk) -> str:
 
 def look(walk: Walk) -> str:
     """A cluster itself is looked at."""
-    cluster = walk.random.choice([walk.town.cluster, walk.town.cluster, walk.town.followed])
+    cluster = walk.random.choice(
+        [walk.town.cluster, walk.town.cluster, walk.town.followed]
+    )
     return f"look at a cluster: {cluster.name} {look_at(cluster.pk, now=walk.town.now)}"
 
 

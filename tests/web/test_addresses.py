@@ -20,7 +20,9 @@ def trust(settings: Settings, networks: str) -> None:
         environment.fill()
         patch.setenv("QM_TRUSTED_PROXIES", networks)
         named = Environment()  # type: ignore[call-arg]
-    settings.ENV = settings.ENV.model_copy(update={"trusted_proxies": named.trusted_proxies})
+    settings.ENV = settings.ENV.model_copy(
+        update={"trusted_proxies": named.trusted_proxies}
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,21 +39,33 @@ def trust(settings: Settings, networks: str) -> None:
         ("10.0.0.1", "203.0.113.7, unknown", "10.0.0.1"),
     ],
 )
-def test_a_trusted_proxy_says_who_called(peer: str, forwarded: str, address: str) -> None:
-    assert address_of({"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}) == address
+def test_a_trusted_proxy_says_who_called(
+    peer: str, forwarded: str, address: str
+) -> None:
+    assert (
+        address_of({"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}) == address
+    )
 
 
 @pytest.mark.parametrize("peer", ["203.0.113.7", "10.0.1.1", "::1", "", "unix:"])
 def test_a_header_of_anybody_else_changes_nothing(peer: str) -> None:
-    assert address_of({"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": "198.51.100.1"}) == peer
+    assert (
+        address_of({"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": "198.51.100.1"})
+        == peer
+    )
 
 
 def test_no_proxy_is_trusted_unless_one_is_named(settings: Settings) -> None:
     trust(settings, "")
-    assert address_of({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "198.51.100.1"}) == "127.0.0.1"
+    assert (
+        address_of({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "198.51.100.1"})
+        == "127.0.0.1"
+    )
 
 
 @pytest.mark.parametrize("networks", ['["proxy.example"]', '["10.0.0.1/8"]', '["*"]'])
-def test_what_is_no_network_keeps_the_portal_from_starting(settings: Settings, networks: str) -> None:
+def test_what_is_no_network_keeps_the_portal_from_starting(
+    settings: Settings, networks: str
+) -> None:
     with pytest.raises(ValidationError, match="trusted_proxies"):
         trust(settings, networks)

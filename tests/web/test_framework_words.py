@@ -24,7 +24,10 @@ from tests.calling import Caller
 from web.framework_words import OF_CALLS
 from web.strict import StrictSerializer
 
-OURS = ("web", *(name for name in settings.INSTALLED_APPS if (settings.BASE_DIR / name).is_dir()))
+OURS = (
+    "web",
+    *(name for name in settings.INSTALLED_APPS if (settings.BASE_DIR / name).is_dir()),
+)
 NAMES = {"_", "gettext_lazy", "ngettext_lazy"}
 
 
@@ -41,17 +44,24 @@ def stock() -> Iterator[str]:
     )
     for module in modules:
         for node in ast.walk(ast.parse(inspect.getsource(module))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMES:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in NAMES
+            ):
                 yield from (
                     each.value
                     for each in ast.walk(node)
-                    if isinstance(each, ast.Constant) and isinstance(each.value, str) and " " in each.value
+                    if isinstance(each, ast.Constant)
+                    and isinstance(each.value, str)
+                    and " " in each.value
                 )
 
 
 STOCK = frozenset(stock())
 PATTERNS = tuple(
-    re.compile(re.sub(r"\\\{\w+\\\}|%\\\(\w+\\\)\w", ".*", re.escape(sentence))) for sentence in STOCK
+    re.compile(re.sub(r"\\\{\w+\\\}|%\\\(\w+\\\)\w", ".*", re.escape(sentence)))
+    for sentence in STOCK
 )
 
 
@@ -94,8 +104,15 @@ def sentences(field: Any) -> Iterator[str]:
 
 
 def test_there_are_stock_sentences_to_look_for() -> None:
-    assert {"A valid integer is required.", "This field is required.", "Enter a whole number."} <= STOCK
-    assert any(pattern.fullmatch("Ensure this value is less than or equal to 9.") for pattern in PATTERNS)
+    assert {
+        "A valid integer is required.",
+        "This field is required.",
+        "Enter a whole number.",
+    } <= STOCK
+    assert any(
+        pattern.fullmatch("Ensure this value is less than or equal to 9.")
+        for pattern in PATTERNS
+    )
 
 
 def test_no_serializer_that_reads_has_a_stock_sentence() -> None:
@@ -122,7 +139,22 @@ def test_no_form_has_a_stock_sentence() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, "", "x" * 5_000, "\0", "\ud800", -1, 10**30, 1.5, True, [], [[]], {}, {"x": 1}, "2026-01-01"],
+    [
+        None,
+        "",
+        "x" * 5_000,
+        "\0",
+        "\ud800",
+        -1,
+        10**30,
+        1.5,
+        True,
+        [],
+        [[]],
+        {},
+        {"x": 1},
+        "2026-01-01",
+    ],
 )
 def test_nothing_that_can_be_sent_is_answered_in_a_stock_sentence(value: Any) -> None:
     said = set()
@@ -132,10 +164,16 @@ def test_nothing_that_can_be_sent_is_answered_in_a_stock_sentence(value: Any) ->
             try:
                 read.is_valid()
             except exceptions.ValidationError as error:
-                said |= {f"{serializer.__name__}: {each}" for each in flat(error.detail)}
+                said |= {
+                    f"{serializer.__name__}: {each}" for each in flat(error.detail)
+                }
             else:
                 said |= {f"{serializer.__name__}: {each}" for each in flat(read.errors)}
-    found = [each for each in sorted(said) if any(p.fullmatch(each.partition(": ")[2]) for p in PATTERNS)]
+    found = [
+        each
+        for each in sorted(said)
+        if any(p.fullmatch(each.partition(": ")[2]) for p in PATTERNS)
+    ]
     assert said
     assert found == []
 
@@ -151,7 +189,9 @@ def flat(errors: Any) -> Iterator[str]:
 
 def test_no_refused_call_has_a_stock_sentence() -> None:
     assert {
-        type_ for type_ in below(exceptions.APIException) if type_.__module__ == exceptions.__name__
+        type_
+        for type_ in below(exceptions.APIException)
+        if type_.__module__ == exceptions.__name__
     } <= set(OF_CALLS)
     for error in OF_CALLS:
         assert str(error.default_detail) not in STOCK
@@ -160,7 +200,8 @@ def test_no_refused_call_has_a_stock_sentence() -> None:
 @pytest.mark.django_db
 def test_whoever_calls_reads_what_was_wrong_and_what_to_do() -> None:
     assert (
-        "The call has no token. Make one on the page Tokens" in Client().get("/api/v1/me/").json()["detail"]
+        "The call has no token. Make one on the page Tokens"
+        in Client().get("/api/v1/me/").json()["detail"]
     )
     caller = Caller(factories.person("Ada Okafor"))
     problem = caller.post("requests/preview/", {"gpus": "two"}).json()
@@ -172,4 +213,6 @@ def test_whoever_calls_reads_what_was_wrong_and_what_to_do() -> None:
         == "The largest possible value is 100."
     )
     refused = caller.post("me/", {}).json()
-    assert refused["detail"] == "POST does nothing at this address. Allow names what does."
+    assert (
+        refused["detail"] == "POST does nothing at this address. Allow names what does."
+    )

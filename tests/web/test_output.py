@@ -31,7 +31,9 @@ class Row:
     usd: Decimal = Decimal("12.5")
     at: datetime | None = AT
     person: Person | None = field(default_factory=Person)
-    people: list[Person] = field(default_factory=lambda: [Person(), Person(name="Grace")])
+    people: list[Person] = field(
+        default_factory=lambda: [Person(), Person(name="Grace")]
+    )
     spec: dict[str, Any] = field(default_factory=lambda: {"gpus": 2, "note": None})
 
     def words(self) -> str:
@@ -54,7 +56,9 @@ def shapes(base: Any) -> Any:
         people = PersonShape(many=True)
         spec = serializers.DictField()
         words = serializers.CharField()
-        first_name = serializers.CharField(source="person.name", default=None, allow_null=True)
+        first_name = serializers.CharField(
+            source="person.name", default=None, allow_null=True
+        )
         left_out = serializers.CharField(required=False)
         secret = serializers.CharField(write_only=True, required=False)
         twice = serializers.SerializerMethodField()
@@ -92,7 +96,10 @@ DICT = {
     ],
 )
 def test_it_shows_what_the_framework_would_in_the_same_order(row: Any) -> None:
-    ours, theirs = OURS(row, context={"factor": 5}).data, THEIRS(row, context={"factor": 5}).data
+    ours, theirs = (
+        OURS(row, context={"factor": 5}).data,
+        THEIRS(row, context={"factor": 5}).data,
+    )
     assert list(ours.items()) == list(theirs.items())
     assert OURS([row, row], many=True).data == THEIRS([row, row], many=True).data
 
@@ -100,4 +107,6 @@ def test_it_shows_what_the_framework_would_in_the_same_order(row: Any) -> None:
 def test_a_row_without_what_a_field_needs_is_the_same_error() -> None:
     for shape in (OURS, THEIRS):
         with pytest.raises(KeyError, match="words"):
-            _ = shape({name: value for name, value in DICT.items() if name != "words"}).data
+            _ = shape(
+                {name: value for name, value in DICT.items() if name != "words"}
+            ).data

@@ -26,7 +26,9 @@ def _request(db: None) -> None:
 def plainly(model: type[models.Model], row: models.Model) -> dict[str, Any]:
     """What Django's own way makes of the same values."""
     names = [field.attname for field in model._meta.concrete_fields]
-    made: Any = models.Model.from_db.__func__(model, "default", names, [vars(row)[name] for name in names])  # type: ignore[attr-defined]
+    made: Any = models.Model.from_db.__func__(  # type: ignore[attr-defined]
+        model, "default", names, [vars(row)[name] for name in names]
+    )
     return {name: value for name, value in vars(made).items() if name != "_state"}
 
 
@@ -36,9 +38,9 @@ def test_a_row_has_what_django_gives_it() -> None:
     for model in KINDS:
         for row in model._default_manager.all():
             seen += 1
-            assert {name: value for name, value in vars(row).items() if name != "_state"} == plainly(
-                model, row
-            )
+            assert {
+                name: value for name, value in vars(row).items() if name != "_state"
+            } == plainly(model, row)
             assert (row._state.adding, row._state.db) == (False, "default")
     assert seen >= len(KINDS) // 2
 

@@ -47,6 +47,8 @@ def bodies(description: dict[str, Any]) -> Iterator[tuple[str, set[str]]]:
 def test_like_ideas_have_one_name(description: dict[str, Any]) -> None:
     known = dict(bodies(description))
     assert len(known) > 40
-    assert {name: fields & NEVER for name, fields in known.items() if fields & NEVER} == {}
+    assert {
+        name: fields & NEVER for name, fields in known.items() if fields & NEVER
+    } == {}
     for word, allowed in ONLY.items():
         assert {name for name, fields in known.items() if word in fields} == allowed

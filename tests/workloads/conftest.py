@@ -66,14 +66,24 @@ class Watched:
         """Where the team works."""
         return self.tenancy.namespace
 
-    def job(self, name: str, *, gpus: int = 1, pods: int = 1, namespace: str = "", **labels: str) -> None:
+    def job(
+        self,
+        name: str,
+        *,
+        gpus: int = 1,
+        pods: int = 1,
+        namespace: str = "",
+        **labels: str,
+    ) -> None:
         """Somebody creates a Job in the team's queue."""
         container = {
             "name": "train",
             "image": "registry.example.com/train:1",
             "args": ["--token=hunter2"],
             "env": [{"name": "PASSWORD", "value": "hunter2"}],
-            "resources": {"limits": {"nvidia.com/gpu": str(gpus), "cpu": "1", "memory": "1Gi"}},
+            "resources": {
+                "limits": {"nvidia.com/gpu": str(gpus), "cpu": "1", "memory": "1Gi"}
+            },
         }
         pod = {"restartPolicy": "Never", "containers": [container]}
         self.kubernetes.create(
@@ -85,7 +95,11 @@ class Watched:
                     "namespace": namespace or self.namespace,
                     "labels": {"kueue.x-k8s.io/queue-name": "default", **labels},
                 },
-                "spec": {"parallelism": pods, "completions": pods, "template": {"spec": pod}},
+                "spec": {
+                    "parallelism": pods,
+                    "completions": pods,
+                    "template": {"spec": pod},
+                },
             }
         )
 
@@ -97,7 +111,10 @@ class Watched:
 
 @pytest.fixture
 def watched(
-    transactional_db: None, kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None,
+    kubernetes: Kubernetes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Watched]:
     """A team with 2 GPUs in its queue on a cluster that is set up."""
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
@@ -128,12 +145,18 @@ class Kept:
     @classmethod
     def of(cls, watched: Watched) -> "Kept":
         """What there is now."""
-        rows = {name: getattr(watched, name) for name in ("cluster", "team", "ada", "tenancy")}
+        rows = {
+            name: getattr(watched, name)
+            for name in ("cluster", "team", "ada", "tenancy")
+        }
         return cls(
             copy.deepcopy(rows),
             watched.kubernetes.cluster.snapshot(),
             written(),
-            [{key: client.dump(key) for key in client.scan_iter()} for client in of_settings()],
+            [
+                {key: client.dump(key) for key in client.scan_iter()}
+                for client in of_settings()
+            ],
             time.monotonic() + 30,
         )
 
@@ -176,7 +199,9 @@ def make(kubernetes: Kubernetes, kubeconfig: str) -> Watched:
 def watching(kubernetes: Kubernetes | None = None) -> Iterator[threading.Event]:
     """A watcher in this process; every thread of it has ended afterwards, at once where its watches can be ended."""
     stop = threading.Event()
-    one = threading.Thread(target=watcher.watch, args=(stop,), kwargs={"now": timezone.now})
+    one = threading.Thread(
+        target=watcher.watch, args=(stop,), kwargs={"now": timezone.now}
+    )
     one.start()
     try:
         yield stop
@@ -186,7 +211,9 @@ def watching(kubernetes: Kubernetes | None = None) -> Iterator[threading.Event]:
         if kubernetes is not None:
             kubernetes.end_watches()
         wait_until(
-            lambda: not any(each.name.startswith("feed ") for each in threading.enumerate()),
+            lambda: (
+                not any(each.name.startswith("feed ") for each in threading.enumerate())
+            ),
             what="the threads of the watcher to end",
         )
 
@@ -194,7 +221,9 @@ def watching(kubernetes: Kubernetes | None = None) -> Iterator[threading.Event]:
 def is_seen(run: Run, state: str) -> bool:
     """Whether a run is known to be in a state; a running one with its pods, which come by a watch of their own."""
     run.refresh_from_db()
-    return run.state == state and (state != "running" or any(one.started_at for one in pods_of(run)))
+    return run.state == state and (
+        state != "running" or any(one.started_at for one in pods_of(run))
+    )
 
 
 def worker_pass() -> None:
@@ -209,4 +238,7 @@ def worker_pass() -> None:
 def is_read() -> bool:
     """Whether everything of every cluster has been listed."""
     read = Feed.objects.filter(listed_at__isnull=False).count()
-    return bool(read) and read == Feed.objects.count() == len(KINDS) * Cluster.objects.count()
+    return (
+        bool(read)
+        and read == Feed.objects.count() == len(KINDS) * Cluster.objects.count()
+    )

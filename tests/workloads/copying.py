@@ -24,7 +24,9 @@ class Copying:
     def begin(self, *objects: Object) -> None:
         """List everything: these objects, and nothing else."""
         now = timezone.now()
-        Feed.objects.bulk_create(Feed(cluster=self.cluster, kind=kind) for kind in KINDS)
+        Feed.objects.bulk_create(
+            Feed(cluster=self.cluster, kind=kind) for kind in KINDS
+        )
         for feed in feeds.take("test", now=now):
             feed.holder = "test"
             self.feeds[feed.kind] = feed
@@ -51,4 +53,6 @@ class Copying:
 
     def _change(self, kind: str, found: Object) -> None:
         names = feeds.namespaces_of(self.cluster.pk)
-        feeds.change(self.feeds[found["kind"]], kind, found, namespaces=names, now=timezone.now())
+        feeds.change(
+            self.feeds[found["kind"]], kind, found, namespaces=names, now=timezone.now()
+        )

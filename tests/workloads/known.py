@@ -31,7 +31,9 @@ def waiting(message: str, reason: str = "Pending", **fields: Any) -> Workload:
 def admitted(**conditions: Condition) -> Workload:
     """A Workload that Kueue has let in, with further conditions."""
     said = {
-        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        ),
         "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
         "PodsReady": condition("PodsReady", is_true=False, reason="WaitForStart"),
     }
@@ -78,7 +80,9 @@ def manifest(row: Mapping[str, Any]) -> dict[str, Any]:
         },
         "spec": {"active": row["active"], "queueName": row["queue"]},
         "status": {
-            "conditions": [dict(zip(names, each, strict=True)) for each in row["conditions"]],
+            "conditions": [
+                dict(zip(names, each, strict=True)) for each in row["conditions"]
+            ],
             "admissionChecks": row.get("checks", []),
             "requeueState": row.get("requeue", {}),
         },
@@ -94,7 +98,11 @@ def then(workload: Workload) -> datetime:
 def objects(found: object, kind: str) -> Iterator[Mapping[str, Any]]:
     """Every object of a kind in an answer: alone, in a list, or in the events of a watch."""
     if isinstance(found, Mapping):
-        if found.get("kind") == kind and isinstance(found.get("spec"), Mapping) and "metadata" in found:
+        if (
+            found.get("kind") == kind
+            and isinstance(found.get("spec"), Mapping)
+            and "metadata" in found
+        ):
             yield found
         for value in found.values():
             yield from objects(value, kind)

@@ -32,20 +32,29 @@ GIVEN: dict[str, Value] = {
     "restarts": 2,
 }
 SCRIPT = Script("train.py", "print('hello')\n")
-SOURCE = Repository("https://git.example.com/nlp/train.git", "v1.2", "registry.example.com/git:2")
+SOURCE = Repository(
+    "https://git.example.com/nlp/train.git", "v1.2", "registry.example.com/git:2"
+)
 IDS = [one.slug for one in TEMPLATES]
 
 
 def run(template: Template) -> Run:
     """A run of a template, its parameters as their defaults say, with a script and a volume where it takes them."""
     names = {one.name for one in template.parameters}
-    checked = check(template.parameters, {name: value for name, value in GIVEN.items() if name in names})
+    checked = check(
+        template.parameters,
+        {name: value for name, value in GIVEN.items() if name in names},
+    )
     assert checked.problems == {}
-    made = run_of(template.slug, checked.values, name=f"{template.slug}-0a1b2c3d", where=WHERE)
+    made = run_of(
+        template.slug, checked.values, name=f"{template.slug}-0a1b2c3d", where=WHERE
+    )
     made = replace(made, variables={"EPOCHS": "3"})
     if template.accepts_files:
         made = replace(
-            made, script=SCRIPT, claims=(Claim("data", "/data", True), Claim("out", "/checkpoints"))
+            made,
+            script=SCRIPT,
+            claims=(Claim("data", "/data", True), Claim("out", "/checkpoints")),
         )
     assert template.refused(made) == ""
     return made

@@ -41,12 +41,17 @@ def busy(watched: Watched) -> Watched:
     """Two GPUs are taken by one job, two others wait for them, and a pod runs beside the queue."""
 
     def outlook_of(name: str) -> Outlook:
-        return next(one.why.outlook for one in board(watched).work if one.key.name == name)
+        return next(
+            one.why.outlook for one in board(watched).work if one.key.name == name
+        )
 
     watched.job("takes-all", gpus=2)
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-        wait_until(lambda: states(watched).get("takes-all", ("",))[0] == "running", what="it to run")
+        wait_until(
+            lambda: states(watched).get("takes-all", ("",))[0] == "running",
+            what="it to run",
+        )
         watched.job("next", gpus=2)
         wait_until(lambda: "next" in states(watched), what="the next job")
         watched.job("last", gpus=1)
@@ -55,7 +60,10 @@ def busy(watched: Watched) -> Watched:
             lambda: (
                 states(watched).keys() == {"takes-all", "next", "last", "never"}
                 and len(watched.copies("Workload")) == 4
-                and all(body["status"].get("conditions") for body in watched.copies("Workload").values())
+                and all(
+                    body["status"].get("conditions")
+                    for body in watched.copies("Workload").values()
+                )
                 and outlook_of("never") == Outlook.CHANGE
             ),
             what="all of it",
@@ -63,13 +71,21 @@ def busy(watched: Watched) -> Watched:
     return watched
 
 
-def test_what_runs_comes_first_and_what_waits_says_where_it_stands(busy: Watched) -> None:
+def test_what_runs_comes_first_and_what_waits_says_where_it_stands(
+    busy: Watched,
+) -> None:
     found = {one.key.name: one for one in board(busy).work}
     assert next(iter(found)) == "takes-all"
     # What waits stands in the order of its line.
-    places = [one.why.position for one in found.values() if one.key.name in ("next", "last")]
+    places = [
+        one.why.position for one in found.values() if one.key.name in ("next", "last")
+    ]
     assert places == sorted(place for place in places if place is not None)
-    assert (found["takes-all"].state, found["takes-all"].held, found["takes-all"].why.what) == (
+    assert (
+        found["takes-all"].state,
+        found["takes-all"].held,
+        found["takes-all"].why.what,
+    ) == (
         "running",
         2,
         "It runs.",
@@ -93,7 +109,10 @@ def test_a_job_that_ends_is_over_and_the_next_one_runs(busy: Watched) -> None:
         where = path(("batch/v1", "Job"), busy.namespace, "takes-all")
         busy.kubernetes.write("DELETE", f"{where}?propagationPolicy=Background")
         wait_until(
-            lambda: {states(busy)["next"], states(busy)["last"]} & {("running", 2), ("running", 1)},  # type: ignore[arg-type,return-value]
+            lambda: bool(
+                {states(busy)["next"], states(busy)["last"]}
+                & {("running", 2), ("running", 1)}
+            ),
             what="one that fits to run",
         )
         assert "takes-all" not in states(busy)
@@ -119,13 +138,18 @@ def test_pods_without_a_job_are_told_too(watched: Watched) -> None:
     )
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-        wait_until(lambda: states(watched).get("by-hand") == ("running", 2), what="the pod to run")
+        wait_until(
+            lambda: states(watched).get("by-hand") == ("running", 2),
+            what="the pod to run",
+        )
         [found] = board(watched).work
         assert (found.key.kind, found.gpus, found.flavors) == ("Pod", 2, ("a100",))
         assert found.why.what == "It runs."
 
 
-def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(busy: Watched) -> None:
+def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(
+    busy: Watched,
+) -> None:
     found = board(busy)
     one = replace(found.work[0], run=7)
 
@@ -138,16 +162,23 @@ def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(bu
             busy=found.busy,
             **may,
         )
-        return lines.line(replace(one, why=replace(one.why, step=Step(action, "Show its logs"))))["step"]
+        return lines.line(
+            replace(one, why=replace(one.why, step=Step(action, "Show its logs")))
+        )["step"]
 
     lead = {"may_stop": True, "may_ask": False}
-    assert step(Action.SHOW_LOGS, **lead) == {"label": "Show its logs", "href": "/runs/7#logs"}
+    assert step(Action.SHOW_LOGS, **lead) == {
+        "label": "Show its logs",
+        "href": "/runs/7#logs",
+    }
     assert step(Action.CHANGE_RUN, **lead) is None
     assert step(Action.CHANGE_RUN, may_stop=True, may_ask=True)
     assert step(Action.SHOW_LOGS, may_stop=False, may_ask=False) is None
 
 
-def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(busy: Watched) -> None:
+def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(
+    busy: Watched,
+) -> None:
     [seen] = board(busy).clusters
     assert seen.is_known
     assert seen.silent_since is None
@@ -167,13 +198,18 @@ def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(bu
     ]
     page = Client()
     page.force_login(busy.ada)
-    assert "has said nothing since" in page.get(f"/teams/{busy.team.slug}/work").content.decode()
+    assert (
+        "has said nothing since"
+        in page.get(f"/teams/{busy.team.slug}/work").content.decode()
+    )
     Feed.objects.filter(kind="Pod").update(listed_at=None, silent_since=None)
     assert not board(busy).clusters[0].is_known
     assert "has not read" in page.get(f"/teams/{busy.team.slug}/work").content.decode()
 
 
-def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(busy: Watched) -> None:
+def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(
+    busy: Watched,
+) -> None:
     caller = Caller(busy.ada)
     answer = caller.get(f"work/{busy.team.slug}/")
     assert answer.status_code == 200
@@ -195,9 +231,13 @@ def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(busy: Wa
     assert "<bdi>takes-all</bdi>" in shown
     assert "Needs a change" in shown
     assert (
-        "<bdi>takes-all</bdi>" not in page.get(f"/teams/{busy.team.slug}/work?show=waiting").content.decode()
+        "<bdi>takes-all</bdi>"
+        not in page.get(f"/teams/{busy.team.slug}/work?show=waiting").content.decode()
     )
-    assert "Nothing has ended" in page.get(f"/teams/{busy.team.slug}/work?show=over").content.decode()
+    assert (
+        "Nothing has ended"
+        in page.get(f"/teams/{busy.team.slug}/work?show=over").content.decode()
+    )
     stranger, auditor = factories.person(), factories.person("", Role.AUDITOR)
     assert Caller(stranger).get(f"work/{busy.team.slug}/").status_code == 404
     assert Caller(auditor).get(f"work/{busy.team.slug}/").json()["work"] == told["work"]
@@ -226,7 +266,10 @@ def test_page_and_api_take_as_many_queries_however_many_jobs_there_are(
     for number in range(count):
         watched.job(f"job-{number}", gpus=4)
     with watching():
-        wait_until(lambda: is_read() and len(watched.copies("Workload")) == count, what="all to be copied")
+        wait_until(
+            lambda: is_read() and len(watched.copies("Workload")) == count,
+            what="all to be copied",
+        )
     caller, page = Caller(watched.ada), Client()
     page.force_login(watched.ada)
     for _ in range(2):
@@ -253,16 +296,29 @@ def test_a_team_on_no_cluster_is_told_what_will_stand_there(db: None) -> None:
 def test_what_is_left_unread_of_other_teams_changes_no_answer(
     busy: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def add(row: ClusterObject, name: str, *, namespace: str = "qm-speech", **changed: Any) -> None:
+    def add(
+        row: ClusterObject, name: str, *, namespace: str = "qm-speech", **changed: Any
+    ) -> None:
         body = {
             **row.body,
-            "metadata": {**row.body["metadata"], "name": name, "namespace": namespace, "uid": name},
+            "metadata": {
+                **row.body["metadata"],
+                "name": name,
+                "namespace": namespace,
+                "uid": name,
+            },
         }
         ClusterObject.objects.create(
-            cluster=busy.cluster, kind=row.kind, namespace=namespace, name=name, body={**body, **changed}
+            cluster=busy.cluster,
+            kind=row.kind,
+            namespace=namespace,
+            name=name,
+            body={**body, **changed},
         )
 
-    admitted = ClusterObject.objects.get(kind="Workload", name__startswith="job-takes-all")
+    admitted = ClusterObject.objects.get(
+        kind="Workload", name__startswith="job-takes-all"
+    )
     waits = ClusterObject.objects.get(kind="Workload", name__startswith="job-next")
     pod = ClusterObject.objects.get(kind="Pod", name__startswith="takes-all")
     spec, status = pod.body["spec"], pod.body["status"]
@@ -273,11 +329,19 @@ def test_what_is_left_unread_of_other_teams_changes_no_answer(
     add(pod, "they-take-room")
     add(pod, "their-phase-is-not-known", status={})
     add(pod, "theirs-ended", status={**status, "phase": "Succeeded"})
-    add(pod, "theirs-has-no-node", spec={name: spec[name] for name in spec if name != "nodeName"})
+    add(
+        pod,
+        "theirs-has-no-node",
+        spec={name: spec[name] for name in spec if name != "nodeName"},
+    )
     read = {
         name
         for kinds in gathering._objects({busy.cluster.pk: {busy.namespace}}).values()
-        for name in (text(part(one, "metadata"), "name") for rows in kinds.values() for one in rows)
+        for name in (
+            text(part(one, "metadata"), "name")
+            for rows in kinds.values()
+            for one in rows
+        )
     }
     assert {"theirs-in-our-queue", "they-take-room", "their-phase-is-not-known"} <= read
     assert not {"they-wait", "they-run", "theirs-ended", "theirs-has-no-node"} & read

@@ -45,13 +45,18 @@ def ada() -> User:
 def tenancy(ada: User) -> Tenancy:
     """A namespace with 2 A100 on a cluster that is set up."""
     cluster = factories.cluster("training")
-    a100, _ = factories.flavor(cluster, "a100"), factories.flavor(cluster, "t4", product="T4")
+    a100, _ = (
+        factories.flavor(cluster, "a100"),
+        factories.flavor(cluster, "t4", product="T4"),
+    )
     team = factories.team("Vision", by=ada)
     factories.join(team, ada)
     made = factories.tenancy(team, cluster)
     factories.allocation(ada, made, a100, gpus=2)
     Tenancy.objects.filter(pk=made.pk).update(observed_generation=1)
-    return Tenancy.objects.select_related("team", "project", "cluster__ability").get(pk=made.pk)
+    return Tenancy.objects.select_related("team", "project", "cluster__ability").get(
+        pk=made.pk
+    )
 
 
 def offer(lead: User, text: str) -> None:
@@ -62,7 +67,9 @@ def offer(lead: User, text: str) -> None:
 
 def cards(tenancy: Tenancy) -> dict[str, Card]:
     """The cards by slug."""
-    return {one.profile.document.slug: one for one in cards_of(tenancy, now=timezone.now())}
+    return {
+        one.profile.document.slug: one for one in cards_of(tenancy, now=timezone.now())
+    }
 
 
 def holds(tenancy: Tenancy, gpus: int) -> None:
@@ -78,7 +85,11 @@ def holds(tenancy: Tenancy, gpus: int) -> None:
 
 def admitted(namespace: str, gpus: int) -> dict[str, Any]:
     """A Workload that Kueue let in."""
-    condition = {"status": "True", "lastTransitionTime": "2026-11-22T16:00:00Z", "message": ""}
+    condition = {
+        "status": "True",
+        "lastTransitionTime": "2026-11-22T16:00:00Z",
+        "message": "",
+    }
     usage = {"cpu": "1", "nvidia.com/gpu": str(gpus)}
     return {
         "kind": "Workload",
@@ -88,7 +99,11 @@ def admitted(namespace: str, gpus: int) -> dict[str, Any]:
             "namespace": namespace,
             "creationTimestamp": "2026-11-22T16:00:00Z",
         },
-        "spec": {"active": True, "queueName": "default", "podSets": [{"name": "main", "count": 1}]},
+        "spec": {
+            "active": True,
+            "queueName": "default",
+            "podSets": [{"name": "main", "count": 1}],
+        },
         "status": {
             "conditions": [
                 {"type": "QuotaReserved", "reason": "QuotaReserved", **condition},
@@ -114,7 +129,10 @@ def test_a_card_says_what_a_server_is_and_costs_and_that_it_starts_now(
 ) -> None:
     offer(lead, GPU.format(slug="two", gpus=2))
     card = cards(tenancy)["two"]
-    assert (card.size, card.price) == ("2 × A100 80 GB · 8 CPU · 64 GiB", "$7.34 an hour")
+    assert (card.size, card.price) == (
+        "2 × A100 80 GB · 8 CPU · 64 GiB",
+        "$7.34 an hour",
+    )
     assert card.usd_per_hour == Decimal("7.34")
     assert card.answer.outcome is Outcome.NOW
     assert card.answer.detail == "2 of your 2 × A100 are free now."
@@ -125,10 +143,16 @@ def test_a_server_without_gpus_always_starts_and_costs_nothing(
 ) -> None:
     offer(lead, CPU)
     card = cards(tenancy)["cpu"]
-    assert (card.answer.outcome, card.price, card.usd_per_hour) == (Outcome.NOW, "costs nothing", Decimal(0))
+    assert (card.answer.outcome, card.price, card.usd_per_hour) == (
+        Outcome.NOW,
+        "costs nothing",
+        Decimal(0),
+    )
 
 
-def test_a_server_waits_while_the_teams_gpus_are_in_use(lead: User, ada: User, tenancy: Tenancy) -> None:
+def test_a_server_waits_while_the_teams_gpus_are_in_use(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
     offer(lead, GPU.format(slug="one", gpus=1))
     holds(tenancy, 2)
     card = cards(tenancy)["one"]
@@ -143,8 +167,16 @@ def test_what_the_team_lacks_is_asked_for_with_the_form_filled_in(
     offer(lead, GPU.format(slug="small", gpus=1).replace("flavor: a100", "flavor: t4"))
     found = cards(tenancy)
     four, small = found["four"].answer, found["small"].answer
-    assert (four.outcome, four.lacks, four.sentence) == (Outcome.NOT_HELD, 2, "Your team holds too few A100")
-    assert (small.outcome, small.lacks, small.sentence) == (Outcome.NOT_HELD, 1, "Your team holds no T4")
+    assert (four.outcome, four.lacks, four.sentence) == (
+        Outcome.NOT_HELD,
+        2,
+        "Your team holds too few A100",
+    )
+    assert (small.outcome, small.lacks, small.sentence) == (
+        Outcome.NOT_HELD,
+        1,
+        "Your team holds no T4",
+    )
     browser = Client()
     browser.force_login(ada)
     form = browser.get(four.ask).content.decode()
@@ -162,13 +194,21 @@ def test_what_is_not_for_the_team_or_not_on_the_cluster_says_so(
     offer(lead, GPU.format(slug="far", gpus=1).replace("flavor: a100", "flavor: h100"))
     found = cards(tenancy)
     assert found["cpu"].answer.detail == "This profile is not for your team."
-    assert (found["far"].answer.sentence, found["far"].answer.ask) == ("Not on this cluster", "")
+    assert (found["far"].answer.sentence, found["far"].answer.ask) == (
+        "Not on this cluster",
+        "",
+    )
     assert found["far"].answer.detail == "Training has no H100. Elsewhere has."
-    assert (found["far"].size, found["far"].price) == ("1 × H100 80 GB · 8 CPU · 64 GiB", "")
+    assert (found["far"].size, found["far"].price) == (
+        "1 × H100 80 GB · 8 CPU · 64 GiB",
+        "",
+    )
     assert {one.answer.outcome for one in found.values()} == {Outcome.REFUSED}
 
 
-def test_cards_stand_in_the_order_of_their_answers(lead: User, ada: User, tenancy: Tenancy) -> None:
+def test_cards_stand_in_the_order_of_their_answers(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
     factories.team("Speech")
     offer(lead, f"{CPU}teams: [speech]\norder: 1\n")
     offer(lead, GPU.format(slug="four", gpus=4) + "order: 2\n")
@@ -176,10 +216,14 @@ def test_cards_stand_in_the_order_of_their_answers(lead: User, ada: User, tenanc
     assert [*cards(tenancy)] == ["one", "four", "cpu"]
 
 
-def test_the_page_shows_cards_to_members_alone(lead: User, ada: User, tenancy: Tenancy) -> None:
+def test_the_page_shows_cards_to_members_alone(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
     offer(lead, CPU)
     offer(lead, GPU.format(slug="four", gpus=4))
-    actions.deprecate("cpu", by=lead, now=timezone.now(), reason="Its image is old.", successor="four")
+    actions.deprecate(
+        "cpu", by=lead, now=timezone.now(), reason="Its image is old.", successor="four"
+    )
     browser = Client()
     browser.force_login(ada)
     shown = browser.get("/teams/vision/notebooks").content.decode()
@@ -194,22 +238,30 @@ def test_the_page_shows_cards_to_members_alone(lead: User, ada: User, tenancy: T
     assert "/teams/vision/notebooks" in browser.get("/teams/vision/").content.decode()
     browser.force_login(lead)
     assert (
-        "People of the team choose its notebooks" in browser.get("/teams/vision/notebooks").content.decode()
+        "People of the team choose its notebooks"
+        in browser.get("/teams/vision/notebooks").content.decode()
     )
     browser.force_login(factories.person("Mallory Finch"))
     assert browser.get("/teams/vision/notebooks").status_code == 404
 
 
-def test_a_team_without_a_namespace_or_profiles_reads_what_comes_first(ada: User, tenancy: Tenancy) -> None:
+def test_a_team_without_a_namespace_or_profiles_reads_what_comes_first(
+    ada: User, tenancy: Tenancy
+) -> None:
     browser = Client()
     browser.force_login(ada)
     assert "No profile yet" in browser.get("/teams/vision/notebooks").content.decode()
     empty = factories.team("Speech")
     factories.join(empty, ada)
-    assert "No namespace for notebooks yet" in browser.get("/teams/speech/notebooks").content.decode()
+    assert (
+        "No namespace for notebooks yet"
+        in browser.get("/teams/speech/notebooks").content.decode()
+    )
 
 
-def test_the_api_tells_the_same_to_members_alone(lead: User, ada: User, tenancy: Tenancy) -> None:
+def test_the_api_tells_the_same_to_members_alone(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
     offer(lead, GPU.format(slug="four", gpus=4))
     [told] = Caller(ada).get(f"places/{tenancy.pk}/profiles/").json()["results"]
     assert (told["profile"]["slug"], told["usd_per_hour"]) == ("four", "14.6800")
@@ -219,7 +271,9 @@ def test_the_api_tells_the_same_to_members_alone(lead: User, ada: User, tenancy:
     assert Caller(ada).get("places/999999/profiles/").status_code == 404
 
 
-def test_a_development_container_is_of_a_profile_that_people_can_choose(lead: User, ada: User) -> None:
+def test_a_development_container_is_of_a_profile_that_people_can_choose(
+    lead: User, ada: User
+) -> None:
     actions.save(CPU, by=lead, now=timezone.now())
     browser = Client()
     browser.force_login(ada)
@@ -227,9 +281,15 @@ def test_a_development_container_is_of_a_profile_that_people_can_choose(lead: Us
     assert Caller(ada).get("profiles/cpu/devcontainer/").status_code == 404
     actions.publish("cpu", by=lead, now=timezone.now())
     file = browser.get("/profiles/cpu/devcontainer.json")
-    assert file.headers["Content-Disposition"] == 'attachment; filename="devcontainer.json"'
+    assert (
+        file.headers["Content-Disposition"]
+        == 'attachment; filename="devcontainer.json"'
+    )
     assert file.json()["image"] == "registry.example.com/notebook/scipy:2026"
-    assert Caller(ada).get("profiles/cpu/devcontainer/").json()["json"] == file.content.decode()
+    assert (
+        Caller(ada).get("profiles/cpu/devcontainer/").json()["json"]
+        == file.content.decode()
+    )
 
 
 @pytest.mark.parametrize("many", [5, 40])
@@ -238,7 +298,9 @@ def test_the_cards_ask_as_often_for_many_profiles_as_for_few(
 ) -> None:
     for number in range(many):
         offer(lead, GPU.format(slug=f"gpu-{number}", gpus=1 + number % 4))
-    cards_of(tenancy, now=timezone.now())  # reads once for the whole process which installation this is
+    cards_of(
+        tenancy, now=timezone.now()
+    )  # reads once for the whole process which installation this is
     with CaptureQueriesContext(connection) as captured:
         assert len(cards_of(tenancy, now=timezone.now())) == many
     assert len(captured) == 5

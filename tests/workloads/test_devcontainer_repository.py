@@ -61,16 +61,23 @@ def test_git_clones_what_the_link_for_vs_code_names(
     assert parse_qs(link.query)["url"] == [found["repository"]]
     clone = ["git", "-c", "http.proxy=", "clone", "--quiet", found["repository"]]
     subprocess.run(clone, cwd=tmp_path, check=True, timeout=60)
-    assert (tmp_path / "cpu/.devcontainer/devcontainer.json").read_text() == found["json"]
+    assert (tmp_path / "cpu/.devcontainer/devcontainer.json").read_text() == found[
+        "json"
+    ]
     assert "version 1" in (tmp_path / "cpu/README.md").read_text()
 
 
 @pytest.mark.django_db
-def test_whoever_has_the_address_reads_it_for_a_day_and_nobody_without(lead: User) -> None:
+def test_whoever_has_the_address_reads_it_for_a_day_and_nobody_without(
+    lead: User,
+) -> None:
     path, nobody = path_of(told(lead)["repository"]), Client()
     assert nobody.get(path).status_code == 200
     assert nobody.get(path.replace("/cpu.git/", "/other.git/")).status_code == 404
-    assert nobody.get(path.replace("/devcontainers/", "/devcontainers/x")).status_code == 404
+    assert (
+        nobody.get(path.replace("/devcontainers/", "/devcontainers/x")).status_code
+        == 404
+    )
     assert nobody.get(path.replace("info/refs", "config")).status_code == 404
     with time_machine.travel(timezone.now() + timedelta(days=1, minutes=1), tick=False):
         assert nobody.get(path).status_code == 404

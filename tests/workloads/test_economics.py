@@ -55,7 +55,11 @@ def test_without_checkpoints_a_long_run_may_never_finish() -> None:
 
 def test_without_interruptions_only_the_price_counts() -> None:
     found = compare(replace(PLAN, rate=Decimal(0)))
-    assert (found.hours, found.break_even, found.interruptions) == (Decimal(24), None, Decimal(0))
+    assert (found.hours, found.break_even, found.interruptions) == (
+        Decimal(24),
+        None,
+        Decimal(0),
+    )
     assert compare(replace(PLAN, rate=Decimal(0), spot=Decimal(4))).break_even == 0
 
 
@@ -74,7 +78,10 @@ def test_spot_that_is_no_cheaper_never_pays() -> None:
     )
 )
 def test_more_checkpoints_never_cost_more(plan: Plan) -> None:
-    often, rarely = compare(plan), compare(replace(plan, interval=(plan.interval or 0) * 2))
+    often, rarely = (
+        compare(plan),
+        compare(replace(plan, interval=(plan.interval or 0) * 2)),
+    )
     if rarely.spot is not None:
         assert often.spot is not None
         assert often.spot <= rarely.spot

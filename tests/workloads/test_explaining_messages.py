@@ -26,7 +26,9 @@ from workloads.reasons.messages import Kind, decisive
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 MAIN = "couldn't assign flavors to pod set main: "
-FULL = f"{MAIN}insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+FULL = (
+    f"{MAIN}insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+)
 LARGE = (
     f"{MAIN}insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + "
     "current podset request (8) > maximum capacity (4)"
@@ -301,10 +303,19 @@ TABLE: list[tuple[str, tuple[str, ...], str, Outlook, str, Action | None]] = [
 
 @pytest.mark.parametrize(
     ("message", "reason", "code", "outlook", "what", "action"),
-    [(message, reason, *rest) for message, reasons, *rest in TABLE for reason in reasons],
+    [
+        (message, reason, *rest)
+        for message, reasons, *rest in TABLE
+        for reason in reasons
+    ],
 )
 def test_a_message_has_its_class_sentence_and_step(
-    message: str, reason: str, code: str, outlook: Outlook, what: str, action: Action | None
+    message: str,
+    reason: str,
+    code: str,
+    outlook: Outlook,
+    what: str,
+    action: Action | None,
 ) -> None:
     found = why(waiting(message, reason))
     assert (found.code, found.outlook, found.what) == (code, outlook, what)
@@ -330,7 +341,10 @@ def test_a_message_has_its_class_sentence_and_step(
 )
 def test_a_new_wording_is_known_by_its_reason(reason: str, outlook: Outlook) -> None:
     found = why(waiting("words that no release has used yet", reason))
-    assert (found.outlook, found.detail) == (outlook, "words that no release has used yet")
+    assert (found.outlook, found.detail) == (
+        outlook,
+        "words that no release has used yet",
+    )
     assert found.code != "unknown"
 
 
@@ -356,7 +370,9 @@ def test_what_nobody_knows_is_quoted_and_handed_to_a_platform_lead() -> None:
         ("nvidia.com/mig-1g.5gb", "3", "3 × A100"),
     ],
 )
-def test_amounts_are_read_as_people_write_them(resource: str, missing: str, words: str) -> None:
+def test_amounts_are_read_as_people_write_them(
+    resource: str, missing: str, words: str
+) -> None:
     message = f"{MAIN}insufficient unused quota for {resource} in flavor a100, {missing} more needed"
     found = why(waiting(message))
     assert found.what == f"It waits for {words} more."
@@ -366,8 +382,20 @@ def test_amounts_are_read_as_people_write_them(resource: str, missing: str, word
 @pytest.mark.parametrize(
     ("resource", "previous", "requested", "maximum", "words"),
     [
-        ("cpu", "60", "60", "96", "It asks for 120 CPUs; your queue can never give it more than 96 CPUs."),
-        ("cpu", "500m", "98", "96", "It asks for 98 CPUs; your queue can never give it more than 96 CPUs."),
+        (
+            "cpu",
+            "60",
+            "60",
+            "96",
+            "It asks for 120 CPUs; your queue can never give it more than 96 CPUs.",
+        ),
+        (
+            "cpu",
+            "500m",
+            "98",
+            "96",
+            "It asks for 98 CPUs; your queue can never give it more than 96 CPUs.",
+        ),
         (
             "rdma/hca",
             "0",
@@ -396,9 +424,9 @@ def test_a_queue_that_names_an_unknown_kind_of_gpu_is_for_the_platform_leads() -
 
 
 def test_of_two_kinds_of_gpu_the_more_hopeful_one_counts() -> None:
-    both = f"{MAIN}flavor a100 doesn't match node affinity, " + FULL.removeprefix(MAIN).replace(
-        "a100", "h100"
-    )
+    both = f"{MAIN}flavor a100 doesn't match node affinity, " + FULL.removeprefix(
+        MAIN
+    ).replace("a100", "h100")
     assert why(waiting(both)).what == "It waits for 2 × h100 more."
     full_or_large = f"{LARGE}, " + FULL.removeprefix(MAIN).replace("a100", "h100")
     assert why(waiting(full_or_large)).outlook == WAIT
@@ -408,20 +436,34 @@ def test_what_a_run_of_the_portal_lacks_is_the_quota_of_its_own_kind_of_gpu() ->
     found = why(waiting(LARGE.replace(MAIN, MAIN + OTHERS)))
     assert found.do == "Ask for 4 more for your team, or run it with at most 4."
     assert found.step is not None
-    assert (found.step.label, found.step.data) == ("Ask for 4 more", {"flavor": "a100", "gpus": 4})
+    assert (found.step.label, found.step.data) == (
+        "Ask for 4 more",
+        {"flavor": "a100", "gpus": 4},
+    )
     lacking = why(waiting(FULL.replace(MAIN, MAIN + OTHERS)))
     assert lacking.step is not None
-    assert (lacking.step.label, lacking.step.data) == ("Ask for 2 more", {"flavor": "a100", "gpus": 2})
+    assert (lacking.step.label, lacking.step.data) == (
+        "Ask for 2 more",
+        {"flavor": "a100", "gpus": 2},
+    )
 
 
 def test_of_two_kinds_that_are_too_small_the_larger_one_counts() -> None:
     """Without a node selector, Kueue names the flavor for work without GPUs first: it has 0 of them."""
     none = LARGE.replace("a100", "quartermaster-cpu").replace("(4)", "(0)")
-    for message in (f"{none}, {LARGE.removeprefix(MAIN)}", f"{LARGE}, {none.removeprefix(MAIN)}"):
-        assert why(waiting(message)).what == "It asks for 8 × A100; your queue can never give it more than 4."
+    for message in (
+        f"{none}, {LARGE.removeprefix(MAIN)}",
+        f"{LARGE}, {none.removeprefix(MAIN)}",
+    ):
+        assert (
+            why(waiting(message)).what
+            == "It asks for 8 × A100; your queue can never give it more than 4."
+        )
 
 
-def test_one_pod_set_without_a_kind_of_its_own_is_the_cause_though_another_has_one() -> None:
+def test_one_pod_set_without_a_kind_of_its_own_is_the_cause_though_another_has_one() -> (
+    None
+):
     """A leader whose nodes nobody has keeps the whole job out, however full the queue is for its workers."""
     message = (
         "couldn't assign flavors to pod set leader: flavor a100 doesn't match node affinity; "
@@ -458,7 +500,9 @@ def test_flavors_of_different_groups_do_not_stand_in_for_each_other() -> None:
 
 
 def test_a_flavor_name_with_dots_is_read_whole() -> None:
-    found = decisive(f"{MAIN}untolerated taint {{spot  NoSchedule <nil>}} in flavor a100.80gb, and so on")
+    found = decisive(
+        f"{MAIN}untolerated taint {{spot  NoSchedule <nil>}} in flavor a100.80gb, and so on"
+    )
     assert found is not None
     assert (found.flavor, found.resource) == ("a100.80gb", "spot")
 
@@ -470,7 +514,9 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
     assert found.what == (
         "It waits for 2 × A100 more. Your queue uses 10 and is guaranteed 8; 2 of them are borrowed."
     )
-    full = replace(queue, quotas=(replace(quota, reserved=8, borrowed=0, borrowing=None),))
+    full = replace(
+        queue, quotas=(replace(quota, reserved=8, borrowed=0, borrowing=None),)
+    )
     assert why(waiting(FULL), queue=full).what.endswith(
         "it may borrow what other teams leave unused, which is too little now."
     )
@@ -479,16 +525,24 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        (8, "; it may borrow at most 8 of what other teams leave unused, which is too little now."),
+        (
+            8,
+            "; it may borrow at most 8 of what other teams leave unused, which is too little now.",
+        ),
         # Its own limit may be what stops it, whatever others leave unused.
         (4, "; it may borrow at most 4 of what other teams leave unused."),
         (0, "."),
     ],
 )
-def test_a_limit_of_borrowing_is_no_promise_that_anybody_lends(limit: int, words: str) -> None:
+def test_a_limit_of_borrowing_is_no_promise_that_anybody_lends(
+    limit: int, words: str
+) -> None:
     quota = Quota("a100", "nvidia.com/gpu", 8, limit, 8, 0)
     found = why(waiting(FULL), queue=Queue(name="team-nlp", quotas=(quota,)))
-    assert found.what == f"It waits for 2 × A100 more. Your queue uses 8 and is guaranteed 8{words}"
+    assert (
+        found.what
+        == f"It waits for 2 × A100 more. Your queue uses 8 and is guaranteed 8{words}"
+    )
 
 
 def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:
@@ -529,11 +583,16 @@ def test_gpus_that_ended_or_begin_later_are_named() -> None:
     ended = Allocation(flavor="a100", gpus=8, ends=NOW - timedelta(hours=1))
     found = why(waiting(LARGE), allocations=(ended,))
     assert (found.code, found.outlook) == ("allocation_ended", CHANGE)
-    assert found.what == "Your team's 8 × A100 ended on Sun 22 Nov, so the queue cannot give them."
+    assert (
+        found.what
+        == "Your team's 8 × A100 ended on Sun 22 Nov, so the queue cannot give them."
+    )
     assert found.step is not None
     assert found.step.action == Action.RENEW
     begins = NOW + timedelta(days=1)
-    later = why(waiting(LARGE), allocations=(Allocation(flavor="a100", gpus=8, begins=begins),))
+    later = why(
+        waiting(LARGE), allocations=(Allocation(flavor="a100", gpus=8, begins=begins),)
+    )
     assert (later.code, later.outlook, later.at) == ("allocation_begins", WAIT, begins)
 
 
@@ -542,7 +601,10 @@ def test_a_pod_that_is_larger_than_any_node_has_to_be_spread() -> None:
     node = Node(name="a100-0", flavor="a100", gpus=8)
     found = why(large, nodes=Nodes((node,)))
     assert (found.code, found.outlook) == ("larger_than_node", CHANGE)
-    assert found.what == "One of its pods asks for 16 GPUs; the largest node of training-westeurope has 8."
+    assert (
+        found.what
+        == "One of its pods asks for 16 GPUs; the largest node of training-westeurope has 8."
+    )
     assert found.step is not None
     assert found.step.data == {"nodes": 2, "gpus_per_node": 8}
     # A kind without a node now may have larger ones when its pool grows.
@@ -552,7 +614,10 @@ def test_a_pod_that_is_larger_than_any_node_has_to_be_spread() -> None:
 
 def test_nodes_that_take_no_pods_are_for_the_platform_leads() -> None:
     cordoned = Node(name="a100-0", flavor="a100", gpus=8, is_cordoned=True)
-    found = why(waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"), nodes=Nodes((cordoned,)))
+    found = why(
+        waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"),
+        nodes=Nodes((cordoned,)),
+    )
     assert (found.code, found.outlook) == ("nodes_away", ESCALATE)
 
 
@@ -560,19 +625,38 @@ def test_an_own_job_that_could_make_room_is_named_and_nobody_elses() -> None:
     def held(name: str, gpus: int, namespace: str = "team-nlp") -> QuotaHolder:
         return QuotaHolder(JobKey(namespace, name), "a100", gpus)
 
-    jobs = (held("large", 8), held("right", 2), held("small", 1), held("yolo", 2, "team-vision"))
+    jobs = (
+        held("large", 8),
+        held("right", 2),
+        held("small", 1),
+        held("yolo", 2, "team-vision"),
+    )
     mine = Viewer(frozenset({"team-nlp"}))
-    assert "Or stop Job right, which holds 2." in why(waiting(FULL), running=jobs, viewer=mine).do
+    assert (
+        "Or stop Job right, which holds 2."
+        in why(waiting(FULL), running=jobs, viewer=mine).do
+    )
     assert "Or stop" not in why(waiting(FULL), running=jobs).do
-    assert "Or stop" not in why(waiting(FULL), running=jobs[2:], viewer=Viewer(sees_all=True)).do
+    assert (
+        "Or stop"
+        not in why(waiting(FULL), running=jobs[2:], viewer=Viewer(sees_all=True)).do
+    )
 
 
-def test_a_namespace_quota_that_is_smaller_than_the_job_is_told_before_it_bites() -> None:
+def test_a_namespace_quota_that_is_smaller_than_the_job_is_told_before_it_bites() -> (
+    None
+):
     found = why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 4, 4))
     assert (found.code, found.outlook) == ("namespace_quota", ESCALATE)
-    assert found.what == "It asks for 8 GPUs; the namespace's own quota lets its pods have 4 in all."
+    assert (
+        found.what
+        == "It asks for 8 GPUs; the namespace's own quota lets its pods have 4 in all."
+    )
     assert found.detail == "ResourceQuota team-quota: 4 of 4 used."
-    assert why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 8, 8)).code == "quota_full"
+    assert (
+        why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 8, 8)).code
+        == "quota_full"
+    )
 
 
 def test_the_teams_own_queue_that_is_gone_is_not_the_jobs_mistake() -> None:
@@ -584,10 +668,15 @@ def test_the_teams_own_queue_that_is_gone_is_not_the_jobs_mistake() -> None:
 
 
 def test_an_approval_is_named_with_its_request() -> None:
-    gate = waiting("Admission is gated by: portal.example.com/approval", "AdmissionGated")
+    gate = waiting(
+        "Admission is gated by: portal.example.com/approval", "AdmissionGated"
+    )
     since = NOW - timedelta(hours=3)
     found = why(gate, approval=Approval("Grace Hopper", since, "17"))
-    assert (found.what, found.since) == ("It waits for the approval of Grace Hopper.", since)
+    assert (found.what, found.since) == (
+        "It waits for the approval of Grace Hopper.",
+        since,
+    )
     assert found.step is not None
     assert found.step.label == "Open request 17"
 
@@ -606,9 +695,13 @@ def test_whoever_holds_none_any_more_is_not_told_to_run_it_with_none() -> None:
     assert why(waiting(none)).do == "Ask for 8 more for your team."
 
 
-def test_what_runs_on_gpus_that_its_queue_no_longer_has_is_told_that_it_is_stopped() -> None:
+def test_what_runs_on_gpus_that_its_queue_no_longer_has_is_told_that_it_is_stopped() -> (
+    None
+):
     said = {
-        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        ),
         "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
         "PodsReady": condition("PodsReady", is_true=True, reason="Started"),
     }
@@ -622,4 +715,7 @@ def test_what_runs_on_gpus_that_its_queue_no_longer_has_is_told_that_it_is_stopp
     )
     # What is borrowed goes on until others call it back.
     borrowed = replace(quota, borrowing=8)
-    assert why(runs, queue=Queue(name="team-nlp", quotas=(borrowed,))).do == "There is nothing to do."
+    assert (
+        why(runs, queue=Queue(name="team-nlp", quotas=(borrowed,))).do
+        == "There is nothing to do."
+    )

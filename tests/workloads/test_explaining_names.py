@@ -38,7 +38,9 @@ SECRET = "zebra"
 OTHERS = JobKey(f"team-{SECRET}", f"{SECRET}-run", uid=f"{SECRET}-uid")
 STATES = [state for _, state in recorded()]
 UID = "00000000-0000-4000-9000-0000000000aa"
-TIMES = st.none() | st.timedeltas(min_value=timedelta(days=-9), max_value=timedelta(hours=1)).map(NOW.__add__)
+TIMES = st.none() | st.timedeltas(
+    min_value=timedelta(days=-9), max_value=timedelta(hours=1)
+).map(NOW.__add__)
 PRIVATE = (
     f"Preempted to accommodate a workload (UID: {SECRET}, JobUID: {UID}) due to x; preemptor path: /c/{SECRET}; "
     f"preemptee path: /c/{SECRET}"
@@ -49,11 +51,27 @@ TEXTS = st.just(PRIVATE) | st.sampled_from(
 CONDITIONS = st.builds(
     Condition,
     st.sampled_from(
-        ["QuotaReserved", "Admitted", "Evicted", "Requeued", "PodsReady", "Preempted", "Finished"]
+        [
+            "QuotaReserved",
+            "Admitted",
+            "Evicted",
+            "Requeued",
+            "PodsReady",
+            "Preempted",
+            "Finished",
+        ]
     ),
     st.booleans(),
     st.sampled_from(
-        ["Pending", "WaitingForQuota", "Preempted", "Deactivated", "PodsReadyTimeout", "Inadmissible", ""]
+        [
+            "Pending",
+            "WaitingForQuota",
+            "Preempted",
+            "Deactivated",
+            "PodsReadyTimeout",
+            "Inadmissible",
+            "",
+        ]
     ),
     TEXTS,
     TIMES,
@@ -99,12 +117,22 @@ PODS = st.builds(
     waiting=st.lists(WAITING, max_size=1).map(tuple),
 )
 ACTIVE = st.builds(
-    Condition, st.just("Active"), st.booleans(), st.sampled_from(["Ready", "Stopped"]), TEXTS, TIMES
+    Condition,
+    st.just("Active"),
+    st.booleans(),
+    st.sampled_from(["Ready", "Stopped"]),
+    TEXTS,
+    TIMES,
 )
-APPROVALS = st.none() | st.builds(Approval, st.just("Grace"), TIMES.map(lambda at: at or NOW), st.just("17"))
+APPROVALS = st.none() | st.builds(
+    Approval, st.just("Grace"), TIMES.map(lambda at: at or NOW), st.just("17")
+)
 FACTS = st.builds(
     Facts,
-    job=st.none() | st.builds(Job, key=st.just(OWN), created=TIMES, is_suspended=st.none() | st.booleans()),
+    job=st.none()
+    | st.builds(
+        Job, key=st.just(OWN), created=TIMES, is_suspended=st.none() | st.booleans()
+    ),
     workload=workloads() | NAMING | st.none(),
     queue=st.none()
     | st.builds(
@@ -114,20 +142,28 @@ FACTS = st.builds(
         strategy=st.sampled_from(["StrictFIFO", "BestEffortFIFO"]),
     ),
     team_queue=st.none()
-    | st.builds(TeamQueue, name=st.just("default"), cluster_queue=st.just("q"), active=st.none() | ACTIVE),
+    | st.builds(
+        TeamQueue,
+        name=st.just("default"),
+        cluster_queue=st.just("q"),
+        active=st.none() | ACTIVE,
+    ),
     line=st.none()
     | st.builds(
         Line,
         st.integers(0, 9),
         st.none() | st.integers(1, 9),
-        st.lists(st.builds(Ahead, st.just(OTHERS), fits=st.sampled_from([None, False])), max_size=2).map(
-            tuple
-        ),
+        st.lists(
+            st.builds(Ahead, st.just(OTHERS), fits=st.sampled_from([None, False])),
+            max_size=2,
+        ).map(tuple),
     ),
     running=st.lists(
-        st.builds(QuotaHolder, st.just(OTHERS), st.just("a100"), st.integers(1, 8)), max_size=2
+        st.builds(QuotaHolder, st.just(OTHERS), st.just("a100"), st.integers(1, 8)),
+        max_size=2,
     ).map(tuple),
-    namespace_quota=st.none() | st.builds(NamespaceQuota, st.just("q"), st.integers(0, 8)),
+    namespace_quota=st.none()
+    | st.builds(NamespaceQuota, st.just("q"), st.integers(0, 8)),
     pods=st.lists(PODS, max_size=2).map(tuple),
     events=st.lists(
         st.builds(
@@ -140,20 +176,25 @@ FACTS = st.builds(
         ),
         max_size=1,
     ).map(tuple),
-    nodes=st.lists(st.builds(Node, name=st.just("n"), gpus=st.sampled_from([1, 8])), max_size=2).map(Nodes),
+    nodes=st.lists(
+        st.builds(Node, name=st.just("n"), gpus=st.sampled_from([1, 8])), max_size=2
+    ).map(Nodes),
     approval=APPROVALS,
     open_request=APPROVALS,
     stop=st.none() | st.builds(Stop, st.just("Grace"), st.just(NOW)),
     jobs=st.just({UID: OTHERS}),
     cluster=st.sampled_from(CLUSTERS),
     viewer=st.just(Viewer(frozenset({OWN.namespace}))),
-    history=st.none() | st.just(history_of([Wait(8, timedelta(minutes=9))] * 9, source="30 days")),
+    history=st.none()
+    | st.just(history_of([Wait(8, timedelta(minutes=9))] * 9, source="30 days")),
 )
 
 
 @settings(max_examples=500)
 @given(FACTS)
-def test_every_explanation_is_whole_and_tells_no_name_that_the_reader_may_not_see(facts: Facts) -> None:
+def test_every_explanation_is_whole_and_tells_no_name_that_the_reader_may_not_see(
+    facts: Facts,
+) -> None:
     found = explain(facts, now=NOW)
     assert_whole(found)
     assert SECRET not in repr(found)
@@ -176,7 +217,9 @@ def assert_whole(found: Explanation) -> None:
     assert found.what.endswith(".")
     assert found.do.endswith(".")
     assert found.step is None or (found.step.label and found.step.action in Action)
-    assert found.estimate is None or (found.estimate.samples >= 5 and found.outlook == Outlook.WAIT)
+    assert found.estimate is None or (
+        found.estimate.samples >= 5 and found.outlook == Outlook.WAIT
+    )
 
 
 @settings(max_examples=500)

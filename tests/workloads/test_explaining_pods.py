@@ -4,10 +4,30 @@ from datetime import timedelta
 
 import pytest
 
-from tests.workloads.known import BEFORE, NOW, OWN, admitted, condition, waiting, why, workload
+from tests.workloads.known import (
+    BEFORE,
+    NOW,
+    OWN,
+    admitted,
+    condition,
+    waiting,
+    why,
+    workload,
+)
 from workloads.explaining import explain_pods
 from workloads.explanations import Action, Explanation, Outlook
-from workloads.observed import Cluster, Condition, Elsewhere, Event, Facts, Job, Node, Nodes, Pod, Waiting
+from workloads.observed import (
+    Cluster,
+    Condition,
+    Elsewhere,
+    Event,
+    Facts,
+    Job,
+    Node,
+    Nodes,
+    Pod,
+    Waiting,
+)
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 QUOTA = (
@@ -18,9 +38,12 @@ NO_SELECTOR = (
     "0/6 nodes are available: 6 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, "
     "preemption: 0/6 nodes are available: 6 Preemption is not helpful for scheduling."
 )
-CORDONED = NO_SELECTOR.replace("6 node(s) didn't", "1 node(s) were unschedulable, 5 node(s) didn't")
+CORDONED = NO_SELECTOR.replace(
+    "6 node(s) didn't", "1 node(s) were unschedulable, 5 node(s) didn't"
+)
 SHORT = NO_SELECTOR.replace(
-    "6 node(s) didn't match Pod's node affinity/selector", "6 Insufficient nvidia.com/gpu"
+    "6 node(s) didn't match Pod's node affinity/selector",
+    "6 Insufficient nvidia.com/gpu",
 )
 NOT_THERE = (
     'failed to pull and unpack image "r.example.com/x:1": failed to resolve reference "r.example.com/x:1": pull '
@@ -29,18 +52,33 @@ NOT_THERE = (
 
 
 def refused(message: str) -> Explanation:
-    event = Event(kind="Job", name="bert", reason="FailedCreate", message=message, is_warning=True, at=BEFORE)
+    event = Event(
+        kind="Job",
+        name="bert",
+        reason="FailedCreate",
+        message=message,
+        is_warning=True,
+        at=BEFORE,
+    )
     return why(admitted(), events=(event,))
 
 
 def unscheduled(message: str, **facts: object) -> Explanation:
     said = Condition("PodScheduled", False, "Unschedulable", message, BEFORE)
-    return why(admitted(), pods=(Pod(name="bert-0", gpus=4, unscheduled=said),), **facts)
+    return why(
+        admitted(), pods=(Pod(name="bert-0", gpus=4, unscheduled=said),), **facts
+    )
 
 
 def stuck(reason: str, message: str = "", **pod: object) -> Explanation:
     waits = Waiting("main", "r.example.com/x:1", reason, message)
-    fields = {"name": "bert-0", "node": "a100-0", "created": BEFORE, "waiting": (waits,), **pod}
+    fields = {
+        "name": "bert-0",
+        "node": "a100-0",
+        "created": BEFORE,
+        "waiting": (waits,),
+        **pod,
+    }
     return why(admitted(), pods=(Pod(**fields),))  # type: ignore[arg-type]
 
 
@@ -52,10 +90,26 @@ def event(reason: str, message: str = "") -> Event:
     ("message", "code", "outlook"),
     [
         (QUOTA, "namespace_quota", ESCALATE),
-        ("failed quota: cpu: must specify limits.cpu for: c", "amounts_missing", CHANGE),
-        ('pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged', "pod_security", CHANGE),
-        ("maximum cpu usage per Container is 64, but limit is 100", "limit_range", CHANGE),
-        ('failed calling webhook "mpod.kb.io": connection refused', "webhook_down", ESCALATE),
+        (
+            "failed quota: cpu: must specify limits.cpu for: c",
+            "amounts_missing",
+            CHANGE,
+        ),
+        (
+            'pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged',
+            "pod_security",
+            CHANGE,
+        ),
+        (
+            "maximum cpu usage per Container is 64, but limit is 100",
+            "limit_range",
+            CHANGE,
+        ),
+        (
+            'failed calling webhook "mpod.kb.io": connection refused',
+            "webhook_down",
+            ESCALATE,
+        ),
         (
             'error looking up service account team-nlp/x: serviceaccount "x" not found',
             "service_account",
@@ -66,14 +120,23 @@ def event(reason: str, message: str = "") -> Event:
         ("something else", "pods_refused", ESCALATE),
     ],
 )
-def test_pods_that_the_cluster_refuses(message: str, code: str, outlook: Outlook) -> None:
+def test_pods_that_the_cluster_refuses(
+    message: str, code: str, outlook: Outlook
+) -> None:
     found = refused(message)
-    assert (found.code, found.outlook, found.since, found.detail) == (code, outlook, BEFORE, message)
+    assert (found.code, found.outlook, found.since, found.detail) == (
+        code,
+        outlook,
+        BEFORE,
+        message,
+    )
     assert (found.step is not None) == (outlook == CHANGE)
 
 
 def test_a_refusal_that_was_overcome_is_not_told() -> None:
-    event = Event(kind="Job", name="bert", reason="FailedCreate", message=QUOTA, at=BEFORE)
+    event = Event(
+        kind="Job", name="bert", reason="FailedCreate", message=QUOTA, at=BEFORE
+    )
     pods = (Pod(name="a", is_ready=True), Pod(name="b", is_ready=True))
     assert why(admitted(), events=(event,), pods=pods).code == "running"
     made = Event(kind="Job", name="bert", reason="SuccessfulCreate", at=NOW)
@@ -86,37 +149,64 @@ def test_a_refusal_that_was_overcome_is_not_told() -> None:
         (NO_SELECTOR, "node_labels_differ", CHANGE),
         (CORDONED, "nodes_away", ESCALATE),
         (SHORT, "no_room_on_nodes", WAIT),
-        ("0/3 nodes are available: 3 node(s) had untolerated taint(s).", "taint_not_tolerated", CHANGE),
+        (
+            "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
+            "taint_not_tolerated",
+            CHANGE,
+        ),
         (
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint(s).",
             "no_room_on_nodes",
             WAIT,
         ),
         ("no nodes available to schedule pods", "no_nodes", ESCALATE),
-        ('0/3 nodes are available: persistentvolumeclaim "data" not found.', "claim_missing", CHANGE),
-        ('0/3 nodes are available: persistentvolumeclaim "data" is being deleted.', "claim_missing", CHANGE),
+        (
+            '0/3 nodes are available: persistentvolumeclaim "data" not found.',
+            "claim_missing",
+            CHANGE,
+        ),
+        (
+            '0/3 nodes are available: persistentvolumeclaim "data" is being deleted.',
+            "claim_missing",
+            CHANGE,
+        ),
         (
             "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
             "claim_unbound",
             ESCALATE,
         ),
-        ("0/3 nodes are available: 3 node(s) had volume node affinity conflict.", "claim_elsewhere", CHANGE),
+        (
+            "0/3 nodes are available: 3 node(s) had volume node affinity conflict.",
+            "claim_elsewhere",
+            CHANGE,
+        ),
         ("0/3 nodes are available: 3 something new.", "no_node_fits", ESCALATE),
     ],
 )
-def test_pods_that_no_node_takes_after_the_quota_was_given(message: str, code: str, outlook: Outlook) -> None:
+def test_pods_that_no_node_takes_after_the_quota_was_given(
+    message: str, code: str, outlook: Outlook
+) -> None:
     """Kueue writes no word about it: the Workload is admitted, and only the scheduler says why nothing runs."""
     found = unscheduled(message)
-    assert (found.code, found.outlook, found.since, found.detail) == (code, outlook, BEFORE, message)
+    assert (found.code, found.outlook, found.since, found.detail) == (
+        code,
+        outlook,
+        BEFORE,
+        message,
+    )
 
 
 def test_an_event_of_the_scheduler_does_where_the_pod_has_no_condition() -> None:
-    pod = Pod(name="bert-0", created=BEFORE, events=(event("FailedScheduling", NO_SELECTOR),))
+    pod = Pod(
+        name="bert-0", created=BEFORE, events=(event("FailedScheduling", NO_SELECTOR),)
+    )
     assert why(admitted(), pods=(pod,)).code == "node_labels_differ"
 
 
 def test_free_gpus_in_pieces_are_told_with_the_largest_room() -> None:
-    nodes = Nodes(Node(name=f"a100-{each}", flavor="a100", gpus=8, used=6) for each in range(4))
+    nodes = Nodes(
+        Node(name=f"a100-{each}", flavor="a100", gpus=8, used=6) for each in range(4)
+    )
     there = Elsewhere("training-eastus", "a100", "A100", 8, 8)
     found = unscheduled(SHORT, nodes=nodes, elsewhere=(there,))
     assert "One pod takes 4 GPUs, and the largest room on one node is 2." in found.what
@@ -126,7 +216,11 @@ def test_free_gpus_in_pieces_are_told_with_the_largest_room() -> None:
 
 def test_while_the_pool_grows_waiting_helps() -> None:
     said = Condition("PodScheduled", False, "Unschedulable", SHORT, BEFORE)
-    growing = Pod(name="bert-0", unscheduled=said, events=(event("TriggeredScaleUp", "pool 0->1"),))
+    growing = Pod(
+        name="bert-0",
+        unscheduled=said,
+        events=(event("TriggeredScaleUp", "pool 0->1"),),
+    )
     assert why(admitted(), pods=(growing,)).code == "nodes_coming"
 
 
@@ -165,28 +259,49 @@ def test_a_container_that_needs_more_memory_says_so() -> None:
 
 
 def test_what_passes_by_itself_is_a_wait() -> None:
-    assert stuck("ContainerCreating", events=(event("Pulling", "Pulling image"),)).code == "pulling_image"
+    assert (
+        stuck("ContainerCreating", events=(event("Pulling", "Pulling image"),)).code
+        == "pulling_image"
+    )
     assert stuck("ContainerCreating", events=(event("Scheduled"),)).code == "starting"
-    gated = why(admitted(), pods=(Pod(name="bert-0", gates=("kueue.x-k8s.io/topology",)),))
+    gated = why(
+        admitted(), pods=(Pod(name="bert-0", gates=("kueue.x-k8s.io/topology",)),)
+    )
     assert (gated.code, gated.outlook) == ("pods_gated", WAIT)
 
 
-def test_a_volume_that_is_not_there_is_yours_and_one_that_cannot_be_attached_is_not() -> None:
-    missing = stuck("ContainerCreating", events=(event("FailedMount", 'secret "token" not found'),))
+def test_a_volume_that_is_not_there_is_yours_and_one_that_cannot_be_attached_is_not() -> (
+    None
+):
+    missing = stuck(
+        "ContainerCreating", events=(event("FailedMount", 'secret "token" not found'),)
+    )
     assert (missing.code, missing.outlook) == ("volume_not_there", CHANGE)
-    attach = stuck("ContainerCreating", events=(event("FailedAttachVolume", "timed out"),))
+    attach = stuck(
+        "ContainerCreating", events=(event("FailedAttachVolume", "timed out"),)
+    )
     assert attach.outlook == ESCALATE
 
 
 def test_of_many_pods_the_one_that_has_to_be_mended_is_told() -> None:
-    starting = Pod(name="a", node="n", waiting=(Waiting("main", "x:1", "ContainerCreating"),))
-    broken = Pod(name="b", node="n", waiting=(Waiting("main", "x:1", "InvalidImageName"),))
+    starting = Pod(
+        name="a", node="n", waiting=(Waiting("main", "x:1", "ContainerCreating"),)
+    )
+    broken = Pod(
+        name="b", node="n", waiting=(Waiting("main", "x:1", "InvalidImageName"),)
+    )
     assert why(admitted(), pods=(starting, broken)).code == "image_pull"
 
 
 def test_pods_that_are_ready_are_counted() -> None:
-    pods = (Pod(name="a", phase="Running", is_ready=True), Pod(name="b", phase="Running"))
-    assert why(admitted(), pods=pods).what == "It has its GPUs, and 1 of its 2 pods are ready."
+    pods = (
+        Pod(name="a", phase="Running", is_ready=True),
+        Pod(name="b", phase="Running"),
+    )
+    assert (
+        why(admitted(), pods=pods).what
+        == "It has its GPUs, and 1 of its 2 pods are ready."
+    )
 
 
 def test_a_job_that_nothing_carries_out_is_told_after_two_minutes() -> None:
@@ -210,10 +325,25 @@ def job(**fields: object) -> Job:
 
 def test_a_job_without_workload_says_why() -> None:
     no_label = why(None, job=job(queue=""), cluster=Cluster(has_default_queue=False))
-    assert (no_label.code, no_label.outlook, no_label.since) == ("no_queue", CHANGE, BEFORE)
-    suspended = why(None, job=job(queue="", is_suspended=True), cluster=Cluster(has_default_queue=False))
-    assert suspended.what == "It names no queue and somebody suspended it, so nobody starts it."
-    wrong = why(None, job=job(priority_class="urgent"), cluster=Cluster(priority_classes=frozenset({"low"})))
+    assert (no_label.code, no_label.outlook, no_label.since) == (
+        "no_queue",
+        CHANGE,
+        BEFORE,
+    )
+    suspended = why(
+        None,
+        job=job(queue="", is_suspended=True),
+        cluster=Cluster(has_default_queue=False),
+    )
+    assert (
+        suspended.what
+        == "It names no queue and somebody suspended it, so nobody starts it."
+    )
+    wrong = why(
+        None,
+        job=job(priority_class="urgent"),
+        cluster=Cluster(priority_classes=frozenset({"low"})),
+    )
     assert (wrong.code, wrong.outlook) == ("unknown_priority", CHANGE)
     fresh = why(None, job=job(created=NOW - timedelta(seconds=3)))
     assert (fresh.code, fresh.outlook) == ("just_created", WAIT)
@@ -240,7 +370,9 @@ def test_what_is_over(kind: str, reason: str, code: str, action: Action) -> None
 
 def test_an_ended_workload_says_how() -> None:
     def ended(reason: str) -> Explanation:
-        return why(workload({"Finished": condition("Finished", is_true=True, reason=reason)}))
+        return why(
+            workload({"Finished": condition("Finished", is_true=True, reason=reason)})
+        )
 
     assert ended("OwnerNotFound").what == "Its job was deleted."
     assert ended("Failed").code == "failed"
@@ -251,7 +383,9 @@ def test_pods_of_no_job_that_are_over_are_over_in_a_silence_too() -> None:
     silent = Cluster(title="training-westeurope", silent_since=BEFORE)
 
     def told(phase: str) -> str:
-        return explain_pods(Facts(pods=(Pod(name="by-hand", phase=phase),), cluster=silent), now=NOW).code
+        return explain_pods(
+            Facts(pods=(Pod(name="by-hand", phase=phase),), cluster=silent), now=NOW
+        ).code
 
     assert [told(phase) for phase in ("Running", "Succeeded", "Failed")] == [
         "cluster_silent",
@@ -261,4 +395,7 @@ def test_pods_of_no_job_that_are_over_are_over_in_a_silence_too() -> None:
 
 
 def test_pods_are_not_asked_before_quota_is_given() -> None:
-    assert why(waiting("Workload is pending evaluation"), pods=(Pod(name="a"),)).code == "just_queued"
+    assert (
+        why(waiting("Workload is pending evaluation"), pods=(Pod(name="a"),)).code
+        == "just_queued"
+    )

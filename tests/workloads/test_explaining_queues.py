@@ -25,23 +25,32 @@ from workloads.observed import (
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 MAIN = "couldn't assign flavors to pod set main: "
-FULL = f"{MAIN}insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
-STOPPED = Condition("Active", False, "Stopped", "Can't admit new workloads: is stopped.", NOW)
+FULL = (
+    f"{MAIN}insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+)
+STOPPED = Condition(
+    "Active", False, "Stopped", "Can't admit new workloads: is stopped.", NOW
+)
 STRICT = Queue(name="team-nlp", strategy="StrictFIFO")
 OTHERS = Ahead(JobKey("team-vision", "yolo"))
 MINE = Viewer(frozenset({"team-nlp"}))
-PREEMPTED = (
-    "Preempted to accommodate a workload (UID: 1-a, JobUID: 2b) due to prioritization in the ClusterQueue"
-)
+PREEMPTED = "Preempted to accommodate a workload (UID: 1-a, JobUID: 2b) due to prioritization in the ClusterQueue"
 
 
 def evicted(reason: str, message: str = "", **more: Condition) -> dict[str, Condition]:
-    return {"Evicted": condition("Evicted", is_true=True, reason=reason, message=message), **more}
+    return {
+        "Evicted": condition("Evicted", is_true=True, reason=reason, message=message),
+        **more,
+    }
 
 
-def test_a_stopped_queue_is_told_from_when_both_the_stop_and_the_job_are_there() -> None:
+def test_a_stopped_queue_is_told_from_when_both_the_stop_and_the_job_are_there() -> (
+    None
+):
     found = why(
-        waiting(FULL), queue=Queue(name="team-nlp", stop_policy="Hold", active=STOPPED), line=Line(0, 3)
+        waiting(FULL),
+        queue=Queue(name="team-nlp", stop_policy="Hold", active=STOPPED),
+        line=Line(0, 3),
     )
     assert (found.code, found.outlook, found.since) == ("queue_stopped", ESCALATE, NOW)
     assert found.what == "The queue lets no job in: somebody has stopped it."
@@ -65,7 +74,9 @@ def test_a_namespace_that_leaves_promises_no_recovery_of_its_queue() -> None:
 
 def test_what_runs_in_a_namespace_that_leaves_is_told_until_when() -> None:
     said = {
-        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        ),
         "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
         "PodsReady": condition("PodsReady", is_true=True, reason="Started"),
     }
@@ -88,27 +99,48 @@ def test_what_runs_in_a_namespace_that_leaves_is_told_until_when() -> None:
             "Can't admit new workloads: references missing AdmissionCheck(s): nope.",
             "a check that does not exist",
         ),
-        ("Can't admit new workloads: references inactive AdmissionCheck(s): x.", "its check does not run"),
+        (
+            "Can't admit new workloads: references inactive AdmissionCheck(s): x.",
+            "its check does not run",
+        ),
         (
             'Can\'t admit new workloads: there is no Topology "racks" for TAS flavor "x".',
             "topology that does not",
         ),
-        ("Can't admit new workloads; clusterQueue is terminating", "it is being deleted"),
-        ("is stopped, references missing ResourceFlavor(s): gone.", "somebody has stopped it"),
+        (
+            "Can't admit new workloads; clusterQueue is terminating",
+            "it is being deleted",
+        ),
+        (
+            "is stopped, references missing ResourceFlavor(s): gone.",
+            "somebody has stopped it",
+        ),
     ],
 )
-def test_a_queue_that_is_broken_says_what_is_wrong_with_it(message: str, words: str) -> None:
+def test_a_queue_that_is_broken_says_what_is_wrong_with_it(
+    message: str, words: str
+) -> None:
     active = Condition("Active", False, "FlavorNotFound", message, BEFORE)
     found = why(
-        waiting("ClusterQueue team-nlp is inactive", "Inadmissible"), queue=Queue(name="q", active=active)
+        waiting("ClusterQueue team-nlp is inactive", "Inadmissible"),
+        queue=Queue(name="q", active=active),
     )
-    assert (words in found.what, found.outlook, found.detail) == (True, ESCALATE, message)
+    assert (words in found.what, found.outlook, found.detail) == (
+        True,
+        ESCALATE,
+        message,
+    )
 
 
 def test_the_teams_own_queue_that_is_held_is_named() -> None:
-    own = TeamQueue(name="default", cluster_queue="team-nlp", stop_policy="HoldAndDrain")
+    own = TeamQueue(
+        name="default", cluster_queue="team-nlp", stop_policy="HoldAndDrain"
+    )
     found = why(waiting(FULL), team_queue=own)
-    assert (found.code, found.what) == ("queue_stopped", "Somebody has stopped the team's queue default.")
+    assert (found.code, found.what) == (
+        "queue_stopped",
+        "Somebody has stopped the team's queue default.",
+    )
 
 
 def test_a_queue_that_is_open_again_goes_before_what_the_workload_still_says() -> None:
@@ -117,15 +149,23 @@ def test_a_queue_that_is_open_again_goes_before_what_the_workload_still_says() -
         "The ClusterQueue is stopped",
         Requeued=condition("Requeued", is_true=True, reason="ClusterQueueRestarted"),
     )
-    found = why(waiting("The ClusterQueue is stopped", conditions=back), queue=Queue(name="team-nlp"))
+    found = why(
+        waiting("The ClusterQueue is stopped", conditions=back),
+        queue=Queue(name="team-nlp"),
+    )
     assert (found.code, found.outlook) == ("back_in_line", WAIT)
 
 
-def test_those_behind_the_head_of_a_strict_queue_are_told_so_without_any_condition() -> None:
+def test_those_behind_the_head_of_a_strict_queue_are_told_so_without_any_condition() -> (
+    None
+):
     line = Line(2, 4, (Ahead(JobKey("team-nlp", "big")), OTHERS))
     found = why(workload({}), queue=STRICT, line=line, viewer=MINE)
     assert (found.code, found.outlook, found.position) == ("strictly_in_order", WAIT, 2)
-    assert found.what == "This queue goes strictly in order, and 2 jobs are before it. The first is Job big."
+    assert (
+        found.what
+        == "This queue goes strictly in order, and 2 jobs are before it. The first is Job big."
+    )
     assert found.line == "It is number 3 of 4 in the line."
 
 
@@ -139,8 +179,17 @@ def test_a_job_that_never_fits_at_the_head_of_a_strict_queue_stops_everybody() -
     assert (own.code, own.outlook) == ("blocked_by_own", CHANGE)
     assert own.step is not None
     assert own.step.data == {"namespace": "team-nlp", "name": "big", "kind": "Job"}
-    others = why(workload({}), queue=STRICT, line=Line(1, 2, (replace(OTHERS, fits=False),)), viewer=MINE)
-    assert (others.code, others.outlook, others.step) == ("blocked_by_other", ESCALATE, None)
+    others = why(
+        workload({}),
+        queue=STRICT,
+        line=Line(1, 2, (replace(OTHERS, fits=False),)),
+        viewer=MINE,
+    )
+    assert (others.code, others.outlook, others.step) == (
+        "blocked_by_other",
+        ESCALATE,
+        None,
+    )
     assert "yolo" not in str(others)
 
 
@@ -156,12 +205,20 @@ def test_the_first_of_the_line_may_be_one_that_never_fits() -> None:
         "considered podsets requests (0) + current podset request (8) > maximum capacity (4)"
     )
     found = why(waiting(large), line=Line(0, 5))
-    assert (found.outlook, found.line, found.position) == (CHANGE, "It is in no line.", None)
+    assert (found.outlook, found.line, found.position) == (
+        CHANGE,
+        "It is in no line.",
+        None,
+    )
 
 
 def test_an_estimate_comes_from_the_queues_history_with_its_spread() -> None:
     waits = [Wait(8, timedelta(minutes=each)) for each in (20, 30, 40, 50, 60, 70)]
-    found = why(waiting(FULL), line=Line(0, 1), history=history_of(waits, source="the last 30 days"))
+    found = why(
+        waiting(FULL),
+        line=Line(0, 1),
+        history=history_of(waits, source="the last 30 days"),
+    )
     assert found.estimate is not None
     assert found.estimate.samples == 6
     assert (
@@ -172,9 +229,15 @@ def test_an_estimate_comes_from_the_queues_history_with_its_spread() -> None:
 
 def test_without_five_waits_there_is_no_estimate_and_it_says_so() -> None:
     few = why(waiting(FULL), history=history_of([], source="the last 30 days"))
-    assert (few.estimate, few.when.startswith("Nobody can say yet: fewer than 5 jobs")) == (None, True)
+    assert (
+        few.estimate,
+        few.when.startswith("Nobody can say yet: fewer than 5 jobs"),
+    ) == (None, True)
     unread = why(waiting(FULL))
-    assert unread.when == "Nobody can say yet: how long jobs waited in this queue before is not known."
+    assert (
+        unread.when
+        == "Nobody can say yet: how long jobs waited in this queue before is not known."
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,15 +275,22 @@ def test_what_a_person_stopped_can_be_resumed() -> None:
 
 def test_a_resumed_one_goes_back_into_the_line() -> None:
     said = evicted("Deactivated", "The workload is deactivated")
-    assert why(waiting("The workload is deactivated", conditions=said)).code == "resumed"
+    assert (
+        why(waiting("The workload is deactivated", conditions=said)).code == "resumed"
+    )
 
 
 def test_between_two_tries_the_next_one_is_told_to_the_minute() -> None:
-    said = evicted("PodsReadyTimeout", "Exceeded the PodsReady timeout team-nlp/job-bert")
+    said = evicted(
+        "PodsReadyTimeout", "Exceeded the PodsReady timeout team-nlp/job-bert"
+    )
     at = NOW + timedelta(minutes=3)
     found = why(waiting("x", conditions=said, requeue_at=at, requeues=2))
     assert (found.code, found.outlook, found.at) == ("backing_off", WAIT, at)
-    assert found.what == "The queue stopped it because its pods were not ready in time. This was try 2."
+    assert (
+        found.what
+        == "The queue stopped it because its pods were not ready in time. This was try 2."
+    )
     assert found.when == "The next try is at Sun 22 Nov, 16:03 UTC."
 
 
@@ -233,25 +303,40 @@ def test_between_two_tries_the_next_one_is_told_to_the_minute() -> None:
         ("InCohortReclaimWhileBorrowing", "work on borrowed GPUs"),
     ],
 )
-def test_whoever_it_made_room_for_is_named_to_those_who_may_see_it(reason: str, words: str) -> None:
+def test_whoever_it_made_room_for_is_named_to_those_who_may_see_it(
+    reason: str, words: str
+) -> None:
     said = {
-        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        ),
         "Preempted": condition("Preempted", is_true=True, reason=reason),
         **evicted("Preempted", PREEMPTED),
     }
     jobs = {"2b": JobKey("team-vision", "yolo")}
     hidden = why(workload(said), jobs=jobs, viewer=MINE)
-    assert (hidden.code, hidden.outlook, words in hidden.what) == ("being_stopped", WAIT, True)
+    assert (hidden.code, hidden.outlook, words in hidden.what) == (
+        "being_stopped",
+        WAIT,
+        True,
+    )
     assert "a job of another team" in hidden.what
-    assert "Job yolo" in why(workload(said), jobs=jobs, viewer=Viewer(sees_all=True)).what
+    assert (
+        "Job yolo" in why(workload(said), jobs=jobs, viewer=Viewer(sees_all=True)).what
+    )
 
 
-def test_one_that_made_room_says_so_while_it_waits_and_is_not_told_to_stop_the_other() -> None:
+def test_one_that_made_room_says_so_while_it_waits_and_is_not_told_to_stop_the_other() -> (
+    None
+):
     said = {
         "Preempted": condition("Preempted", is_true=True, reason="InClusterQueue"),
         **evicted("Preempted", PREEMPTED),
     }
-    first, other = JobKey("team-nlp", "prio", uid="2b"), JobKey("team-nlp", "side", uid="3c")
+    first, other = (
+        JobKey("team-nlp", "prio", uid="2b"),
+        JobKey("team-nlp", "side", uid="3c"),
+    )
     facts = {"jobs": {"2b": first}, "viewer": MINE}
     held = (QuotaHolder(first, "a100", 2),)
     found = why(waiting(FULL, conditions=said), running=held, **facts)
@@ -261,7 +346,11 @@ def test_one_that_made_room_says_so_while_it_waits_and_is_not_told_to_stop_the_o
         "It waits for 2 × A100 more."
     )
     assert "Or stop" not in found.do
-    both = why(waiting(FULL, conditions=said), running=(*held, QuotaHolder(other, "a100", 4)), **facts)
+    both = why(
+        waiting(FULL, conditions=said),
+        running=(*held, QuotaHolder(other, "a100", 4)),
+        **facts,
+    )
     assert "Or stop Job side, which holds 4." in both.do
 
 
@@ -274,17 +363,28 @@ def test_one_that_made_room_says_so_while_it_waits_and_is_not_told_to_stop_the_o
         ("Ready", "being_admitted", WAIT),
     ],
 )
-def test_checks_after_the_quota_is_reserved(state: str, code: str, outlook: Outlook) -> None:
-    said = {"QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved")}
+def test_checks_after_the_quota_is_reserved(
+    state: str, code: str, outlook: Outlook
+) -> None:
+    said = {
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        )
+    }
     checks = (Check("budget", state, "none left", BEFORE), Check("other", "Ready"))
     found = why(workload(said, checks=checks))
     assert (found.code, found.outlook, found.since) == (code, outlook, BEFORE)
 
 
 def test_a_check_that_people_answer_names_them() -> None:
-    said = {"QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved")}
+    said = {
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        )
+    }
     found = why(
-        workload(said, checks=(Check("budget", "Pending"),)), approval=Approval("Grace Hopper", NOW, "17")
+        workload(said, checks=(Check("budget", "Pending"),)),
+        approval=Approval("Grace Hopper", NOW, "17"),
     )
     assert found.what == (
         "Its GPUs are set aside, and it waits for Grace Hopper, who answers for the check budget."
@@ -292,9 +392,17 @@ def test_a_check_that_people_answer_names_them() -> None:
 
 
 def test_a_cluster_that_is_silent_says_since_when_whatever_was_known_last() -> None:
-    found = why(waiting(FULL), cluster=Cluster(title="training-westeurope", silent_since=BEFORE))
-    assert (found.code, found.outlook, found.since) == ("cluster_silent", ESCALATE, BEFORE)
-    assert found.what.startswith("training-westeurope has not answered since Sun 22 Nov, 15:48 UTC")
+    found = why(
+        waiting(FULL), cluster=Cluster(title="training-westeurope", silent_since=BEFORE)
+    )
+    assert (found.code, found.outlook, found.since) == (
+        "cluster_silent",
+        ESCALATE,
+        BEFORE,
+    )
+    assert found.what.startswith(
+        "training-westeurope has not answered since Sun 22 Nov, 15:48 UTC"
+    )
 
 
 def test_in_a_silence_what_waits_keeps_its_place_and_what_is_over_is_over() -> None:
@@ -313,7 +421,9 @@ def test_while_kueue_is_down_nothing_starts_and_what_runs_goes_on() -> None:
     down = Cluster(title="training-westeurope", kueue_down_since=BEFORE)
     assert why(waiting(FULL), cluster=down).code == "kueue_down"
     running = {
-        "QuotaReserved": condition("QuotaReserved", is_true=True, reason="QuotaReserved"),
+        "QuotaReserved": condition(
+            "QuotaReserved", is_true=True, reason="QuotaReserved"
+        ),
         "Admitted": condition("Admitted", is_true=True, reason="Admitted"),
         "PodsReady": condition("PodsReady", is_true=True, reason="Started"),
     }

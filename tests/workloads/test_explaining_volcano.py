@@ -8,7 +8,17 @@ from tests.workloads.known import BEFORE, NOW, OWN, condition, why, workload
 from workloads.explaining import explain
 from workloads.explanations import Action, Explanation, Outlook
 from workloads.listing import State, _state
-from workloads.observed import Condition, Event, Facts, Job, JobKey, Pod, Queue, Quota, Workload
+from workloads.observed import (
+    Condition,
+    Event,
+    Facts,
+    Job,
+    JobKey,
+    Pod,
+    Queue,
+    Quota,
+    Workload,
+)
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
@@ -22,18 +32,27 @@ UNSCHEDULABLE = (
 
 def group(phase: str, message: str = "", **conditions: Condition) -> Workload:
     """A PodGroup of two pods with four GPUs each, as it is read."""
-    said = condition("QuotaReserved", is_true=False, reason=f"PodGroup{phase}", message=message)
+    said = condition(
+        "QuotaReserved", is_true=False, reason=f"PodGroup{phase}", message=message
+    )
     return workload(
-        {"QuotaReserved": said, **conditions}, key=VOLCANOS, queue="team-nlp", cluster_queue="team-nlp"
+        {"QuotaReserved": said, **conditions},
+        key=VOLCANOS,
+        queue="team-nlp",
+        cluster_queue="team-nlp",
     )
 
 
 def event(message: str, reason: str = "Unschedulable") -> Event:
-    return Event(kind="PodGroup", name="bert-own", reason=reason, message=message, at=BEFORE)
+    return Event(
+        kind="PodGroup", name="bert-own", reason=reason, message=message, at=BEFORE
+    )
 
 
 def queue(nominal: int = 8, reserved: int = 8, **fields: Any) -> Queue:
-    return Queue(name="team-nlp", quotas=(Quota("a100", GPU, nominal, 0, reserved),), **fields)
+    return Queue(
+        name="team-nlp", quotas=(Quota("a100", GPU, nominal, 0, reserved),), **fields
+    )
 
 
 def unscheduled(message: str, reason: str = "Unschedulable") -> Pod:
@@ -46,7 +65,9 @@ def unscheduled(message: str, reason: str = "Unschedulable") -> Pod:
 
 
 # What is known, then code, outlook, the beginning of the sentence, what the step does, and whether it is in a line.
-TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | None, bool]] = [
+TABLE: list[
+    tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | None, bool]
+] = [
     (
         "its queue is full",
         group("Pending"),
@@ -70,7 +91,10 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
     (
         "its queue has too few CPUs",
         group("Pending"),
-        {"queue": queue(), "events": (event("queue resource quota insufficient: insufficient cpu"),)},
+        {
+            "queue": queue(),
+            "events": (event("queue resource quota insufficient: insufficient cpu"),),
+        },
         "quota_full",
         WAIT,
         "It waits until enough of its queue's CPUs are free.",
@@ -90,7 +114,10 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
     (
         "others were let in before",
         group("Pending"),
-        {"queue": queue(), "events": (event(f"resource in cluster is overused: overused {GPU}"),)},
+        {
+            "queue": queue(),
+            "events": (event(f"resource in cluster is overused: overused {GPU}"),),
+        },
         "cluster_full",
         WAIT,
         "The cluster's free GPUs are promised to jobs that came before it.",
@@ -122,7 +149,9 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
         group("Pending"),
         {
             "queue": queue(
-                active=Condition("Active", False, "Stopped", "Volcano says that it is Closed.", NOW)
+                active=Condition(
+                    "Active", False, "Stopped", "Volcano says that it is Closed.", NOW
+                )
             )
         },
         "queue_broken",
@@ -146,7 +175,11 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
         group("Inqueue", UNSCHEDULABLE),
         {
             "queue": queue(),
-            "pods": (unscheduled("0/3 nodes are unavailable: 3 Insufficient nvidia.com/gpu."),),
+            "pods": (
+                unscheduled(
+                    "0/3 nodes are unavailable: 3 Insufficient nvidia.com/gpu."
+                ),
+            ),
         },
         "no_room_on_nodes",
         WAIT,
@@ -160,7 +193,10 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
         {
             "queue": queue(),
             "pods": (
-                unscheduled("Pod team-nlp/bert-worker-0 can possibly be assigned to n-0", "Schedulable"),
+                unscheduled(
+                    "Pod team-nlp/bert-worker-0 can possibly be assigned to n-0",
+                    "Schedulable",
+                ),
             ),
         },
         "let_in",
@@ -192,7 +228,10 @@ TABLE: list[tuple[str, Workload, dict[str, Any], str, Outlook, str, Action | Non
         {
             "queue": queue(),
             "events": (
-                event("Error creating pods: [failed to create pod x, err: exceeded quota]", "Failed"),
+                event(
+                    "Error creating pods: [failed to create pod x, err: exceeded quota]",
+                    "Failed",
+                ),
             ),
         },
         "pods_refused",
@@ -237,11 +276,20 @@ def test_what_volcano_says_is_put_into_words(
 
 
 def test_the_newest_event_counts() -> None:
-    older = Event(kind="PodGroup", name="g", reason="Unschedulable", message=FULL, at=BEFORE)
-    newer = Event(
-        kind="PodGroup", name="g", reason="Unschedulable", message="resource in cluster is overused", at=NOW
+    older = Event(
+        kind="PodGroup", name="g", reason="Unschedulable", message=FULL, at=BEFORE
     )
-    assert why(group("Pending"), queue=queue(), events=(newer, older)).code == "cluster_full"
+    newer = Event(
+        kind="PodGroup",
+        name="g",
+        reason="Unschedulable",
+        message="resource in cluster is overused",
+        at=NOW,
+    )
+    assert (
+        why(group("Pending"), queue=queue(), events=(newer, older)).code
+        == "cluster_full"
+    )
 
 
 def test_slices_are_called_slices() -> None:
@@ -257,7 +305,10 @@ def test_slices_are_called_slices() -> None:
 
 
 def of_phase(phase: str, *, created: Any = BEFORE) -> Explanation:
-    return explain(Facts(job=Job(key=VOLCANOS, created=created, queue="team-nlp", phase=phase)), now=NOW)
+    return explain(
+        Facts(job=Job(key=VOLCANOS, created=created, queue="team-nlp", phase=phase)),
+        now=NOW,
+    )
 
 
 @pytest.mark.parametrize(
@@ -272,14 +323,19 @@ def of_phase(phase: str, *, created: Any = BEFORE) -> Explanation:
         ("", "not_queued", ESCALATE),
     ],
 )
-def test_a_job_whose_pods_are_of_no_group_says_why(phase: str, code: str, outlook: Outlook) -> None:
+def test_a_job_whose_pods_are_of_no_group_says_why(
+    phase: str, code: str, outlook: Outlook
+) -> None:
     found = of_phase(phase)
     assert (found.code, found.outlook) == (code, outlook)
     assert "Kueue" not in found.what + found.do
 
 
 def test_one_that_is_new_only_waits() -> None:
-    assert (of_phase("", created=NOW).code, of_phase("", created=NOW).outlook) == ("just_created", WAIT)
+    assert (of_phase("", created=NOW).code, of_phase("", created=NOW).outlook) == (
+        "just_created",
+        WAIT,
+    )
 
 
 def test_what_somebody_aborted_is_stopped() -> None:
@@ -289,6 +345,14 @@ def test_what_somebody_aborted_is_stopped() -> None:
 
 def test_what_is_kueues_is_never_told_in_volcanos_words() -> None:
     kueues = workload(
-        {"QuotaReserved": condition("QuotaReserved", is_true=False, reason="Pending", message="")}, key=OWN
+        {
+            "QuotaReserved": condition(
+                "QuotaReserved", is_true=False, reason="Pending", message=""
+            )
+        },
+        key=OWN,
     )
-    assert why(kueues, queue=queue(), events=(event(FULL),)).code not in ("quota_full", "not_evaluated")
+    assert why(kueues, queue=queue(), events=(event(FULL),)).code not in (
+        "quota_full",
+        "not_evaluated",
+    )

@@ -28,7 +28,12 @@ MIG = "nvidia.com/mig-2g.20gb"
 
 
 def pool(
-    name: str, memory: int, usd: str, *, resource: str = "nvidia.com/gpu", is_spot: bool = False
+    name: str,
+    memory: int,
+    usd: str,
+    *,
+    resource: str = "nvidia.com/gpu",
+    is_spot: bool = False,
 ) -> Pool:
     return Pool(
         kind=Kind(name, resource, {}, []),
@@ -47,7 +52,9 @@ SLICE = pool("slice", 20, "1", resource=MIG)
 WHOLE = pool("whole", 80, "3.7")
 
 
-def best(chosen: str, *held: Pool, offered: tuple[Pool, ...] = (), are_together: bool = False) -> Recommended:
+def best(
+    chosen: str, *held: Pool, offered: tuple[Pool, ...] = (), are_together: bool = False
+) -> Recommended:
     found = recommended(
         chosen,
         {one.kind.name: one for one in held},
@@ -76,16 +83,22 @@ def test_a_slice_with_enough_comes_before_a_whole_gpu() -> None:
 def test_gpus_that_train_together_are_whole_ones() -> None:
     found = best("slice", SLICE, WHOLE, are_together=True)
     assert found.flavor == "whole"
-    assert found.words.endswith("Slices are left out: GPUs that train together have to be whole ones.")
+    assert found.words.endswith(
+        "Slices are left out: GPUs that train together have to be whole ones."
+    )
     held = {"slice": SLICE, "whole": WHOLE}
     assert fitting(held, TEMPLATE) == "slice"
     assert fitting(held, TEMPLATE, are_together=True) == "whole"
 
 
-def test_what_the_team_does_not_hold_is_named_where_it_alone_has_enough_or_costs_less() -> None:
+def test_what_the_team_does_not_hold_is_named_where_it_alone_has_enough_or_costs_less() -> (
+    None
+):
     none = best("small", SMALL, offered=(WHOLE, SLICE))
     assert (none.flavor, none.is_held) == ("slice", False)
-    assert none.words.endswith("A slice of A100 with 20 GB has them for $1 an hour, and none of yours has.")
+    assert none.words.endswith(
+        "A slice of A100 with 20 GB has them for $1 an hour, and none of yours has."
+    )
     less = best("whole", WHOLE, offered=(SLICE,))
     assert less.words.endswith("for $1 an hour, and your team's own cost $3.70.")
     more = best("whole", WHOLE, offered=(pool("dear", 40, "5"),))
@@ -94,9 +107,17 @@ def test_what_the_team_does_not_hold_is_named_where_it_alone_has_enough_or_costs
 
 def test_without_a_need_or_without_gpus_nothing_is_recommended() -> None:
     held = {"whole": WHOLE}
-    assert recommended("whole", held, held, BY_SLUG["single-node"], are_together=False) is None
+    assert (
+        recommended("whole", held, held, BY_SLUG["single-node"], are_together=False)
+        is None
+    )
     assert recommended("", held, held, TEMPLATE, are_together=False) is None
-    assert recommended("small", {"small": SMALL}, {"small": SMALL}, TEMPLATE, are_together=False) is None
+    assert (
+        recommended(
+            "small", {"small": SMALL}, {"small": SMALL}, TEMPLATE, are_together=False
+        )
+        is None
+    )
 
 
 @pytest.fixture
@@ -147,7 +168,9 @@ def test_page_and_api_say_which_and_why(watched: Watched, slices: Flavor) -> Non
     assert plain["recommended"] is None
 
 
-def test_too_little_memory_is_refused_with_what_has_enough(watched: Watched, slices: Flavor) -> None:
+def test_too_little_memory_is_refused_with_what_has_enough(
+    watched: Watched, slices: Flavor
+) -> None:
     Flavor.objects.filter(pk=slices.pk).update(memory_gb=10)
     factories.allocation(watched.ada, watched.tenancy, slices, gpus=2)
     refused = Caller(watched.ada).post(
@@ -159,12 +182,21 @@ def test_too_little_memory_is_refused_with_what_has_enough(watched: Watched, sli
     )
 
 
-def test_the_client_takes_a_slice_for_one_and_whole_gpus_for_several(signed: Signed) -> None:
+def test_the_client_takes_a_slice_for_one_and_whole_gpus_for_several(
+    signed: Signed,
+) -> None:
     watched, lead = signed.watched, factories.person("", Role.PLATFORM_LEAD)
     actions.keep(RECIPE, by=lead, now=timezone.now())
     flavor = factories.flavor(watched.cluster, "a100-2g", memory_gb=20, resource=MIG)
     factories.allocation(watched.ada, watched.tenancy, flavor, gpus=2)
-    typed = ("train", "--image", "registry.example.com/vision/train:1", "--template", "adapt", "--dry-run")
+    typed = (
+        "train",
+        "--image",
+        "registry.example.com/vision/train:1",
+        "--template",
+        "adapt",
+        "--dry-run",
+    )
     one, two = (_gpus(signed.terminal, *typed, "--gpus", count) for count in ("1", "2"))
     assert one == "1 × a100-2g"
     assert two == "2 × a100"

@@ -50,15 +50,27 @@ BINDING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "RoleBinding",
     "metadata": {"name": "quartermaster-metrics", "namespace": "monitoring"},
-    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "quartermaster"}],
-    "roleRef": {"kind": "Role", "apiGroup": "rbac.authorization.k8s.io", "name": "quartermaster-metrics"},
+    "subjects": [
+        {
+            "kind": "User",
+            "apiGroup": "rbac.authorization.k8s.io",
+            "name": "quartermaster",
+        }
+    ],
+    "roleRef": {
+        "kind": "Role",
+        "apiGroup": "rbac.authorization.k8s.io",
+        "name": "quartermaster-metrics",
+    },
 }
 
 
 @pytest.fixture
 def copied(watched: Watched) -> Iterator[Watched]:
     """A cluster that is watched, whose Prometheus the portal may ask, and does not yet."""
-    watched.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}})
+    watched.kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}}
+    )
     watched.kubernetes.create(RIGHT)
     watched.kubernetes.create(BINDING)
     with watching(watched.kubernetes):
@@ -93,7 +105,9 @@ def busy(watched: Watched, run: Run, *shares: float) -> None:
 
 def computes(watched: Watched, pod: str, *shares: float) -> None:
     """A pod computes for this share of its time, or each of its GPUs does for one of these."""
-    annotations = {"metadata": {"annotations": {"test/gpu-use": " ".join(map(str, shares))}}}
+    annotations = {
+        "metadata": {"annotations": {"test/gpu-use": " ".join(map(str, shares))}}
+    }
     watched.kubernetes.write("PATCH", path(POD, watched.namespace, pod), annotations)
 
 
@@ -101,9 +115,16 @@ def notebook(watched: Watched) -> NotebookServer:
     """A notebook with a GPU that has been ready for an hour, and the pod that KubeSpawner made for it."""
     earlier = timezone.now() - timedelta(hours=1)
     server = factories.notebook(
-        watched.tenancy, watched.ada, created_at=earlier, ready_at=earlier, state="ready"
+        watched.tenancy,
+        watched.ada,
+        created_at=earlier,
+        ready_at=earlier,
+        state="ready",
     )
-    labels = {"hub.jupyter.org/username": server.username, "hub.jupyter.org/servername": server.name}
+    labels = {
+        "hub.jupyter.org/username": server.username,
+        "hub.jupyter.org/servername": server.name,
+    }
     resources = {"limits": {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}}
     watched.kubernetes.create(
         {
@@ -114,11 +135,18 @@ def notebook(watched: Watched) -> NotebookServer:
                 "namespace": watched.namespace,
                 "labels": {"kueue.x-k8s.io/queue-name": "default", **labels},
             },
-            "spec": {"containers": [{"name": "notebook", "image": "lab:1", "resources": resources}]},
+            "spec": {
+                "containers": [
+                    {"name": "notebook", "image": "lab:1", "resources": resources}
+                ]
+            },
         }
     )
     wait_until(
-        lambda: watched.copies("Pod").get(pod_of(server), {}).get("status", {}).get("phase") == "Running",
+        lambda: (
+            watched.copies("Pod").get(pod_of(server), {}).get("status", {}).get("phase")
+            == "Running"
+        ),
         what="its pod to run",
     )
     return server
@@ -138,7 +166,9 @@ def told(watched: Watched, run: Run) -> dict[str, Any]:
     return found
 
 
-def test_without_a_prometheus_it_says_that_it_does_not_know(watched: Watched, running: Run) -> None:
+def test_without_a_prometheus_it_says_that_it_does_not_know(
+    watched: Watched, running: Run
+) -> None:
     measure(now=timezone.now)
     assert told(watched, running) == {
         "share": None,
@@ -178,14 +208,21 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     shown = page(ada.get(f"/runs/{running.pk}")).words
     assert "Held but not busy" in shown
     assert "Stop it, and others can have them." in shown
-    assert "Running, GPUs idle" in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+    assert (
+        "Running, GPUs idle" in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+    )
     busy(watched, running, 0.5)
     measure(now=timezone.now)
     assert told(watched, running)["idle_since"] is None
-    assert "Running, GPUs idle" not in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+    assert (
+        "Running, GPUs idle"
+        not in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+    )
 
 
-def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(watched: Watched, running: Run) -> None:
+def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(
+    watched: Watched, running: Run
+) -> None:
     measured(watched)
     busy(watched, running, *ONE_OF_EIGHT)
 
@@ -196,18 +233,26 @@ def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(watched: Watc
     assert PodUse.objects.get().idle_since is None
 
 
-def test_a_run_of_which_a_part_is_measured_is_not_idle(watched: Watched, running: Run) -> None:
+def test_a_run_of_which_a_part_is_measured_is_not_idle(
+    watched: Watched, running: Run
+) -> None:
     [pod] = pods_of(running)
     other = ClusterObject.objects.get(kind="Pod", name=pod.name)
     other.pk, other.name = None, "on-a-node-without-exporter"
     other.save(force_insert=True)
 
-    write_down(watched.cluster, {(watched.namespace, pod.name): Share(0, 0)}, now=timezone.now())
+    write_down(
+        watched.cluster,
+        {(watched.namespace, pod.name): Share(0, 0)},
+        now=timezone.now(),
+    )
 
     use = GpuUse.objects.get()
     assert (use.share, use.idle_since) == (0, None)
     measured(watched)
-    assert told(watched, running)["words"] == "0% busy when last measured on 1 of 2 pods."
+    assert (
+        told(watched, running)["words"] == "0% busy when last measured on 1 of 2 pods."
+    )
     other.body["status"]["phase"] = "Succeeded"
     other.save()
     now = timezone.now()
@@ -215,7 +260,9 @@ def test_a_run_of_which_a_part_is_measured_is_not_idle(watched: Watched, running
     assert GpuUse.objects.get().idle_since == now
 
 
-def test_a_run_that_runs_again_is_not_idle_since_before_that(watched: Watched, running: Run) -> None:
+def test_a_run_that_runs_again_is_not_idle_since_before_that(
+    watched: Watched, running: Run
+) -> None:
     [pod] = pods_of(running)
     now = timezone.now()
     rests = {(watched.namespace, pod.name): Share(0, 0)}
@@ -237,7 +284,10 @@ def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     measure(now=timezone.now)
     assert told(watched, running)["share"] == 0.87
     GpuUse.objects.update(measured_at=timezone.now() - 2 * MEASURED_FOR)
-    assert told(watched, running)["words"] == "Not known now: Prometheus has told nothing for minutes."
+    assert (
+        told(watched, running)["words"]
+        == "Not known now: Prometheus has told nothing for minutes."
+    )
 
 
 def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> None:
@@ -252,12 +302,16 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
 ) -> None:
     copied.job("by-hand", pods=2)
     copied.job("waits", gpus=2)
-    wait_until(lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run")
+    wait_until(
+        lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run"
+    )
     first, second = running_pods(copied, "by-hand")
 
     def use() -> dict[str, Any] | None:
         work = Caller(copied.ada).get(f"work/{copied.team.slug}/").json()["work"]
-        found: dict[str, dict[str, Any] | None] = {one["name"]: one["gpu_use"] for one in work}
+        found: dict[str, dict[str, Any] | None] = {
+            one["name"]: one["gpu_use"] for one in work
+        }
         assert found["waits"] is None
         return found["by-hand"]
 
@@ -276,7 +330,11 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     measured_at(now - timedelta(minutes=4))
     computes(copied, first, 0.5)
     measured_at(now - timedelta(minutes=2))
-    assert use() == {"share": 0.25, "idle_since": None, "words": "25% busy when last measured."}
+    assert use() == {
+        "share": 0.25,
+        "idle_since": None,
+        "words": "25% busy when last measured.",
+    }
     assert "Running, GPUs idle" not in row()
     computes(copied, first, 0)
     for minutes in (0, 3):
@@ -295,7 +353,9 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
 def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
     measured(copied)
     copied.job("by-hand", pods=2)
-    wait_until(lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run")
+    wait_until(
+        lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run"
+    )
     first, second = running_pods(copied, "by-hand")
     now = timezone.now()
     rests = Share(0, 0)
@@ -307,7 +367,11 @@ def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
         "words": "0% busy when last measured on 1 of 2 pods.",
     }
 
-    note_pods(copied.cluster, {(copied.namespace, pod): rests for pod in (first, second)}, now=now)
+    note_pods(
+        copied.cluster,
+        {(copied.namespace, pod): rests for pod in (first, second)},
+        now=now,
+    )
     both = use_of(copied, "by-hand")
     assert both is not None
     assert both["words"] == "Held but not busy: nothing computes on its GPUs."
@@ -329,7 +393,9 @@ def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
                 {
                     "name": "web",
                     "image": "web:1",
-                    "resources": {"limits": {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}},
+                    "resources": {
+                        "limits": {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
+                    },
                 }
             ]
         },
@@ -345,7 +411,10 @@ def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
     )
     copied.kubernetes.create(pod)
     wait_until(
-        lambda: copied.copies("Pod").get("web-0", {}).get("status", {}).get("phase") == "Running",
+        lambda: (
+            copied.copies("Pod").get("web-0", {}).get("status", {}).get("phase")
+            == "Running"
+        ),
         what="it to run",
     )
     unmeasured = use_of(copied, "web-0")
@@ -373,7 +442,9 @@ def test_what_is_not_measured_any_more_is_forgotten_and_other_namespaces_are_not
     copied: Watched,
 ) -> None:
     cluster, now = copied.cluster, timezone.now()
-    note_pods(cluster, {(copied.namespace, "a"): HALF, ("kube-system", "b"): HALF}, now=now)
+    note_pods(
+        cluster, {(copied.namespace, "a"): HALF, ("kube-system", "b"): HALF}, now=now
+    )
     assert [one.name for one in PodUse.objects.all()] == ["a"]
     note_pods(cluster, {(copied.namespace, "c"): HALF}, now=now + timedelta(hours=1))
     assert [one.name for one in PodUse.objects.all()] == ["c"]
@@ -385,11 +456,14 @@ def running_pods(watched: Watched, job: str) -> list[str]:
     return sorted(
         name
         for name, body in pods.items()
-        if name.startswith(f"{job}-") and body.get("status", {}).get("phase") == "Running"
+        if name.startswith(f"{job}-")
+        and body.get("status", {}).get("phase") == "Running"
     )
 
 
-def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back(copied: Watched) -> None:
+def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back(
+    copied: Watched,
+) -> None:
     measured(copied)
     working, resting = notebook(copied), notebook(copied)
     NotebookServer.objects.update(warned_at=timezone.now())
@@ -407,8 +481,14 @@ def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back
     caller = Caller(copied.ada)
     told = caller.get(f"notebooks/{working.pk}/").json()
     assert told["gpu_busy_at"] == told["idle_since"]
-    assert "GPUs computed last" in page(client(copied.ada).get(f"/notebooks/{working.pk}")).words
-    assert "GPUs computed last" not in page(client(copied.ada).get(f"/notebooks/{resting.pk}")).words
+    assert (
+        "GPUs computed last"
+        in page(client(copied.ada).get(f"/notebooks/{working.pk}")).words
+    )
+    assert (
+        "GPUs computed last"
+        not in page(client(copied.ada).get(f"/notebooks/{resting.pk}")).words
+    )
 
 
 def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
@@ -423,7 +503,9 @@ def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
     assert server.gpu_busy_at == now
 
 
-def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(copied: Watched) -> None:
+def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(
+    copied: Watched,
+) -> None:
     measured(copied)
     Hub.objects.create(
         cluster=copied.cluster,
@@ -436,7 +518,9 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(cop
     )
     server = notebook(copied)
     text = "{slug: explore, title: Explore, image: a.example.com/b:1, cpus: 1, memory: 4, idle_minutes: 60}"
-    server.profile.versions.create(number=2, title="E", text=text, by=copied.ada, at=timezone.now())
+    server.profile.versions.create(
+        number=2, title="E", text=text, by=copied.ada, at=timezone.now()
+    )
     NotebookServer.objects.update(profile_version=2)
     caller, person = Caller(copied.ada), client(copied.ada)
     sentence = "whether its GPUs compute"
@@ -444,7 +528,11 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(cop
     def shown() -> tuple[bool, bool, bool]:
         told = caller.get(f"notebooks/{server.pk}/").json()
         is_said = sentence in page(person.get(f"/notebooks/{server.pk}")).words
-        return is_said, told["idle_unknown_since"] is not None, told["stops_when_idle"] is not None
+        return (
+            is_said,
+            told["idle_unknown_since"] is not None,
+            told["stops_when_idle"] is not None,
+        )
 
     copied.kubernetes.cluster.has_prometheus = False
     measure(now=timezone.now)
@@ -457,7 +545,9 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(cop
     assert shown() == (False, False, True)
 
 
-def test_a_round_that_ends_after_a_later_one_changes_nothing_of_work(copied: Watched, running: Run) -> None:
+def test_a_round_that_ends_after_a_later_one_changes_nothing_of_work(
+    copied: Watched, running: Run
+) -> None:
     measured(copied)
     busy(copied, running, 0)
     later = timezone.now() + timedelta(minutes=1)
@@ -471,7 +561,9 @@ def test_a_round_that_ends_after_a_later_one_changes_nothing_of_work(copied: Wat
     assert (pod.measured_at, pod.idle_since, pod.share) == (later, later, 0)
 
 
-def test_a_round_that_ends_after_a_later_one_changes_nothing_of_a_notebook(copied: Watched) -> None:
+def test_a_round_that_ends_after_a_later_one_changes_nothing_of_a_notebook(
+    copied: Watched,
+) -> None:
     measured(copied)
     server = notebook(copied)
     computes(copied, pod_of(server), 0)
@@ -482,7 +574,11 @@ def test_a_round_that_ends_after_a_later_one_changes_nothing_of_a_notebook(copie
     measured_at(later - timedelta(seconds=30))
 
     server.refresh_from_db()
-    assert (server.gpu_measured_since, server.gpu_measured_at, server.gpu_busy_at) == (later, later, None)
+    assert (server.gpu_measured_since, server.gpu_measured_at, server.gpu_busy_at) == (
+        later,
+        later,
+        None,
+    )
 
 
 def test_what_cannot_be_kept_of_one_cluster_ends_no_others_round(
@@ -490,7 +586,10 @@ def test_what_cannot_be_kept_of_one_cluster_ends_no_others_round(
 ) -> None:
     measured(copied)
     first = factories.cluster(
-        "a-first", kubeconfig=copied.cluster.kubeconfig, context=copied.cluster.context, prometheus=SERVICE
+        "a-first",
+        kubeconfig=copied.cluster.kubeconfig,
+        context=copied.cluster.context,
+        prometheus=SERVICE,
     )
     factories.tenancy(copied.team, first)
     write = measuring.write_down
@@ -520,17 +619,30 @@ def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:
     samples: list[dict[str, Any]] = [
         {"metric": exporter | {"of": "average"}, "value": [1, "0.5"]},
         {"metric": exporter | {"of": "busiest"}, "value": [1, "0.75"]},
-        {"metric": {"namespace": "team", "pod": "other", "of": "average"}, "value": [1, "NaN"]},
-        {"metric": {"namespace": "team", "pod": "third", "of": "average"}, "value": [1, "1.2"]},
-        {"metric": {"namespace": "team", "pod": "third", "of": "busiest"}, "value": [1, "1.2"]},
+        {
+            "metric": {"namespace": "team", "pod": "other", "of": "average"},
+            "value": [1, "NaN"],
+        },
+        {
+            "metric": {"namespace": "team", "pod": "third", "of": "average"},
+            "value": [1, "1.2"],
+        },
+        {
+            "metric": {"namespace": "team", "pod": "third", "of": "busiest"},
+            "value": [1, "1.2"],
+        },
         {"metric": {"namespace": "team", "of": "average"}, "value": [1, "1"]},
         {"metric": {"namespace": "team", "pod": "fourth", "of": "average"}},
     ]
-    assert shares_of(samples) == {("team", "train"): Share(0.5, 0.75), ("team", "third"): Share(1, 1)}
+    assert shares_of(samples) == {
+        ("team", "train"): Share(0.5, 0.75),
+        ("team", "third"): Share(1, 1),
+    }
 
 
 @pytest.mark.parametrize(
-    "wrong", ["prometheus", "https://prometheus:9090", "monitoring/prometheus", "a/../b:9090"]
+    "wrong",
+    ["prometheus", "https://prometheus:9090", "monitoring/prometheus", "a/../b:9090"],
 )
 def test_a_service_is_named_as_one(watched: Watched, wrong: str) -> None:
     lead = factories.person("", Role.PLATFORM_LEAD)

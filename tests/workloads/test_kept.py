@@ -51,7 +51,13 @@ def test_whatever_was_recorded_is_read_from_its_copy_as_from_itself() -> None:
         for kind in READERS
         for one in objects(step["response"].get("body"), kind)
     ]
-    assert {one["kind"] for one in found} >= {"Workload", "Job", "Pod", "ClusterQueue", "LocalQueue"}
+    assert {one["kind"] for one in found} >= {
+        "Workload",
+        "Job",
+        "Pod",
+        "ClusterQueue",
+        "LocalQueue",
+    }
     for one in found:
         read = READERS[one["kind"]]
         assert read(copy_of(one)) == read(one), one["metadata"]
@@ -79,16 +85,25 @@ def test_no_environment_argument_or_annotation_of_others_is_kept() -> None:
         "spec": {"template": {"metadata": POD["metadata"], "spec": POD["spec"]}},
     }
     sets = [{"name": "main", "count": 1, "template": {"spec": POD["spec"]}}]
-    workload = {"kind": "Workload", "metadata": {"name": "w"}, "spec": {"podSets": sets}}
+    workload = {
+        "kind": "Workload",
+        "metadata": {"name": "w"},
+        "spec": {"podSets": sets},
+    }
     for one in (POD, job, workload):
         assert "hunter2" not in json.dumps(copy_of(one))
         [piece] = pieces_of(
-            *([copy_of(one)] if one["kind"] == kind else [] for kind in ("Workload", "Job", "Pod"))
+            *(
+                [copy_of(one)] if one["kind"] == kind else []
+                for kind in ("Workload", "Job", "Pod")
+            )
         )
         assert piece.gpus == 2
 
 
-def test_of_other_namespaces_only_pods_with_gpus_are_kept_and_of_the_cluster_what_is_shared() -> None:
+def test_of_other_namespaces_only_pods_with_gpus_are_kept_and_of_the_cluster_what_is_shared() -> (
+    None
+):
     assert is_kept(POD, frozenset())
     plain = {**POD, "spec": {"containers": [{"name": "c"}]}}
     assert not is_kept(plain, frozenset({"team"}))
@@ -103,7 +118,9 @@ def owned(kind: str, name: str, uid: str, *owner: str, **more: Any) -> dict[str,
     meta: dict[str, Any] = {"name": name, "namespace": "team", "uid": uid}
     if owner:
         of, known, by = owner
-        meta["ownerReferences"] = [{"kind": of, "name": known, "uid": by, "controller": True}]
+        meta["ownerReferences"] = [
+            {"kind": of, "name": known, "uid": by, "controller": True}
+        ]
     return {"kind": kind, "metadata": meta, **more}
 
 
@@ -112,7 +129,9 @@ def test_what_belongs_together_is_one_piece() -> None:
     workloads = [owned("Workload", "jobset-a-1", "w1", "JobSet", "a", "s1")]
     jobs = [
         owned("Job", "a-workers-0", "j1", "JobSet", "a", "s1"),
-        owned("Job", "alone", "j2", spec={"parallelism": 3, "template": {"spec": spec}}),
+        owned(
+            "Job", "alone", "j2", spec={"parallelism": 3, "template": {"spec": spec}}
+        ),
     ]
     pods = [
         owned("Pod", "a-workers-0-0", "p1", "Job", "a-workers-0", "j1", spec=spec),
@@ -120,7 +139,15 @@ def test_what_belongs_together_is_one_piece() -> None:
         owned("Pod", "jupyter-ada", "p3", spec=spec),
         owned("Pod", "server-1", "p4", "ReplicaSet", "server", "r1", spec=spec),
         owned("Pod", "server-2", "p5", "ReplicaSet", "server", "r1", spec=spec),
-        owned("Pod", "web", "p6", "ReplicaSet", "web", "r2", spec={"containers": [{"name": "c"}]}),
+        owned(
+            "Pod",
+            "web",
+            "p6",
+            "ReplicaSet",
+            "web",
+            "r2",
+            spec={"containers": [{"name": "c"}]},
+        ),
     ]
     found = {
         str(one.key): (one.gpus, [pod["metadata"]["name"] for pod in one.pods])
@@ -135,7 +162,9 @@ def test_what_belongs_together_is_one_piece() -> None:
 
 
 def test_of_two_workloads_of_one_job_the_newer_one_counts() -> None:
-    old, new = (owned("Workload", name, name, "Job", "a", "j1") for name in ("old", "new"))
+    old, new = (
+        owned("Workload", name, name, "Job", "a", "j1") for name in ("old", "new")
+    )
     old["metadata"]["creationTimestamp"] = "2026-11-20T08:00:00Z"
     new["metadata"]["creationTimestamp"] = "2026-11-20T09:00:00Z"
     for pair in ([old, new], [new, old]):

@@ -65,9 +65,13 @@ class Scene:
 
     def board(self, now: datetime | None = None, *, by: User | None = None) -> TeamWork:
         """What a view shows."""
-        return work_of_team(self.tenancy.team, by=by or self.ada, now=now or timezone.now())
+        return work_of_team(
+            self.tenancy.team, by=by or self.ada, now=now or timezone.now()
+        )
 
-    def line(self, now: datetime | None = None, *, name: str = "bert", by: User | None = None) -> Work:
+    def line(
+        self, now: datetime | None = None, *, name: str = "bert", by: User | None = None
+    ) -> Work:
         """One line of it."""
         return next(one for one in self.board(now, by=by).work if one.key.name == name)
 
@@ -77,19 +81,36 @@ class Scene:
         known = known_of(self.tenancy.team, sees_all=sees_all, now=now)
         return list(explained(known, now=now).work)
 
-    def workload(self, name: str = "bert", *, gpus: int = 2, more: Conditions | None = None) -> Object:
+    def workload(
+        self, name: str = "bert", *, gpus: int = 2, more: Conditions | None = None
+    ) -> Object:
         """A Workload of the team that waits for quota."""
-        message = f"insufficient unused quota for {GPU} in flavor a100, {gpus} more needed"
-        return workload(name, self.tenancy.namespace, gpus=gpus, message=message, more=more)
+        message = (
+            f"insufficient unused quota for {GPU} in flavor a100, {gpus} more needed"
+        )
+        return workload(
+            name, self.tenancy.namespace, gpus=gpus, message=message, more=more
+        )
 
 
 def workload(
-    name: str, namespace: str, *, gpus: int = 2, message: str = "", more: Conditions | None = None
+    name: str,
+    namespace: str,
+    *,
+    gpus: int = 2,
+    message: str = "",
+    more: Conditions | None = None,
 ) -> Object:
     """A Workload that has no quota, unless further conditions say so: status, and since when."""
     waits = {"QuotaReserved": ("False", "2026-11-23T08:05:00Z")}
     conditions = [
-        {"type": kind, "status": status, "reason": "Pending", "message": message, "lastTransitionTime": at}
+        {
+            "type": kind,
+            "status": status,
+            "reason": "Pending",
+            "message": message,
+            "lastTransitionTime": at,
+        }
         for kind, (status, at) in (waits | (more or {})).items()
     ]
     return {
@@ -99,11 +120,15 @@ def workload(
             "namespace": namespace,
             "uid": f"w-{name}",
             "creationTimestamp": CREATED,
-            "ownerReferences": [{"kind": "Job", "name": name, "uid": f"j-{name}", "controller": True}],
+            "ownerReferences": [
+                {"kind": "Job", "name": name, "uid": f"j-{name}", "controller": True}
+            ],
         },
         "spec": {
             "queueName": "default",
-            "podSets": [{"name": "main", "count": 1, "template": {"spec": pod_spec(gpus)}}],
+            "podSets": [
+                {"name": "main", "count": 1, "template": {"spec": pod_spec(gpus)}}
+            ],
         },
         "status": {"conditions": conditions},
     }
@@ -115,15 +140,31 @@ def pod_spec(gpus: int, node: str = "") -> Object:
     return {"containers": containers} | ({"nodeName": node} if node else {})
 
 
-def pod(namespace: str, *, node: str = "a100-0", gpus: int = 2, phase: str = "Running") -> Object:
+def pod(
+    namespace: str, *, node: str = "a100-0", gpus: int = 2, phase: str = "Running"
+) -> Object:
     """A pod on a node."""
-    meta = {"name": "p", "namespace": namespace, "uid": "p", "creationTimestamp": CREATED}
-    return {"kind": "Pod", "metadata": meta, "spec": pod_spec(gpus, node), "status": {"phase": phase}}
+    meta = {
+        "name": "p",
+        "namespace": namespace,
+        "uid": "p",
+        "creationTimestamp": CREATED,
+    }
+    return {
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": pod_spec(gpus, node),
+        "status": {"phase": phase},
+    }
 
 
 def node(**spec: Any) -> Object:
     """A node of the flavor with eight GPUs."""
-    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": str(timezone.now())}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastHeartbeatTime": str(timezone.now()),
+    }
     return {
         "kind": "Node",
         "metadata": {"name": "a100-0", "labels": {"accelerator": "a100"}},
@@ -136,20 +177,32 @@ def cluster_queue(name: str, **spec: Any) -> Object:
     """A ClusterQueue with four GPUs of the flavor."""
     flavors = [{"name": "a100", "resources": [{"name": GPU, "nominalQuota": "4"}]}]
     groups = [{"coveredResources": [GPU], "flavors": flavors}]
-    return {"kind": "ClusterQueue", "metadata": {"name": name}, "spec": {"resourceGroups": groups, **spec}}
+    return {
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {"resourceGroups": groups, **spec},
+    }
 
 
 def local_queue(namespace: str, queue: str, **spec: Any) -> Object:
     """A LocalQueue."""
     meta = {"name": "default", "namespace": namespace}
-    return {"kind": "LocalQueue", "metadata": meta, "spec": {"clusterQueue": queue, **spec}}
+    return {
+        "kind": "LocalQueue",
+        "metadata": meta,
+        "spec": {"clusterQueue": queue, **spec},
+    }
 
 
 def event(namespace: str, message: str) -> Object:
     """What the Job controller says of the job."""
     return {
         "kind": "Event",
-        "metadata": {"name": "bert.1", "namespace": namespace, "creationTimestamp": CREATED},
+        "metadata": {
+            "name": "bert.1",
+            "namespace": namespace,
+            "creationTimestamp": CREATED,
+        },
         "involvedObject": {"kind": "Job", "name": "bert"},
         "type": "Warning",
         "reason": "FailedCreate",
@@ -179,7 +232,12 @@ def made() -> Scene:
     factories.flavor(tenancy.cluster, "a100", node_labels={"accelerator": "a100"})
     found = Scene(Copying(tenancy.cluster), tenancy, ada)
     namespace = tenancy.namespace
-    found.copying.begin(node(), cluster_queue(namespace), local_queue(namespace, namespace), found.workload())
+    found.copying.begin(
+        node(),
+        cluster_queue(namespace),
+        local_queue(namespace, namespace),
+        found.workload(),
+    )
     return found
 
 
@@ -190,15 +248,21 @@ def copies_read(scene: Scene, now: datetime | None = None) -> bool:
     return any("workloads_clusterobject" in one["sql"] for one in asked)
 
 
-def test_a_view_of_what_has_not_changed_reads_no_copy_and_says_the_same(scene: Scene) -> None:
+def test_a_view_of_what_has_not_changed_reads_no_copy_and_says_the_same(
+    scene: Scene,
+) -> None:
     now = timezone.now()
     first = list(scene.board(now).work)
     assert not copies_read(scene)
     assert list(scene.board(now).work) == first == scene.anew(now)
 
 
-def test_a_page_shows_fifty_lines_and_leads_to_the_others(scene: Scene, client: Client) -> None:
-    scene.copying.list("Workload", [scene.workload(f"bert-{number:02}") for number in range(LINES + 3)])
+def test_a_page_shows_fifty_lines_and_leads_to_the_others(
+    scene: Scene, client: Client
+) -> None:
+    scene.copying.list(
+        "Workload", [scene.workload(f"bert-{number:02}") for number in range(LINES + 3)]
+    )
     client.force_login(scene.ada)
     work = reverse("work", args=[scene.tenancy.team.slug])
     first = shown_at(client, f"{work}?show=waiting")
@@ -247,7 +311,12 @@ def test_every_sort_of_change_is_seen_by_the_next_view(scene: Scene) -> None:
     assert scene.line().state == "starting"
     job = {
         "kind": "Job",
-        "metadata": {"name": "late", "namespace": own, "uid": "j-late", "creationTimestamp": CREATED},
+        "metadata": {
+            "name": "late",
+            "namespace": own,
+            "uid": "j-late",
+            "creationTimestamp": CREATED,
+        },
         "spec": {"suspend": True},
     }
     copying.put(job)
@@ -257,7 +326,9 @@ def test_every_sort_of_change_is_seen_by_the_next_view(scene: Scene) -> None:
     assert [one.key.kind for one in scene.board().work] == ["Pod"]
 
 
-def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing_anew(scene: Scene) -> None:
+def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing_anew(
+    scene: Scene,
+) -> None:
     flavor = Flavor.objects.get()
     factories.allocation(scene.ada, scene.tenancy, flavor, gpus=2)
     other = factories.tenancy(on=scene.tenancy.cluster)
@@ -344,7 +415,14 @@ def changed(steps: list[Any]) -> Iterator[Object]:
 
 def objects(found: Any) -> Iterator[Object]:
     if isinstance(found, dict):
-        if found.get("kind") in ("Workload", "Job", "Pod", "ClusterQueue", "LocalQueue", "Node"):
+        if found.get("kind") in (
+            "Workload",
+            "Job",
+            "Pod",
+            "ClusterQueue",
+            "LocalQueue",
+            "Node",
+        ):
             if found.get("metadata", {}).get("name"):
                 yield found
         else:
@@ -363,22 +441,37 @@ def test_what_the_portal_itself_knows_is_part_of_it(scene: Scene) -> None:
         return copies_read(scene)
 
     flavor = Flavor.objects.get()
-    assert changed_by(lambda: factories.allocation(scene.ada, scene.tenancy, flavor, gpus=1))
+    assert changed_by(
+        lambda: factories.allocation(scene.ada, scene.tenancy, flavor, gpus=1)
+    )
     assert changed_by(lambda: Allocation.objects.update(gpus=2))
     assert changed_by(lambda: Flavor.objects.update(product="A100 80 GB"))
     assert changed_by(lambda: Flavor.objects.update(gpus_total=16))
     assert changed_by(
-        lambda: factories.tenancy(scene.tenancy.team, scene.tenancy.cluster, environment="test")
+        lambda: factories.tenancy(
+            scene.tenancy.team, scene.tenancy.cluster, environment="test"
+        )
     )
     later = timezone.now() + timedelta(days=3)
-    leaves = {"stage": "leaving", "stop": "Hold", "leaves_at": later, "is_protected": False}
-    assert changed_by(lambda: Tenancy.objects.filter(pk=scene.tenancy.pk).update(**leaves))
-    assert changed_by(lambda: Feed.objects.filter(kind="Pod").update(silent_since=timezone.now()))
+    leaves = {
+        "stage": "leaving",
+        "stop": "Hold",
+        "leaves_at": later,
+        "is_protected": False,
+    }
+    assert changed_by(
+        lambda: Tenancy.objects.filter(pk=scene.tenancy.pk).update(**leaves)
+    )
+    assert changed_by(
+        lambda: Feed.objects.filter(kind="Pod").update(silent_since=timezone.now())
+    )
     assert changed_by(scene.copying.hear)
     assert not changed_by(scene.copying.hear)
 
 
-def test_a_silent_cluster_is_silent_since_then_although_no_copy_changes(scene: Scene) -> None:
+def test_a_silent_cluster_is_silent_since_then_although_no_copy_changes(
+    scene: Scene,
+) -> None:
     now = timezone.now()
     assert scene.line(now).why.code == "quota_full"
     later = now + timedelta(minutes=5)
@@ -411,12 +504,21 @@ def test_the_time_alone_makes_an_answer_another_one(scene: Scene) -> None:
     Feed.objects.update(heard_at=now)
     assert scene.line(now, name="fresh").why.code == "just_created"
     assert not copies_read(scene, now + timedelta(seconds=19))
-    assert scene.line(now + timedelta(seconds=20), name="fresh").why.code == "not_queued"
+    assert (
+        scene.line(now + timedelta(seconds=20), name="fresh").why.code == "not_queued"
+    )
 
 
-def test_an_estimate_moves_on_with_the_time_and_nothing_is_read_for_it(scene: Scene) -> None:
+def test_an_estimate_moves_on_with_the_time_and_nothing_is_read_for_it(
+    scene: Scene,
+) -> None:
     for number in range(20):
-        reserved = {"QuotaReserved": ("True", f"2026-11-23T{10 + number // 4}:{number % 4}0:00Z")}
+        reserved = {
+            "QuotaReserved": (
+                "True",
+                f"2026-11-23T{10 + number // 4}:{number % 4}0:00Z",
+            )
+        }
         scene.copying.put(scene.workload(f"before-{number}", more=reserved))
     now = datetime.fromisoformat(CREATED) + timedelta(minutes=30)
     Feed.objects.update(heard_at=now)
@@ -434,34 +536,56 @@ def test_an_estimate_moves_on_with_the_time_and_nothing_is_read_for_it(scene: Sc
 
 def test_who_may_see_all_teams_has_answers_of_their_own(scene: Scene) -> None:
     auditor = factories.person("", Role.AUDITOR)
-    victim = scene.workload(more={"Preempted": ("True", CREATED), "Evicted": ("True", CREATED)})
+    victim = scene.workload(
+        more={"Preempted": ("True", CREATED), "Evicted": ("True", CREATED)}
+    )
     scene.copying.put(victim)
     for by in (scene.ada, auditor, scene.ada, auditor):
         now = timezone.now()
         assert list(scene.board(now, by=by).work) == scene.anew(now, by=by)
-    assert cache.get(f"work:{scene.tenancy.team_id}:0")[0] != cache.get(f"work:{scene.tenancy.team_id}:1")[0]
+    assert (
+        cache.get(f"work:{scene.tenancy.team_id}:0")[0]
+        != cache.get(f"work:{scene.tenancy.team_id}:1")[0]
+    )
 
 
-def test_copies_of_an_earlier_version_have_no_revision_and_are_never_kept(scene: Scene) -> None:
+def test_copies_of_an_earlier_version_have_no_revision_and_are_never_kept(
+    scene: Scene,
+) -> None:
     FeedRevision.objects.filter(feed__kind="Pod").delete()
     scene.board()
     assert copies_read(scene)
 
 
 def test_a_change_that_was_taken_back_leaves_the_revision(scene: Scene) -> None:
-    before = list(FeedRevision.objects.order_by("pk").values_list("revision", flat=True))
+    before = list(
+        FeedRevision.objects.order_by("pk").values_list("revision", flat=True)
+    )
     other = replace(scene.copying, feeds={**scene.copying.feeds})
     for feed in other.feeds.values():
         feed.holder = "another watcher"
     with pytest.raises(Exception, match=r"^$"):
         other.put(scene.workload(gpus=3))
-    assert list(FeedRevision.objects.order_by("pk").values_list("revision", flat=True)) == before
+    assert (
+        list(FeedRevision.objects.order_by("pk").values_list("revision", flat=True))
+        == before
+    )
 
 
 @pytest.mark.parametrize(
-    "found", ["nonsense", ["mark"], ["mark", "{", []], ["mark", "{}", []], ["mark", "{}", [1]], None]
+    "found",
+    [
+        "nonsense",
+        ["mark"],
+        ["mark", "{", []],
+        ["mark", "{}", []],
+        ["mark", "{}", [1]],
+        None,
+    ],
 )
-def test_what_lies_in_the_cache_and_is_not_ours_is_made_anew(scene: Scene, found: Any) -> None:
+def test_what_lies_in_the_cache_and_is_not_ours_is_made_anew(
+    scene: Scene, found: Any
+) -> None:
     now = timezone.now()
     key = f"work:{scene.tenancy.team_id}:0"
     scene.board(now)
@@ -476,7 +600,9 @@ def test_without_the_shared_cache_a_process_explains_what_it_has_not_at_hand(
     scene: Scene, own_redis: Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_boards, "breaker", Breaker())
-    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    settings.CACHES = {
+        "default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}
+    }
     scene.board()
     assert not copies_read(scene)
     own_redis.kill()

@@ -42,7 +42,10 @@ BILLION = 10**9
 def cluster(db: None) -> Cluster:
     """One with A100, on which each team may borrow up to as much again as it holds."""
     generous = Thresholds(
-        automatic_gpus=8, automatic_usd=Decimal(9999), window_gpus_team=8, window_gpus_person=8
+        automatic_gpus=8,
+        automatic_usd=Decimal(9999),
+        window_gpus_team=8,
+        window_gpus_person=8,
     )
     factories.policy(generous, now=timezone.now() - timedelta(hours=1))
     made = factories.cluster(borrow_percent=100)
@@ -63,8 +66,12 @@ def holding(cluster: Cluster, gpus: int, by: User | None = None) -> Tenancy:
     factories.join(team, by)
     tenancy = factories.tenancy(team, cluster)
     if gpus:
-        factories.allocation(by, tenancy, Flavor.objects.get(cluster=cluster, name=A100), gpus=gpus)
-    return Tenancy.objects.select_related("team", "project", "cluster__ability").get(pk=tenancy.pk)
+        factories.allocation(
+            by, tenancy, Flavor.objects.get(cluster=cluster, name=A100), gpus=gpus
+        )
+    return Tenancy.objects.select_related("team", "project", "cluster__ability").get(
+        pk=tenancy.pk
+    )
 
 
 def borrow(tenancy: Tenancy) -> int:
@@ -75,13 +82,18 @@ def borrow(tenancy: Tenancy) -> int:
 def queue_on(cluster: Cluster, name: str, cohort: str, **quota: str) -> None:
     """A queue that somebody else keeps on the cluster, as it was last seen."""
     resources = [{"name": GPU, **quota}]
-    group = {"coveredResources": [GPU], "flavors": [{"name": A100, "resources": resources}]}
+    group = {
+        "coveredResources": [GPU],
+        "flavors": [{"name": A100, "resources": resources}],
+    }
     body: dict[str, Any] = {
         "kind": "ClusterQueue",
         "metadata": {"name": name},
         "spec": {"cohortName": cohort, "resourceGroups": [group]},
     }
-    ClusterObject.objects.create(cluster=cluster, kind="ClusterQueue", name=name, body=body)
+    ClusterObject.objects.create(
+        cluster=cluster, kind="ClusterQueue", name=name, body=body
+    )
 
 
 def test_the_other_queues_of_the_cohort_lend() -> None:
@@ -100,11 +112,15 @@ def test_it_is_what_kueue_counts_as_its_maximum_capacity(
 ) -> None:
     own = holding(cluster, 2, ada)
     rows = [own, *(holding(cluster, gpus) for gpus in others)]
-    most = Capacity([cluster_queue(one.desired) for one in rows], [], []).most(own.namespace, (A100, GPU))
+    most = Capacity([cluster_queue(one.desired) for one in rows], [], []).most(
+        own.namespace, (A100, GPU)
+    )
     assert 2 + borrow(own) == most // BILLION
 
 
-def test_who_leaves_lends_until_it_has_left_and_other_clusters_never_do(cluster: Cluster, ada: User) -> None:
+def test_who_leaves_lends_until_it_has_left_and_other_clusters_never_do(
+    cluster: Cluster, ada: User
+) -> None:
     own, leaver = holding(cluster, 2, ada), holding(cluster, 1)
     elsewhere = factories.cluster(borrow_percent=100)
     factories.flavor(elsewhere, A100)
@@ -129,7 +145,9 @@ def test_a_queue_of_somebody_else_in_the_cohort_lends_what_it_does_not_keep(
     assert borrow(own) == 4
 
 
-def test_places_take_no_more_queries_the_more_they_are(cluster: Cluster, ada: User) -> None:
+def test_places_take_no_more_queries_the_more_they_are(
+    cluster: Cluster, ada: User
+) -> None:
     rows = [holding(cluster, gpus) for gpus in (2, 3, 1)]
     # A process reads once whose portal it is.
     assert mark()
@@ -151,16 +169,24 @@ def test_the_preview_says_what_kueue_does(watched: Watched) -> None:
     assert problem.text == "It takes 3 × A100. Your team holds 2: ask for 1 more."
     assert (problem.code, problem.lacks) == ("more_than_held", 1)
     watched.job("three", gpus=3)
-    wait_until(lambda: "(3) > maximum capacity (2)" in said(watched), what="Kueue to say that it never fits")
+    wait_until(
+        lambda: "(3) > maximum capacity (2)" in said(watched),
+        what="Kueue to say that it never fits",
+    )
 
     holding(watched.cluster, 1)
     deliver()
     possible = preview(watched, 3)
     assert (possible.problems, possible.borrows) == ([], 1)
     [problem] = preview(watched, 4).problems
-    assert problem.text == "It takes 4 × A100. Your team holds 2 and may borrow 1: ask for 1 more."
+    assert (
+        problem.text
+        == "It takes 4 × A100. Your team holds 2 and may borrow 1: ask for 1 more."
+    )
     assert problem.lacks == 1
-    wait_until(lambda: said(watched).startswith("Quota reserved"), what="Kueue to let it in")
+    wait_until(
+        lambda: said(watched).startswith("Quota reserved"), what="Kueue to let it in"
+    )
 
 
 def deliver() -> None:
@@ -189,7 +215,14 @@ def said(watched: Watched) -> str:
 def pool(borrow: int) -> Pool:
     """2 A100 held, and so many to borrow."""
     kind = Kind(A100, GPU, {}, [])
-    return Pool(kind=kind, product="A100", gpus=2, borrow=borrow, per_node=8, usd_per_hour=Decimal(1))
+    return Pool(
+        kind=kind,
+        product="A100",
+        gpus=2,
+        borrow=borrow,
+        per_node=8,
+        usd_per_hour=Decimal(1),
+    )
 
 
 def test_the_form_offers_to_borrow_what_there_is() -> None:
@@ -217,7 +250,9 @@ def test_the_form_offers_to_borrow_what_there_is() -> None:
 def test_the_answer_promises_to_borrow_only_what_is_there(
     wanted: int, used: int, waiting: int, to_borrow: int, sentence: str, borrowed: int
 ) -> None:
-    found = start_of(wanted, pool(to_borrow), Outlook(used=used, waiting=waiting, estimate=None))
+    found = start_of(
+        wanted, pool(to_borrow), Outlook(used=used, waiting=waiting, estimate=None)
+    )
     assert found["sentence"] == sentence
     assert ("would be borrowed" in found["detail"]) == bool(borrowed)
     assert not borrowed or f"{borrowed} × A100 would be borrowed" in found["detail"]
@@ -239,4 +274,6 @@ def test_the_answer_says_whom_it_would_push_out(
     outlook = Outlook(used=1, waiting=0, estimate=None, below=below)
     found = start_of(wanted, pool(to_borrow), outlook)
     assert found["sentence"] == sentence
-    assert ("lower priority hold 1" in found["detail"]) == sentence.startswith("It pushes")
+    assert ("lower priority hold 1" in found["detail"]) == sentence.startswith(
+        "It pushes"
+    )

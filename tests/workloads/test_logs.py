@@ -58,7 +58,11 @@ class Pod:
         assert found is not None
         [now] = found["status"]["containerStatuses"]
         started = now["state"]["running"]["startedAt"]
-        ended = {"exitCode": 0, "startedAt": started, "finishedAt": stamp(datetime.now(UTC))}
+        ended = {
+            "exitCode": 0,
+            "startedAt": started,
+            "finishedAt": stamp(datetime.now(UTC)),
+        }
         self.says(phase="Succeeded", containerStatuses=[container(terminated=ended)])
 
     @property
@@ -93,19 +97,31 @@ Make = Callable[..., Pod]
 
 
 @pytest.fixture
-def make(kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+def make(
+    kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Make]:
     """Makes a pod that is on a node and has not started: so many lines, so many seconds between two."""
     monkeypatch.setattr(reading, "PAUSE", 0.02)
     monkeypatch.setattr(reading, "LINGER", 0.02)
     monkeypatch.setattr(connector, "LOG_SILENCE", 1.0)
-    kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    )
     clients = []
 
-    def pod(lines: int = 0, *, every: float = 0.001, node: str = "cpu-0", token: str = ADMIN) -> Pod:
+    def pod(
+        lines: int = 0, *, every: float = 0.001, node: str = "cpu-0", token: str = ADMIN
+    ) -> Pod:
         name = f"worker-{next(_numbers)}"
-        client = Cluster.from_kubeconfig(tmp_path / kubernetes.kubeconfig(tmp_path, token))
+        client = Cluster.from_kubeconfig(
+            tmp_path / kubernetes.kubeconfig(tmp_path, token)
+        )
         clients.append(client)
-        said = {"test/log": "\n".join(f"line {number}" for number in range(lines))} if lines else {}
+        said = (
+            {"test/log": "\n".join(f"line {number}" for number in range(lines))}
+            if lines
+            else {}
+        )
         kubernetes.create(
             {
                 "apiVersion": "v1",
@@ -113,11 +129,19 @@ def make(kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 "metadata": {
                     "name": name,
                     "namespace": NAMESPACE,
-                    "annotations": {"test/start-after": "86400", "test/log-every": str(every), **said},
+                    "annotations": {
+                        "test/start-after": "86400",
+                        "test/log-every": str(every),
+                        **said,
+                    },
                 },
                 "spec": {
                     "containers": [{"name": "main", "image": "x:1"}],
-                    **({"nodeName": node} if node else {"nodeSelector": {"pool": "late"}}),
+                    **(
+                        {"nodeName": node}
+                        if node
+                        else {"nodeSelector": {"pool": "late"}}
+                    ),
                 },
             }
         )
@@ -177,7 +201,11 @@ def texts(heard: str) -> list[str]:
 
 def places(heard: str) -> list[str]:
     """The places of the lines that were heard."""
-    return [one.split("\n")[0].removeprefix(EVENT) for one in heard.split("\n\n") if one.startswith(EVENT)]
+    return [
+        one.split("\n")[0].removeprefix(EVENT)
+        for one in heard.split("\n\n")
+        if one.startswith(EVENT)
+    ]
 
 
 def numbered(*numbers: int) -> list[str]:
@@ -210,7 +238,11 @@ def test_lines_of_one_nanosecond_are_told_apart_and_go_on_behind_a_place() -> No
 
 
 def test_a_node_in_another_time_zone_and_one_that_complains_have_places_too() -> None:
-    raw = ["unable to retrieve container logs", "2026-11-23T11:00:00.000000001+01:00 one", "not a time"]
+    raw = [
+        "unable to retrieve container logs",
+        "2026-11-23T11:00:00.000000001+01:00 one",
+        "not a time",
+    ]
     found = [*lines_in(raw)]
     assert [(one.place, one.text) for one in found] == [
         ("0001-01-01T00:00:00Z.0", raw[0]),
@@ -227,7 +259,9 @@ def test_the_cluster_is_asked_from_the_second_of_a_place() -> None:
 
 
 def test_of_a_progress_bar_what_a_terminal_would_show_is_sent() -> None:
-    assert frame(Line(f"{AT}.0", "10 %\r50 %\r100 %\r")) == f"id: {AT}.0\ndata: 100 %\n\n"
+    assert (
+        frame(Line(f"{AT}.0", "10 %\r50 %\r100 %\r")) == f"id: {AT}.0\ndata: 100 %\n\n"
+    )
 
 
 def test_what_was_written_comes_then_what_is_written_then_the_end(make: Make) -> None:
@@ -249,7 +283,9 @@ def test_what_was_written_comes_then_what_is_written_then_the_end(make: Make) ->
 
 
 @pytest.mark.parametrize("bytes_", [0, 1, 41, 5_000, 30_000])
-def test_a_connection_that_breaks_goes_on_without_loss_or_repetition(make: Make, bytes_: int) -> None:
+def test_a_connection_that_breaks_goes_on_without_loss_or_repetition(
+    make: Make, bytes_: int
+) -> None:
     pod = make(900)
     pod.runs(since=timedelta(seconds=5))
     pod.ends()
@@ -278,7 +314,9 @@ def test_a_server_that_ends_a_log_early_is_asked_for_the_rest(make: Make) -> Non
     run(story)
 
 
-def test_what_was_written_between_the_last_read_and_the_end_of_the_pod_comes_too(make: Make) -> None:
+def test_what_was_written_between_the_last_read_and_the_end_of_the_pod_comes_too(
+    make: Make,
+) -> None:
     pod = make(3)
     pod.runs(since=timedelta(seconds=1))
     pod.ends()
@@ -300,12 +338,18 @@ def test_a_pod_that_has_not_started_is_waited_for(make: Make, node: str) -> None
         frames = followed(pod)
         assert await anext(frames) == "retry: 1000\n\n"
         waiting = asyncio.ensure_future(until(frames, "event: end"))
-        await meanwhile(wait_until, lambda: pod.reads > before + 5, what="it to be asked for again")
+        await meanwhile(
+            wait_until, lambda: pod.reads > before + 5, what="it to be asked for again"
+        )
         assert not waiting.done()
         if not node:
             node_of = {"metadata": {"labels": {"pool": "late"}}}
-            await meanwhile(pod.kubernetes.patch, ("v1", "Node"), "cpu-0", None, node_of)
-            await meanwhile(wait_until, lambda: pod.is_placed, what="it to be put on the node")
+            await meanwhile(
+                pod.kubernetes.patch, ("v1", "Node"), "cpu-0", None, node_of
+            )
+            await meanwhile(
+                wait_until, lambda: pod.is_placed, what="it to be put on the node"
+            )
         await meanwhile(pod.runs, since=timedelta(seconds=1))
         await meanwhile(pod.ends)
         assert texts(await waiting) == numbered(3)
@@ -313,13 +357,17 @@ def test_a_pod_that_has_not_started_is_waited_for(make: Make, node: str) -> None
     run(story)
 
 
-def test_a_pod_that_failed_before_its_container_started_ends_with_a_sentence(make: Make) -> None:
+def test_a_pod_that_failed_before_its_container_started_ends_with_a_sentence(
+    make: Make,
+) -> None:
     pod = make(3)
     pod.says(phase="Failed")
 
     async def story() -> None:
         heard = await until(followed(pod), "event: end")
-        assert heard.endswith("event: end\ndata: The pod ended before its program began.\n\n")
+        assert heard.endswith(
+            "event: end\ndata: The pod ended before its program began.\n\n"
+        )
 
     run(story)
     with pytest.raises(Conflict, match="has not started yet"):
@@ -375,14 +423,18 @@ def test_a_pause_of_the_program_is_no_silence_of_the_cluster(
         frames = followed(pod)
         await until(frames, "line 1\n")
         before = pod.reads
-        await meanwhile(wait_until, lambda: pod.reads > before + 2, what="it to be asked for again")
+        await meanwhile(
+            wait_until, lambda: pod.reads > before + 2, what="it to be asked for again"
+        )
         await meanwhile(pod.ends)
         assert "event: waiting" not in await until(frames, "event: end")
 
     run(story)
 
 
-def test_a_right_that_is_missing_is_not_taken_for_a_pod_that_is_gone(make: Make) -> None:
+def test_a_right_that_is_missing_is_not_taken_for_a_pod_that_is_gone(
+    make: Make,
+) -> None:
     pod = make(3, token=PORTAL)
     pod.runs(since=timedelta(seconds=1))
 
@@ -478,12 +530,18 @@ def test_a_slow_follower_is_told_how_many_lines_it_missed(
         heard = await anext(frames)
         [reader] = readers._by_pod.values()
         many = reader._count + 1_500
-        await meanwhile(wait_until, lambda: reader._count > many, what="more than is kept")
+        await meanwhile(
+            wait_until, lambda: reader._count > many, what="more than is kept"
+        )
         await meanwhile(pod.ends)
         heard += await until(frames, "event: end")
         # What was written before the first look is behind nothing that was heard.
         begun = heard.index("data: line")
-        missed = [one for one in heard[begun:].split("\n\n") if one.startswith("event: missed")]
+        missed = [
+            one
+            for one in heard[begun:].split("\n\n")
+            if one.startswith("event: missed")
+        ]
         left_out = sum(int(one.rpartition(" ")[2]) for one in missed)
         assert left_out >= 500
         numbers = [int(one.removeprefix("line ")) for one in texts(heard)]
@@ -492,7 +550,9 @@ def test_a_slow_follower_is_told_how_many_lines_it_missed(
     run(story)
 
 
-def test_who_follows_too_many_is_told_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_follows_too_many_is_told_so(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "MAX_READERS", 2)
     pods = [make(100, every=0.02) for _ in range(3)]
     for pod in pods:
@@ -516,7 +576,9 @@ def test_who_follows_too_many_is_told_so(make: Make, monkeypatch: pytest.MonkeyP
     run(story)
 
 
-def test_a_reader_without_followers_ends_and_gives_its_connection_back(make: Make) -> None:
+def test_a_reader_without_followers_ends_and_gives_its_connection_back(
+    make: Make,
+) -> None:
     pod = make(10_000, every=0.01)
     pod.runs()
     listeners = pod.kubernetes.cluster.store._listeners
@@ -534,7 +596,9 @@ def test_a_reader_without_followers_ends_and_gives_its_connection_back(make: Mak
     assert readers._by_pod == {}
 
 
-def test_who_comes_as_a_reader_rests_is_read_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_as_a_reader_rests_is_read_for(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "LINGER", DEADLINE)
     pod = make(10_000, every=0.01)
     pod.runs()
@@ -553,7 +617,9 @@ def test_who_comes_as_a_reader_rests_is_read_for(make: Make, monkeypatch: pytest
     run(story)
 
 
-def test_a_log_that_is_silent_says_that_it_is_there(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_silent_says_that_it_is_there(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "PING", 0.05)
     pod = make(1)
     pod.runs()

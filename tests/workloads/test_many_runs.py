@@ -41,7 +41,10 @@ def teams(watched: Watched) -> list[tuple[User, Tenancy]]:
     a100 = watched.cluster.flavors.get(name="a100")
     a100.gpus_total = 2 + TEAMS * GPUS
     a100.save(update_fields=["gpus_total"])
-    factories.policy(Thresholds(automatic_gpus=GPUS, automatic_usd=Decimal(5_000)), now=timezone.now())
+    factories.policy(
+        Thresholds(automatic_gpus=GPUS, automatic_usd=Decimal(5_000)),
+        now=timezone.now(),
+    )
     found = []
     for number in range(TEAMS):
         person = factories.person(f"Person {number} of many")
@@ -93,7 +96,13 @@ def test_a_hundred_runs_at_once_all_run_once_and_share_fairly(
 ) -> None:
     asked = replace(ASKED, values=QUICK, script=None)
     submitted = [
-        actions.submit(tenancy.pk, asked, by=person, key=f"{tenancy.pk}-{number}", now=timezone.now())
+        actions.submit(
+            tenancy.pk,
+            asked,
+            by=person,
+            key=f"{tenancy.pk}-{number}",
+            now=timezone.now(),
+        )
         for number in range(EACH)
         for person, tenancy in teams
     ]
@@ -111,7 +120,9 @@ def test_a_hundred_runs_at_once_all_run_once_and_share_fairly(
         wait_until(over, what="all of them to end", seconds=240)
     sent.result()
     assert watched.kubernetes.names(JOB) == {run.name for run in submitted}
-    assert Counter(Run.objects.values_list("state", flat=True)) == {"finished": TEAMS * EACH}
+    assert Counter(Run.objects.values_list("state", flat=True)) == {
+        "finished": TEAMS * EACH
+    }
     assert len({run.name for run in submitted}) == TEAMS * EACH
     # While all of them wanted more, nobody had more than they are guaranteed.
     busy = [share for share in shares if all(share)]

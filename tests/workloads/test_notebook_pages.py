@@ -68,7 +68,8 @@ def form(response: Any, profile: str) -> dict[str, str]:
         one
         for one in forms
         if any(
-            each.attrs.get("name") == "profile" and each.attrs.get("value") == profile for each in one.walk()
+            each.attrs.get("name") == "profile" and each.attrs.get("value") == profile
+            for each in one.walk()
         )
     ]
     found: dict[str, str] = {}
@@ -78,7 +79,9 @@ def form(response: Any, profile: str) -> dict[str, str]:
             found[name] = one.attrs.get("value", "")
         elif one.tag == "select":
             options = [each for each in one.walk() if each.tag == "option"]
-            chosen = next((each for each in options if "selected" in each.attrs), options[0])
+            chosen = next(
+                (each for each in options if "selected" in each.attrs), options[0]
+            )
             found[name] = chosen.attrs["value"]
     found.pop("csrfmiddlewaretoken", None)
     return found
@@ -93,7 +96,11 @@ def buttons(response: Any) -> set[str]:
 def opens(response: Any) -> Element | None:
     """The link into the notebook."""
     [main] = [one for one in page(response).walk() if one.tag == "main"]
-    links = [one for one in main.walk() if one.tag == "a" and one.attrs.get("target") == "_blank"]
+    links = [
+        one
+        for one in main.walk()
+        if one.tag == "a" and one.attrs.get("target") == "_blank"
+    ]
     return links[0] if links else None
 
 
@@ -114,7 +121,9 @@ def pod(server: Server, *, phase: str = "Pending", **status: Any) -> dict[str, A
         },
         "spec": {
             "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
-            "containers": [{"name": "notebook", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+            "containers": [
+                {"name": "notebook", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+            ],
         },
         "status": {"phase": phase, **status},
     }
@@ -148,7 +157,11 @@ def workload(server: Server) -> dict[str, Any]:
                     "name": "main",
                     "count": 1,
                     "template": {
-                        "spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}
+                        "spec": {
+                            "containers": [
+                                {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
+                            ]
+                        }
                     },
                 }
             ],
@@ -210,8 +223,15 @@ def test_a_card_launches_what_was_chosen_once_and_leads_to_its_page(
     first, again = person.post(PAGE, typed), person.post(PAGE, typed)
 
     server = Server.objects.get()
-    assert first.headers["Location"] == again.headers["Location"] == f"/notebooks/{server.pk}"
-    assert (server.title, server.options) == ("Explore", {"size": "one", "image": "base"})
+    assert (
+        first.headers["Location"]
+        == again.headers["Location"]
+        == f"/notebooks/{server.pk}"
+    )
+    assert (server.title, server.options) == (
+        "Explore",
+        {"size": "one", "image": "base"},
+    )
     assert hub.users == {}
     worked_on(server)
     assert hub.options_of(server.name)["profile"] == f"a100--{tenancy.namespace}"
@@ -244,19 +264,27 @@ def test_what_is_refused_stands_at_its_field_with_what_was_typed(
     assert {name: kept[name] for name in typed if name != "options.size"} == {
         name: value for name, value in typed.items() if name != "options.size"
     }
-    at_fault = {one.attrs["name"] for one in page(answer).walk() if one.attrs.get("aria-invalid") == "true"}
+    at_fault = {
+        one.attrs["name"]
+        for one in page(answer).walk()
+        if one.attrs.get("aria-invalid") == "true"
+    }
     assert at_fault == ({field} if field else set())
     assert not Server.objects.exists()
 
 
-def test_what_was_chosen_stays_chosen_after_a_refusal(tenancy: Tenancy, ada: User) -> None:
+def test_what_was_chosen_stays_chosen_after_a_refusal(
+    tenancy: Tenancy, ada: User
+) -> None:
     person = browser(ada)
     filled = form(person.get(PAGE), "a100") | {"options.size": "four"}
 
     assert form(person.post(PAGE, filled), "a100")["options.size"] == "four"
 
 
-def test_a_profile_that_is_gone_is_said_and_nothing_starts(tenancy: Tenancy, ada: User) -> None:
+def test_a_profile_that_is_gone_is_said_and_nothing_starts(
+    tenancy: Tenancy, ada: User
+) -> None:
     person = browser(ada)
 
     answer = person.post(PAGE, {"profile": "nothing"}, follow=True)
@@ -265,7 +293,9 @@ def test_a_profile_that_is_gone_is_said_and_nothing_starts(tenancy: Tenancy, ada
     assert not Server.objects.exists()
 
 
-def test_a_cluster_without_a_hub_says_so_and_launches_nothing(tenancy: Tenancy, ada: User) -> None:
+def test_a_cluster_without_a_hub_says_so_and_launches_nothing(
+    tenancy: Tenancy, ada: User
+) -> None:
     Hub.objects.all().delete()
     shown = browser(ada).get(PAGE)
 
@@ -274,7 +304,9 @@ def test_a_cluster_without_a_hub_says_so_and_launches_nothing(tenancy: Tenancy, 
     assert "devcontainer.json" in buttons(shown)
 
 
-def test_the_page_begins_where_something_can_be_launched(tenancy: Tenancy, ada: User) -> None:
+def test_the_page_begins_where_something_can_be_launched(
+    tenancy: Tenancy, ada: User
+) -> None:
     without = factories.cluster("development")
     factories.flavor(without, "a100")
     other = factories.tenancy(tenancy.team, without)
@@ -285,25 +317,37 @@ def test_the_page_begins_where_something_can_be_launched(tenancy: Tenancy, ada: 
     assert "has no JupyterHub that the portal knows" in shown.content.decode()
 
 
-def test_only_people_of_the_team_launch(tenancy: Tenancy, lead: User, ada: User) -> None:
+def test_only_people_of_the_team_launch(
+    tenancy: Tenancy, lead: User, ada: User
+) -> None:
     assert browser(lead).post(PAGE, {"profile": "cpu"}).status_code == 403
     assert browser(factories.person()).post(PAGE, {"profile": "cpu"}).status_code == 404
 
 
-def test_the_page_lists_what_runs_with_own_ones_first(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_the_page_lists_what_runs_with_own_ones_first(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     mei = factories.person("Mei Chen", teams=[tenancy.team])
     mine = running(tenancy, ada, hub)
     other = launch(tenancy, mei, profile="cpu", key="two")
     shown = page(browser(ada).get(PAGE))
 
-    links = [one.attrs["href"] for one in shown.walk() if one.attrs.get("href", "").startswith("/notebooks/")]
+    links = [
+        one.attrs["href"]
+        for one in shown.walk()
+        if one.attrs.get("href", "").startswith("/notebooks/")
+    ]
 
     assert links == [f"/notebooks/{mine.pk}", f"/notebooks/{other.pk}"]
-    acts = {one.attrs["formaction"] for one in shown.walk() if "formaction" in one.attrs}
+    acts = {
+        one.attrs["formaction"] for one in shown.walk() if "formaction" in one.attrs
+    }
     assert acts == {f"/notebooks/{mine.pk}/stop"}
 
 
-def test_a_ready_notebook_opens_for_its_owner_alone(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_ready_notebook_opens_for_its_owner_alone(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     mei = factories.person("Mei Chen", teams=[tenancy.team])
     server = running(tenancy, ada, hub)
 
@@ -319,7 +363,9 @@ def test_a_ready_notebook_opens_for_its_owner_alone(tenancy: Tenancy, ada: User,
     assert "Ada Okafor can work in it" in words(others)
 
 
-def test_a_strangers_notebook_looks_like_none(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_strangers_notebook_looks_like_none(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     stranger = browser(factories.person())
 
@@ -337,7 +383,9 @@ def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
     path = f"/notebooks/{server.pk}"
 
     assert browser(mei).post(f"{path}/stop").headers["Location"] == path
-    assert "Mei Chen stopped it. It is being stopped now." in words(browser(ada).get(path))
+    assert "Mei Chen stopped it. It is being stopped now." in words(
+        browser(ada).get(path)
+    )
     worked_on(server)
     shown = browser(ada).get(path)
     assert "Mei Chen stopped it. It costs nothing now." in words(shown)
@@ -352,7 +400,9 @@ def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
     assert not Server.objects.exists()
 
 
-def test_a_start_that_waits_says_why_as_a_run_does(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_start_that_waits_says_why_as_a_run_does(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     copying = Copying(tenancy.cluster)
     copying.begin(*queue_of(tenancy))
     server = launch(tenancy, ada)
@@ -376,8 +426,14 @@ def test_an_image_that_cannot_be_pulled_is_said_while_it_starts(
     copying = Copying(tenancy.cluster)
     copying.begin()
     server = worked_on(launch(tenancy, ada, profile="cpu"))
-    waiting = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}}
-    found = pod(server, containerStatuses=[{"name": "notebook", "image": "x:1", **waiting}])
+    waiting = {
+        "state": {
+            "waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}
+        }
+    }
+    found = pod(
+        server, containerStatuses=[{"name": "notebook", "image": "x:1", **waiting}]
+    )
     found["spec"] = {
         "nodeName": "node-1",
         "containers": [{"name": "notebook", "image": "x:1", "resources": {}}],
@@ -390,7 +446,9 @@ def test_an_image_that_cannot_be_pulled_is_said_while_it_starts(
     assert told["why"]["what"] in words(browser(ada).get(f"/notebooks/{server.pk}"))
 
 
-def test_a_pod_of_somebody_else_explains_nothing(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_pod_of_somebody_else_explains_nothing(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     copying = Copying(tenancy.cluster)
     copying.begin()
     server = worked_on(launch(tenancy, ada))
@@ -401,7 +459,9 @@ def test_a_pod_of_somebody_else_explains_nothing(tenancy: Tenancy, ada: User, hu
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["why"] is None
 
 
-def test_a_failed_start_says_why_and_what_next(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_failed_start_says_why_and_what_next(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = worked_on(launch(tenancy, ada))
     hub.fail(server.name, "Spawn failed: ImagePullBackOff")
     worked_on(server)
@@ -417,7 +477,9 @@ def test_an_idle_notebook_says_what_it_costs_and_is_kept_with_a_reason_the_secon
 ) -> None:
     server = running(tenancy, ada, hub)
     earlier = timezone.now() - timedelta(minutes=50)
-    Server.objects.update(ready_at=earlier, launched_at=earlier, created_at=earlier, active_at=earlier)
+    Server.objects.update(
+        ready_at=earlier, launched_at=earlier, created_at=earlier, active_at=earlier
+    )
     reclaim_idle(now=timezone.now())
     person, path = browser(ada), f"/notebooks/{server.pk}"
 
@@ -433,14 +495,21 @@ def test_an_idle_notebook_says_what_it_costs_and_is_kept_with_a_reason_the_secon
     assert (refused.status_code, "Say why it is kept" in words(refused)) == (422, True)
     long = person.post(f"{path}/keep", {"reason": "x" * 201})
     assert (long.status_code, "x" * 201 in long.content.decode()) == (422, True)
-    assert person.post(f"{path}/keep", {"reason": "It loads the data."}).status_code == 302
+    assert (
+        person.post(f"{path}/keep", {"reason": "It loads the data."}).status_code == 302
+    )
     assert "It loads the data." in words(person.get(path))
 
 
 @pytest.mark.parametrize(
     "silent",
     [
-        {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()},
+        {
+            "reachable": False,
+            "failures": 1,
+            "message": "Away.",
+            "looked_at": timezone.now(),
+        },
         {"followed_at": timezone.now() - timedelta(minutes=10)},
     ],
 )
@@ -449,17 +518,25 @@ def test_while_its_hub_is_silent_a_notebook_is_not_called_idle(
 ) -> None:
     server = running(tenancy, ada, hub)
     earlier = timezone.now() - timedelta(minutes=50)
-    Server.objects.update(ready_at=earlier, launched_at=earlier, created_at=earlier, active_at=earlier)
+    Server.objects.update(
+        ready_at=earlier, launched_at=earlier, created_at=earlier, active_at=earlier
+    )
     reclaim_idle(now=timezone.now())
     person, path = browser(ada), f"/notebooks/{server.pk}"
-    sentences = ("Nobody has used it for 50 min", "Stopped if nobody uses or keeps it", "Not used for")
+    sentences = (
+        "Nobody has used it for 50 min",
+        "Stopped if nobody uses or keeps it",
+        "Not used for",
+    )
     assert [one in words(person.get(path)) for one in sentences] == [True] * 3
 
     Hub.objects.update(**silent)
 
     shown = words(person.get(path))
     assert [one in shown for one in sentences] == [False] * 3
-    assert "JupyterHub has not said whether somebody works in it. Until it does" in shown
+    assert (
+        "JupyterHub has not said whether somebody works in it. Until it does" in shown
+    )
     told = Caller(ada).get(f"notebooks/{server.pk}/").json()
     assert told["stops_when_idle"] is None
     assert told["idle_unknown_since"] == as_told(Hub.objects.get().followed_at)
@@ -478,9 +555,13 @@ def test_a_platform_lead_exempts_a_notebook_and_ends_that_on_its_page_or_the_hub
 
     refused = priya.post(f"{path}/exempt", {"until": until, "reason": ""})
     assert (refused.status_code, "Say why" in words(refused)) == (422, True)
-    unknown = priya.post(f"{path}/exempt", {"until": until, "reason": "A demo.", "for": "ever"})
+    unknown = priya.post(
+        f"{path}/exempt", {"until": until, "reason": "A demo.", "for": "ever"}
+    )
     assert unknown.status_code == 422
-    sent = priya.post(f"{path}/exempt", {"until": until, "reason": "A demo for the board."})
+    sent = priya.post(
+        f"{path}/exempt", {"until": until, "reason": "A demo for the board."}
+    )
     assert sent.headers["Location"] == path
     for shown in (priya.get(path), person.get(path), priya.get(hub_page)):
         assert "A demo for the board." in words(shown)
@@ -512,7 +593,9 @@ def test_the_api_keeps_a_notebook_for_longer_and_ends_that(
     assert caller.get(where).json()["keep_until"] is None
 
 
-def test_what_comes_is_said_with_its_moments(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_what_comes_is_said_with_its_moments(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
     told = Caller(ada).get(f"notebooks/{server.pk}/").json()
@@ -524,29 +607,46 @@ def test_what_comes_is_said_with_its_moments(tenancy: Tenancy, ada: User, hub: H
     Hub.objects.update(reclaim=Reclaim.WARN)
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["stops_when_idle"] is None
     tenancy.allocations.update(notebook=server)
-    assert Caller(ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] == as_told(held.kept_until)
+    assert Caller(ada).get(f"notebooks/{server.pk}/").json()[
+        "gpus_go_back_at"
+    ] == as_told(held.kept_until)
 
 
 def as_told(at: Any) -> str:
     return str(at.isoformat().replace("+00:00", "Z"))
 
 
-def test_a_hub_that_is_away_is_said_where_it_matters(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_hub_that_is_away_is_said_where_it_matters(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
-    Hub.objects.update(reachable=False, message="It does not answer.", failures=1, looked_at=timezone.now())
+    Hub.objects.update(
+        reachable=False,
+        message="It does not answer.",
+        failures=1,
+        looked_at=timezone.now(),
+    )
 
     for path in (PAGE, f"/notebooks/{server.pk}"):
-        assert "The JupyterHub did not answer when the portal asked on" in words(browser(ada).get(path))
+        assert "The JupyterHub did not answer when the portal asked on" in words(
+            browser(ada).get(path)
+        )
     told = Caller(ada).get(f"notebooks/{server.pk}/").json()
     assert (told["hub_reachable"], told["state"]) == (False, "ready")
 
 
 @pytest.mark.parametrize("reason", list(StopReason))
-def test_every_end_has_a_sentence(tenancy: Tenancy, ada: User, hub: HubOfTests, reason: StopReason) -> None:
+def test_every_end_has_a_sentence(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, reason: StopReason
+) -> None:
     server = running(tenancy, ada, hub)
     by = ada if reason is StopReason.PERSON else None
     Server.objects.update(
-        state=State.STOPPED, stop_reason=reason, stopped_by=by, stopped_at=timezone.now(), ready_at=None
+        state=State.STOPPED,
+        stop_reason=reason,
+        stopped_by=by,
+        stopped_at=timezone.now(),
+        ready_at=None,
     )
 
     said = Caller(ada).get(f"notebooks/{server.pk}/").json()["sentence"]
@@ -555,7 +655,9 @@ def test_every_end_has_a_sentence(tenancy: Tenancy, ada: User, hub: HubOfTests, 
     assert said.endswith("What you saved on its volumes stays.")
 
 
-def test_home_has_the_last_choice_in_one_click(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_home_has_the_last_choice_in_one_click(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     person = browser(ada)
     link = opens(person.get("/"))
@@ -568,9 +670,14 @@ def test_home_has_the_last_choice_in_one_click(tenancy: Tenancy, ada: User, hub:
     shown = person.get("/")
     assert opens(shown) is None
     [start] = [
-        one for one in page(shown).walk() if one.attrs.get("action") == f"/notebooks/{server.pk}/start"
+        one
+        for one in page(shown).walk()
+        if one.attrs.get("action") == f"/notebooks/{server.pk}/start"
     ]
-    assert person.post(start.attrs["action"]).headers["Location"] == f"/notebooks/{server.pk}"
+    assert (
+        person.post(start.attrs["action"]).headers["Location"]
+        == f"/notebooks/{server.pk}"
+    )
     server.refresh_from_db()
     assert server.state == State.STARTING
 
@@ -578,8 +685,12 @@ def test_home_has_the_last_choice_in_one_click(tenancy: Tenancy, ada: User, hub:
 def retired(slug: str, *, by: User, successor: str = "") -> None:
     """A profile that people can choose no more."""
     now = timezone.now()
-    desk.deprecate(slug, by=by, now=now, reason="Its image is too old", successor=successor)
-    desk.retire(slug, by=by, now=now, reason="Its image is too old", successor=successor)
+    desk.deprecate(
+        slug, by=by, now=now, reason="Its image is too old", successor=successor
+    )
+    desk.retire(
+        slug, by=by, now=now, reason="Its image is too old", successor=successor
+    )
 
 
 def published(text: str, *, by: User) -> None:
@@ -607,10 +718,20 @@ def test_a_stopped_notebook_of_a_retired_profile_offers_the_successor_or_the_oth
 
     for where in (path, PAGE, "/"):
         shown = page(person.get(where))
-        links = [one for one in shown.walk() if one.tag == "a" and one.attrs.get("href") == href]
+        links = [
+            one
+            for one in shown.walk()
+            if one.tag == "a" and one.attrs.get("href") == href
+        ]
         assert [one.words.startswith(label) for one in links] == [True]
-        assert not [one for one in shown.walk() if one.attrs.get("action") == f"{path}/start"]
-        assert not [one for one in shown.walk() if one.attrs.get("formaction") == f"{path}/start"]
+        assert not [
+            one for one in shown.walk() if one.attrs.get("action") == f"{path}/start"
+        ]
+        assert not [
+            one
+            for one in shown.walk()
+            if one.attrs.get("formaction") == f"{path}/start"
+        ]
     assert sentence in words(person.get(path))
     told = caller.get(f"notebooks/{server.pk}/").json()
     assert (told["cannot_start"], told["successor"]) == (sentence, successor)
@@ -639,7 +760,10 @@ def test_the_api_launches_once_and_says_the_field_at_fault(
     caller, where = Caller(ada), f"places/{tenancy.pk}/notebooks/"
     body = {"profile": "a100", "options": {"image": "base"}, "title": "Explore"}
 
-    first, again = caller.post(where, body, key="mine"), caller.post(where, body, key="mine")
+    first, again = (
+        caller.post(where, body, key="mine"),
+        caller.post(where, body, key="mine"),
+    )
 
     assert (first.status_code, again.status_code) == (201, 201), first.content
     assert again.headers["Idempotency-Replayed"] == "true"
@@ -649,7 +773,9 @@ def test_the_api_launches_once_and_says_the_field_at_fault(
         "starting",
         "The portal asks the hub to start it.",
     )
-    assert caller.post(where, body, key=None).json()["code"] == "idempotency_key_missing"
+    assert (
+        caller.post(where, body, key=None).json()["code"] == "idempotency_key_missing"
+    )
     refused = caller.post(where, body | {"options": {"size": "nine"}})
     assert (refused.status_code, refused.json()["code"]) == (422, "no_such_choice")
     assert Caller(factories.person()).post(where, body).status_code == 404
@@ -657,7 +783,9 @@ def test_the_api_launches_once_and_says_the_field_at_fault(
     assert Server.objects.count() == 1
 
 
-def test_the_api_stops_starts_keeps_and_removes(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_the_api_stops_starts_keeps_and_removes(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     server = running(tenancy, ada, hub)
     caller, where = Caller(ada), f"notebooks/{server.pk}/"
     assert caller.get(where).json()["address"] == f"{hub.address}{server.path}"
@@ -678,7 +806,9 @@ def test_the_api_stops_starts_keeps_and_removes(tenancy: Tenancy, ada: User, hub
     assert caller.get(where).status_code == 404
 
 
-def test_the_api_lists_ones_teams_at_one_cost(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_the_api_lists_ones_teams_at_one_cost(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     mei = factories.person("Mei Chen", teams=[tenancy.team])
     mine = running(tenancy, ada, hub)
     for number in range(8):
@@ -691,13 +821,27 @@ def test_the_api_lists_ones_teams_at_one_cost(tenancy: Tenancy, ada: User, hub: 
     following = rows["next"].partition("/api/v1/")[2]
     assert len(caller.get(following).json()["results"]) == 4
 
-    assert [one["id"] for one in caller.get("notebooks/?mine=true").json()["results"]] == [mine.pk]
-    assert [one["id"] for one in caller.get("notebooks/?state=ready").json()["results"]] == [mine.pk]
+    assert [
+        one["id"] for one in caller.get("notebooks/?mine=true").json()["results"]
+    ] == [mine.pk]
+    assert [
+        one["id"] for one in caller.get("notebooks/?state=ready").json()["results"]
+    ] == [mine.pk]
     assert caller.get("notebooks/?live=false&team=vision").json()["results"] == []
     assert Caller(factories.person()).get("notebooks/").json()["results"] == []
-    assert len(Caller(factories.person("", Role.AUDITOR)).get("notebooks/").json()["results"]) == 9
+    assert (
+        len(
+            Caller(factories.person("", Role.AUDITOR))
+            .get("notebooks/")
+            .json()["results"]
+        )
+        == 9
+    )
     # Whose it is opens it.
-    assert [one["address"] for one in Caller(mei).get("notebooks/?state=ready").json()["results"]] == [""]
+    assert [
+        one["address"]
+        for one in Caller(mei).get("notebooks/?state=ready").json()["results"]
+    ] == [""]
 
 
 @pytest.mark.parametrize("many", [1, 9])
@@ -709,13 +853,26 @@ def test_the_page_asks_as_often_for_many_servers_as_for_few(
     person = browser(ada)
     with CaptureQueriesContext(connection) as captured:
         person.get(PAGE)
-    assert sum(one["sql"].startswith('SELECT "notebooks_notebookserver"') for one in captured) == 2
+    assert (
+        sum(
+            one["sql"].startswith('SELECT "notebooks_notebookserver"')
+            for one in captured
+        )
+        == 2
+    )
     assert len(captured) <= 15
 
 
 @pytest.mark.parametrize(
     ("minutes", "said"),
-    [(45, "45 min"), (60, "1 h"), (90, "90 min"), (1_440, "24 h"), (2_880, "2 days"), (2_940, "49 h")],
+    [
+        (45, "45 min"),
+        (60, "1 h"),
+        (90, "90 min"),
+        (1_440, "24 h"),
+        (2_880, "2 days"),
+        (2_940, "49 h"),
+    ],
 )
 def test_lengths_are_exact(minutes: int, said: str) -> None:
     assert length(minutes) == said
@@ -723,10 +880,18 @@ def test_lengths_are_exact(minutes: int, said: str) -> None:
 
 def test_what_happens_to_an_unused_notebook_is_said_before_it_is_launched() -> None:
     document = read(A100)
-    assert idle_words(document, Reclaim.ON).startswith("Unused for 1 h, it is stopped. You are told 15 min")
-    assert idle_words(document, Reclaim.WARN).startswith("Unused for 1 h, you are told.")
-    assert idle_words(document, Reclaim.OFF) == "It goes on, and costs, until you stop it."
-    assert limit_words(document) == "12 h at most, then it is stopped. Its volumes stay."
+    assert idle_words(document, Reclaim.ON).startswith(
+        "Unused for 1 h, it is stopped. You are told 15 min"
+    )
+    assert idle_words(document, Reclaim.WARN).startswith(
+        "Unused for 1 h, you are told."
+    )
+    assert (
+        idle_words(document, Reclaim.OFF) == "It goes on, and costs, until you stop it."
+    )
+    assert (
+        limit_words(document) == "12 h at most, then it is stopped. Its volumes stay."
+    )
 
 
 def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None:
@@ -735,7 +900,9 @@ def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None
     assert limit_words(document) == "As long as you leave it."
 
 
-def test_a_card_answers_for_what_was_chosen(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+def test_a_card_answers_for_what_was_chosen(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
     person = Client()
     person.force_login(ada)
     usual = words(person.get(PAGE))
@@ -744,7 +911,11 @@ def test_a_card_answers_for_what_was_chosen(tenancy: Tenancy, ada: User, hub: Hu
     assert "Your team holds too few A100" in larger
     assert "It takes 4 × A100; this namespace can have" in larger
     # What there is not is answered as usual, and refused when it is sent.
-    for query in ("profile=a100&options.size=nine", "profile=a100&options.nothing=1", "profile=none"):
+    for query in (
+        "profile=a100&options.size=nine",
+        "profile=a100&options.nothing=1",
+        "profile=none",
+    ):
         assert "too few A100" not in words(person.get(f"{PAGE}?{query}"))
 
 
@@ -758,5 +929,7 @@ def test_a_cluster_that_is_silent_is_said_before_a_notebook_is_launched_there(
 ) -> None:
     said = f"{tenancy.cluster.title} has said nothing since"
     assert said not in words(browser(ada).get(PAGE))
-    Feed.objects.create(cluster=tenancy.cluster, kind="Pod", silent_since=timezone.now())
+    Feed.objects.create(
+        cluster=tenancy.cluster, kind="Pod", silent_since=timezone.now()
+    )
     assert said in words(browser(ada).get(PAGE))

@@ -66,7 +66,10 @@ def shared(watched: Watched) -> Shared:
         wait_until(lambda: is_so(1, 0), what="the first job to run")
         # Kubernetes tells times in whole seconds, and what runs for less time is what is stopped.
         began = timezone.now().replace(microsecond=0)
-        wait_until(lambda: timezone.now() - began > timedelta(seconds=1), what="the next second")
+        wait_until(
+            lambda: timezone.now() - began > timedelta(seconds=1),
+            what="the next second",
+        )
         watched.job("borrows-one", gpus=1)
         watched.job("speech-secret", gpus=1, namespace=speech.namespace)
         wait_until(lambda: is_so(3, 0), what="three jobs to run")
@@ -89,7 +92,9 @@ def lend(scene: Shared) -> None:
         scene.watched.kubernetes.patch(ref, name, None, body)
 
 
-def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared) -> None:
+def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(
+    shared: Shared,
+) -> None:
     ada, stranger = shared.watched.ada, factories.person("Cy Other")
     found = shared.queues(ada)
     [mine] = found.teams
@@ -105,7 +110,12 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared)
     assert room.flavor == "a100"
     assert room.free >= room.largest
     shown = shared.page(ada)
-    for text in ("own-two", "Waits, number 1", "1 borrowed", "Other teams: 1 GPU in use, no job waits."):
+    for text in (
+        "own-two",
+        "Waits, number 1",
+        "1 borrowed",
+        "Other teams: 1 GPU in use, no job waits.",
+    ):
         assert text in shown
     # Whether its pods run by now is another matter, and the priority is called as on the form.
     assert "Has its GPUs, may be stopped" in shown
@@ -115,17 +125,25 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared)
     nothing = shared.page(stranger)
     assert "No queue of yours" in nothing
     assert "Other teams: 4 GPUs in use (1 borrowed), 1 job waits for 1 GPU" in nothing
-    factories.flavor(shared.watched.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb")
+    factories.flavor(
+        shared.watched.cluster, "a100-1g", resource="nvidia.com/mig-1g.10gb"
+    )
     both = "Other teams: 4 GPUs and slices in use (1 borrowed), 1 job waits for 1 GPU or slice"
     assert both in shared.page(stranger)
-    assert not [name for name in ("own-two", "waits</bdi>", "speech", "Vision") if name in nothing]
+    assert not [
+        name
+        for name in ("own-two", "waits</bdi>", "speech", "Vision")
+        if name in nothing
+    ]
 
 
 def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
     told = Caller(shared.watched.ada).get("queues/training/").json()
     [mine] = told["teams"]
     assert mine["team"] == shared.watched.team.slug
-    assert mine["shares"] == [{"flavor": "a100", "guaranteed": 2, "held": 3, "borrowed": 1}]
+    assert mine["shares"] == [
+        {"flavor": "a100", "guaranteed": 2, "held": 3, "borrowed": 1}
+    ]
     assert [(one["position"], one["name"]) for one in mine["waiting"]] == [(1, "waits")]
     assert told["seen"]["silent_since"] is None
     assert "speech-secret" not in str(told)
@@ -143,7 +161,11 @@ def test_it_takes_as_many_queries_however_many_jobs_there_are(
     rows = list(ClusterObject.objects.filter(kind="Workload"))
     ClusterObject.objects.bulk_create(
         ClusterObject(
-            cluster=row.cluster, kind=row.kind, namespace=row.namespace, name=f"{n}-{row.name}", body=row.body
+            cluster=row.cluster,
+            kind=row.kind,
+            namespace=row.namespace,
+            name=f"{n}-{row.name}",
+            body=row.body,
         )
         for row in rows
         for n in range(50)
@@ -152,7 +174,9 @@ def test_it_takes_as_many_queries_however_many_jobs_there_are(
         assert shared.queues(ada).others.running > 50
 
 
-def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(shared: Shared) -> None:
+def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(
+    shared: Shared,
+) -> None:
     since = timezone.now() - timedelta(minutes=5)
     Feed.objects.filter(kind="Pod").update(silent_since=since, message="503: away")
     assert "has said nothing since" in shared.page(shared.watched.ada)
@@ -160,7 +184,9 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(shar
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
 
 
-def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(watched: Watched) -> None:
+def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(
+    watched: Watched,
+) -> None:
     watched.job("never", gpus=16)
     page = Client()
     page.force_login(watched.ada)
@@ -173,7 +199,9 @@ def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(watched
         wait_until(lambda: "Larger than its queue" in shown(), what="the job")
     assert "Number 1" in shown()
     [mine] = Caller(watched.ada).get("queues/training/").json()["teams"]
-    assert [(one["name"], one["position"], one["fits"]) for one in mine["waiting"]] == [("never", 1, False)]
+    assert [(one["name"], one["position"], one["fits"]) for one in mine["waiting"]] == [
+        ("never", 1, False)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +216,11 @@ def test_what_runs_beyond_the_guarantee_is_borrowed_or_no_longer_held(
     held: int, limit: int, said: str
 ) -> None:
     job = Holder(
-        key=JobKey("vision", "it"), gpus={"a100": 1}, priority=0, since=None, may_be_stopped=held > 2
+        key=JobKey("vision", "it"),
+        gpus={"a100": 1},
+        priority=0,
+        since=None,
+        may_be_stopped=held > 2,
     )
     share = Share(flavor="a100", guaranteed=2, held=held, limit=limit)
     assert stops_of(QueueLine(shares=[share], running=[job], waiting=[])) == said

@@ -13,7 +13,13 @@ GPU = "nvidia.com/gpu"
 
 
 def workload(
-    name: str, gpus: int, at: str = "", *, priority: int = 0, flavor: str = "a100", made: str = "08:00"
+    name: str,
+    gpus: int,
+    at: str = "",
+    *,
+    priority: int = 0,
+    flavor: str = "a100",
+    made: str = "08:00",
 ) -> dict[str, Any]:
     """A Workload that runs since `at`, or waits."""
     pods = {"containers": [{"name": "it", "resources": {"requests": {GPU: str(gpus)}}}]}
@@ -21,11 +27,17 @@ def workload(
     if at:
         status = {
             "conditions": [
-                {"type": "QuotaReserved", "status": "True", "lastTransitionTime": f"2026-11-23T{at}:00Z"}
+                {
+                    "type": "QuotaReserved",
+                    "status": "True",
+                    "lastTransitionTime": f"2026-11-23T{at}:00Z",
+                }
             ],
             "admission": {
                 "clusterQueue": "vision",
-                "podSetAssignments": [{"flavors": {GPU: flavor}, "resourceUsage": {GPU: str(gpus)}}],
+                "podSetAssignments": [
+                    {"flavors": {GPU: flavor}, "resourceUsage": {GPU: str(gpus)}}
+                ],
             },
         }
     return {
@@ -45,7 +57,10 @@ def workload(
 
 
 def queue(**guaranteed: int) -> Queue:
-    return Queue(name="vision", quotas=tuple(Quota(name, GPU, gpus) for name, gpus in guaranteed.items()))
+    return Queue(
+        name="vision",
+        quotas=tuple(Quota(name, GPU, gpus) for name, gpus in guaranteed.items()),
+    )
 
 
 GROUP = {
@@ -84,11 +99,16 @@ def test_what_is_borrowed_and_what_of_it_is_stopped_first(
 def test_what_runs_beyond_what_may_be_borrowed_is_over_quota() -> None:
     [share] = line_of_queue(queue(a100=0), [OLD, NEW]).shares
     assert (share.borrowed, share.over_quota) == (4, 4)
-    assert (replace(share, limit=1).over_quota, replace(share, limit=None).over_quota) == (3, 0)
+    assert (
+        replace(share, limit=1).over_quota,
+        replace(share, limit=None).over_quota,
+    ) == (3, 0)
 
 
 def test_flavors_are_counted_apart_and_one_is_no_guarantee_for_another() -> None:
-    found = line_of_queue(queue(a100=4, h100=0, t4=0), [OLD, workload("h", 2, "09:00", flavor="h100")])
+    found = line_of_queue(
+        queue(a100=4, h100=0, t4=0), [OLD, workload("h", 2, "09:00", flavor="h100")]
+    )
     assert found.shares == [
         Share(flavor="a100", guaranteed=4, held=2, limit=0),
         Share(flavor="h100", guaranteed=0, held=2, limit=0),
@@ -136,7 +156,9 @@ def test_the_line_is_by_priority_and_then_by_age() -> None:
 def test_one_that_is_larger_than_its_queue_is_in_the_line_and_does_not_fit(
     quotas: list[Quota], gpus: int, fits: bool
 ) -> None:
-    [waits] = line_of_queue(Queue(name="vision", quotas=tuple(quotas)), [workload("waits", gpus)]).waiting
+    [waits] = line_of_queue(
+        Queue(name="vision", quotas=tuple(quotas)), [workload("waits", gpus)]
+    ).waiting
     assert (waits.position, waits.fits) == (1, fits)
 
 
@@ -151,13 +173,29 @@ def test_a_queue_that_goes_strictly_in_order_knows_that_its_head_never_starts() 
             "metadata": {"name": "vision"},
             "spec": {"queueingStrategy": "StrictFIFO", "resourceGroups": [GROUP]},
         }
-        return tuple(one.fits for one in queue_seen(body, [workload("head", gpus)]).first)
+        return tuple(
+            one.fits for one in queue_seen(body, [workload("head", gpus)]).first
+        )
 
     assert (head_of(2), head_of(3)) == ((None,), (False,))
 
 
-def node(name: str, used: int, *, flavor: str = "a100", ready: bool = True, cordoned: bool = False) -> Node:
-    return Node(name=name, flavor=flavor, gpus=8, used=used, is_ready=ready, is_cordoned=cordoned)
+def node(
+    name: str,
+    used: int,
+    *,
+    flavor: str = "a100",
+    ready: bool = True,
+    cordoned: bool = False,
+) -> Node:
+    return Node(
+        name=name,
+        flavor=flavor,
+        gpus=8,
+        used=used,
+        is_ready=ready,
+        is_cordoned=cordoned,
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,12 +208,19 @@ def node(name: str, used: int, *, flavor: str = "a100", ready: bool = True, cord
         ([node("a", 12), node("b", 0, flavor="h100")], 0, 0),
     ],
 )
-def test_the_largest_pod_that_fits_is_that_of_one_node(nodes: list[Node], free: int, largest: int) -> None:
-    assert rooms_of(nodes, ["a100"]) == [Room(flavor="a100", free=free, largest=largest)]
+def test_the_largest_pod_that_fits_is_that_of_one_node(
+    nodes: list[Node], free: int, largest: int
+) -> None:
+    assert rooms_of(nodes, ["a100"]) == [
+        Room(flavor="a100", free=free, largest=largest)
+    ]
 
 
 def test_who_waits_is_in_the_queue_that_the_teams_queue_leads_to() -> None:
-    leads = {"metadata": {"namespace": "vision", "name": "default"}, "spec": {"clusterQueue": "vision"}}
+    leads = {
+        "metadata": {"namespace": "vision", "name": "default"},
+        "spec": {"clusterQueue": "vision"},
+    }
     waits = workload("waits", 1)
     assert by_queue([OLD, waits], [leads]) == {"vision": [OLD, waits]}
     assert by_queue([waits], []) == {}

@@ -7,7 +7,13 @@ import pytest
 
 from workloads.observed import JobKey, NamespaceQuota, Quota, QuotaHolder
 from workloads.reading.pods import event_of, nodes_of, pod_of
-from workloads.reading.queues import line_of, namespace_quota_of, queue_of, quota_holders_of, team_queue_of
+from workloads.reading.queues import (
+    line_of,
+    namespace_quota_of,
+    queue_of,
+    quota_holders_of,
+    team_queue_of,
+)
 from workloads.reading.values import gpus_of_pod, is_gpu, moment
 from workloads.reading.work import job_of, read_once, workload_of
 
@@ -16,7 +22,10 @@ WHEN = datetime(2026, 11, 22, 15, 17, 9, tzinfo=UTC)
 
 
 def container(gpus: int, **more: object) -> dict[str, Any]:
-    return {"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": str(gpus)}}, **more}
+    return {
+        "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": str(gpus)}},
+        **more,
+    }
 
 
 def test_a_workload_of_each_version() -> None:
@@ -26,36 +35,62 @@ def test_a_workload_of_each_version() -> None:
                 "name": "job-bert-1",
                 "namespace": "team-nlp",
                 "creationTimestamp": AT,
-                "ownerReferences": [{"kind": "Job", "name": "bert", "uid": "u", "controller": True}],
+                "ownerReferences": [
+                    {"kind": "Job", "name": "bert", "uid": "u", "controller": True}
+                ],
             },
             "spec": {
                 "active": False,
                 "queueName": "default",
                 "priority": 7,
                 "podSets": [
-                    {"name": "main", "count": 2, "template": {"spec": {"containers": [container(4)]}}}
+                    {
+                        "name": "main",
+                        "count": 2,
+                        "template": {"spec": {"containers": [container(4)]}},
+                    }
                 ],
             },
             "status": {
                 "admission": {
                     "clusterQueue": "team-nlp",
-                    "podSetAssignments": [{"flavors": {"cpu": "a100", "nvidia.com/gpu": "a100"}}],
+                    "podSetAssignments": [
+                        {"flavors": {"cpu": "a100", "nvidia.com/gpu": "a100"}}
+                    ],
                 },
-                "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "x"}],
-                "admissionChecks": [{"name": "budget", "state": "Retry", "lastTransitionTime": AT}],
+                "conditions": [
+                    {"type": "QuotaReserved", "status": "True", "reason": "x"}
+                ],
+                "admissionChecks": [
+                    {"name": "budget", "state": "Retry", "lastTransitionTime": AT}
+                ],
                 "requeueState": {"count": 2, "requeueAt": AT},
             },
         }
     )
-    assert (str(found.key), found.key.uid, found.gpus, found.priority) == ("Job bert", "u", 8, 7)
-    assert (found.is_active, found.cluster_queue, found.flavors) == (False, "team-nlp", ("a100",))
+    assert (str(found.key), found.key.uid, found.gpus, found.priority) == (
+        "Job bert",
+        "u",
+        8,
+        7,
+    )
+    assert (found.is_active, found.cluster_queue, found.flavors) == (
+        False,
+        "team-nlp",
+        ("a100",),
+    )
     assert (found.requeues, found.requeue_at, found.checks[0].since) == (2, WHEN, WHEN)
     # A condition without a time holds since the Workload is there.
     assert found.conditions["QuotaReserved"].since == WHEN
 
 
 @pytest.mark.parametrize(
-    "found", [{}, {"metadata": None, "spec": [], "status": "x"}, {"status": {"conditions": [1]}}]
+    "found",
+    [
+        {},
+        {"metadata": None, "spec": [], "status": "x"},
+        {"status": {"conditions": [1]}},
+    ],
 )
 def test_what_is_absent_is_not_known(found: dict[str, Any]) -> None:
     assert workload_of(found).conditions == {}
@@ -72,16 +107,32 @@ def test_what_is_absent_is_not_known(found: dict[str, Any]) -> None:
     ("spec", "suspended"),
     [({"suspend": True}, True), ({"runPolicy": {"suspend": False}}, False), ({}, None)],
 )
-def test_where_each_kind_says_that_it_is_suspended(spec: dict[str, Any], suspended: bool | None) -> None:
-    labels = {"kueue.x-k8s.io/queue-name": "default", "kueue.x-k8s.io/priority-class": "low"}
-    found = job_of({"kind": "MPIJob", "metadata": {"name": "x", "labels": labels}, "spec": spec})
-    assert (found.is_suspended, found.queue, found.priority_class) == (suspended, "default", "low")
+def test_where_each_kind_says_that_it_is_suspended(
+    spec: dict[str, Any], suspended: bool | None
+) -> None:
+    labels = {
+        "kueue.x-k8s.io/queue-name": "default",
+        "kueue.x-k8s.io/priority-class": "low",
+    }
+    found = job_of(
+        {"kind": "MPIJob", "metadata": {"name": "x", "labels": labels}, "spec": spec}
+    )
+    assert (found.is_suspended, found.queue, found.priority_class) == (
+        suspended,
+        "default",
+        "low",
+    )
     assert str(found.key) == "MPIJob x"
 
 
 def test_how_each_kind_says_that_it_is_over() -> None:
     def over(kind: str, status: str = "True") -> bool:
-        return job_of({"status": {"conditions": [{"type": kind, "status": status}]}}).outcome is not None
+        return (
+            job_of(
+                {"status": {"conditions": [{"type": kind, "status": status}]}}
+            ).outcome
+            is not None
+        )
 
     assert all(over(kind) for kind in ("Complete", "Completed", "Succeeded", "Failed"))
     assert not over("Failed", "False")
@@ -89,16 +140,27 @@ def test_how_each_kind_says_that_it_is_over() -> None:
 
 
 def cluster_queue(**spec: object) -> dict[str, Any]:
-    resources = [{"name": "cpu", "nominalQuota": "96"}, {"name": "nvidia.com/gpu", "nominalQuota": "8"}]
+    resources = [
+        {"name": "cpu", "nominalQuota": "96"},
+        {"name": "nvidia.com/gpu", "nominalQuota": "8"},
+    ]
     used = [{"name": "nvidia.com/gpu", "total": "10", "borrowed": "2"}]
     return {
         "metadata": {"name": "team-nlp"},
-        "spec": {"resourceGroups": [{"flavors": [{"name": "a100", "resources": resources}]}], **spec},
+        "spec": {
+            "resourceGroups": [{"flavors": [{"name": "a100", "resources": resources}]}],
+            **spec,
+        },
         "status": {
             "pendingWorkloads": 3,
             "flavorsReservation": [{"name": "a100", "resources": used}],
             "conditions": [
-                {"type": "Active", "status": "False", "reason": "Stopped", "lastTransitionTime": AT}
+                {
+                    "type": "Active",
+                    "status": "False",
+                    "reason": "Stopped",
+                    "lastTransitionTime": AT,
+                }
             ],
         },
     }
@@ -106,8 +168,17 @@ def cluster_queue(**spec: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["cohortName", "cohort"])
 def test_a_queue_of_each_version(name: str) -> None:
-    found = queue_of(cluster_queue(**{name: "gpus"}, queueingStrategy="StrictFIFO", stopPolicy="Hold"))
-    assert (found.cohort, found.is_strict, found.stop_policy, found.pending) == ("gpus", True, "Hold", 3)
+    found = queue_of(
+        cluster_queue(
+            **{name: "gpus"}, queueingStrategy="StrictFIFO", stopPolicy="Hold"
+        )
+    )
+    assert (found.cohort, found.is_strict, found.stop_policy, found.pending) == (
+        "gpus",
+        True,
+        "Hold",
+        3,
+    )
     assert found.quotas == (Quota("a100", "nvidia.com/gpu", 8, None, 10, 2),)
     assert found.groups == (frozenset({"a100"}),)
     assert found.active is not None
@@ -129,13 +200,17 @@ def pending(position: int, name: str, namespace: str = "team-nlp") -> dict[str, 
 
 
 def test_a_place_in_the_line_and_who_is_ahead() -> None:
-    items = [pending(1, "job-own"), pending(0, "job-first", "team-vision"), pending(2, "job-last")]
+    items = [
+        pending(1, "job-own"),
+        pending(0, "job-first", "team-vision"),
+        pending(2, "job-last"),
+    ]
     found = line_of(items, "team-nlp", "job-own", never=[("team-vision", "job-first")])
     assert found is not None
     assert (found.position, found.length) == (1, 3)
-    assert [(str(one.key), one.key.namespace, one.fits, one.priority) for one in found.ahead] == [
-        ("Job first", "team-vision", False, 5)
-    ]
+    assert [
+        (str(one.key), one.key.namespace, one.fits, one.priority) for one in found.ahead
+    ] == [("Job first", "team-vision", False, 5)]
     assert line_of(items, "team-nlp", "job-gone") is None
     cut = line_of(items[:1], "team-nlp", "job-own", is_whole=False)
     assert cut is not None
@@ -143,22 +218,41 @@ def test_a_place_in_the_line_and_who_is_ahead() -> None:
 
 
 def test_the_namespaces_quota_counts_only_what_kubernetes_enforces() -> None:
-    hard = {"requests.nvidia.com/gpu": "8", "limits.nvidia.com/gpu": "4", "nvidia.com/gpu": "2", "pods": "50"}
+    hard = {
+        "requests.nvidia.com/gpu": "8",
+        "limits.nvidia.com/gpu": "4",
+        "nvidia.com/gpu": "2",
+        "pods": "50",
+    }
     found = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {}}
     assert namespace_quota_of(found) == NamespaceQuota("q", 8, 0)
     used = {**found, "status": {"hard": hard, "used": {"requests.nvidia.com/gpu": "3"}}}
     assert namespace_quota_of(used) == NamespaceQuota("q", 8, 3)
-    assert namespace_quota_of({"spec": {"hard": {"limits.nvidia.com/gpu": "4"}}}) is None
+    assert (
+        namespace_quota_of({"spec": {"hard": {"limits.nvidia.com/gpu": "4"}}}) is None
+    )
 
 
 def test_what_holds_gpus_of_a_queue() -> None:
-    usage = [{"flavors": {"nvidia.com/gpu": "a100"}, "resourceUsage": {"nvidia.com/gpu": "4"}}]
+    usage = [
+        {
+            "flavors": {"nvidia.com/gpu": "a100"},
+            "resourceUsage": {"nvidia.com/gpu": "4"},
+        }
+    ]
     owners = [{"kind": "JobSet", "name": "bert", "uid": "u", "controller": True}]
     found = {
-        "metadata": {"name": "w", "namespace": "team-nlp", "uid": "x", "ownerReferences": owners},
+        "metadata": {
+            "name": "w",
+            "namespace": "team-nlp",
+            "uid": "x",
+            "ownerReferences": owners,
+        },
         "status": {
             "admission": {"podSetAssignments": usage},
-            "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT}],
+            "conditions": [
+                {"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT}
+            ],
         },
     }
     assert quota_holders_of([found, {"metadata": {}}]) == (
@@ -167,8 +261,18 @@ def test_what_holds_gpus_of_a_queue() -> None:
 
 
 def test_events_of_both_apis() -> None:
-    old = {"involvedObject": {"kind": "Job", "name": "x"}, "reason": "r", "message": "m", "lastTimestamp": AT}
-    new = {"regarding": {"kind": "Job", "name": "x"}, "reason": "r", "note": "m", "eventTime": AT}
+    old = {
+        "involvedObject": {"kind": "Job", "name": "x"},
+        "reason": "r",
+        "message": "m",
+        "lastTimestamp": AT,
+    }
+    new = {
+        "regarding": {"kind": "Job", "name": "x"},
+        "reason": "r",
+        "note": "m",
+        "eventTime": AT,
+    }
     assert event_of(old) == event_of(new)
     assert event_of(old).at == WHEN
     assert event_of({**new, "type": "Warning", "lastTimestamp": None}).is_warning
@@ -183,7 +287,14 @@ def test_a_pod_with_its_events_and_containers() -> None:
             "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
         }
     ]
-    said = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}]
+    said = [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "m",
+        }
+    ]
     mine = event_of({"involvedObject": {"kind": "Pod", "name": "p"}, "reason": "r"})
     other = event_of({"involvedObject": {"kind": "Pod", "name": "q"}, "reason": "r"})
     found = pod_of(
@@ -194,8 +305,16 @@ def test_a_pod_with_its_events_and_containers() -> None:
         },
         [mine, other],
     )
-    assert (found.events, found.gates, found.gpus, found.is_stopping) == ((mine,), ("g",), 4, True)
-    assert (found.ended_as, found.waiting[0].reason) == ("OOMKilled", "CrashLoopBackOff")
+    assert (found.events, found.gates, found.gpus, found.is_stopping) == (
+        (mine,),
+        ("g",),
+        4,
+        True,
+    )
+    assert (found.ended_as, found.waiting[0].reason) == (
+        "OOMKilled",
+        "CrashLoopBackOff",
+    )
     assert found.unscheduled is not None
 
 
@@ -208,20 +327,44 @@ def test_nodes_with_what_pods_on_them_use() -> None:
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
-    running = {"spec": {"nodeName": "n", "containers": [container(6)]}, "status": {"phase": "Running"}}
+    running = {
+        "spec": {"nodeName": "n", "containers": [container(6)]},
+        "status": {"phase": "Running"},
+    }
     over = {**running, "status": {"phase": "Succeeded"}}
     cordoned, open_ = nodes_of(
         [node, {**node, "spec": {}}], [running, over], {"a100": {"accelerator": "a100"}}
     )
-    assert (cordoned.flavor, cordoned.gpus, cordoned.used, cordoned.free) == ("a100", 8, 6, 0)
+    assert (cordoned.flavor, cordoned.gpus, cordoned.used, cordoned.free) == (
+        "a100",
+        8,
+        6,
+        0,
+    )
     assert open_.free == 2
     assert nodes_of([node], [], {"h100": {"accelerator": "h100"}})[0].flavor == ""
 
 
-def test_gpus_of_a_pod_are_those_of_its_containers_or_of_its_greediest_init_container() -> None:
-    assert gpus_of_pod({"containers": [container(2), container(1)], "initContainers": [container(2)]}) == 3
-    assert gpus_of_pod({"containers": [container(1)], "initContainers": [container(4)]}) == 4
-    assert gpus_of_pod({"containers": [{"resources": {"limits": {"amd.com/gpu": "2"}}}]}) == 2
+def test_gpus_of_a_pod_are_those_of_its_containers_or_of_its_greediest_init_container() -> (
+    None
+):
+    assert (
+        gpus_of_pod(
+            {
+                "containers": [container(2), container(1)],
+                "initContainers": [container(2)],
+            }
+        )
+        == 3
+    )
+    assert (
+        gpus_of_pod({"containers": [container(1)], "initContainers": [container(4)]})
+        == 4
+    )
+    assert (
+        gpus_of_pod({"containers": [{"resources": {"limits": {"amd.com/gpu": "2"}}}]})
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,7 +382,9 @@ def test_what_counts_as_a_gpu(resource: str, expected: bool) -> None:
     assert is_gpu(resource) is expected
 
 
-@pytest.mark.parametrize("value", ["2026-11-22T15:17:09.000000Z", "2026-11-22T16:17:09+01:00", AT])
+@pytest.mark.parametrize(
+    "value", ["2026-11-22T15:17:09.000000Z", "2026-11-22T16:17:09+01:00", AT]
+)
 def test_moments_are_in_utc(value: str) -> None:
     assert moment(value) == WHEN
 
@@ -250,7 +395,10 @@ def test_what_is_no_moment_is_none(value: object) -> None:
 
 
 def test_what_is_read_once_is_what_is_read_each_time() -> None:
-    read, found = read_once(), {"metadata": {"name": "one", "namespace": "team-nlp"}, "spec": {"priority": 3}}
+    read, found = (
+        read_once(),
+        {"metadata": {"name": "one", "namespace": "team-nlp"}, "spec": {"priority": 3}},
+    )
     assert read(found) is read(found)
     assert read(found) == workload_of(found)
     other = {**found, "spec": {"priority": 4}}

@@ -30,9 +30,13 @@ def environment(watched: Watched, **own: str) -> dict[str, str]:
     return {one["name"]: one["value"] for one in container["env"]}
 
 
-def test_every_run_has_them_and_may_say_otherwise(watched: Watched, priya: User) -> None:
+def test_every_run_has_them_and_may_say_otherwise(
+    watched: Watched, priya: User
+) -> None:
     said = {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_DEBUG": "WARN"}
-    answer = Caller(priya).patch(f"clusters/{watched.cluster.name}/", {"run_variables": said})
+    answer = Caller(priya).patch(
+        f"clusters/{watched.cluster.name}/", {"run_variables": said}
+    )
     assert answer.status_code == 200, answer.content
     assert answer.json()["run_variables"] == said
     assert environment(watched).items() >= said.items()

@@ -39,7 +39,9 @@ ASKED = Submission(
 
 
 def submit(watched: Watched, asked: Submission = ASKED, *, key: str = "one") -> Run:
-    return actions.submit(watched.tenancy.pk, asked, by=watched.ada, key=key, now=timezone.now())
+    return actions.submit(
+        watched.tenancy.pk, asked, by=watched.ada, key=key, now=timezone.now()
+    )
 
 
 def look_after(run: Run) -> Run:
@@ -68,7 +70,9 @@ def there(watched: Watched, ref: tuple[str, str], name: str) -> dict[str, Any] |
     return watched.kubernetes.get(ref, name, watched.namespace)
 
 
-def test_what_is_shown_is_what_is_created_and_it_is_created_once(watched: Watched) -> None:
+def test_what_is_shown_is_what_is_created_and_it_is_created_once(
+    watched: Watched,
+) -> None:
     shown = actions.preview(watched.tenancy.pk, ASKED, by=watched.ada, key="one")
     assert shown.problems == []
     run = submit(watched)
@@ -80,7 +84,10 @@ def test_what_is_shown_is_what_is_created_and_it_is_created_once(watched: Watche
     assert (run.state, run.message) == ("waiting", "")
     job = there(watched, JOB, run.name)
     assert job is not None
-    assert job["metadata"]["annotations"]["quartermaster.io/started-by"] == watched.ada.name
+    assert (
+        job["metadata"]["annotations"]["quartermaster.io/started-by"]
+        == watched.ada.name
+    )
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["requests"] == container["resources"]["limits"]
@@ -125,7 +132,9 @@ def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
     assert run.ran(timezone.now()) >= timedelta(seconds=1)
     assert run.cost(timezone.now()) > 0
     assert run.running_since is None
-    assert [event.kind for event in Event.objects.filter(subject_type="run").order_by("seq")] == [
+    assert [
+        event.kind for event in Event.objects.filter(subject_type="run").order_by("seq")
+    ] == [
         "run.submitted",
         "run.started",
         "run.ended",
@@ -150,14 +159,19 @@ def test_one_that_waits_says_so_and_stops_before_it_runs(watched: Watched) -> No
         actions.stop(first.pk, by=watched.ada, now=timezone.now())
 
 
-def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(watched: Watched) -> None:
+def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(
+    watched: Watched,
+) -> None:
     first, second = submit(watched), submit(watched, key="two")
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(first)
         until(first, "running")
         look_after(second)
-        wait_until(lambda: outlook_of(watched.tenancy, "a100", 2).waiting == 1, what="the second to wait")
+        wait_until(
+            lambda: outlook_of(watched.tenancy, "a100", 2).waiting == 1,
+            what="the second to wait",
+        )
     with CaptureQueriesContext(connection) as seen:
         outlook = outlook_of(watched.tenancy, "a100", 2)
     assert (outlook.used, outlook.waiting, outlook.estimate) == (2, 1, None)
@@ -213,13 +227,27 @@ def values(**changed: object) -> Change:
 REFUSED: dict[str, tuple[Change, str, str]] = {
     "more than a node has": (values(gpus=16), "gpus", "A node has 8 × A100"),
     "more than the team holds": (values(gpus=8), "gpus", "Your team holds 2"),
-    "no such template": (lambda asked: replace(asked, template="magic"), "template", "no such template"),
-    "not installed": (lambda asked: replace(asked, template="mpi"), "template", "does not know MPIJob"),
-    "a flavor it holds none of": (lambda asked: replace(asked, flavor="h100"), "flavor", "holds no h100"),
+    "no such template": (
+        lambda asked: replace(asked, template="magic"),
+        "template",
+        "no such template",
+    ),
+    "not installed": (
+        lambda asked: replace(asked, template="mpi"),
+        "template",
+        "does not know MPIJob",
+    ),
+    "a flavor it holds none of": (
+        lambda asked: replace(asked, flavor="h100"),
+        "flavor",
+        "holds no h100",
+    ),
     "an unknown parameter": (values(turbo=True), "turbo", "no such parameter"),
     "an image that is none": (values(image="$(id)"), "image", "is an image"),
     "a script of 10 MB": (
-        lambda asked: replace(asked, script={"file": "train.py", "text": "#" * 10_000_000}),
+        lambda asked: replace(
+            asked, script={"file": "train.py", "text": "#" * 10_000_000}
+        ),
         "script",
         "256 KiB",
     ),
@@ -230,7 +258,9 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     ),
     "a source on the loopback": (
         lambda asked: replace(
-            asked, script=None, repository={"url": "https://127.0.0.1/x.git", "revision": "main"}
+            asked,
+            script=None,
+            repository={"url": "https://127.0.0.1/x.git", "revision": "main"},
         ),
         "repository",
         "not a machine of this network",
@@ -246,24 +276,42 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
         "may use these priorities",
     ),
     "no name": (lambda asked: replace(asked, title="  "), "title", "name"),
-    "checkpoints that would be lost": (values(checkpoint="/ckpt"), "checkpoint", "would be lost"),
+    "checkpoints that would be lost": (
+        values(checkpoint="/ckpt"),
+        "checkpoint",
+        "would be lost",
+    ),
     "one path for two volumes": (
         lambda asked: replace(
-            asked, claims=[{"name": "datasets", "path": "/d"}, {"name": "other", "path": "/d/"}]
+            asked,
+            claims=[
+                {"name": "datasets", "path": "/d"},
+                {"name": "other", "path": "/d/"},
+            ],
         ),
         "claims",
         "same path",
     ),
-    "GPUs of no kind": (lambda asked: replace(asked, flavor=""), "flavor", "Choose the kind"),
+    "GPUs of no kind": (
+        lambda asked: replace(asked, flavor=""),
+        "flavor",
+        "Choose the kind",
+    ),
     "more memory than there is": (values(memory=4000), "memory", "GiB of memory"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_run_is_refused_with_a_sentence_at_its_field(watched: Watched, name: str) -> None:
-    ClusterAbility.objects.create(cluster=watched.cluster, kinds=["Job.batch/v1"], seen_at=timezone.now())
+def test_what_cannot_run_is_refused_with_a_sentence_at_its_field(
+    watched: Watched, name: str
+) -> None:
+    ClusterAbility.objects.create(
+        cluster=watched.cluster, kinds=["Job.batch/v1"], seen_at=timezone.now()
+    )
     change, field, said = REFUSED[name]
-    shown = actions.preview(watched.tenancy.pk, change(ASKED), by=watched.ada, key="one")
+    shown = actions.preview(
+        watched.tenancy.pk, change(ASKED), by=watched.ada, key="one"
+    )
     assert {one.field for one in shown.problems} == {field}, shown.problems
     assert said in shown.problems[0].text
     with pytest.raises(Refused, match=r".+") as refusal:
@@ -272,10 +320,14 @@ def test_what_cannot_run_is_refused_with_a_sentence_at_its_field(watched: Watche
     assert not Run.objects.exists()
 
 
-def test_only_people_of_the_team_submit_and_only_where_it_stays(watched: Watched) -> None:
+def test_only_people_of_the_team_submit_and_only_where_it_stays(
+    watched: Watched,
+) -> None:
     stranger = factories.person("Grace Hopper")
     with pytest.raises(NoRight):
-        actions.submit(watched.tenancy.pk, ASKED, by=stranger, key="one", now=timezone.now())
+        actions.submit(
+            watched.tenancy.pk, ASKED, by=stranger, key="one", now=timezone.now()
+        )
     run = submit(watched)
     with pytest.raises(NoRight):
         actions.stop(run.pk, by=stranger, now=timezone.now())
@@ -297,6 +349,12 @@ def test_a_run_is_submitted_again_as_it_was(watched: Watched) -> None:
     assert (again.again_of_id, again.submission) == (run.pk, run.submission)
 
 
-def test_what_nobody_has_asked_the_cluster_yet_is_not_called_missing(watched: Watched) -> None:
-    shown = actions.preview(watched.tenancy.pk, replace(ASKED, template="mpi"), by=watched.ada, key="one")
-    assert ["has not asked the cluster yet" in one.text for one in shown.problems] == [True]
+def test_what_nobody_has_asked_the_cluster_yet_is_not_called_missing(
+    watched: Watched,
+) -> None:
+    shown = actions.preview(
+        watched.tenancy.pk, replace(ASKED, template="mpi"), by=watched.ada, key="one"
+    )
+    assert ["has not asked the cluster yet" in one.text for one in shown.problems] == [
+        True
+    ]

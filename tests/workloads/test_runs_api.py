@@ -30,7 +30,10 @@ MOST_QUERIES = 6
 def body(watched: Watched, asked: Submission = ASKED) -> dict[str, Any]:
     """A submission as a call sends it."""
     said = asked.as_json()
-    return {**{key: said[key] for key in said if said[key] not in (None, "")}, "tenancy": watched.tenancy.pk}
+    return {
+        **{key: said[key] for key in said if said[key] not in (None, "")},
+        "tenancy": watched.tenancy.pk,
+    }
 
 
 @pytest.fixture
@@ -51,12 +54,19 @@ def test_the_same_key_makes_one_run_that_is_told_again(watched: Watched) -> None
     assert (first.status_code, again.status_code) == (201, 201), first.content
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
-    assert again.headers["Location"] == first.headers["Location"] == f"/api/v1/runs/{first.json()['id']}/"
+    assert (
+        again.headers["Location"]
+        == first.headers["Location"]
+        == f"/api/v1/runs/{first.json()['id']}/"
+    )
     assert first.json() == again.json()
     assert Run.objects.count() == 1
     assert first.json()["requester"]["name"] == "Ada Okafor"
     missing = caller.post("runs/", body(watched), key=None)
-    assert (missing.status_code, missing.json()["code"]) == (400, "idempotency_key_missing")
+    assert (missing.status_code, missing.json()["code"]) == (
+        400,
+        "idempotency_key_missing",
+    )
     other = caller.post("runs/", {**body(watched), "title": "Another"}, key="mine")
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
 
@@ -67,14 +77,23 @@ def test_the_preview_is_what_is_created_with_the_same_key(watched: Watched) -> N
     assert not Run.objects.exists()
     assert shown["is_possible"]
     made = caller.post("runs/", body(watched), key="mine").json()
-    for name in ("name", "manifests", "gpus", "usd_per_hour", "usd_at_limit", "limit_seconds"):
+    for name in (
+        "name",
+        "manifests",
+        "gpus",
+        "usd_per_hour",
+        "usd_at_limit",
+        "limit_seconds",
+    ):
         assert shown[name] == made[name]
     assert made["state"] == "submitted"
     reading = Caller(watched.ada, ApiToken.Scope.READ)
     assert reading.post("runs/preview/", body(watched), key="mine").status_code == 403
 
 
-def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(watched: Watched) -> None:
+def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(
+    watched: Watched,
+) -> None:
     caller = Caller(watched.ada)
     start = caller.post("runs/preview/", body(watched)).json()["start"]
     assert start == {
@@ -84,14 +103,23 @@ def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(watched: Wa
     }
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-    Feed.objects.filter(kind="Pod").update(silent_since=timezone.now(), message="503: away")
+    Feed.objects.filter(kind="Pod").update(
+        silent_since=timezone.now(), message="503: away"
+    )
     start = caller.post("runs/preview/", body(watched)).json()["start"]
-    assert (start["at_once"], start["sentence"]) == (False, "It is sent when the cluster answers again")
+    assert (start["at_once"], start["sentence"]) == (
+        False,
+        "It is sent when the cluster answers again",
+    )
     assert " has said nothing since " in start["detail"]
-    assert start["detail"].endswith("What was known then: 2 of your 2 × A100 are free now.")
+    assert start["detail"].endswith(
+        "What was known then: 2 of your 2 × A100 are free now."
+    )
 
     sent = body(watched)
-    found = caller.post("runs/preview/", {**sent, "values": {**sent["values"], "gpus": 8}}).json()
+    found = caller.post(
+        "runs/preview/", {**sent, "values": {**sent["values"], "gpus": 8}}
+    ).json()
     assert found["start"] is None
     [problem] = found["problems"]
     assert problem["ask"].startswith("/requests/new/gpus?team=vision")
@@ -99,7 +127,9 @@ def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(watched: Wa
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_run_is_a_problem_with_its_field(watched: Watched, name: str) -> None:
+def test_what_cannot_run_is_a_problem_with_its_field(
+    watched: Watched, name: str
+) -> None:
     change, field, _ = REFUSED[name]
     sent = body(watched, change(ASKED))
     caller = Caller(watched.ada)
@@ -125,14 +155,18 @@ def test_a_place_that_is_left_or_not_set_up_is_a_conflict(watched: Watched) -> N
         assert (refused.status_code, refused.json()["code"]) == (409, "not_set_up")
 
 
-def test_the_last_lines_of_a_log_and_those_behind_a_place(watched: Watched, running: Run) -> None:
+def test_the_last_lines_of_a_log_and_those_behind_a_place(
+    watched: Watched, running: Run
+) -> None:
     caller = Caller(watched.ada)
     where = f"runs/{running.pk}/logs/"
     found = caller.get(where).json()
     assert found["pod"].startswith(running.name)
     [first, *others] = found["lines"]
     assert first["text"].startswith("rank 0 on a100-")
-    after = caller.get(f"{where}?after={first['place']}&pod={found['pod']}").json()["lines"]
+    after = caller.get(f"{where}?after={first['place']}&pod={found['pod']}").json()[
+        "lines"
+    ]
     assert after[: len(others)] == others
     assert len(caller.get(f"{where}?tail=1").json()["lines"]) == 1
     for wrong in ("after=x", "tail=0", "tail=5001", "follow=1", "since=1"):
@@ -162,7 +196,10 @@ def test_a_log_is_followed_as_server_sent_events(
 
     async def follow(**more: str) -> str:
         answer: Any = await AsyncClient().get(where, headers={**headers, **more})
-        assert (answer.status_code, answer["Content-Type"]) == (200, "text/event-stream")
+        assert (answer.status_code, answer["Content-Type"]) == (
+            200,
+            "text/event-stream",
+        )
         assert answer["X-Accel-Buffering"] == "no"
         heard = ""
         async for one in answer.streaming_content:
@@ -188,7 +225,10 @@ def test_a_log_is_followed_as_server_sent_events(
     wait_until(lambda: len(lines(caller, running)) > 1, what="two lines")
     end_pods(watched, running)
     asyncio.run(story())
-    assert Caller(watched.ada).get(f"runs/{running.pk}/logs/?follow=true").status_code == 204
+    assert (
+        Caller(watched.ada).get(f"runs/{running.pk}/logs/?follow=true").status_code
+        == 204
+    )
 
 
 def lines(caller: Caller, run: Run) -> list[Any]:
@@ -197,13 +237,22 @@ def lines(caller: Caller, run: Run) -> list[Any]:
 
 def end_pods(watched: Watched, run: Run) -> None:
     """Let the run's program end."""
-    [name] = [one for one in watched.kubernetes.names(("v1", "Pod")) if one.startswith(run.name)]
+    [name] = [
+        one
+        for one in watched.kubernetes.names(("v1", "Pod"))
+        if one.startswith(run.name)
+    ]
     pod = watched.kubernetes.get(("v1", "Pod"), name, watched.namespace)
     assert pod is not None
     [one] = pod["status"]["containerStatuses"]
     started = one["state"]["running"]["startedAt"]
     at = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
-    ended = {"exitCode": 0, "startedAt": started, "finishedAt": at, "containerID": one["containerID"]}
+    ended = {
+        "exitCode": 0,
+        "startedAt": started,
+        "finishedAt": at,
+        "containerID": one["containerID"],
+    }
     status = {
         "phase": "Succeeded",
         "containerStatuses": [{**one, "ready": False, "state": {"terminated": ended}}],
@@ -212,7 +261,9 @@ def end_pods(watched: Watched, run: Run) -> None:
     watched.kubernetes.write("PATCH", where, {"status": status})
 
 
-def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(watched: Watched) -> None:
+def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(
+    watched: Watched,
+) -> None:
     grace = factories.person("Grace Hopper", teams=[watched.team])
     other = factories.team("Speech")
     elsewhere = factories.tenancy(other, watched.cluster)
@@ -232,7 +283,9 @@ def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(wat
     ours = set(Run.objects.filter(team=watched.team).values_list("pk", flat=True))
     assert found("") == ours
     assert foreign.pk not in ours
-    assert found("mine=true") == set(Run.objects.filter(requester=watched.ada).values_list("pk", flat=True))
+    assert found("mine=true") == set(
+        Run.objects.filter(requester=watched.ada).values_list("pk", flat=True)
+    )
     assert found("state=finished") == found("live=false") == {over.pk}
     assert found("live=true") == ours - {over.pk}
     assert found(f"name={over.name}") == {over.pk}
@@ -253,7 +306,9 @@ def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(wat
     assert len(found("")) == 100
 
 
-def test_strangers_see_nothing_and_auditors_everything_but_logs(watched: Watched, running: Run) -> None:
+def test_strangers_see_nothing_and_auditors_everything_but_logs(
+    watched: Watched, running: Run
+) -> None:
     where = f"runs/{running.pk}/"
     stranger = Caller(factories.person("Mallory Finch"))
     auditor = Caller(factories.person("Nora Lind", Role.AUDITOR))
@@ -270,9 +325,14 @@ def test_strangers_see_nothing_and_auditors_everything_but_logs(watched: Watched
     assert Caller().get(where).status_code == 401
 
 
-def test_it_is_stopped_once_and_one_that_is_over_is_a_conflict(watched: Watched) -> None:
+def test_it_is_stopped_once_and_one_that_is_over_is_a_conflict(
+    watched: Watched,
+) -> None:
     run, caller = submit(watched), Caller(watched.ada)
-    first, again = caller.post(f"runs/{run.pk}/stop/"), caller.post(f"runs/{run.pk}/stop/")
+    first, again = (
+        caller.post(f"runs/{run.pk}/stop/"),
+        caller.post(f"runs/{run.pk}/stop/"),
+    )
     assert (first.status_code, again.status_code) == (200, 200), first.content
     assert first.json()["stop_asked_at"] == again.json()["stop_asked_at"] is not None
     sending.look_after(run.pk, now=timezone.now)
@@ -301,5 +361,9 @@ def test_places_and_templates_are_what_a_submission_takes(watched: Watched) -> N
     slugs = [one["slug"] for one in caller.get("templates/").json()["results"]]
     assert [one["slug"] for one in place["templates"]] == slugs
     sent = body(watched, replace(ASKED, flavor=place["flavors"][0]["flavor"]))
-    assert caller.post("runs/", {**sent, "tenancy": place["tenancy"]}).status_code == 201
-    assert Caller(factories.person("Mallory Finch")).get("places/").json()["results"] == []
+    assert (
+        caller.post("runs/", {**sent, "tenancy": place["tenancy"]}).status_code == 201
+    )
+    assert (
+        Caller(factories.person("Mallory Finch")).get("places/").json()["results"] == []
+    )

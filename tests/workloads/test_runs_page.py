@@ -65,16 +65,22 @@ def page(response: Any) -> Element:
 def form(response: Any) -> dict[str, str]:
     """What a browser would send of the form as it stands."""
     found: dict[str, str] = {}
-    [whole] = [one for one in page(response).walk() if one.attrs.get("id") == "submit-run"]
+    [whole] = [
+        one for one in page(response).walk() if one.attrs.get("id") == "submit-run"
+    ]
     for one in whole.walk():
         name = one.attrs.get("name", "")
         if one.tag == "textarea":
             found[name] = "".join(one.texts).removeprefix("\n")
-        elif one.tag == "input" and (one.attrs.get("type") != "checkbox" or "checked" in one.attrs):
+        elif one.tag == "input" and (
+            one.attrs.get("type") != "checkbox" or "checked" in one.attrs
+        ):
             found[name] = one.attrs.get("value", "")
         elif one.tag == "select":
             options = [each for each in one.walk() if each.tag == "option"]
-            chosen = next((each for each in options if "selected" in each.attrs), options[0])
+            chosen = next(
+                (each for each in options if "selected" in each.attrs), options[0]
+            )
             found[name] = chosen.attrs["value"]
     found.pop("csrfmiddlewaretoken", None)
     return found
@@ -83,7 +89,11 @@ def form(response: Any) -> dict[str, str]:
 def filled(response: Any, **changed: str) -> dict[str, str]:
     """The form filled in; fields that it does not have are left out."""
     start = form(response)
-    return {**start, **{name: TYPED[name] for name in TYPED if name in start}, **changed}
+    return {
+        **start,
+        **{name: TYPED[name] for name in TYPED if name in start},
+        **changed,
+    }
 
 
 def buttons(response: Any) -> set[str]:
@@ -94,7 +104,9 @@ def test_the_templates_lead_to_a_form_that_says_what_is_held(watched: Watched) -
     ada = client(watched.ada)
     shown = ada.get(f"/teams/{watched.team.slug}/runs/new")
     links = [
-        one.attrs["href"] for one in page(shown).walk() if "template=single-node" in one.attrs.get("href", "")
+        one.attrs["href"]
+        for one in page(shown).walk()
+        if "template=single-node" in one.attrs.get("href", "")
     ]
     opened = ada.get(f"/teams/{watched.team.slug}/runs/new{links[0]}")
     assert opened.status_code == 200
@@ -118,7 +130,10 @@ def test_without_javascript_it_is_checked_then_submitted_once(watched: Watched) 
     assert first.status_code == again.status_code == 302
     assert first["Location"] == again["Location"] == f"/runs/{run.pk}"
     assert run.submission["values"]["program"] == ["train.py", "--name", "two words"]
-    assert run.submission["script"] == {"file": "train.py", "text": TYPED["script_text"]}
+    assert run.submission["script"] == {
+        "file": "train.py",
+        "text": TYPED["script_text"],
+    }
 
 
 def test_the_manifest_that_is_downloaded_is_what_is_created(watched: Watched) -> None:
@@ -137,16 +152,26 @@ WRONG: Mapping[str, tuple[dict[str, str], str, str]] = {
     "no image": ({"image": ""}, "image", "is needed"),
     "too many GPUs": ({"gpus": "8"}, "gpus", "ask for 6 more"),
     "no number": ({"minutes": "soon"}, "minutes", ""),
-    "a quotation without an end": ({"program": "train.py 'x"}, "program", "has no partner"),
+    "a quotation without an end": (
+        {"program": "train.py 'x"},
+        "program",
+        "has no partner",
+    ),
     "a volume without a path": ({"claims": "datasets"}, "claims", "name:/path"),
     "a variable without a value": ({"variables": "EPOCHS"}, "variables", "NAME=value"),
-    "a variable of the linker": ({"variables": "LD_PRELOAD=x"}, "variables", "LD_PRELOAD"),
+    "a variable of the linker": (
+        {"variables": "LD_PRELOAD=x"},
+        "variables",
+        "LD_PRELOAD",
+    ),
     "a script with a path": ({"script_file": "../x"}, "script_text", "plain name"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_refused_stands_at_its_field_and_what_was_typed_stays(watched: Watched, name: str) -> None:
+def test_what_is_refused_stands_at_its_field_and_what_was_typed_stays(
+    watched: Watched, name: str
+) -> None:
     changed, field, said = WRONG[name]
     ada, where = client(watched.ada), address(watched)
     typed = filled(ada.get(where), **changed)
@@ -160,7 +185,9 @@ def test_what_is_refused_stands_at_its_field_and_what_was_typed_stays(watched: W
     assert not Run.objects.exists()
 
 
-def test_the_answer_comes_while_typing_and_says_what_is_missing(watched: Watched) -> None:
+def test_the_answer_comes_while_typing_and_says_what_is_missing(
+    watched: Watched,
+) -> None:
     ada, where = client(watched.ada), address(watched)
     preview = where.replace("/new?", "/new/preview?")
     typed = filled(ada.get(where))
@@ -220,32 +247,47 @@ ENDS = {
 
 
 @pytest.mark.parametrize("state", ENDS)
-def test_one_that_is_over_says_how_and_renews_itself_no_more(watched: Watched, state: str) -> None:
+def test_one_that_is_over_says_how_and_renews_itself_no_more(
+    watched: Watched, state: str
+) -> None:
     now = timezone.now()
     message = "Out of memory." if state in ("failed", "refused") else ""
-    run = factories.run(watched.tenancy, watched.ada, state=state, ended_at=now, message=message)
+    run = factories.run(
+        watched.tenancy, watched.ada, state=state, ended_at=now, message=message
+    )
     shown = client(watched.ada).get(f"/runs/{run.pk}")
     assert ENDS[state] in page(shown).words
     assert "every 2s" not in shown.content.decode()
     assert "Stop the run" not in buttons(shown)
     assert ('id="logs"' in shown.content.decode()) == (state != "refused")
-    assert ("Change it and submit it again" in page(shown).words) == (state == "refused")
+    assert ("Change it and submit it again" in page(shown).words) == (
+        state == "refused"
+    )
     # Its pods are gone, and its log with them.
     assert "Download" not in shown.content.decode()
 
 
-def test_one_whose_source_was_not_fetched_leads_to_where_it_is_corrected(watched: Watched) -> None:
-    run = factories.run(watched.tenancy, watched.ada, state="failed", ended_at=timezone.now())
+def test_one_whose_source_was_not_fetched_leads_to_where_it_is_corrected(
+    watched: Watched,
+) -> None:
+    run = factories.run(
+        watched.tenancy, watched.ada, state="failed", ended_at=timezone.now()
+    )
     link = f'again={run.pk}#id_git_url">Correct its source</a>'
     assert link not in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
-    run.submission["repository"] = {"url": "https://git.example.com/x.git", "revision": "mian"}
+    run.submission["repository"] = {
+        "url": "https://git.example.com/x.git",
+        "revision": "mian",
+    }
     run.save()
     assert link in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     auditor = factories.person("Nora Lind", Role.AUDITOR)
     assert link not in client(auditor).get(f"/runs/{run.pk}").content.decode()
 
 
-def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(watched: Watched) -> None:
+def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(
+    watched: Watched,
+) -> None:
     run = submit(watched)
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
@@ -254,14 +296,31 @@ def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(watched: Wa
     now = timezone.now()
     assert run.flavor is not None
     ended = factories.allocation(watched.ada, watched.tenancy, run.flavor, gpus=2)
-    work = [{"job": f"Job {run.name}", "uid": "u", "gpus": {"a100": 2}, "priority": 0, "since": ""}]
-    usual = {"tenancy": watched.tenancy, "flavor": run.flavor, "gpus": 2, "since": now, "look_at": now}
+    work = [
+        {
+            "job": f"Job {run.name}",
+            "uid": "u",
+            "gpus": {"a100": 2},
+            "priority": 0,
+            "since": "",
+        }
+    ]
+    usual = {
+        "tenancy": watched.tenancy,
+        "flavor": run.flavor,
+        "gpus": 2,
+        "since": now,
+        "look_at": now,
+    }
     left = Leftover.objects.create(allocation=ended, running=work, **usual)
     shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     assert "no longer held" not in shown
     # Its time limit of an hour ends it before.
     Leftover.objects.filter(pk=left.pk).update(stop_at=now + timedelta(hours=2))
-    assert "no longer held" not in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    assert (
+        "no longer held"
+        not in client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    )
     Leftover.objects.filter(pk=left.pk).update(stop_at=now + timedelta(minutes=30))
     shown = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
     assert "Its GPUs are no longer held: it is stopped on" in shown
@@ -280,28 +339,45 @@ def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -
         "2",
         TYPED["script_text"],
     )
-    assert (start["image"], start["program"]) == ("registry.example.com/vision/train:1", "train.py")
+    assert (start["image"], start["program"]) == (
+        "registry.example.com/vision/train:1",
+        "train.py",
+    )
 
 
-def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(watched: Watched) -> None:
+def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(
+    watched: Watched,
+) -> None:
     ada, where = client(watched.ada), address(watched)
     opened = ada.get(where)
-    [whole] = [one for one in page(opened).walk() if one.attrs.get("id") == "submit-run"]
+    [whole] = [
+        one for one in page(opened).walk() if one.attrs.get("id") == "submit-run"
+    ]
     # Encoded as an address is, a script grows to thrice its size.
     assert whole.attrs["enctype"] == "multipart/form-data"
     line = "print('é', [1])\n"
     largest = line * (MAX_SCRIPT_BYTES // len(line.encode()))
     typed = filled(opened, script_text=largest.replace("\n", "\r\n"))
-    assert "It can start at once" in ada.post(where, {**typed, "check": "1"}).content.decode()
+    assert (
+        "It can start at once"
+        in ada.post(where, {**typed, "check": "1"}).content.decode()
+    )
     larger = ada.post(where, {**typed, "script_text": "#" * 300 * 1024})
     assert larger.status_code == 422
-    assert "The script has 300 KiB; at most 256 KiB can be pasted. Use Git." in larger.content.decode()
+    assert (
+        "The script has 300 KiB; at most 256 KiB can be pasted. Use Git."
+        in larger.content.decode()
+    )
     # A browser would cut what is longer, without a word.
-    [script] = [one for one in page(opened).walk() if one.attrs.get("name") == "script_text"]
+    [script] = [
+        one for one in page(opened).walk() if one.attrs.get("name") == "script_text"
+    ]
     assert "maxlength" not in script.attrs
 
 
-def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(db: None) -> None:
+def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(
+    db: None,
+) -> None:
     team, cluster = factories.team("Vision"), factories.cluster("training")
     user = factories.person("Ada Okafor", teams=[team])
     flavor = factories.flavor(cluster, "a100")
@@ -309,13 +385,17 @@ def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(d
     ada, where = client(user), f"/teams/{team.slug}/runs/new?template=single-node"
     opened = ada.get(where)
     assert "A100: none held" in opened.content.decode()
-    answered = ada.post(where, {**filled(opened, flavor="a100", gpus="2"), "check": "1"})
+    answered = ada.post(
+        where, {**filled(opened, flavor="a100", gpus="2"), "check": "1"}
+    )
     [link] = [one for one in page(answered).walk() if one.words == "Ask for 2 × A100"]
     assert "training%2Fa100" in link.attrs["href"]
     # A run whose GPUs have ended: changing it and running it once more both lead there.
     asked = replace(ASKED, values={**ASKED.values, "gpus": 1}).as_json()
     now = timezone.now()
-    run = factories.run(tenancy, user, flavor=flavor, submission=asked, state="finished", ended_at=now)
+    run = factories.run(
+        tenancy, user, flavor=flavor, submission=asked, state="finished", ended_at=now
+    )
     again = ada.post(f"/runs/{run.pk}/again")
     assert again["Location"] == f"/teams/{team.slug}/runs/new?again={run.pk}"
     changed = ada.get(again["Location"])
@@ -324,23 +404,32 @@ def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(d
     assert any(one.words.startswith("Ask for 1 × A100") for one in page(changed).walk())
 
 
-def test_it_begins_where_the_team_has_gpus_and_another_place_keeps_what_was_typed(db: None) -> None:
+def test_it_begins_where_the_team_has_gpus_and_another_place_keeps_what_was_typed(
+    db: None,
+) -> None:
     team = factories.team("Vision")
     user = factories.person("Ada Okafor", teams=[team])
     early, late = factories.cluster("alpha"), factories.cluster("training")
     without = factories.make_true(factories.tenancy(team, early, project="perception"))
     held = factories.tenancy(team, late)
-    factories.allocation(user, factories.make_true(held), factories.flavor(late, "a100"), gpus=2)
+    factories.allocation(
+        user, factories.make_true(held), factories.flavor(late, "a100"), gpus=2
+    )
     factories.make_true(held)
     ada, where = client(user), f"/teams/{team.slug}/runs/new?template=single-node"
     opened = ada.get(where)
     assert "A100: 2 held" in opened.content.decode()
     [other] = [
-        one for one in page(opened).walk() if one.words.startswith(without.namespace) and one.tag == "button"
+        one
+        for one in page(opened).walk()
+        if one.words.startswith(without.namespace) and one.tag == "button"
     ]
     assert (other.attrs["form"], other.attrs["name"]) == ("submit-run", "check")
     typed = filled(opened, flavor="", gpus="0")
-    moved = ada.post(f"/teams/{team.slug}/runs/new{other.attrs['formaction']}", {**typed, "check": "1"})
+    moved = ada.post(
+        f"/teams/{team.slug}/runs/new{other.attrs['formaction']}",
+        {**typed, "check": "1"},
+    )
     assert {name: form(moved)[name] for name in ("title", "image", "program")} == {
         name: TYPED[name] for name in ("title", "image", "program")
     }
@@ -356,7 +445,10 @@ def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_
         place=place_of(watched.tenancy, by=watched.ada),
         volumes=["datasets", "volume-corpus"],
     )
-    assert "such as datasets:/data or volume-corpus:/data." in shown.fields["claims"].help_text
+    assert (
+        "such as datasets:/data or volume-corpus:/data."
+        in shown.fields["claims"].help_text
+    )
     ada, where = client(watched.ada), address(watched)
     typed = filled(ada.get(where))
     known = ada.post(where, {**typed, "claims": "datasets:/data", "check": "1"})
@@ -370,14 +462,19 @@ def test_the_form_names_its_volumes_as_they_are_typed_and_those_that_the_portal_
 def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:
     team = factories.team("Vision")
     user = factories.person("Ada Okafor", teams=[team])
-    left = factories.make_true(factories.tenancy(team, factories.cluster("training"), project="detection"))
+    left = factories.make_true(
+        factories.tenancy(team, factories.cluster("training"), project="detection")
+    )
     other = factories.make_true(
         factories.tenancy(team, factories.cluster("development"), project="perception")
     )
     run = factories.run(left, user)
     factories.leave(left, to="leaving", at=timezone.now())
     for query, said in (
-        (f"again={run.pk}", f"Run {run.pk} is of {left.namespace} on Training, which your team leaves."),
+        (
+            f"again={run.pk}",
+            f"Run {run.pk} is of {left.namespace} on Training, which your team leaves.",
+        ),
         (
             f"template=single-node&place={left.pk}",
             "The link names a place in which your team cannot start runs now.",
@@ -385,35 +482,66 @@ def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:
     ):
         words = page(client(user).get(f"/teams/{team.slug}/runs/new?{query}")).words
         assert f"{said} This one would run in {other.namespace} on Development" in words
-    assert "would run in" not in page(client(user).get(f"/teams/{team.slug}/runs/new?place={other.pk}")).words
+    assert (
+        "would run in"
+        not in page(
+            client(user).get(f"/teams/{team.slug}/runs/new?place={other.pk}")
+        ).words
+    )
 
 
-def test_a_run_of_a_template_that_was_withdrawn_is_filled_into_another(db: None) -> None:
+def test_a_run_of_a_template_that_was_withdrawn_is_filled_into_another(
+    db: None,
+) -> None:
     team, cluster = factories.team("Vision"), factories.cluster("training")
     user = factories.person("Ada Okafor", teams=[team])
     tenancy = factories.make_true(factories.tenancy(team, cluster))
     now = timezone.now()
     TemplateVersion.objects.create(
-        slug="quick", number=1, title="Quick LLM", text="{}", is_offered=False, by=user, at=now
+        slug="quick",
+        number=1,
+        title="Quick LLM",
+        text="{}",
+        is_offered=False,
+        by=user,
+        at=now,
     )
     asked = replace(ASKED, template="quick", flavor="", script=None).as_json()
     run = factories.run(
-        tenancy, user, template="quick", submission=asked, state="finished", ended_at=now, gpus=0
+        tenancy,
+        user,
+        template="quick",
+        submission=asked,
+        state="finished",
+        ended_at=now,
+        gpus=0,
     )
     ada = client(user)
     again = ada.post(f"/runs/{run.pk}/again", follow=True)
     words = page(again).words
     assert "“Quick LLM” is no longer offered. Choose another template." in words
     assert f"What run {run.pk} was submitted with is filled in there." in words
-    [link] = [one for one in page(again).walk() if "template=single-node" in one.attrs.get("href", "")]
+    [link] = [
+        one
+        for one in page(again).walk()
+        if "template=single-node" in one.attrs.get("href", "")
+    ]
     start = form(ada.get(f"/teams/{team.slug}/runs/new{link.attrs['href']}"))
-    assert (start["title"], start["image"]) == ("Fine-tune BERT", "registry.example.com/vision/train:1")
+    assert (start["title"], start["image"]) == (
+        "Fine-tune BERT",
+        "registry.example.com/vision/train:1",
+    )
 
 
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:
     for wrong in ({"gpus": "many"}, {"gpus": "400"}):
-        answer = client(watched.ada).post(address(watched), {**TYPED, **wrong, "manifest": "1"})
-        assert (answer.status_code, answer["Content-Type"]) == (422, "text/html; charset=utf-8")
+        answer = client(watched.ada).post(
+            address(watched), {**TYPED, **wrong, "manifest": "1"}
+        )
+        assert (answer.status_code, answer["Content-Type"]) == (
+            422,
+            "text/html; charset=utf-8",
+        )
         assert "Content-Disposition" not in answer
 
 

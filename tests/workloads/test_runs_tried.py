@@ -80,7 +80,9 @@ def test_a_run_that_ends_every_worker_is_parked_and_the_leads_are_told_once(
     assert (poison.state, poison.message) == ("submitted", sending.PARKED)
     assert not Run.objects.due(clock.at + timedelta(days=1)).exists()
     assert Event.objects.get(kind="run.parked").subject_id == str(poison.pk)
-    assert list(Notice.objects.values_list("kind", "person")) == [("run_parked", lead.pk)]
+    assert list(Notice.objects.values_list("kind", "person")) == [
+        ("run_parked", lead.pk)
+    ]
 
 
 def test_a_parked_run_is_tried_again_when_somebody_stops_it(
@@ -108,7 +110,9 @@ def test_a_stop_that_was_parked_is_tried_again_when_it_is_asked_for_again(
     assert Event.objects.filter(kind="run.stopped").count() == 1
 
 
-def test_each_failure_waits_longer_and_at_most_half_a_minute(watched: Watched, clock: Clock) -> None:
+def test_each_failure_waits_longer_and_at_most_half_a_minute(
+    watched: Watched, clock: Clock
+) -> None:
     run, waits = submit(watched), list[float]()
     for _ in range(6):
         watched.kubernetes.fail(status=503)
@@ -116,14 +120,18 @@ def test_each_failure_waits_longer_and_at_most_half_a_minute(watched: Watched, c
         waits.append((run.requeue_at - clock.at) / SECOND)
 
     bounds = [2, 4, 8, 16, 30, 30]
-    assert all(most / 2 <= wait <= most for most, wait in zip(bounds, waits, strict=True)), waits
+    assert all(
+        most / 2 <= wait <= most for most, wait in zip(bounds, waits, strict=True)
+    ), waits
 
 
 def test_a_stop_during_a_failing_try_does_not_wait_for_its_pause(
     watched: Watched, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = submit(watched)
-    while_trying(monkeypatch, lambda: actions.stop(run.pk, by=watched.ada, now=clock.at))
+    while_trying(
+        monkeypatch, lambda: actions.stop(run.pk, by=watched.ada, now=clock.at)
+    )
     watched.kubernetes.fail(status=503)
     tried(run, clock)
 
@@ -137,7 +145,9 @@ def test_a_stop_during_the_sending_is_carried_out_after_it(
     watched: Watched, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = submit(watched)
-    while_trying(monkeypatch, lambda: actions.stop(run.pk, by=watched.ada, now=clock.at))
+    while_trying(
+        monkeypatch, lambda: actions.stop(run.pk, by=watched.ada, now=clock.at)
+    )
     tried(run, clock)
     assert (run.state, run.requeue_at, run.lease_until) == ("waiting", clock.at, None)
 
@@ -145,7 +155,9 @@ def test_a_stop_during_the_sending_is_carried_out_after_it(
     assert there(watched, JOB, run.name) is None
 
 
-def test_a_second_message_about_a_run_that_failed_begins_no_try(watched: Watched, clock: Clock) -> None:
+def test_a_second_message_about_a_run_that_failed_begins_no_try(
+    watched: Watched, clock: Clock
+) -> None:
     run = submit(watched)
     watched.kubernetes.fail(status=503)
     tried(run, clock)
@@ -155,7 +167,9 @@ def test_a_second_message_about_a_run_that_failed_begins_no_try(watched: Watched
     assert len(seen) == 1
 
 
-def while_trying(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+def while_trying(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> None:
     """Let something happen once, right after the lease was taken."""
     monkeypatch.setenv("FAILPOINT", "run.write:1")
     failpoints.forget()

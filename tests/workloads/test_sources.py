@@ -24,7 +24,9 @@ from workloads.templates.pods import FETCH
 URL = "https://git.example.com/nlp/train.git"
 NO_REF = "The Git ref main2 does not exist at {url}."
 NO_HOST = "The Git host of {url} does not answer its pods."
-NO_REPOSITORY = "There is no Git repository at {url} that can be read without a password."
+NO_REPOSITORY = (
+    "There is no Git repository at {url} that can be read without a password."
+)
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 
 
@@ -34,7 +36,13 @@ def said(line: str) -> str:
 
 
 def failed(line: str) -> Pod:
-    return Pod(name="bert-0", node="a100-0", phase="Failed", created=BEFORE, failed_before=said(line))
+    return Pod(
+        name="bert-0",
+        node="a100-0",
+        phase="Failed",
+        created=BEFORE,
+        failed_before=said(line),
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,12 +66,24 @@ def failed(line: str) -> Pod:
             NO_HOST,
             ESCALATE,
         ),
-        (f"fatal: unable to access '{URL}/': The requested URL returned error: 503", NO_HOST, ESCALATE),
-        ("fatal: the disk is full", "The Git ref main2 could not be fetched from {url}.", CHANGE),
+        (
+            f"fatal: unable to access '{URL}/': The requested URL returned error: 503",
+            NO_HOST,
+            ESCALATE,
+        ),
+        (
+            "fatal: the disk is full",
+            "The Git ref main2 could not be fetched from {url}.",
+            CHANGE,
+        ),
     ],
 )
-def test_what_git_says_is_told_in_a_sentence(line: str, sentence: str, outlook: Outlook) -> None:
-    ended = condition("Finished", is_true=True, reason="Failed", message="Job has failed")
+def test_what_git_says_is_told_in_a_sentence(
+    line: str, sentence: str, outlook: Outlook
+) -> None:
+    ended = condition(
+        "Finished", is_true=True, reason="Failed", message="Job has failed"
+    )
     found = why(workload({"Finished": ended}), pods=(failed(line),))
     assert (found.what, found.outlook) == (sentence.format(url=URL), outlook)
     assert (found.code, found.when, found.since, found.detail) == (
@@ -72,7 +92,9 @@ def test_what_git_says_is_told_in_a_sentence(line: str, sentence: str, outlook: 
         BEFORE,
         line,
     )
-    assert (found.step is not None and found.step.action is Action.CHANGE_RUN) == (outlook is CHANGE)
+    assert (found.step is not None and found.step.action is Action.CHANGE_RUN) == (
+        outlook is CHANGE
+    )
 
 
 def test_one_that_is_tried_again_is_not_over() -> None:
@@ -82,30 +104,42 @@ def test_one_that_is_tried_again_is_not_over() -> None:
 
 
 def test_pods_without_a_queue_say_it_too() -> None:
-    facts = Facts(pods=(failed("fatal: couldn't find remote ref main2"),), cluster=Cluster(title="training"))
+    facts = Facts(
+        pods=(failed("fatal: couldn't find remote ref main2"),),
+        cluster=Cluster(title="training"),
+    )
     assert explain_pods(facts, now=NOW).what == NO_REF.format(url=URL)
 
 
 def test_a_program_that_fails_is_not_blamed_on_its_source() -> None:
     ended = condition("Finished", is_true=True, reason="Failed")
-    pods = (failed("fatal: couldn't find remote ref main2"), Pod(name="bert-1", phase="Failed"))
+    pods = (
+        failed("fatal: couldn't find remote ref main2"),
+        Pod(name="bert-1", phase="Failed"),
+    )
     assert why(workload({"Finished": ended}), pods=pods).what == "It has failed."
     succeeded = condition("Finished", is_true=True, reason="JobFinished")
-    assert why(workload({"Finished": succeeded}), pods=pods[:1]).what == "It has finished."
+    assert (
+        why(workload({"Finished": succeeded}), pods=pods[:1]).what == "It has finished."
+    )
 
 
 def test_one_that_came_at_the_second_try_is_forgotten() -> None:
     first = {
         "name": "source",
         "state": {"terminated": {"exitCode": 0}},
-        "lastState": {"terminated": {"exitCode": 1, "message": said("fatal: timed out")}},
+        "lastState": {
+            "terminated": {"exitCode": 1, "message": said("fatal: timed out")}
+        },
     }
     assert unfetched(pod_of({"status": {"initContainerStatuses": [first]}})) is None
     again = {**first, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     assert unfetched(pod_of({"status": {"initContainerStatuses": [again]}})) is not None
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+@pytest.mark.skipif(
+    shutil.which("git") is None, reason="there is no git on this machine"
+)
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
@@ -114,7 +148,9 @@ def test_one_that_came_at_the_second_try_is_forgotten() -> None:
         ("https://127.0.0.1:1/x.git", NO_HOST),
     ],
 )
-def test_what_a_git_of_this_machine_says_is_understood(tmp_path: Path, url: str, sentence: str) -> None:
+def test_what_a_git_of_this_machine_says_is_understood(
+    tmp_path: Path, url: str, sentence: str
+) -> None:
     Repo.init(str(tmp_path / "origin"), mkdir=True).close()
     where = url.format(folder=tmp_path)
     done = subprocess.run(

@@ -29,7 +29,14 @@ POOL = Pool(
 )
 # Eight GPUs for ten hours: $320 on demand, $80 on spot were it never taken back.
 PLAN = Plan(
-    name="it", manifests=(), problems=(), gpus=8, pods=1, seconds=36_000, pool=POOL, checkpoint_minutes=60
+    name="it",
+    manifests=(),
+    problems=(),
+    gpus=8,
+    pods=1,
+    seconds=36_000,
+    pool=POOL,
+    checkpoint_minutes=60,
 )
 
 
@@ -64,13 +71,29 @@ def test_of_a_gang_one_node_interrupts_all_and_of_a_sweep_itself_alone() -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"checkpoint_minutes": 0}, "half of all that ran, because it says no minutes between checkpoints"),
-        ({"checkpoint_minutes": 0, "pods": 8, "gpus": 64, "is_gang": True}, "would never finish on spot"),
-        ({"seconds": None}, "75% less than on demand. Nobody has said how often"),
-        ({"pool": replace(POOL, interruption_hours=0)}, "75% less than on demand. Nobody has said how often"),
-        ({"pool": replace(POOL, other_usd=Decimal("3.9"), interruption_hours=1)}, "Spot is dearer here"),
         (
-            {"pool": replace(POOL, is_spot=True, usd_per_hour=Decimal(1), other_usd=Decimal(4))},
+            {"checkpoint_minutes": 0},
+            "half of all that ran, because it says no minutes between checkpoints",
+        ),
+        (
+            {"checkpoint_minutes": 0, "pods": 8, "gpus": 64, "is_gang": True},
+            "would never finish on spot",
+        ),
+        ({"seconds": None}, "75% less than on demand. Nobody has said how often"),
+        (
+            {"pool": replace(POOL, interruption_hours=0)},
+            "75% less than on demand. Nobody has said how often",
+        ),
+        (
+            {"pool": replace(POOL, other_usd=Decimal("3.9"), interruption_hours=1)},
+            "Spot is dearer here",
+        ),
+        (
+            {
+                "pool": replace(
+                    POOL, is_spot=True, usd_per_hour=Decimal(1), other_usd=Decimal(4)
+                )
+            },
             "$86 instead",
         ),
     ],
@@ -102,15 +125,27 @@ def on_spot(watched: Watched) -> Flavor:
     )
 
 
-def test_page_and_api_compare_and_the_program_is_told_the_interval(watched: Watched, on_spot: Flavor) -> None:
+def test_page_and_api_compare_and_the_program_is_told_the_interval(
+    watched: Watched, on_spot: Flavor
+) -> None:
     browser = client(watched.ada)
-    typed = filled(browser.get(address(watched)), checkpoint_minutes="30", minutes="1440", check="1")
+    typed = filled(
+        browser.get(address(watched)),
+        checkpoint_minutes="30",
+        minutes="1440",
+        check="1",
+    )
     shown = browser.post(address(watched), typed).content.decode()
     assert "On spot instead" in shown
     assert "half of the 30 minutes between checkpoints" in shown
     assert "Ask for 2 on spot" in shown
     assert "flavor=training%2Fa100-spot" in shown
-    asked = body(watched, replace(ASKED, values={**ASKED.values, "checkpoint_minutes": 30, "minutes": 1440}))
+    asked = body(
+        watched,
+        replace(
+            ASKED, values={**ASKED.values, "checkpoint_minutes": 30, "minutes": 1440}
+        ),
+    )
     caller = Caller(watched.ada)
     plan = caller.post("runs/preview/", asked).json()
     assert plan["spot"]["is_chosen"] is False

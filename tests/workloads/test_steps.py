@@ -49,9 +49,14 @@ def until_explained(run: Run, said: str) -> None:
     wait_until(is_said, what=said, seconds=30)
 
 
-def test_free_gpus_of_another_kind_are_one_click_away(watched: Watched, waiting: Run) -> None:
+def test_free_gpus_of_another_kind_are_one_click_away(
+    watched: Watched, waiting: Run
+) -> None:
     h100 = factories.flavor(
-        watched.cluster, "h100", product="H100", node_labels={"accelerator": "nvidia-h100"}
+        watched.cluster,
+        "h100",
+        product="H100",
+        node_labels={"accelerator": "nvidia-h100"},
     )
     factories.allocation(watched.ada, watched.tenancy, h100, gpus=2)
     assert look_at(watched.cluster.pk, now=timezone.now)
@@ -63,7 +68,11 @@ def test_free_gpus_of_another_kind_are_one_click_away(watched: Watched, waiting:
         browser = Client()
         browser.force_login(watched.ada)
         typed = form(browser.get(href))
-        assert (typed["flavor"], typed["gpus"], typed["title"]) == ("h100", "2", waiting.title)
+        assert (typed["flavor"], typed["gpus"], typed["title"]) == (
+            "h100",
+            "2",
+            waiting.title,
+        )
 
 
 def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
@@ -79,23 +88,36 @@ def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
     assert "Ask for 2 more" not in links(lead, f"/teams/{watched.team.slug}/work")
 
 
-def test_a_run_that_made_room_for_another_is_told_so_on_its_page_and_in_its_log(watched: Watched) -> None:
+def test_a_run_that_made_room_for_another_is_told_so_on_its_page_and_in_its_log(
+    watched: Watched,
+) -> None:
     first = submit(watched, replace(ASKED, title="smallone", priority="exploratory"))
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(first)
         until(first, "running")
-        second = submit(watched, replace(ASKED, title="prio", priority="scheduled-training"), key="two")
+        second = submit(
+            watched,
+            replace(ASKED, title="prio", priority="scheduled-training"),
+            key="two",
+        )
         look_after(second)
         until(second, "running")
         until(first, "waiting")
         until_explained(first, "It waits for 2 × A100 more.")
         browser = Client()
         browser.force_login(watched.ada)
-        told = " ".join(parsed(browser.get(f"/runs/{first.pk}").content.decode()).words.split())
+        told = " ".join(
+            parsed(browser.get(f"/runs/{first.pk}").content.decode()).words.split()
+        )
         kind = second.main["kind"]
-        assert f"because it made room for {kind} {second.name}, which ranks higher in your queue." in told
+        assert (
+            f"because it made room for {kind} {second.name}, which ranks higher in your queue."
+            in told
+        )
         assert "Sent back to the line by its queue" in told
         assert "Or stop" not in told
         log = browser.get(f"/runs/{first.pk}/log")
-        assert log.content.decode().startswith("The run has no pod now: its pods were stopped")
+        assert log.content.decode().startswith(
+            "The run has no pod now: its pods were stopped"
+        )

@@ -69,14 +69,21 @@ def test_another_one_of_its_name_is_left_alone(watched: Watched, made: Target) -
         ({"uid": ""}, "Nothing there has this name and uid"),
     ],
 )
-def test_nothing_else_is_deleted(watched: Watched, made: Target, change: dict[str, str], said: str) -> None:
+def test_nothing_else_is_deleted(
+    watched: Watched, made: Target, change: dict[str, str], said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         stop(watched, replace(made, **change))
     assert watched.kubernetes.get(JOB, "by-hand", watched.namespace) is not None
 
 
-def test_platform_leads_may_and_strangers_and_auditors_may_not(watched: Watched, made: Target) -> None:
-    for nobody in (factories.person("Mallory Finch"), factories.person("Sam Achebe", Role.AUDITOR)):
+def test_platform_leads_may_and_strangers_and_auditors_may_not(
+    watched: Watched, made: Target
+) -> None:
+    for nobody in (
+        factories.person("Mallory Finch"),
+        factories.person("Sam Achebe", Role.AUDITOR),
+    ):
         with pytest.raises(NoRight):
             stop(watched, made, by=nobody)
     stop(watched, made, by=factories.person("Priya Raman", Role.PLATFORM_LEAD))
@@ -96,19 +103,29 @@ def test_a_silent_cluster_is_said_to_be_silent(watched: Watched, made: Target) -
         stop(watched, made)
 
 
-def test_page_and_api_stop_what_their_line_names(watched: Watched, made: Target, client: Client) -> None:
+def test_page_and_api_stop_what_their_line_names(
+    watched: Watched, made: Target, client: Client
+) -> None:
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-        wait_until(lambda: [one.key.name for one in board(watched).work] == ["by-hand"], what="its line")
+        wait_until(
+            lambda: [one.key.name for one in board(watched).work] == ["by-hand"],
+            what="its line",
+        )
     client.force_login(watched.ada)
     page = client.get(f"/teams/{watched.team.slug}/work").content.decode()
     button = "/".join(vars(made).values())
     assert f'name="work" value="{button}"' in page
     where = f"/teams/{watched.team.slug}/work/stop"
     for strange in ("", button.rpartition("/")[0], f"{button}/more"):
-        assert "is no piece of work" in client.post(where, {"work": strange}, follow=True).content.decode()
+        assert (
+            "is no piece of work"
+            in client.post(where, {"work": strange}, follow=True).content.decode()
+        )
     answer = client.post(where, {"work": button}, follow=True)
     assert "by-hand is being stopped." in answer.content.decode()
     assert watched.kubernetes.get(JOB, "by-hand", watched.namespace) is None
-    said = Caller(watched.ada).send("POST", f"work/{watched.team.slug}/stop/", vars(made))
+    said = Caller(watched.ada).send(
+        "POST", f"work/{watched.team.slug}/stop/", vars(made)
+    )
     assert said.status_code == 200

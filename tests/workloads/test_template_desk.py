@@ -63,8 +63,14 @@ def test_a_version_is_offered_at_once_and_the_same_again_is_none(lead: User) -> 
     found = offered()
     assert [*found] == ["vision", *(one.slug for one in TEMPLATES)]
     assert found["vision"].version == 2
-    assert [one.name for one in found["vision"].parameters][-3:] == ["rate", "epochs", "mixed"]
-    kinds = Event.objects.filter(subject_type="template", subject_id="vision").order_by("seq")
+    assert [one.name for one in found["vision"].parameters][-3:] == [
+        "rate",
+        "epochs",
+        "mixed",
+    ]
+    kinds = Event.objects.filter(subject_type="template", subject_id="vision").order_by(
+        "seq"
+    )
     browser = Client()
     browser.force_login(lead)
     assert "/templates/vision" in browser.get(f"/audit/{kinds[0].pk}/").content.decode()
@@ -74,8 +80,13 @@ def test_a_version_is_offered_at_once_and_the_same_again_is_none(lead: User) -> 
     ]
 
 
-def test_one_with_a_shipped_slug_takes_its_place_and_can_be_taken_back(lead: User) -> None:
-    keep(lead, "{slug: sweep, title: Search, help: Ours., shape: sweep, parameters: {trials: {maximum: 20}}}")
+def test_one_with_a_shipped_slug_takes_its_place_and_can_be_taken_back(
+    lead: User,
+) -> None:
+    keep(
+        lead,
+        "{slug: sweep, title: Search, help: Ours., shape: sweep, parameters: {trials: {maximum: 20}}}",
+    )
     assert offered()["sweep"].title == "Search"
     actions.take_back("sweep", by=lead, now=timezone.now())
     actions.take_back("nccl", by=lead, now=timezone.now())
@@ -93,12 +104,17 @@ def test_who_saw_an_older_version_is_told_and_nothing_is_lost(lead: User) -> Non
     assert actions.keep(changed, by=lead, now=timezone.now(), seen=1).number == 2
 
 
-def test_a_new_template_under_a_slug_that_is_taken_is_told_so(lead: User, page: Client) -> None:
+def test_a_new_template_under_a_slug_that_is_taken_is_told_so(
+    lead: User, page: Client
+) -> None:
     keep(lead)
     changed = VISION.replace("maximum: 4", "maximum: 6")
     shown = page.post("/templates/new", {"seen": "0", "yaml": changed, "why": ""})
     assert shown.status_code == 422
-    assert "There is a template vision already. Choose another slug" in shown.content.decode()
+    assert (
+        "There is a template vision already. Choose another slug"
+        in shown.content.decode()
+    )
     assert "meanwhile" not in shown.content.decode()
 
 
@@ -115,11 +131,18 @@ def test_one_that_the_product_takes_no_longer_is_offered_no_longer_and_says_so(
     lead: User, page: Client
 ) -> None:
     TemplateVersion.objects.create(
-        slug="old", number=1, title="Old one", text="shape: gone", by=lead, at=timezone.now()
+        slug="old",
+        number=1,
+        title="Old one",
+        text="shape: gone",
+        by=lead,
+        at=timezone.now(),
     )
     assert "old" not in offered()
     assert "Needs a change" in page.get("/templates").content.decode()
-    assert "takes this document no longer" in page.get("/templates/old").content.decode()
+    assert (
+        "takes this document no longer" in page.get("/templates/old").content.decode()
+    )
     assert Caller(lead).get("templates/old/").json()["template"] is None
 
 
@@ -137,8 +160,16 @@ def test_only_platform_leads_keep_templates(lead: User) -> None:
         assert browser.get(f"/templates{path}").status_code == 403
     assert browser.post("/templates/vision/take-back").status_code == 403
     assert TemplateVersion.objects.count() == 1
-    [told] = [one for one in caller.get("templates/").json()["results"] if one["slug"] == "vision"]
-    assert (told["shape"], told["version"], told["gpu_memory"]) == ("single-node", 1, 40)
+    [told] = [
+        one
+        for one in caller.get("templates/").json()["results"]
+        if one["slug"] == "vision"
+    ]
+    assert (told["shape"], told["version"], told["gpu_memory"]) == (
+        "single-node",
+        1,
+        40,
+    )
 
 
 def test_the_api_keeps_shows_and_takes_back(lead: User) -> None:
@@ -155,10 +186,13 @@ def test_the_api_keeps_shows_and_takes_back(lead: User) -> None:
     assert told["versions"][0]["reason"] == "Our recipe."
     again = caller.put("templates/vision/", {"yaml": told["yaml"], "seen": 1})
     assert again.json()["number"] == 1
-    stale = caller.put("templates/vision/", {"yaml": VISION.replace("count", "text"), "seen": 0})
+    stale = caller.put(
+        "templates/vision/", {"yaml": VISION.replace("count", "text"), "seen": 0}
+    )
     assert stale.status_code == 422
     old = caller.put(
-        "templates/vision/", {"yaml": told["yaml"].replace("gpu_memory: 40", "gpu_memory: 20"), "seen": 0}
+        "templates/vision/",
+        {"yaml": told["yaml"].replace("gpu_memory: 40", "gpu_memory: 20"), "seen": 0},
     )
     assert (old.status_code, old.json()["code"]) == (409, "template_changed")
     other = caller.put("templates/other/", {"yaml": VISION})
@@ -188,17 +222,24 @@ def test_the_api_points_to_every_place_that_is_wrong(lead: User) -> None:
     }
     body["claims"] = []
     answer = Caller(lead).put("templates/vision/", {"document": body})
-    assert [one["pointer"] for one in answer.json()["errors"]] == ["/document/parameters/nodes/maximum"]
+    assert [one["pointer"] for one in answer.json()["errors"]] == [
+        "/document/parameters/nodes/maximum"
+    ]
     assert Caller(lead).put("templates/vision/", {}).status_code == 422
     assert Caller(lead).put("templates/vision/", {"yaml": "a: [*x]"}).status_code == 422
     assert not TemplateVersion.objects.exists()
 
 
-def test_a_file_of_templates_goes_out_and_in_again_all_or_none(lead: User, page: Client) -> None:
+def test_a_file_of_templates_goes_out_and_in_again_all_or_none(
+    lead: User, page: Client
+) -> None:
     keep(lead)
     keep(lead, "{slug: search, title: Search, help: Ours., shape: sweep}")
     text = Caller(lead).get("templates/yaml/").json()["yaml"]
-    assert [one["slug"] for one in yaml.safe_load(text)["templates"]] == ["search", "vision"]
+    assert [one["slug"] for one in yaml.safe_load(text)["templates"]] == [
+        "search",
+        "vision",
+    ]
     assert page.get("/templates/export").content.decode() == text
     for slug in ("vision", "search"):
         actions.take_back(slug, by=lead, now=timezone.now())
@@ -207,18 +248,29 @@ def test_a_file_of_templates_goes_out_and_in_again_all_or_none(lead: User, page:
     assert refused.status_code == 422
     assert "templates.0.shape" in refused.json()["errors"][0]["detail"]
     assert not {"vision", "search"} & {*offered()}
-    taken = page.post("/templates/import", {"yaml": text, "why": "From Git."}, follow=True)
-    assert "Offered from now on: Search, Fine-tune a vision model." in taken.content.decode()
+    taken = page.post(
+        "/templates/import", {"yaml": text, "why": "From Git."}, follow=True
+    )
+    assert (
+        "Offered from now on: Search, Fine-tune a vision model."
+        in taken.content.decode()
+    )
     assert {"vision", "search"} <= {*offered()}
-    unchanged = page.post("/templates/import", {"yaml": text, "why": ""}, follow=True).content.decode()
+    unchanged = page.post(
+        "/templates/import", {"yaml": text, "why": ""}, follow=True
+    ).content.decode()
     assert "All of it is offered so already." in unchanged
     assert "Offered from now on" not in unchanged
     changed = text.replace("help: Ours.", "help: Ours alone.")
-    some = page.post("/templates/import", {"yaml": changed, "why": ""}, follow=True).content.decode()
+    some = page.post(
+        "/templates/import", {"yaml": changed, "why": ""}, follow=True
+    ).content.decode()
     assert "Offered from now on: Search." in some
     both = yaml.safe_load(text)["templates"]
     both[0]["shape"], both[1]["shape"] = "swept", "other"
-    shown = page.post("/templates/import", {"yaml": yaml.safe_dump({"templates": both}), "why": ""})
+    shown = page.post(
+        "/templates/import", {"yaml": yaml.safe_dump({"templates": both}), "why": ""}
+    )
     assert "templates.0.shape" in shown.content.decode()
     assert "templates.1.shape" in shown.content.decode()
     shown = page.post("/templates/import", {"yaml": broken, "why": ""})
@@ -228,21 +280,35 @@ def test_a_file_of_templates_goes_out_and_in_again_all_or_none(lead: User, page:
     assert "Write a list of 1 to 100 templates." in twice.content.decode()
 
 
-def test_an_image_that_nobody_may_use_is_no_templates(lead: User, images: list[str]) -> None:
+def test_an_image_that_nobody_may_use_is_no_templates(
+    lead: User, images: list[str]
+) -> None:
     images.append("registry.example.com/safe/")
     with pytest.raises(actions.NotATemplate, match="Images come from:"):
         keep(lead)
 
 
-def test_the_page_begins_from_a_shape_keeps_and_goes_back(lead: User, page: Client) -> None:
+def test_the_page_begins_from_a_shape_keeps_and_goes_back(
+    lead: User, page: Client
+) -> None:
     begun = page.get("/templates/new?from=pytorch").content.decode()
     assert "shape: pytorch" in begun
     made = page.post("/templates/new", {"seen": "0", "yaml": VISION, "why": "Ours."})
     assert (made.status_code, made["Location"]) == (302, "/templates/vision")
     shown = page.get("/templates/vision").content.decode()
-    for text in ("Learning rate", "LEARNING_RATE", "Nothing else", "1 to 90", "Ours.", "Offer it no longer"):
+    for text in (
+        "Learning rate",
+        "LEARNING_RATE",
+        "Nothing else",
+        "1 to 90",
+        "Ours.",
+        "Offer it no longer",
+    ):
         assert text in shown
-    page.post("/templates/vision", {"seen": "1", "yaml": VISION.replace("epochs", "rounds"), "why": ""})
+    page.post(
+        "/templates/vision",
+        {"seen": "1", "yaml": VISION.replace("epochs", "rounds"), "why": ""},
+    )
     older = page.get("/templates/vision?version=1").content.decode()
     assert "epochs:" in older
     assert page.get("/templates/vision?version=9").status_code == 404
@@ -250,7 +316,8 @@ def test_the_page_begins_from_a_shape_keeps_and_goes_back(lead: User, page: Clie
     assert stale.status_code == 409
     assert "Somebody kept version 2" in stale.content.decode()
     wrong = page.post(
-        "/templates/vision", {"seen": "2", "yaml": VISION.replace("vision:3", "Vision:3"), "why": ""}
+        "/templates/vision",
+        {"seen": "2", "yaml": VISION.replace("vision:3", "Vision:3"), "why": ""},
     )
     assert wrong.status_code == 422
     assert "images.0" in wrong.content.decode()
@@ -261,7 +328,9 @@ def test_the_page_begins_from_a_shape_keeps_and_goes_back(lead: User, page: Clie
     assert listed.index("Fine-tune a vision model") < listed.index("Single node")
 
 
-def test_a_run_keeps_the_version_that_it_was_made_of(watched: Watched, lead: User) -> None:
+def test_a_run_keeps_the_version_that_it_was_made_of(
+    watched: Watched, lead: User
+) -> None:
     keep(lead, VISION.replace("gpu_memory: 40", "").replace("priority: production", ""))
     ada, browser = watched.ada, Client()
     browser.force_login(ada)
@@ -276,13 +345,21 @@ def test_a_run_keeps_the_version_that_it_was_made_of(watched: Watched, lead: Use
         "Learning rate",
     ):
         assert text in form
-    asked = Submission(template="vision", title="Try", flavor="a100", values={"rate": "0.1"})
+    asked = Submission(
+        template="vision", title="Try", flavor="a100", values={"rate": "0.1"}
+    )
     run = runs.submit(watched.tenancy.pk, asked, by=ada, key="1", now=timezone.now())
     assert (run.template, run.template_version) == ("vision", 1)
     keep(lead, VISION.replace("Fine-tune a vision model", "Another name"))
-    assert "Fine-tune a vision model, version 1" in browser.get(f"/runs/{run.pk}").content.decode()
+    assert (
+        "Fine-tune a vision model, version 1"
+        in browser.get(f"/runs/{run.pk}").content.decode()
+    )
     actions.take_back("vision", by=lead, now=timezone.now())
     again = Caller(ada).post(f"runs/{run.pk}/again/", {}, key="again")
-    assert (again.status_code, again.json()["errors"][0]["pointer"]) == (422, "/template")
+    assert (again.status_code, again.json()["errors"][0]["pointer"]) == (
+        422,
+        "/template",
+    )
     assert Run.objects.count() == 1
     assert run.created_at < timezone.now() + timedelta(minutes=1)

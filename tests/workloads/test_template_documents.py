@@ -12,7 +12,14 @@ from tests.workloads.runs import SCRIPT, WHERE
 from web.documents import DocumentRefused
 from workloads.runs.planning.plan import Place, Submission, plan
 from workloads.runs.planning.pools import Pool, fitting
-from workloads.templates.document import document_from, document_of, read, template_of, to_json, write
+from workloads.templates.document import (
+    document_from,
+    document_of,
+    read,
+    template_of,
+    to_json,
+    write,
+)
 from workloads.templates.library import BY_SLUG, TEMPLATES, Abilities, Template
 from workloads.templates.parameters import Type, check
 
@@ -84,18 +91,34 @@ def place(template: Template, *pools: Pool, images: tuple[str, ...] = ()) -> Pla
 def test_the_document_becomes_what_a_form_asks() -> None:
     template = vision()
     by_name = {one.name: one for one in template.parameters}
-    assert (template.slug, template.shape, template.version) == ("vision", "single-node", 3)
+    assert (template.slug, template.shape, template.version) == (
+        "vision",
+        "single-node",
+        3,
+    )
     assert by_name["image"].type is Type.CHOICE
     assert by_name["image"].default == "registry.example.com/vision:3"
-    assert (by_name["gpus"].default, by_name["gpus"].minimum, by_name["gpus"].maximum) == (2, 0, 4)
+    assert (
+        by_name["gpus"].default,
+        by_name["gpus"].minimum,
+        by_name["gpus"].maximum,
+    ) == (2, 0, 4)
     assert by_name["program"].is_fixed
-    assert by_name["memory"] == {one.name: one for one in BY_SLUG["single-node"].parameters}["memory"]
+    assert (
+        by_name["memory"]
+        == {one.name: one for one in BY_SLUG["single-node"].parameters}["memory"]
+    )
     assert [one.name for one in template.parameters][-3:] == ["rate", "epochs", "mixed"]
 
 
 def test_a_run_has_what_the_template_brings_and_may_say_otherwise() -> None:
     template = vision()
-    asked = Submission(template="vision", title="Try", flavor="a100", values={"rate": "0.1", "mixed": False})
+    asked = Submission(
+        template="vision",
+        title="Try",
+        flavor="a100",
+        values={"rate": "0.1", "mixed": False},
+    )
     found = plan(asked, place(template, pool("a100")), key="1")
     assert not found.problems
     assert (found.template_version, found.gpus) == (3, 2)
@@ -105,15 +128,24 @@ def test_a_run_has_what_the_template_brings_and_may_say_otherwise() -> None:
     variables = {one["name"]: one["value"] for one in container["env"]}
     assert container["image"] == "registry.example.com/vision:3"
     assert container["command"][-3:] == ["train.py", "--config", "vit.yaml"]
-    assert {name: variables[name] for name in ("LEARNING_RATE", "EPOCHS", "MIXED", "HF_HOME")} == {
+    assert {
+        name: variables[name]
+        for name in ("LEARNING_RATE", "EPOCHS", "MIXED", "HF_HOME")
+    } == {
         "LEARNING_RATE": "0.1",
         "EPOCHS": "10",
         "MIXED": "false",
         "HF_HOME": "/data/hub",
     }
     assert variables["QM_CHECKPOINTS"] == f"/data/checkpoints/{found.name}"
-    assert spec["initContainers"][0]["command"][-2:] == ["https://git.example.com/vision/recipes.git", "v3"]
-    assert {"name": "claim-0", "persistentVolumeClaim": {"claimName": "datasets"}} in spec["volumes"]
+    assert spec["initContainers"][0]["command"][-2:] == [
+        "https://git.example.com/vision/recipes.git",
+        "v3",
+    ]
+    assert {
+        "name": "claim-0",
+        "persistentVolumeClaim": {"claimName": "datasets"},
+    } in spec["volumes"]
     assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "production"
     own = Submission(
         template="vision",
@@ -128,7 +160,11 @@ def test_a_run_has_what_the_template_brings_and_may_say_otherwise() -> None:
     spec = job["spec"]["template"]["spec"]
     assert config["kind"] == "ConfigMap"
     assert "initContainers" not in spec
-    claims = [each["persistentVolumeClaim"] for each in spec["volumes"] if "persistentVolumeClaim" in each]
+    claims = [
+        each["persistentVolumeClaim"]
+        for each in spec["volumes"]
+        if "persistentVolumeClaim" in each
+    ]
     assert claims == [{"claimName": "mine"}]
     assert {"name": "HF_HOME", "value": "/data/other"} in spec["containers"][0]["env"]
     assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "exploratory"
@@ -152,7 +188,9 @@ def test_a_run_has_what_the_template_brings_and_may_say_otherwise() -> None:
         ({"rate": "a\nb"}, "rate", "one line"),
     ],
 )
-def test_a_run_keeps_to_what_the_template_allows(values: dict[str, object], field: str, says: str) -> None:
+def test_a_run_keeps_to_what_the_template_allows(
+    values: dict[str, object], field: str, says: str
+) -> None:
     asked = Submission(template="vision", title="Try", flavor="a100", values=values)
     [problem] = plan(asked, place(vision(), pool("a100")), key="1").problems
     assert problem.field == field
@@ -195,7 +233,9 @@ def test_spot_or_not_is_the_templates_word() -> None:
         ("on_demand", "spot", "never runs on spot"),
     ):
         asked = Submission(template="vision", title="Try", flavor=flavor)
-        [problem] = plan(asked, place(vision(capacity=capacity), spot, firm), key="1").problems
+        [problem] = plan(
+            asked, place(vision(capacity=capacity), spot, firm), key="1"
+        ).problems
         assert says in problem.text
 
 
@@ -230,38 +270,65 @@ def test_writing_and_reading_loses_nothing() -> None:
         ({"size": 3}, "size"),
         ({"images": ["UPPER:1"]}, "images.0"),
         ({"images": ["a:1", "a:1"]}, "images"),
-        ({"images": ["a:1"], "parameters": {"image": {"default": "b:1"}}}, "parameters.image.default"),
+        (
+            {"images": ["a:1"], "parameters": {"image": {"default": "b:1"}}},
+            "parameters.image.default",
+        ),
         ({"parameters": {"gpus": {"maximum": 17}}}, "parameters.gpus.maximum"),
-        ({"parameters": {"gpus": {"minimum": 3, "maximum": 2}}}, "parameters.gpus.maximum"),
+        (
+            {"parameters": {"gpus": {"minimum": 3, "maximum": 2}}},
+            "parameters.gpus.maximum",
+        ),
         ({"parameters": {"gpus": {"default": 17}}}, "parameters.gpus.default"),
         ({"parameters": {"gpus": {"default": 1.5}}}, "parameters.gpus.default"),
         ({"parameters": {"gpus": {"default": True}}}, "parameters.gpus.default"),
         ({"parameters": {"gpus": {"type": "text"}}}, "parameters.gpus"),
-        ({"parameters": {"launcher": {"choices": ["mpirun"]}}}, "parameters.launcher.choices"),
+        (
+            {"parameters": {"launcher": {"choices": ["mpirun"]}}},
+            "parameters.launcher.choices",
+        ),
         ({"parameters": {"image": {"needed": False}}}, "parameters.image.needed"),
         ({"parameters": {"image": {"fixed": True}}}, "parameters.image.fixed"),
         ({"parameters": {"epochs": {"default": 3}}}, "parameters.epochs.type"),
         ({"parameters": {"claims": OWN_TEXT}}, "parameters.claims"),
-        ({"parameters": {"e": {"type": "text", "title": "T"}}}, "parameters.e.variable"),
         (
-            {"parameters": {"e": {"type": "text", "title": "T", "variable": "LD_PRELOAD"}}},
+            {"parameters": {"e": {"type": "text", "title": "T"}}},
             "parameters.e.variable",
         ),
-        ({"parameters": {"e": OWN_TEXT}, "variables": {"T": "1"}}, "parameters.e.variable"),
+        (
+            {
+                "parameters": {
+                    "e": {"type": "text", "title": "T", "variable": "LD_PRELOAD"}
+                }
+            },
+            "parameters.e.variable",
+        ),
+        (
+            {"parameters": {"e": OWN_TEXT}, "variables": {"T": "1"}},
+            "parameters.e.variable",
+        ),
         ({"parameters": {"e": OWN_TEXT | {"type": "choice"}}}, "parameters.e.choices"),
         ({"parameters": {"e": OWN_TEXT | {"type": "image"}}}, "parameters.e.type"),
         ({"variables": {"PATH": "/x"}}, "variables"),
         ({"variables": {"A": True}}, "variables.A"),
         ({"claims": [{"name": "UPPER", "path": "/data"}]}, "claims.0.name"),
         ({"claims": [{"name": "data", "path": "data"}]}, "claims.0.path"),
-        ({"repository": {"url": "https://169.254.169.254/x", "revision": "main"}}, "repository"),
-        ({"repository": {"url": "https://localhost/x", "revision": "main"}}, "repository"),
+        (
+            {"repository": {"url": "https://169.254.169.254/x", "revision": "main"}},
+            "repository",
+        ),
+        (
+            {"repository": {"url": "https://localhost/x", "revision": "main"}},
+            "repository",
+        ),
         ({"shape": "nccl", "claims": [{"name": "data", "path": "/data"}]}, "claims"),
         ({"gpu_memory": -1}, "gpu_memory"),
         ({"capacity": "cheap"}, "capacity"),
     ],
 )
-def test_what_no_template_can_mean_is_refused_at_its_place(said: dict[str, Any], at: str) -> None:
+def test_what_no_template_can_mean_is_refused_at_its_place(
+    said: dict[str, Any], at: str
+) -> None:
     found = refused(**said)
     assert at in found, found
     assert all(text.endswith(".") for text in found.values())
@@ -271,7 +338,10 @@ def test_a_value_of_the_wrong_kind_hides_no_other_place() -> None:
     found = refused(
         foo=1,
         title="",
-        parameters={"gpus": {"maximum": 99_999, "bar": 1}, "minutes": {"maximum": [], "default": -1}},
+        parameters={
+            "gpus": {"maximum": 99_999, "bar": 1},
+            "minutes": {"maximum": [], "default": -1},
+        },
         claims=[{"name": "UPPER"}],
         gpu_memory=-1,
     )
@@ -290,13 +360,29 @@ def test_a_value_of_the_wrong_kind_hides_no_other_place() -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+        ),
         max_leaves=8,
     )
 )
 def test_whatever_stands_there_is_taken_or_refused_in_words(said: Any) -> None:
-    for name in ("parameters", "images", "variables", "claims", "repository", "gpu_memory"):
-        whole = {"slug": "x1", "title": "X", "help": "X.", "shape": "single-node", name: said}
+    for name in (
+        "parameters",
+        "images",
+        "variables",
+        "claims",
+        "repository",
+        "gpu_memory",
+    ):
+        whole = {
+            "slug": "x1",
+            "title": "X",
+            "help": "X.",
+            "shape": "single-node",
+            name: said,
+        }
         words: tuple[tuple[str, str], ...] = ()
         try:
             check(template_of(document_from(whole), version=1).parameters, {})

@@ -71,17 +71,26 @@ def test_defaults_are_filled_in_and_fit_their_own_limits() -> None:
     for template in TEMPLATES:
         given = {"image": "x:1", "program": ("true",)}
         names = {each.name for each in template.parameters}
-        found = check(template.parameters, {name: value for name, value in given.items() if name in names})
+        found = check(
+            template.parameters,
+            {name: value for name, value in given.items() if name in names},
+        )
         assert (template.slug, found.problems) == (template.slug, {})
-        assert all(each.title and each.help.endswith(".") for each in template.parameters)
+        assert all(
+            each.title and each.help.endswith(".") for each in template.parameters
+        )
 
 
 @given(
     st.dictionaries(
-        st.text(max_size=9), st.none() | st.integers() | st.text() | st.lists(st.text()), max_size=4
+        st.text(max_size=9),
+        st.none() | st.integers() | st.text() | st.lists(st.text()),
+        max_size=4,
     )
 )
-def test_whatever_is_given_is_taken_or_refused_with_a_sentence(given: dict[str, object]) -> None:
+def test_whatever_is_given_is_taken_or_refused_with_a_sentence(
+    given: dict[str, object],
+) -> None:
     found = check(TEMPLATES[0].parameters, given)
     names = {each.name for each in TEMPLATES[0].parameters if each.is_needed}
     assert found.values.keys() | found.problems.keys() >= names
@@ -90,7 +99,8 @@ def test_whatever_is_given_is_taken_or_refused_with_a_sentence(given: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "name", ["LD_PRELOAD", "KUBERNETES_SERVICE_HOST", "PATH", "QM_RUN", "9lives", "a-b", ""]
+    "name",
+    ["LD_PRELOAD", "KUBERNETES_SERVICE_HOST", "PATH", "QM_RUN", "9lives", "a-b", ""],
 )
 def test_variables_that_a_run_cannot_set(name: str) -> None:
     assert refused_variables([name])

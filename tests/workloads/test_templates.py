@@ -18,7 +18,14 @@ from sandbox.kubernetes.validation import create_causes
 from tests.workloads.runs import A100, IDS, SOURCE, WHERE, run
 from workloads.templates.jobs import trials_of
 from workloads.templates.kubeflow import runtime
-from workloads.templates.library import BY_SLUG, TEMPLATES, VOLCANO, Abilities, Template, lacking
+from workloads.templates.library import (
+    BY_SLUG,
+    TEMPLATES,
+    VOLCANO,
+    Abilities,
+    Template,
+    lacking,
+)
 from workloads.templates.parameters import Type
 from workloads.templates.run import name_of
 
@@ -47,7 +54,9 @@ def pods(found: Any) -> Iterator[dict[str, Any]]:
 
 @every_template
 def test_a_template_renders_its_golden_file(template: Template) -> None:
-    text = "---\n".join(as_yaml(manifest) for manifest in template.render(run(template)))
+    text = "---\n".join(
+        as_yaml(manifest) for manifest in template.render(run(template))
+    )
     path = GOLDEN / f"{template.slug}.yaml"
     if os.environ.get("QM_WRITE_GOLDEN"):
         path.write_text(text)
@@ -66,7 +75,9 @@ def test_rendering_twice_gives_the_same(template: Template) -> None:
 @every_template
 def test_no_container_may_take_more_than_it_asks_for(template: Template) -> None:
     found = [
-        each for pod in pods(main(template)) for each in [*pod["containers"], *pod.get("initContainers", ())]
+        each
+        for pod in pods(main(template))
+        for each in [*pod["containers"], *pod.get("initContainers", ())]
     ]
     resources = [each["resources"] for each in found] or [
         main(template)["spec"]["trainer"]["resourcesPerNode"]
@@ -77,7 +88,9 @@ def test_no_container_may_take_more_than_it_asks_for(template: Template) -> None
 
 
 @every_template
-def test_it_stands_in_the_teams_queue_with_its_priority_and_bears_its_costs(template: Template) -> None:
+def test_it_stands_in_the_teams_queue_with_its_priority_and_bears_its_costs(
+    template: Template,
+) -> None:
     labels = main(template)["metadata"]["labels"]
     queued = template.queueing != VOLCANO
     assert (labels.get(QUEUE), labels.get(PRIORITY)) == (
@@ -93,15 +106,21 @@ def test_it_stands_in_the_teams_queue_with_its_priority_and_bears_its_costs(temp
 
 
 @every_template
-def test_it_bears_no_label_by_which_the_portal_knows_its_own_objects(template: Template) -> None:
+def test_it_bears_no_label_by_which_the_portal_knows_its_own_objects(
+    template: Template,
+) -> None:
     text = str(template.render(run(template)))
     assert "quartermaster.io/tenancy" not in text
     assert "app.kubernetes.io/managed-by" not in text
 
 
 @every_template
-def test_its_pods_reach_the_nodes_of_the_flavor_and_get_no_token(template: Template) -> None:
-    manifest = runtime(A100, image="x:1") if template.slug == "trainjob" else main(template)
+def test_its_pods_reach_the_nodes_of_the_flavor_and_get_no_token(
+    template: Template,
+) -> None:
+    manifest = (
+        runtime(A100, image="x:1") if template.slug == "trainjob" else main(template)
+    )
     found = list(pods(manifest))
     assert found
     for pod in found:
@@ -109,11 +128,15 @@ def test_its_pods_reach_the_nodes_of_the_flavor_and_get_no_token(template: Templ
         assert pod["tolerations"] == [
             {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
         ]
-        assert template.slug == "trainjob" or pod["automountServiceAccountToken"] is False
+        assert (
+            template.slug == "trainjob" or pod["automountServiceAccountToken"] is False
+        )
 
 
 @every_template
-def test_it_waits_for_its_queue_has_a_time_limit_and_stops_gracefully(template: Template) -> None:
+def test_it_waits_for_its_queue_has_a_time_limit_and_stops_gracefully(
+    template: Template,
+) -> None:
     spec = main(template)["spec"]
     text = str(spec)
     if template.slug not in ("volcano", "serving"):
@@ -133,11 +156,16 @@ def test_what_people_write_stays_text(template: Template) -> None:
         return
     text = "---\n".join(as_yaml(each) for each in template.render(run(template)))
     [found] = [
-        each for each in yaml.safe_load_all(text) if each["metadata"]["name"] == f"{template.slug}-0a1b2c3d"
+        each
+        for each in yaml.safe_load_all(text)
+        if each["metadata"]["name"] == f"{template.slug}-0a1b2c3d"
     ]
     words = [each["command"] for pod in pods(found) for each in pod["containers"]]
     words = words or [found["spec"]["trainer"]["command"]]
-    assert any(command[-3:] == ["train.py", "--name=$$(HOME)", "key: [yaml]"] for command in words)
+    assert any(
+        command[-3:] == ["train.py", "--name=$$(HOME)", "key: [yaml]"]
+        for command in words
+    )
 
 
 @every_template
@@ -151,7 +179,9 @@ def test_builtin_kinds_fit_the_schema_of_the_api_server(template: Template) -> N
 
 
 @every_template
-def test_other_kinds_fit_the_definitions_that_their_projects_ship(template: Template) -> None:
+def test_other_kinds_fit_the_definitions_that_their_projects_ship(
+    template: Template,
+) -> None:
     if template.kind.endswith("batch/v1"):
         return
     manifests = template.render(run(template))[-1:]
@@ -159,14 +189,18 @@ def test_other_kinds_fit_the_definitions_that_their_projects_ship(template: Temp
         manifests.append(runtime(A100, image="registry.example.com/torch:1"))
     for manifest in manifests:
         assert [
-            error.message for error in definition(manifest).iter_errors(manifest | {"metadata": {}})
+            error.message
+            for error in definition(manifest).iter_errors(manifest | {"metadata": {}})
         ] == []
 
 
 def test_the_definitions_would_refuse_an_unknown_field() -> None:
     manifest = main(BY_SLUG["pytorch"])
     manifest["spec"]["suspended"] = True
-    errors = [error.message for error in definition(manifest).iter_errors(manifest | {"metadata": {}})]
+    errors = [
+        error.message
+        for error in definition(manifest).iter_errors(manifest | {"metadata": {}})
+    ]
     assert "'suspended' was unexpected" in str(errors)
 
 
@@ -192,7 +226,9 @@ def closed(found: Any) -> Any:
     if not isinstance(found, dict):
         return found
     shut = {name: closed(value) for name, value in found.items()}
-    if isinstance(shut.get("properties"), dict) and not shut.get("x-kubernetes-preserve-unknown-fields"):
+    if isinstance(shut.get("properties"), dict) and not shut.get(
+        "x-kubernetes-preserve-unknown-fields"
+    ):
         shut.setdefault("additionalProperties", False)
     return shut
 
@@ -204,7 +240,9 @@ def test_source_from_git_is_fetched_without_being_part_of_the_shells_text() -> N
     [fetch] = job["spec"]["template"]["spec"]["initContainers"]
     assert fetch["command"][-2:] == ["https://git.example.com/nlp/train.git", "v1.2"]
     assert "example.com" not in fetch["command"][2]
-    assert job["spec"]["template"]["spec"]["containers"][0]["workingDir"] == "/opt/source"
+    assert (
+        job["spec"]["template"]["spec"]["containers"][0]["workingDir"] == "/opt/source"
+    )
 
 
 def test_a_trainjob_takes_no_files() -> None:
@@ -220,14 +258,18 @@ def test_what_goes_with_no_template_is_refused_with_a_sentence() -> None:
     assert "not both" in template.refused(replace(made, repository=SOURCE))
     assert "would be lost" in template.refused(replace(made, claims=()))
     assert "would be lost" in template.refused(replace(made, checkpoint="/data"))
-    assert "LD_PRELOAD" in template.refused(replace(made, variables={"LD_PRELOAD": "x"}))
+    assert "LD_PRELOAD" in template.refused(
+        replace(made, variables={"LD_PRELOAD": "x"})
+    )
     assert template.refused(replace(made, checkpoint="", claims=())) == ""
 
 
 def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:
     spec = main(BY_SLUG["pytorch"])["spec"]
     [job] = spec["replicatedJobs"]
-    assert [rule["action"] for rule in job["template"]["spec"]["podFailurePolicy"]["rules"]] == ["FailJob"]
+    assert [
+        rule["action"] for rule in job["template"]["spec"]["podFailurePolicy"]["rules"]
+    ] == ["FailJob"]
     assert [rule["action"] for rule in spec["failurePolicy"]["rules"]] == [
         "RestartJobSetAndIgnoreMaxRestarts"
     ]
@@ -235,12 +277,14 @@ def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:
 
 def test_a_program_with_a_launcher_of_its_own_runs_as_it_was_given() -> None:
     template = BY_SLUG["pytorch"]
-    spec = template.render(replace(run(template), launcher="none", program=("accelerate", "launch")))[-1][
-        "spec"
-    ]
+    spec = template.render(
+        replace(run(template), launcher="none", program=("accelerate", "launch"))
+    )[-1]["spec"]
     [container] = next(pods(spec))["containers"]
     assert container["command"] == ["accelerate", "launch"]
-    assert {"MASTER_ADDR", "MASTER_PORT", "NNODES"} <= {each["name"] for each in container["env"]}
+    assert {"MASTER_ADDR", "MASTER_PORT", "NNODES"} <= {
+        each["name"] for each in container["env"]
+    }
 
 
 def test_a_runtime_without_a_flavor_goes_anywhere() -> None:
@@ -267,20 +311,30 @@ def test_every_combination_of_a_sweep_in_order() -> None:
 
 
 @every_template
-def test_a_cluster_without_its_kind_or_integration_says_what_is_missing(template: Template) -> None:
+def test_a_cluster_without_its_kind_or_integration_says_what_is_missing(
+    template: Template,
+) -> None:
     able = Abilities({template.kind}, {template.integration}, template.queueing)
     assert lacking(template, able) == ""
     assert "does not know" in lacking(template, replace(able, kinds=()))
     if template.integration:
-        assert "does not look after" in lacking(template, replace(able, integrations=()))
+        assert "does not look after" in lacking(
+            template, replace(able, integrations=())
+        )
     other = VOLCANO if template.queueing != VOLCANO else "kueue"
-    assert "The queues of this cluster are" in lacking(template, replace(able, queueing=other))
+    assert "The queues of this cluster are" in lacking(
+        template, replace(able, queueing=other)
+    )
 
 
 def test_names_are_the_same_for_the_same_submission_and_fit_every_kind() -> None:
     first = name_of("Fine-tune Llama 3 (8B) on très much data of ours", "nlp/17")
-    assert first == name_of("Fine-tune Llama 3 (8B) on très much data of ours", "nlp/17")
-    assert first != name_of("Fine-tune Llama 3 (8B) on très much data of ours", "nlp/18")
+    assert first == name_of(
+        "Fine-tune Llama 3 (8B) on très much data of ours", "nlp/17"
+    )
+    assert first != name_of(
+        "Fine-tune Llama 3 (8B) on très much data of ours", "nlp/18"
+    )
     assert len(first) <= 40
     assert name_of("8 × A100!", "x").startswith("a100-")
     assert name_of("日本", "x").startswith("run-")

@@ -35,7 +35,11 @@ SCRIPT = "import torch  # and what people paste\n" * 100
 ASKED = Submission(
     template="single-node",
     title="Fine-tune BERT",
-    values={"image": "registry.example.com/vision/train:1", "program": ("train.py",), "gpus": 2},
+    values={
+        "image": "registry.example.com/vision/train:1",
+        "program": ("train.py",),
+        "gpus": 2,
+    },
     script={"file": "train.py", "text": SCRIPT},
 ).as_json()
 
@@ -52,13 +56,20 @@ class Crowd:
 @pytest.fixture
 def crowd(db: None) -> Crowd:
     """The runs of eight teams in turns, the newest last; one in twenty failed, and some still wait or run."""
-    ada, nora = factories.person("Ada Okafor"), factories.person("Nora Lind", Role.AUDITOR)
+    ada, nora = (
+        factories.person("Ada Okafor"),
+        factories.person("Nora Lind", Role.AUDITOR),
+    )
     cluster = factories.cluster("training")
-    teams = [factories.team(f"Team of many {number}", by=ada) for number in range(TEAMS)]
+    teams = [
+        factories.team(f"Team of many {number}", by=ada) for number in range(TEAMS)
+    ]
     for team in teams[:2]:
         factories.join(team, ada)
     tenancies = [factories.tenancy(team, cluster) for team in teams]
-    Run.objects.bulk_create((row(number, tenancies, ada) for number in range(RUNS)), batch_size=500)
+    Run.objects.bulk_create(
+        (row(number, tenancies, ada) for number in range(RUNS)), batch_size=500
+    )
     with connection.cursor() as cursor:
         # What autovacuum does by and by: the planner knows how many rows there are.
         cursor.execute("ANALYZE workloads_run")
@@ -67,7 +78,10 @@ def crowd(db: None) -> Crowd:
 
 def row(number: int, tenancies: list[Tenancy], ada: User) -> Run:
     """The run with this number."""
-    tenancy, at = tenancies[number % TEAMS], timezone.now() - timedelta(minutes=RUNS - number)
+    tenancy, at = (
+        tenancies[number % TEAMS],
+        timezone.now() - timedelta(minutes=RUNS - number),
+    )
     is_live = number >= RUNS - RARE and number % 10 == 0
     state = "waiting" if is_live else "failed" if number % 21 == 0 else "finished"
     name = f"run-{number:05}"
@@ -82,7 +96,12 @@ def row(number: int, tenancies: list[Tenancy], ada: User) -> Run:
         submission=ASKED,
         manifests=[
             {"apiVersion": "batch/v1", "kind": "Job", **labels, "spec": {}},
-            {"apiVersion": "v1", "kind": "ConfigMap", **labels, "data": {"train.py": SCRIPT}},
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                **labels,
+                "data": {"train.py": SCRIPT},
+            },
         ],
         gpus=2,
         usd_per_hour=Decimal("7.34"),
@@ -156,18 +175,30 @@ def listed(caller: Caller, path: str) -> dict[str, Any]:
     return found
 
 
-def test_the_first_page_and_the_last_one_cost_the_same_and_are_read_in_order(crowd: Crowd) -> None:
+def test_the_first_page_and_the_last_one_cost_the_same_and_are_read_in_order(
+    crowd: Crowd,
+) -> None:
     for who, rows in (
-        (crowd.ada, Run.objects.filter(team__in=[one.team_id for one in crowd.tenancies[:2]])),
+        (
+            crowd.ada,
+            Run.objects.filter(team__in=[one.team_id for one in crowd.tenancies[:2]]),
+        ),
         (crowd.nora, Run.objects.all()),
     ):
-        caller, ordered = Caller(who), list(rows.order_by("-pk").values_list("pk", flat=True))
+        caller, ordered = (
+            Caller(who),
+            list(rows.order_by("-pk").values_list("pk", flat=True)),
+        )
         first = listed(caller, f"runs/?limit={PAGE}")
         assert [one["id"] for one in first["results"]] == ordered[:PAGE]
-        last = listed(caller, late(first["next"], Run.objects.get(pk=ordered[-PAGE - 1])))
+        last = listed(
+            caller, late(first["next"], Run.objects.get(pk=ordered[-PAGE - 1]))
+        )
         assert [one["id"] for one in last["results"]] == ordered[-PAGE:]
         assert last["next"] is None
-        back = listed(caller, late(last["previous"], Run.objects.get(pk=ordered[-PAGE])))
+        back = listed(
+            caller, late(last["previous"], Run.objects.get(pk=ordered[-PAGE]))
+        )
         assert [one["id"] for one in back["results"]] == ordered[-2 * PAGE : -PAGE]
 
 
@@ -181,7 +212,10 @@ FILTERS: dict[str, dict[str, Any]] = {
     "name=run-00003": {"name": "run-00003"},
     "name=nobody": {"name": "nobody"},
     "team=team-of-many-1": {"team__slug": "team-of-many-1"},
-    "team=team-of-many-1&state=failed": {"team__slug": "team-of-many-1", "state": "failed"},
+    "team=team-of-many-1&state=failed": {
+        "team__slug": "team-of-many-1",
+        "state": "failed",
+    },
 }
 
 
@@ -190,7 +224,9 @@ def test_what_is_filtered_costs_no_more_than_all_of_it(crowd: Crowd) -> None:
     for query, wanted in FILTERS.items():
         found = listed(caller, f"runs/?limit={PAGE}&{query}")
         rows = Run.objects.filter(**wanted).order_by("-pk")[:PAGE]
-        assert [one["id"] for one in found["results"]] == [one.pk for one in rows], query
+        assert [one["id"] for one in found["results"]] == [one.pk for one in rows], (
+            query
+        )
     mine = listed(Caller(crowd.ada), f"runs/?limit={PAGE}&mine=true")
     assert {one["requester"]["name"] for one in mine["results"]} == {"Ada Okafor"}
 

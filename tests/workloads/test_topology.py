@@ -31,7 +31,12 @@ from tests.workloads.test_runs_page import TYPED, address, client, filled, form,
 from tests.workloads.test_templates import definition, shipped
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions
-from workloads.runs.planning.abilities import has_field, learn, schemas_of, topologies_of
+from workloads.runs.planning.abilities import (
+    has_field,
+    learn,
+    schemas_of,
+    topologies_of,
+)
 from workloads.runs.planning.plan import Submission
 from workloads.runs.shown import pods_of, seen_run
 from workloads.templates.kubeflow import runtime
@@ -41,9 +46,15 @@ from workloads.templates.run import Topology
 __all__ = ["signed", "terminal"]
 
 GOLDEN = Path(__file__).parent / "golden" / "topology"
-BLOCK, RACK, HOST = "cloud.example.com/block", "cloud.example.com/rack", "kubernetes.io/hostname"
+BLOCK, RACK, HOST = (
+    "cloud.example.com/block",
+    "cloud.example.com/rack",
+    "kubernetes.io/hostname",
+)
 KUEUE = "kueue.x-k8s.io/v1beta2"
-REQUIRED, PREFERRED = (f"kueue.x-k8s.io/podset-{word}-topology" for word in ("required", "preferred"))
+REQUIRED, PREFERRED = (
+    f"kueue.x-k8s.io/podset-{word}-topology" for word in ("required", "preferred")
+)
 GATHERED = [one.slug for one in TEMPLATES if one.is_gathered]
 ASKED_FOR_TWO = replace(
     ASKED,
@@ -64,13 +75,17 @@ def racks(watched: Watched) -> Watched:
         "spec": {"levels": levels},
     }
     watched.kubernetes.create(topology)
-    watched.kubernetes.patch((KUEUE, "ResourceFlavor"), "a100", None, {"spec": {"topologyName": "racks"}})
+    watched.kubernetes.patch(
+        (KUEUE, "ResourceFlavor"), "a100", None, {"spec": {"topologyName": "racks"}}
+    )
     learn(now=timezone.now())
     return watched
 
 
 @pytest.mark.parametrize("slug", GATHERED)
-def test_each_template_of_several_nodes_renders_its_golden_file_with_a_rack(slug: str) -> None:
+def test_each_template_of_several_nodes_renders_its_golden_file_with_a_rack(
+    slug: str,
+) -> None:
     template = BY_SLUG[slug]
     # Volcano's tiers have names of their own.
     level = "rack" if slug == "volcano" else RACK
@@ -81,8 +96,12 @@ def test_each_template_of_several_nodes_renders_its_golden_file_with_a_rack(slug
         path.write_text(text)
     assert text == path.read_text()
     plain = "---\n".join(as_yaml(each) for each in template.render(run(template)))
-    added = [line.strip() for line in text.splitlines() if line not in plain.splitlines()]
-    assert ("highestTierName: rack" if slug == "volcano" else f"{REQUIRED}: {RACK}") in added
+    added = [
+        line.strip() for line in text.splitlines() if line not in plain.splitlines()
+    ]
+    assert (
+        "highestTierName: rack" if slug == "volcano" else f"{REQUIRED}: {RACK}"
+    ) in added
 
 
 @pytest.mark.parametrize("slug", GATHERED)
@@ -96,7 +115,9 @@ def test_what_says_how_close_fits_the_definitions_that_the_projects_ship(
     assert [error.message for error in errors] == []
 
 
-def test_a_trainjob_annotates_the_pods_of_its_runtime_by_a_patch_of_the_portals_own() -> None:
+def test_a_trainjob_annotates_the_pods_of_its_runtime_by_a_patch_of_the_portals_own() -> (
+    None
+):
     made = replace(run(BY_SLUG["trainjob"]), topology=Topology(RACK))
     [patch] = BY_SLUG["trainjob"].render(made)[-1]["spec"]["runtimePatches"]
     # Kueue's own patch has its name, and a webhook refuses a manager that is no path with a domain.
@@ -104,13 +125,19 @@ def test_a_trainjob_annotates_the_pods_of_its_runtime_by_a_patch_of_the_portals_
     [job] = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     [there] = runtime(A100, image="x:1")["spec"]["template"]["spec"]["replicatedJobs"]
     assert job["name"] == there["name"]
-    assert job["template"]["spec"]["template"]["metadata"] == {"annotations": {REQUIRED: RACK}}
+    assert job["template"]["spec"]["template"]["metadata"] == {
+        "annotations": {REQUIRED: RACK}
+    }
 
 
-def test_volcano_reads_a_tier_where_it_is_a_must_and_takes_the_closest_nodes_otherwise() -> None:
+def test_volcano_reads_a_tier_where_it_is_a_must_and_takes_the_closest_nodes_otherwise() -> (
+    None
+):
     template = BY_SLUG["volcano"]
     must, near = (
-        template.render(replace(run(template), topology=Topology("rack", is_required)))[-1]["spec"]
+        template.render(replace(run(template), topology=Topology("rack", is_required)))[
+            -1
+        ]["spec"]
         for is_required in (True, False)
     )
     assert must["networkTopology"] == {"mode": "hard", "highestTierName": "rack"}
@@ -119,10 +146,15 @@ def test_volcano_reads_a_tier_where_it_is_a_must_and_takes_the_closest_nodes_oth
 
 
 @pytest.mark.parametrize("slug", ["trainjob", "volcano"])
-def test_a_cluster_of_an_earlier_release_is_told_apart_with_a_sentence(slug: str) -> None:
+def test_a_cluster_of_an_earlier_release_is_told_apart_with_a_sentence(
+    slug: str,
+) -> None:
     template = BY_SLUG[slug]
     known = Abilities(
-        {template.kind}, None, template.queueing, fields={template.kind: [template.topology_field]}
+        {template.kind},
+        None,
+        template.queueing,
+        fields={template.kind: [template.topology_field]},
     )
     assert without_topology(template, known) == ""
     said = without_topology(template, replace(known, fields={template.kind: []}))
@@ -152,7 +184,9 @@ def test_by_the_api_kueue_is_told(racks: Watched, required: bool, word: str) -> 
     assert made.status_code == 201, made.content
     [jobset] = [one for one in made.json()["manifests"] if one["kind"] == "JobSet"]
     [worker] = jobset["spec"]["replicatedJobs"]
-    assert worker["template"]["spec"]["template"]["metadata"]["annotations"] == {word: RACK}
+    assert worker["template"]["spec"]["template"]["metadata"]["annotations"] == {
+        word: RACK
+    }
 
 
 @pytest.mark.parametrize(
@@ -163,19 +197,29 @@ def test_by_the_api_kueue_is_told(racks: Watched, required: bool, word: str) -> 
         ("single-node", RACK, "has no pods that compute together"),
     ],
 )
-def test_what_there_is_not_is_refused(racks: Watched, template: str, level: str, said: str) -> None:
+def test_what_there_is_not_is_refused(
+    racks: Watched, template: str, level: str, said: str
+) -> None:
     values = ASKED_FOR_TWO.values if template == "pytorch" else ASKED.values
-    asked = replace(ASKED_FOR_TWO, template=template, values=values, topology={"level": level})
+    asked = replace(
+        ASKED_FOR_TWO, template=template, values=values, topology={"level": level}
+    )
     refused = Caller(racks.ada).post("runs/", body(racks, asked))
-    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_topology"), refused.content
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_topology"), (
+        refused.content
+    )
     assert said in refused.json()["detail"]
 
 
-def test_a_flavor_without_a_topology_refuses_and_its_form_offers_none(watched: Watched) -> None:
+def test_a_flavor_without_a_topology_refuses_and_its_form_offers_none(
+    watched: Watched,
+) -> None:
     learn(now=timezone.now())
     refused = Caller(watched.ada).post("runs/", body(watched, ASKED_FOR_TWO))
     assert "have no topology that Kueue knows" in refused.json()["detail"]
-    assert "topology" not in form(client(watched.ada).get(address(watched, template="pytorch")))
+    assert "topology" not in form(
+        client(watched.ada).get(address(watched, template="pytorch"))
+    )
 
 
 def test_the_form_offers_the_levels_and_the_page_says_which(racks: Watched) -> None:
@@ -201,7 +245,12 @@ FOR_TRAINJOB = replace(
     ASKED_FOR_TWO,
     template="trainjob",
     script=None,
-    values={"image": ASKED.values["image"], "program": ["train.py"], "nodes": 2, "gpus": 1},
+    values={
+        "image": ASKED.values["image"],
+        "program": ["train.py"],
+        "nodes": 2,
+        "gpus": 1,
+    },
 )
 
 
@@ -214,7 +263,9 @@ def served_with(*fields: str) -> None:
     )
 
 
-def test_a_trainjob_keeps_its_nodes_in_a_rack_where_its_release_can(racks: Watched) -> None:
+def test_a_trainjob_keeps_its_nodes_in_a_rack_where_its_release_can(
+    racks: Watched,
+) -> None:
     served_with("runtimePatches")
     caller = Caller(racks.ada)
     shown = caller.post("runs/preview/", body(racks, FOR_TRAINJOB)).json()
@@ -222,10 +273,15 @@ def test_a_trainjob_keeps_its_nodes_in_a_rack_where_its_release_can(racks: Watch
     [patch] = shown["manifests"][-1]["spec"]["runtimePatches"]
     assert f"'{REQUIRED}': '{RACK}'" in str(patch)
     assert offered_to(caller)["trainjob"] == ""
-    assert "All nodes in one rack" in page(client(racks.ada).get(address(racks, template="trainjob"))).words
+    assert (
+        "All nodes in one rack"
+        in page(client(racks.ada).get(address(racks, template="trainjob"))).words
+    )
 
 
-def test_form_and_api_say_why_a_trainjob_of_an_earlier_release_cannot(racks: Watched) -> None:
+def test_form_and_api_say_why_a_trainjob_of_an_earlier_release_cannot(
+    racks: Watched,
+) -> None:
     served_with()
     why = (
         "The portal finds no field runtimePatches in a TrainJob of this cluster, which would say how close its nodes "
@@ -233,7 +289,9 @@ def test_form_and_api_say_why_a_trainjob_of_an_earlier_release_cannot(racks: Wat
     )
     caller = Caller(racks.ada)
     refused = caller.post("runs/", body(racks, FOR_TRAINJOB))
-    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_topology"), refused.content
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_topology"), (
+        refused.content
+    )
     assert refused.json()["detail"] == f"{why} Leave the topology out."
     told = offered_to(caller)
     assert told["trainjob"] == why
@@ -244,7 +302,9 @@ def test_form_and_api_say_why_a_trainjob_of_an_earlier_release_cannot(racks: Wat
     assert "topology" not in form(opened)
 
 
-def test_the_form_says_nothing_of_it_where_the_nodes_have_no_topology(watched: Watched) -> None:
+def test_the_form_says_nothing_of_it_where_the_nodes_have_no_topology(
+    watched: Watched,
+) -> None:
     learn(now=timezone.now())
     served_with()
     opened = client(watched.ada).get(address(watched, template="trainjob"))
@@ -279,15 +339,29 @@ class Schemas:
         group = "apis/trainer.kubeflow.org/v1alpha1"
         if scope["path"] == "/openapi/v3":
             where = f"/openapi/v3/{group}?hash={self.release}"
-            return {"paths": {group: {"serverRelativeURL": where}, "version": {"serverRelativeURL": "/x"}}}
+            return {
+                "paths": {
+                    group: {"serverRelativeURL": where},
+                    "version": {"serverRelativeURL": "/x"},
+                }
+            }
         assert (scope["path"], scope["query_string"]) == (
             f"/openapi/v3/{group}",
             f"hash={self.release}".encode(),
         )
         spec = {"properties": {one: {"type": "array"} for one in self.fields}}
-        kind = [{"group": "trainer.kubeflow.org", "kind": "TrainJob", "version": "v1alpha1"}]
+        kind = [
+            {"group": "trainer.kubeflow.org", "kind": "TrainJob", "version": "v1alpha1"}
+        ]
         found = {"properties": {"spec": spec}, "x-kubernetes-group-version-kind": kind}
-        return {"components": {"schemas": {"Status": {}, "org.kubeflow.trainer.v1alpha1.TrainJob": found}}}
+        return {
+            "components": {
+                "schemas": {
+                    "Status": {},
+                    "org.kubeflow.trainer.v1alpha1.TrainJob": found,
+                }
+            }
+        }
 
     @property
     def client(self) -> Cluster:
@@ -295,7 +369,9 @@ class Schemas:
         named = {"cluster": "it", "user": "it"}
         config = {
             "current-context": "it",
-            "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "clusters": [
+                {"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}
+            ],
             "users": [{"name": "it", "user": {"token": "portal"}}],
             "contexts": [{"name": "it", "context": named}],
         }
@@ -311,7 +387,9 @@ def schemas(tmp_path: Path) -> Iterator[Schemas]:
         yield found
 
 
-def test_the_portal_learns_which_fields_a_release_has_and_reads_them_once(schemas: Schemas) -> None:
+def test_the_portal_learns_which_fields_a_release_has_and_reads_them_once(
+    schemas: Schemas,
+) -> None:
     assert schemas_of(schemas.client, ["Job.batch/v1"], {}) == {}
     assert schemas.asked == []
     first = schemas_of(schemas.client, [TRAINJOB], {})
@@ -321,7 +399,9 @@ def test_the_portal_learns_which_fields_a_release_has_and_reads_them_once(schema
 
     schemas.release, schemas.fields = "2", ("suspend", "runtimePatches")
 
-    assert schemas_of(schemas.client, [TRAINJOB], first)[TRAINJOB]["fields"] == ["runtimePatches"]
+    assert schemas_of(schemas.client, [TRAINJOB], first)[TRAINJOB]["fields"] == [
+        "runtimePatches"
+    ]
 
 
 def test_a_cluster_that_shows_no_schemas_has_no_such_field(schemas: Schemas) -> None:
@@ -345,7 +425,10 @@ def three_nodes(racks: Watched) -> Watched:
     """Two of the nodes stand in one rack and the third in another; the team holds all their GPUs."""
     for name, rack in (("a100-0", "r0"), ("a100-1", "r1"), ("a100-2", "r1")):
         racks.kubernetes.patch(
-            ("v1", "Node"), name, None, {"metadata": {"labels": {BLOCK: "b0", RACK: rack}}}
+            ("v1", "Node"),
+            name,
+            None,
+            {"metadata": {"labels": {BLOCK: "b0", RACK: rack}}},
         )
     now, a100 = timezone.now(), racks.cluster.flavors.get(name="a100")
     until = now + timedelta(days=1)
@@ -358,10 +441,17 @@ def three_nodes(racks: Watched) -> Watched:
 
 def of_nodes(count: int, *, required: bool = True) -> Submission:
     values = {**ASKED.values, "nodes": count, "gpus": 8, "cpus": 8}
-    return replace(ASKED, template="pytorch", values=values, topology={"level": RACK, "required": required})
+    return replace(
+        ASKED,
+        template="pytorch",
+        values=values,
+        topology={"level": RACK, "required": required},
+    )
 
 
-def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(three_nodes: Watched) -> None:
+def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(
+    three_nodes: Watched,
+) -> None:
     with watching(three_nodes.kubernetes):
         wait_until(is_read, what="everything to be listed")
         run = submit(three_nodes, of_nodes(2), key="two")
@@ -376,7 +466,10 @@ def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(three_nodes: Wa
             large.refresh_from_db()
             return seen_run(large, by=three_nodes.ada, now=timezone.now()).why
 
-        wait_until(lambda: why() is not None and why().code == "never_together", what="its reason to be seen")
+        wait_until(
+            lambda: why() is not None and why().code == "never_together",
+            what="its reason to be seen",
+        )
         assert "only 2 fit" in why().what
         actions.stop(large.pk, by=three_nodes.ada, now=timezone.now())
         until(large, "stopped")
@@ -387,9 +480,18 @@ def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(three_nodes: Wa
 
 def test_the_client_names_a_level_by_its_last_word(signed: Signed) -> None:
     ClusterAbility.objects.update(
-        topologies={"a100": [BLOCK, RACK, HOST]}, kinds=["Job.batch/v1", "JobSet.jobset.x-k8s.io/v1alpha2"]
+        topologies={"a100": [BLOCK, RACK, HOST]},
+        kinds=["Job.batch/v1", "JobSet.jobset.x-k8s.io/v1alpha2"],
     )
-    typed = ("train", "--image", "registry.example.com/vision/train:1", "--nodes", "2", "--gpus", "1")
+    typed = (
+        "train",
+        "--image",
+        "registry.example.com/vision/train:1",
+        "--nodes",
+        "2",
+        "--gpus",
+        "1",
+    )
     shown = signed.terminal(*typed, "--within", "rack", "--manifest", "--", "train.py")
     assert shown.exit_code == 0, shown.stderr
     assert f"{REQUIRED}" in shown.stdout

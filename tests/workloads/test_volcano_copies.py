@@ -27,7 +27,11 @@ def test_each_cluster_is_asked_for_the_kinds_that_it_has() -> None:
 def test_a_podgroup_is_copied_as_the_workload_of_its_job() -> None:
     body = copy_of(in_form(group("Running", conditions=[said("Scheduled")]), FLAVOR_OF))
     found = workload_of(body)
-    assert (body["kind"], str(found.key), found.key.uid) == ("Workload", "VolcanoJob train", "job-1")
+    assert (body["kind"], str(found.key), found.key.uid) == (
+        "Workload",
+        "VolcanoJob train",
+        "job-1",
+    )
     assert (found.gpus, found.flavors, found.cluster_queue) == (4, ("a100",), "qm-nlp")
 
 
@@ -39,12 +43,27 @@ def test_of_a_volcano_job_nothing_of_its_pods_but_their_gpus_is_copied() -> None
         "args": ["--token=hunter2"],
         "resources": {"limits": {"nvidia.com/gpu": "2"}},
     }
-    task = {"name": "worker", "replicas": 3, "template": {"spec": {"containers": [container]}}}
-    body = copy_of(in_form({**made, "spec": {**made["spec"], "tasks": [task]}}, FLAVOR_OF))
+    task = {
+        "name": "worker",
+        "replicas": 3,
+        "template": {"spec": {"containers": [container]}},
+    }
+    body = copy_of(
+        in_form({**made, "spec": {**made["spec"], "tasks": [task]}}, FLAVOR_OF)
+    )
     assert "hunter2" not in str(body)
-    assert body["spec"] == {"queue": "qm-nlp", "priorityClassName": "", "parallelism": 1, "gpus": 6}
+    assert body["spec"] == {
+        "queue": "qm-nlp",
+        "priorityClassName": "",
+        "parallelism": 1,
+        "gpus": 6,
+    }
     found = job_of(body)
-    assert (found.key.kind, found.queue, found.phase) == ("VolcanoJob", "qm-nlp", "Running")
+    assert (found.key.kind, found.queue, found.phase) == (
+        "VolcanoJob",
+        "qm-nlp",
+        "Running",
+    )
 
 
 def test_a_pod_keeps_by_what_it_belongs_to_its_group_and_its_job() -> None:
@@ -53,7 +72,10 @@ def test_a_pod_keeps_by_what_it_belongs_to_its_group_and_its_job() -> None:
         "kind": "Pod",
         "metadata": {
             "name": "train-0",
-            "annotations": {"scheduling.k8s.io/group-name": "train-job-1", "secret": "hunter2"},
+            "annotations": {
+                "scheduling.k8s.io/group-name": "train-job-1",
+                "secret": "hunter2",
+            },
             "ownerReferences": [OWNER],
         },
         "spec": {},
@@ -69,7 +91,10 @@ def feed(db: None) -> Feed:
     cluster = factories.cluster("gang", queueing="volcano")
     factories.flavor(cluster, "a100")
     return Feed.objects.create(
-        cluster=Cluster.objects.get(pk=cluster.pk), kind="Workload", holder="me", lease_until=timezone.now()
+        cluster=Cluster.objects.get(pk=cluster.pk),
+        kind="Workload",
+        holder="me",
+        lease_until=timezone.now(),
     )
 
 
@@ -103,7 +128,10 @@ def test_another_group_of_the_same_name_has_times_of_its_own(feed: Feed) -> None
 
 def test_a_queue_is_copied_with_the_flavors_of_the_cluster(feed: Feed) -> None:
     queues = Feed.objects.create(
-        cluster=feed.cluster, kind="ClusterQueue", holder="me", lease_until=timezone.now()
+        cluster=feed.cluster,
+        kind="ClusterQueue",
+        holder="me",
+        lease_until=timezone.now(),
     )
     feeds.replace(queues, [queue()], namespaces=NAMESPACES, now=timezone.now())
     [row] = ClusterObject.objects.filter(kind="ClusterQueue")
@@ -116,7 +144,9 @@ def test_a_cluster_with_volcano_has_a_feed_for_each_of_its_kinds(db: None) -> No
     factories.cluster("training", kubeconfig="training.yaml")
     feeds.declare()
     by_cluster = {
-        name: set(Feed.objects.filter(cluster__name=name).values_list("kind", flat=True))
+        name: set(
+            Feed.objects.filter(cluster__name=name).values_list("kind", flat=True)
+        )
         for name in ("gang", "training")
     }
     assert by_cluster == {"gang": set(WITH_VOLCANO), "training": set(KINDS)}

@@ -31,7 +31,14 @@ from tests import factories
 from tests.calling import Caller
 from tests.provisioning.kubernetes import GROUP, MEMBER, Kubernetes, served
 from tests.services.process import wait_until
-from tests.workloads.conftest import POD, Watched, is_read, is_seen, watching, worker_pass
+from tests.workloads.conftest import (
+    POD,
+    Watched,
+    is_read,
+    is_seen,
+    watching,
+    worker_pass,
+)
 from web.refusals import Conflict
 from workloads.models import ClusterObject, Run
 from workloads.runs.planning.abilities import learn
@@ -84,7 +91,9 @@ class Gangs(Watched):
         assert answer.status_code == 201, answer.content
         return Run.objects.get(pk=answer.json()["id"])
 
-    def live(self, ref: tuple[str, str], name: str, namespace: str | None = None) -> dict[str, Any]:
+    def live(
+        self, ref: tuple[str, str], name: str, namespace: str | None = None
+    ) -> dict[str, Any]:
         """An object as it stands on the cluster."""
         found = self.kubernetes.get(ref, name, namespace)
         assert found is not None
@@ -92,7 +101,9 @@ class Gangs(Watched):
 
     def pods(self, run: Run) -> list[dict[str, Any]]:
         """The pods of a run."""
-        names = sorted(one for one in self.kubernetes.names(POD) if one.startswith(run.name))
+        names = sorted(
+            one for one in self.kubernetes.names(POD) if one.startswith(run.name)
+        )
         return [self.live(POD, one, self.namespace) for one in names]
 
     def work(self) -> dict[str, Any]:
@@ -103,11 +114,16 @@ class Gangs(Watched):
 
 @pytest.fixture
 def gangs(
-    transactional_db: None, volcano_server: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None,
+    volcano_server: Kubernetes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Gangs]:
     """A cluster that a platform lead registered over the API, with a team that holds 4 GPUs there."""
     state = volcano_server.cluster.snapshot()
-    monkeypatch.setattr(settings, "ENV", settings.ENV.model_copy(update={"kubeconfig_dir": tmp_path}))
+    monkeypatch.setattr(
+        settings, "ENV", settings.ENV.model_copy(update={"kubeconfig_dir": tmp_path})
+    )
     monkeypatch.setattr(watcher, "SECONDS", 1)
     monkeypatch.setattr(watcher, "LOOK_ROUND", 0.1)
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
@@ -174,25 +190,43 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
         first = gangs.submit("First", program=["sleep", "6"])
         until(first, "running")
         job = gangs.live(JOB, first.name, gangs.namespace)
-        assert (job["spec"]["queue"], job["spec"]["minAvailable"]) == (gangs.namespace, 2)
-        assert [one["spec"]["nodeName"][:5] for one in gangs.pods(first)] == ["a100-", "a100-"]
+        assert (job["spec"]["queue"], job["spec"]["minAvailable"]) == (
+            gangs.namespace,
+            2,
+        )
+        assert [one["spec"]["nodeName"][:5] for one in gangs.pods(first)] == [
+            "a100-",
+            "a100-",
+        ]
 
         second = gangs.submit("Second", program=["sleep", "600"])
         until(second, "waiting")
         wait_until(
-            lambda: gangs.work().get(second.name, {}).get("why", {}).get("code") == "quota_full",
+            lambda: (
+                gangs.work().get(second.name, {}).get("why", {}).get("code")
+                == "quota_full"
+            ),
             what="the reason why the second waits",
         )
         told = gangs.work()
         waits = told[second.name]
-        assert (waits["kind"], waits["state"], waits["why"]["outlook"]) == ("VolcanoJob", "waiting", "wait")
+        assert (waits["kind"], waits["state"], waits["why"]["outlook"]) == (
+            "VolcanoJob",
+            "waiting",
+            "wait",
+        )
         assert waits["why"]["what"] == (
             "It waits until enough of its queue's GPUs are free. Your team uses 4 of its 4 here."
         )
         assert waits["why"]["line"] == "It is number 1 of 1 in the line."
         assert gangs.pods(second) == []
         runs = told[first.name]
-        assert (runs["state"], runs["gpus"], runs["held"], runs["flavors"]) == ("running", 4, 4, ["a100"])
+        assert (runs["state"], runs["gpus"], runs["held"], runs["flavors"]) == (
+            "running",
+            4,
+            4,
+            ["a100"],
+        )
 
         until(first, "finished")
         until(second, "running")
@@ -201,7 +235,11 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
         until(second, "stopped")
         assert gangs.pods(second) == []
         assert gangs.kubernetes.get(JOB, second.name, gangs.namespace) is None
-        assert not [one for one in gangs.kubernetes.names(POD_GROUP) if one.startswith(second.name)]
+        assert not [
+            one
+            for one in gangs.kubernetes.names(POD_GROUP)
+            if one.startswith(second.name)
+        ]
 
     allocation = Allocation.objects.live().get(tenancy=gangs.tenancy)
     after = timezone.now() + timedelta(days=8)
@@ -211,12 +249,17 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
     assert not Leftover.objects.open().exists()
     reconcile.reconcile(gangs.tenancy.pk, now=lambda: after + timedelta(minutes=1))
     queue = gangs.live(QUEUE, gangs.namespace)
-    assert (queue["spec"]["deserved"][GPU], queue["spec"]["capability"][GPU]) == ("0", "0")
+    assert (queue["spec"]["deserved"][GPU], queue["spec"]["capability"][GPU]) == (
+        "0",
+        "0",
+    )
     assert queue["status"]["allocated"].get(GPU, "0") == "0"
 
 
 def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> None:
-    Flavor.objects.update(node_taints=[])  # no pod tolerates the taint that the nodes have
+    Flavor.objects.update(
+        node_taints=[]
+    )  # no pod tolerates the taint that the nodes have
 
     def code_of(run: Run) -> str:
         worker_pass()
@@ -225,12 +268,17 @@ def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> No
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         first = gangs.submit("First")
-        wait_until(lambda: code_of(first) == "node_labels_differ", what="no node to take the first")
+        wait_until(
+            lambda: code_of(first) == "node_labels_differ",
+            what="no node to take the first",
+        )
         second = gangs.submit("Second")
         wait_until(lambda: code_of(second) == "quota_full", what="the second to wait")
         assert gangs.work()[first.name]["held"] == 0
         assert gangs.work()[second.name]["why"]["step"] is None
-        before = gangs.caller.post("runs/preview/", GANG | {"tenancy": gangs.tenancy.pk}, key="third").json()
+        before = gangs.caller.post(
+            "runs/preview/", GANG | {"tenancy": gangs.tenancy.pk}, key="third"
+        ).json()
         assert before["start"]["sentence"] == "It waits in line first"
         assert before["start"]["detail"].startswith("0 of your 4 × A100 are free now.")
 
@@ -257,14 +305,19 @@ def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -
         until(run, "gone")
 
 
-def test_the_queue_page_tells_who_runs_and_who_waits(gangs: Gangs, client: Client) -> None:
+def test_the_queue_page_tells_who_runs_and_who_waits(
+    gangs: Gangs, client: Client
+) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         first = gangs.submit("First")
         until(first, "running")
         second = gangs.submit("Second")
         until(second, "waiting")
-        wait_until(lambda: len(ClusterObject.objects.filter(kind="Workload")) == 2, what="both to be copied")
+        wait_until(
+            lambda: len(ClusterObject.objects.filter(kind="Workload")) == 2,
+            what="both to be copied",
+        )
         client.force_login(gangs.ada)
         page = " ".join(client.get("/clusters/gang/queue").content.decode().split())
     assert "4 GPUs in use, 4 guaranteed" in page
@@ -272,25 +325,48 @@ def test_the_queue_page_tells_who_runs_and_who_waits(gangs: Gangs, client: Clien
     assert second.name in page
 
 
-def test_what_somebody_made_by_kubectl_is_told_and_stopped_in_the_portal(gangs: Gangs) -> None:
+def test_what_somebody_made_by_kubectl_is_told_and_stopped_in_the_portal(
+    gangs: Gangs,
+) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")
         run = gangs.submit("Model")
-        job = {**run.main, "metadata": {"name": "by-hand", "namespace": gangs.namespace}}
+        job = {
+            **run.main,
+            "metadata": {"name": "by-hand", "namespace": gangs.namespace},
+        }
         gangs.kubernetes.create(job)
-        wait_until(lambda: gangs.work().get("by-hand", {}).get("state") == "running", what="it to run")
-        told = gangs.work()["by-hand"]
-        target = {name: told[name] for name in ("cluster", "namespace", "kind", "name", "uid")}
-        assert gangs.caller.post(f"work/{gangs.team.slug}/stop/", target).status_code == 200
         wait_until(
-            lambda: not [one for one in gangs.kubernetes.names(POD) if one.startswith("by-hand")],
+            lambda: gangs.work().get("by-hand", {}).get("state") == "running",
+            what="it to run",
+        )
+        told = gangs.work()["by-hand"]
+        target = {
+            name: told[name] for name in ("cluster", "namespace", "kind", "name", "uid")
+        }
+        assert (
+            gangs.caller.post(f"work/{gangs.team.slug}/stop/", target).status_code
+            == 200
+        )
+        wait_until(
+            lambda: (
+                not [
+                    one
+                    for one in gangs.kubernetes.names(POD)
+                    if one.startswith("by-hand")
+                ]
+            ),
             what="its pods to go",
         )
 
 
-def test_only_the_gang_for_volcano_is_offered_and_the_others_say_why(gangs: Gangs) -> None:
+def test_only_the_gang_for_volcano_is_offered_and_the_others_say_why(
+    gangs: Gangs,
+) -> None:
     refused = gangs.caller.post(
-        "runs/", GANG | {"tenancy": gangs.tenancy.pk, "template": "single-node"}, key="kueues"
+        "runs/",
+        GANG | {"tenancy": gangs.tenancy.pk, "template": "single-node"},
+        key="kueues",
     )
     assert refused.status_code == 422
     assert "The queues of this cluster are Volcano's" in refused.content.decode()
@@ -321,9 +397,13 @@ def test_a_member_names_no_other_teams_queue(gangs: Gangs, tmp_path: Path) -> No
     other = factories.tenancy(factories.team("Speech"), gangs.cluster)
     reconcile.reconcile(other.pk, now=timezone.now)
     run = gangs.submit("Mine")
-    member = Client_.from_kubeconfig(tmp_path / gangs.kubernetes.kubeconfig(tmp_path, MEMBER))
+    member = Client_.from_kubeconfig(
+        tmp_path / gangs.kubernetes.kubeconfig(tmp_path, MEMBER)
+    )
     stolen = {**run.main, "metadata": {"name": "stolen", "namespace": gangs.namespace}}
     stolen["spec"] = stolen["spec"] | {"queue": other.namespace}
-    with pytest.raises(PermanentError, match="jobs here name the queue of their namespace"):
+    with pytest.raises(
+        PermanentError, match="jobs here name the queue of their namespace"
+    ):
         member.create(stolen)
     member.close()

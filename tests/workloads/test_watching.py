@@ -27,13 +27,18 @@ def test_what_is_there_is_copied_and_what_happens_follows(watched: Watched) -> N
         wait_until(lambda: "second" in watched.copies("Job"), what="the second job")
         wait_until(lambda: len(watched.copies("Workload")) == 2, what="its workload")
         watched.kubernetes.delete(JOB, "first", watched.namespace)
-        wait_until(lambda: set(watched.copies("Job")) == {"second"}, what="the first job to be gone")
+        wait_until(
+            lambda: set(watched.copies("Job")) == {"second"},
+            what="the first job to be gone",
+        )
     bodies = ClusterObject.objects.values_list("body", flat=True)
     assert "hunter2" not in json.dumps(list(bodies))
 
 
 def test_work_in_nobodys_namespace_is_not_copied(watched: Watched) -> None:
-    watched.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
+    watched.kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
+    )
     watched.job("theirs", namespace="elsewhere")
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
@@ -42,7 +47,9 @@ def test_work_in_nobodys_namespace_is_not_copied(watched: Watched) -> None:
         assert set(watched.copies("Job")) == {"ours"}
 
 
-def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(watched: Watched) -> None:
+def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(
+    watched: Watched,
+) -> None:
     watched.job("first")
     watched.job("second")
     with watching(watched.kubernetes):
@@ -54,7 +61,9 @@ def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(watch
         wait_until(silent.exists, what="the jobs to be silent")
         # Before it answers again the server has lost its caches: no watch can go on from before.
         watched.kubernetes.cluster.faults.clear()
-        watched.kubernetes.fail(where="jobs", method="GET", status=503, body="{}", times=10_000)
+        watched.kubernetes.fail(
+            where="jobs", method="GET", status=503, body="{}", times=10_000
+        )
         watched.kubernetes.delete(JOB, "second", watched.namespace)
         watched.job("third")
         watched.kubernetes.cluster.store.begin_caching()
@@ -77,10 +86,16 @@ def test_a_team_that_comes_later_is_read_at_once_in_a_watch_that_goes_on(
         wait_until(is_read, what="everything to be listed")
         other = factories.tenancy(on=watched.cluster)
         watched.kubernetes.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other.namespace}}
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": other.namespace},
+            }
         )
         watched.job("theirs", namespace=other.namespace)
-        wait_until(lambda: "theirs" in watched.copies("Job"), what="the other team's job")
+        wait_until(
+            lambda: "theirs" in watched.copies("Job"), what="the other team's job"
+        )
 
 
 def test_a_cluster_that_does_not_answer_is_silent_since_then_and_no_longer_once_it_does(
@@ -96,7 +111,11 @@ def test_a_cluster_that_does_not_answer_is_silent_since_then_and_no_longer_once_
         assert feed.silent_since is not None
         assert feed.silent_since >= before
         assert feed.message.startswith("503")
-        assert not Feed.objects.exclude(kind="Job").filter(silent_since__isnull=False).exists()
+        assert (
+            not Feed.objects.exclude(kind="Job")
+            .filter(silent_since__isnull=False)
+            .exists()
+        )
         watched.kubernetes.cluster.faults.clear()
         wait_until(lambda: not rows.exists(), what="the jobs to be heard")
         watched.job("late")
@@ -115,7 +134,9 @@ def test_a_cluster_without_the_right_to_watch_says_so(watched: Watched) -> None:
         assert "forbidden" in rows.get().message
 
 
-def test_of_two_watchers_one_keeps_a_feed_and_the_other_takes_over(watched: Watched) -> None:
+def test_of_two_watchers_one_keeps_a_feed_and_the_other_takes_over(
+    watched: Watched,
+) -> None:
     with watching(watched.kubernetes) as first:
         wait_until(is_read, what="everything to be listed")
         holders = set(Feed.objects.values_list("holder", flat=True))
@@ -164,7 +185,9 @@ def test_a_watcher_that_was_asleep_changes_nothing(feed: Feed) -> None:
 
 
 def test_what_is_no_longer_looked_at_is_forgotten(feed: Feed) -> None:
-    ClusterObject.objects.create(cluster=feed.cluster, kind="Job", namespace="team", name="a", body={})
+    ClusterObject.objects.create(
+        cluster=feed.cluster, kind="Job", namespace="team", name="a", body={}
+    )
     feeds.declare()
     assert Feed.objects.count() == len(KINDS)
     Cluster.objects.update(enabled=False)

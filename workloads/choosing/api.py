@@ -11,7 +11,10 @@ from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
 from workloads.choosing.page import cards_of
 from workloads.choosing.repositories import address_of, vscode_link
-from workloads.choosing.serializers import DevContainerSerializer, ProfileCardsSerializer
+from workloads.choosing.serializers import (
+    DevContainerSerializer,
+    ProfileCardsSerializer,
+)
 from workloads.runs.planning.places import open_to
 
 
@@ -29,7 +32,9 @@ class ProfileChoiceEndpoint(Endpoint):
         found = cards_of(tenancy, now=timezone.now())
         return Response(self.shown({"results": found}, ProfileCardsSerializer))
 
-    @extend_schema(operation_id="profile_devcontainer", responses=DevContainerSerializer)
+    @extend_schema(
+        operation_id="profile_devcontainer", responses=DevContainerSerializer
+    )
     def devcontainer(self, call: Call, slug: str) -> Response:
         """A development container of a profile that people can choose, with the same image."""
         found = next((one for one in offered() if one.document.slug == slug), None)

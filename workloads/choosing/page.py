@@ -43,7 +43,12 @@ class Outcome(StrEnum):
     @property
     def tone(self) -> str:
         """The hue of its verdict."""
-        return {"now": "good", "queue": "waiting", "not_held": "waiting", "refused": "past"}[self.value]
+        return {
+            "now": "good",
+            "queue": "waiting",
+            "not_held": "waiting",
+            "refused": "past",
+        }[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +90,11 @@ class Card:
     def verdict(self) -> Verdict:
         """The answer as a strip."""
         label = f"Ask for {gpus(self.answer.lacks)}"
-        hint: Hint = {"text": "The form is filled in.", "label": label, "href": self.answer.ask}
+        hint: Hint = {
+            "text": "The form is filled in.",
+            "label": label,
+            "href": self.answer.ask,
+        }
         return {
             "tone": self.answer.outcome.tone,
             "sentence": self.answer.sentence,
@@ -95,7 +104,9 @@ class Card:
         }
 
 
-def cards_of(tenancy: Tenancy, *, now: datetime, choices: Choices | None = None) -> list[Card]:
+def cards_of(
+    tenancy: Tenancy, *, now: datetime, choices: Choices | None = None
+) -> list[Card]:
     """Every profile that is offered, those that start first before those that never will.
 
     `tenancy` comes with team, project and cluster; `choices` are what was chosen in which profile, by its slug, where
@@ -107,23 +118,35 @@ def cards_of(tenancy: Tenancy, *, now: datetime, choices: Choices | None = None)
     counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
     wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
     outlooks = outlooks_of(tenancy, wanted)
-    elsewhere = _elsewhere(tenancy, {name for name, count in wanted if count} - flavors.keys())
+    elsewhere = _elsewhere(
+        tenancy, {name for name, count in wanted if count} - flavors.keys()
+    )
 
     def answer(document: Document) -> Answer:
         if refused := refused_here(document, place):
-            return Answer(outcome=Outcome.REFUSED, sentence="Not for you here", detail=refused)
+            return Answer(
+                outcome=Outcome.REFUSED, sentence="Not for you here", detail=refused
+            )
         count, flavor = counts[document.slug], flavors.get(document.flavor)
         if not count:
-            return Answer(outcome=Outcome.NOW, sentence="It can start at once", detail=WITHOUT_GPUS)
+            return Answer(
+                outcome=Outcome.NOW,
+                sentence="It can start at once",
+                detail=WITHOUT_GPUS,
+            )
         pool = pools.get(document.flavor)
         room = pool.gpus + pool.borrow if pool else 0
         if flavor is None:
             return _not_here(document, tenancy, elsewhere)
         if pool is None or count > room:
             return _not_held(count, pool, flavor, tenancy, now)
-        found = start_of(count, pool, outlooks[document.flavor, count], taken_back=TAKEN_BACK)
+        found = start_of(
+            count, pool, outlooks[document.flavor, count], taken_back=TAKEN_BACK
+        )
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
-        return Answer(outcome=outcome, sentence=found["sentence"], detail=found["detail"])
+        return Answer(
+            outcome=outcome, sentence=found["sentence"], detail=found["detail"]
+        )
 
     cards = [
         _card(
@@ -144,43 +167,63 @@ def cards_of(tenancy: Tenancy, *, now: datetime, choices: Choices | None = None)
     )
 
 
-def _elsewhere(tenancy: Tenancy, names: Collection[str]) -> Mapping[str, Sequence[Flavor]]:
+def _elsewhere(
+    tenancy: Tenancy, names: Collection[str]
+) -> Mapping[str, Sequence[Flavor]]:
     """The kinds of GPU of these names that the team can have on other clusters."""
     found = defaultdict[str, list[Flavor]](list)
     if names:
-        rows = Flavor.objects.offered_to(tenancy.team).filter(name__in=names).select_related("cluster")
+        rows = (
+            Flavor.objects.offered_to(tenancy.team)
+            .filter(name__in=names)
+            .select_related("cluster")
+        )
         for one in rows:
             found[one.name].append(one)
     return found
 
 
-def _card(profile: Offered, flavor: Flavor | None, elsewhere: Sequence[Flavor], answer: Answer) -> Card:
+def _card(
+    profile: Offered, flavor: Flavor | None, elsewhere: Sequence[Flavor], answer: Answer
+) -> Card:
     document = profile.document
     has_gpus = bool(most_gpus(document))
     price = flavor.price_per_gpu_hour if flavor else None
-    usd = None if has_gpus and price is None else (price or Decimal(0)) * _usual_gpus(document)
+    usd = (
+        None
+        if has_gpus and price is None
+        else (price or Decimal(0)) * _usual_gpus(document)
+    )
     known = flavor or next(iter(elsewhere), None)
     return Card(
         profile=profile,
         size=size_words(document, known.words if known and has_gpus else "GPU"),
-        price="" if usd is None else price_words(document, [price] if price is not None else []),
+        price=""
+        if usd is None
+        else price_words(document, [price] if price is not None else []),
         usd_per_hour=usd,
         options=[option.title for option in document.options.values()],
         answer=answer,
     )
 
 
-def _not_here(document: Document, tenancy: Tenancy, elsewhere: Mapping[str, Sequence[Flavor]]) -> Answer:
+def _not_here(
+    document: Document, tenancy: Tenancy, elsewhere: Mapping[str, Sequence[Flavor]]
+) -> Answer:
     """The cluster has no such GPUs; where the team could have them is said."""
     others = elsewhere.get(document.flavor, [])
     what = others[0].kind if others else document.flavor
     where = " and ".join(one.cluster.title for one in others)
     has = f" {where} {'has' if len(others) == 1 else 'have'}." if others else ""
     detail = f"{tenancy.cluster.title} has no {what}.{has}"
-    return Answer(outcome=Outcome.REFUSED, sentence="Not on this cluster", detail=detail)
+    return Answer(
+        outcome=Outcome.REFUSED, sentence="Not on this cluster", detail=detail
+    )
 
 
-def _not_held(count: int, pool: Pool | None, flavor: Flavor, tenancy: Tenancy, now: datetime) -> Answer:
+def _not_held(
+    count: int, pool: Pool | None, flavor: Flavor, tenancy: Tenancy, now: datetime
+) -> Answer:
     """The team has too few GPUs for it, or none; what it lacks is asked for where the cluster has any."""
     room = pool.gpus + pool.borrow if pool else 0
     most = f"{gpus(room, flavor.device)} at most" if room else "none"

@@ -47,7 +47,9 @@ def read(token: str, slug: str, path: str) -> bytes | None:
         told = signing.loads(token, salt=SALT, max_age=VALID)
     except signing.BadSignature:
         return None
-    found = next((one for one in offered() if [one.document.slug, one.number] == told), None)
+    found = next(
+        (one for one in offered() if [one.document.slug, one.number] == told), None
+    )
     if found is None or found.document.slug != slug:
         return None
     about = README.format(title=found.document.title, slug=slug, number=found.number)

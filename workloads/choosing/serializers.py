@@ -16,8 +16,12 @@ class ProfileAnswerSerializer(serializers.Serializer[Answer]):
     outcome = serializers.ChoiceField(choices=OUTCOMES)
     sentence = serializers.CharField()
     detail = serializers.CharField()
-    lacks = serializers.IntegerField(help_text="GPUs that the team would have to ask for first.")
-    ask = serializers.CharField(help_text="The form for those, filled in; empty where nothing is lacking.")
+    lacks = serializers.IntegerField(
+        help_text="GPUs that the team would have to ask for first."
+    )
+    ask = serializers.CharField(
+        help_text="The form for those, filled in; empty where nothing is lacking."
+    )
 
 
 class ProfileCardSerializer(serializers.Serializer[Card]):
@@ -46,4 +50,6 @@ class DevContainerSerializer(serializers.Serializer[Any]):
     repository = serializers.CharField(
         help_text="Where Git clones it from without signing in, for a day; a secret of whoever asked."
     )
-    vscode = serializers.CharField(help_text="What opens it in VS Code on the machine of whoever follows it.")
+    vscode = serializers.CharField(
+        help_text="What opens it in VS Code on the machine of whoever follows it."
+    )

@@ -17,11 +17,15 @@ def profile_devcontainer(request: HttpRequest, slug: str) -> HttpResponse:
     if found is None:
         raise Http404
     headers = {"Content-Disposition": 'attachment; filename="devcontainer.json"'}
-    return HttpResponse(devcontainer(found.document), content_type="application/json", headers=headers)
+    return HttpResponse(
+        devcontainer(found.document), content_type="application/json", headers=headers
+    )
 
 
 @require_safe
-def devcontainer_repository(request: HttpRequest, token: str, slug: str, path: str) -> HttpResponse:
+def devcontainer_repository(
+    request: HttpRequest, token: str, slug: str, path: str
+) -> HttpResponse:
     """A file of a development container's repository, for Git: the signature in the address opens it, for a day."""
     content = repositories.read(token, slug, path)
     if content is None:

@@ -34,12 +34,20 @@ def busy_of(
     if not is_running:
         return None
     if not has_prometheus:
-        return Busy(None, None, "Not known: the cluster has no Prometheus that the portal reads.")
+        return Busy(
+            None,
+            None,
+            "Not known: the cluster has no Prometheus that the portal reads.",
+        )
     if share is None:
         return Busy(None, None, "Not known: Prometheus has not measured its GPUs yet.")
     if not is_fresh:
-        return Busy(None, None, "Not known now: Prometheus has told nothing for minutes.")
+        return Busy(
+            None, None, "Not known now: Prometheus has told nothing for minutes."
+        )
     if idle_since is not None:
-        return Busy(share, idle_since, "Held but not busy: nothing computes on its GPUs.")
+        return Busy(
+            share, idle_since, "Held but not busy: nothing computes on its GPUs."
+        )
     where = f" on {measured} of {pods} pods" if measured < pods else ""
     return Busy(share, None, f"{share:.0%} busy when last measured{where}.")

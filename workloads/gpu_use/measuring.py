@@ -36,7 +36,9 @@ def measure(*, now: Clock) -> None:
     A round may last until after the next one has ended: what was measured later stays.
     """
     used = Tenancy.objects.here().values("cluster")
-    for cluster in Cluster.objects.exclude(prometheus="").filter(pk__in=used, enabled=True):
+    for cluster in Cluster.objects.exclude(prometheus="").filter(
+        pk__in=used, enabled=True
+    ):
         # Of its own, as the clusters before it may have taken long.
         asked_at = now()
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=asked_at):
@@ -44,7 +46,9 @@ def measure(*, now: Clock) -> None:
         try:
             samples = client_for(cluster).measured(cluster.prometheus, QUERY)
         except ConnectorError as error:
-            log.warning("GPUs are not measured", cluster=cluster.name, problem=error.message)
+            log.warning(
+                "GPUs are not measured", cluster=cluster.name, problem=error.message
+            )
             continue
         try:
             _keep(cluster, shares_of(samples), now=asked_at)
@@ -60,8 +64,12 @@ def _keep(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> No
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep how busy the GPUs of each run are on average; a run of whose pods nothing was measured is left as it was."""
-    runs = Run.objects.live().filter(tenancy__cluster=cluster, running_since__isnull=False, gpus__gt=0)
-    found = list(runs.select_related("gpu_use", "tenancy").defer("submission", "manifests"))
+    runs = Run.objects.live().filter(
+        tenancy__cluster=cluster, running_since__isnull=False, gpus__gt=0
+    )
+    found = list(
+        runs.select_related("gpu_use", "tenancy").defer("submission", "manifests")
+    )
     pods = _pods(cluster, {run.tenancy.namespace for run in found})
     for run in found:
         own = pods[run.tenancy.namespace, run.name]
@@ -85,15 +93,21 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) 
         }
         if not GpuUse.objects.filter(run=run, measured_at__lt=now).update(**fields):
             # Its first one, or another round has kept a later one.
-            GpuUse.objects.bulk_create([GpuUse(run=run, **fields)], ignore_conflicts=True)
+            GpuUse.objects.bulk_create(
+                [GpuUse(run=run, **fields)], ignore_conflicts=True
+            )
 
 
-def note_notebooks(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
+def note_notebooks(
+    cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime
+) -> None:
     """Keep of which notebooks of a cluster the GPUs were measured now, and which compute.
 
     A notebook of whose pod nothing was measured is left as it was: nobody knows whether its GPUs compute.
     """
-    ready = NotebookServer.objects.filter(tenancy__cluster=cluster, state=State.READY, gpus__gt=0)
+    ready = NotebookServer.objects.filter(
+        tenancy__cluster=cluster, state=State.READY, gpus__gt=0
+    )
     servers = list(ready.select_related("tenancy"))
     rows = ClusterObject.objects.filter(
         cluster=cluster,
@@ -105,20 +119,36 @@ def note_notebooks(cluster: Cluster, shares: Mapping[Pod, Share], *, now: dateti
     measured: dict[int, bool] = {}
     for server in servers:
         own = [
-            one for one in pods if one.namespace == server.tenancy.namespace and is_pod_of(one.body, server)
+            one
+            for one in pods
+            if one.namespace == server.tenancy.namespace and is_pod_of(one.body, server)
         ]
         if own:
-            measured[server.pk] = any(shares[one.namespace, one.name].is_busy for one in own)
+            measured[server.pk] = any(
+                shares[one.namespace, one.name].is_busy for one in own
+            )
     if measured:
-        note_gpu_use([*measured], busy=[pk for pk, is_busy in measured.items() if is_busy], now=now)
+        note_gpu_use(
+            [*measured],
+            busy=[pk for pk, is_busy in measured.items() if is_busy],
+            now=now,
+        )
 
 
 def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep how busy each pod of the teams' namespaces is; what is not measured any more is forgotten after an hour."""
-    here = set(Tenancy.objects.here().filter(cluster=cluster).values_list("namespace", flat=True))
+    here = set(
+        Tenancy.objects.here()
+        .filter(cluster=cluster)
+        .values_list("namespace", flat=True)
+    )
     with transaction.atomic():
         # In one order, as another round may do the same.
-        locked = PodUse.objects.filter(cluster=cluster).order_by("pk").select_for_update(no_key=True)
+        locked = (
+            PodUse.objects.filter(cluster=cluster)
+            .order_by("pk")
+            .select_for_update(no_key=True)
+        )
         earlier = {(one.namespace, one.name): one for one in locked}
         rows = {
             pod: PodUse(
@@ -133,7 +163,8 @@ def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -
             if pod[0] in here and (pod not in earlier or earlier[pod].measured_at < now)
         }
         PodUse.objects.bulk_create(
-            [row for pod, row in rows.items() if pod not in earlier], ignore_conflicts=True
+            [row for pod, row in rows.items() if pod not in earlier],
+            ignore_conflicts=True,
         )
         PodUse.objects.bulk_create(
             [row for pod, row in rows.items() if pod in earlier],
@@ -141,7 +172,9 @@ def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -
             unique_fields=["cluster", "namespace", "name"],
             update_fields=["share", "idle_since", "measured_at"],
         )
-        PodUse.objects.filter(cluster=cluster, measured_at__lte=now - FORGOTTEN).delete()
+        PodUse.objects.filter(
+            cluster=cluster, measured_at__lte=now - FORGOTTEN
+        ).delete()
 
 
 def _idle_since(
@@ -150,13 +183,21 @@ def _idle_since(
     """Since when GPUs are idle of which this was measured now; what was measured too long ago does not count."""
     if any(one.is_busy for one in measured):
         return None
-    known = earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
+    known = (
+        earlier.idle_since
+        if earlier is not None and earlier.measured_at > now - MEASURED_FOR
+        else None
+    )
     return min(known, now) if known is not None else now
 
 
-def _pods(cluster: Cluster, namespaces: Iterable[str]) -> Mapping[tuple[str, str], list[Pod]]:
+def _pods(
+    cluster: Cluster, namespaces: Iterable[str]
+) -> Mapping[tuple[str, str], list[Pod]]:
     """The pods of each run that hold GPUs of a node, by namespace and name of the run; one query."""
-    rows = ClusterObject.objects.filter(cluster=cluster, namespace__in=[*namespaces], kind="Pod")
+    rows = ClusterObject.objects.filter(
+        cluster=cluster, namespace__in=[*namespaces], kind="Pod"
+    )
     found: dict[tuple[str, str], list[Pod]] = defaultdict(list)
     for one in rows.filter(body__metadata__labels__has_key=RUN_LABEL):
         if is_on_a_node(one.body) and gpus_of_pod(part(one.body, "spec")):

@@ -22,9 +22,12 @@ class PodUse(Row):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="one_use_per_pod"),
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "name"], name="one_use_per_pod"
+            ),
             models.CheckConstraint(
-                condition=Q(share__gte=0, share__lte=1), name="the_use_of_a_pod_is_a_share"
+                condition=Q(share__gte=0, share__lte=1),
+                name="the_use_of_a_pod_is_a_share",
             ),
             models.CheckConstraint(
                 condition=Q(idle_since=None) | Q(idle_since__lte=F("measured_at")),

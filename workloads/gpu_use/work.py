@@ -16,10 +16,14 @@ Measured = Mapping[tuple[str, str, str], PodUse]
 def measured_in(tenancies: Iterable[Tenancy], clusters: Iterable[Cluster]) -> Measured:
     """What was measured in some namespaces, by cluster, namespace and pod; no query where no cluster is measured."""
     read = {one.pk: one.name for one in clusters if one.prometheus}
-    places = [(one.cluster_id, one.namespace) for one in tenancies if one.cluster_id in read]
+    places = [
+        (one.cluster_id, one.namespace) for one in tenancies if one.cluster_id in read
+    ]
     if not places:
         return {}
-    rows = PodUse.objects.filter(cluster__in=read, namespace__in=[namespace for _, namespace in places])
+    rows = PodUse.objects.filter(
+        cluster__in=read, namespace__in=[namespace for _, namespace in places]
+    )
     return {
         (read[one.cluster_id], one.namespace, one.name): one
         for one in rows
@@ -27,16 +31,21 @@ def measured_in(tenancies: Iterable[Tenancy], clusters: Iterable[Cluster]) -> Me
     }
 
 
-def busy_of_work(one: Work, measured: Measured, *, has_prometheus: bool, now: datetime) -> Busy | None:
+def busy_of_work(
+    one: Work, measured: Measured, *, has_prometheus: bool, now: datetime
+) -> Busy | None:
     """What to say about its GPUs, those of all its pods together; None for work that holds none on a node."""
     used = [
         (pod, use)
         for pod in one.pods
-        if (use := measured.get((one.cluster, one.key.namespace, pod.name))) and _is_of(pod, use)
+        if (use := measured.get((one.cluster, one.key.namespace, pod.name)))
+        and _is_of(pod, use)
     ]
     fresh = [(pod, use) for pod, use in used if use.measured_at > now - MEASURED_FOR]
     counted = fresh or used
-    idle = [since for pod, use in counted if (since := _idle_since(pod, use)) is not None]
+    idle = [
+        since for pod, use in counted if (since := _idle_since(pod, use)) is not None
+    ]
     return busy_of(
         is_running=one.state == State.RUNNING and bool(one.pods),
         has_prometheus=has_prometheus,

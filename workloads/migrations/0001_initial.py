@@ -10,7 +10,16 @@ from audit.append_only import append_only
 from audit.legal_moves import only_moves
 
 RUNS: dict[str, tuple[str, ...]] = {
-    "submitted": ("waiting", "starting", "running", "finished", "failed", "stopped", "refused", "gone"),
+    "submitted": (
+        "waiting",
+        "starting",
+        "running",
+        "finished",
+        "failed",
+        "stopped",
+        "refused",
+        "gone",
+    ),
     "waiting": ("starting", "running", "finished", "failed", "stopped", "gone"),
     "starting": ("waiting", "running", "finished", "failed", "stopped", "gone"),
     "running": ("waiting", "starting", "finished", "failed", "stopped", "gone"),
@@ -59,17 +68,26 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("requeue_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
-                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "unfinished",
+                    models.PositiveSmallIntegerField(db_default=0, default=0),
+                ),
                 ("parked_at", models.DateTimeField(null=True)),
                 ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
                 ("template", models.CharField(max_length=40)),
-                ("template_version", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "template_version",
+                    models.PositiveIntegerField(db_default=0, default=0),
+                ),
                 ("title", models.CharField(max_length=60)),
                 ("name", models.CharField(max_length=63)),
                 ("submission", models.JSONField()),
@@ -95,7 +113,12 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.CharField(blank=True, db_default="", default="", max_length=600)),
+                (
+                    "message",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
                 ("created_at", models.DateTimeField()),
                 ("sent_at", models.DateTimeField(null=True)),
                 ("started_at", models.DateTimeField(null=True)),
@@ -141,7 +164,9 @@ class Migration(migrations.Migration):
                 (
                     "team",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="accounts.team"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="accounts.team",
                     ),
                 ),
                 (
@@ -158,10 +183,14 @@ class Migration(migrations.Migration):
                 "abstract": False,
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        condition=models.Q(
+                            ("parked_at", None), ("lease_until", None), _connector="OR"
+                        ),
                         name="a_parked_run_is_worked_on_by_nobody",
                     ),
-                    models.UniqueConstraint(fields=("tenancy", "name"), name="a_run_has_a_name_of_its_own"),
+                    models.UniqueConstraint(
+                        fields=("tenancy", "name"), name="a_run_has_a_name_of_its_own"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             (
@@ -185,11 +214,23 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(
                                 ("ended_at", None),
-                                ("state__in", ["submitted", "waiting", "starting", "running"]),
+                                (
+                                    "state__in",
+                                    ["submitted", "waiting", "starting", "running"],
+                                ),
                             ),
                             models.Q(
                                 ("ended_at__isnull", False),
-                                ("state__in", ["failed", "finished", "gone", "refused", "stopped"]),
+                                (
+                                    "state__in",
+                                    [
+                                        "failed",
+                                        "finished",
+                                        "gone",
+                                        "refused",
+                                        "stopped",
+                                    ],
+                                ),
                             ),
                             _connector="OR",
                         ),
@@ -198,7 +239,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("stop_asked_at", None), ("stop_asked_by", None)),
-                            models.Q(("stop_asked_at__isnull", False), ("stop_asked_by__isnull", False)),
+                            models.Q(
+                                ("stop_asked_at__isnull", False),
+                                ("stop_asked_by__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="a_run_is_stopped_by_somebody",
@@ -212,7 +256,8 @@ class Migration(migrations.Migration):
                         name="a_stopped_run_was_asked_to_stop",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("usd_per_hour__gte", 0)), name="a_run_never_earns_money"
+                        condition=models.Q(("usd_per_hour__gte", 0)),
+                        name="a_run_never_earns_money",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -224,7 +269,9 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("started_at", None), ("started_at__gte", models.F("created_at")), _connector="OR"
+                            ("started_at", None),
+                            ("started_at__gte", models.F("created_at")),
+                            _connector="OR",
                         ),
                         name="a_run_starts_after_it_was_submitted",
                     ),
@@ -234,7 +281,9 @@ class Migration(migrations.Migration):
                     models.Index(fields=["state", "-id"], name="run_of_state"),
                     models.Index(fields=["name"], name="run_of_name"),
                     models.Index(
-                        condition=models.Q(("ended_at", None)), fields=["requeue_at"], name="run_is_due"
+                        condition=models.Q(("ended_at", None)),
+                        fields=["requeue_at"],
+                        name="run_is_due",
                     ),
                 ],
             },
@@ -245,7 +294,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("kind", models.CharField(max_length=40)),
@@ -258,16 +310,22 @@ class Migration(migrations.Migration):
                 (
                     "cluster",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="feeds", to="fleet.cluster"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="feeds",
+                        to="fleet.cluster",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("cluster", "kind"), name="one_feed_per_kind"),
+                    models.UniqueConstraint(
+                        fields=("cluster", "kind"), name="one_feed_per_kind"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("lease_until", None), models.Q(("holder", ""), _negated=True), _connector="OR"
+                            ("lease_until", None),
+                            models.Q(("holder", ""), _negated=True),
+                            _connector="OR",
                         ),
                         name="a_held_feed_names_its_watcher",
                     ),
@@ -280,7 +338,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("scope", models.CharField(blank=True, default="", max_length=63)),
@@ -296,7 +357,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("feed", "scope"), name="one_revision_per_scope")
+                    models.UniqueConstraint(
+                        fields=("feed", "scope"), name="one_revision_per_scope"
+                    )
                 ]
             },
         ),
@@ -322,11 +385,13 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("share__gte", 0), ("share__lte", 1)), name="gpu_use_is_a_share"
+                        condition=models.Q(("share__gte", 0), ("share__lte", 1)),
+                        name="gpu_use_is_a_share",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("pods_measured__gte", 1), ("pods_measured__lte", models.F("pods"))
+                            ("pods_measured__gte", 1),
+                            ("pods_measured__lte", models.F("pods")),
                         ),
                         name="gpu_use_is_of_some_of_the_pods",
                     ),
@@ -347,7 +412,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("namespace", models.CharField(max_length=63)),
@@ -358,13 +426,17 @@ class Migration(migrations.Migration):
                 (
                     "cluster",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="fleet.cluster"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="fleet.cluster",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("cluster", "namespace", "name"), name="one_use_per_pod"),
+                    models.UniqueConstraint(
+                        fields=("cluster", "namespace", "name"), name="one_use_per_pod"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(("share__gte", 0), ("share__lte", 1)),
                         name="the_use_of_a_pod_is_a_share",
@@ -386,7 +458,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("slug", models.CharField(max_length=40)),
@@ -409,10 +484,12 @@ class Migration(migrations.Migration):
                 "ordering": ["slug", "-number"],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("slug", "number"), name="one_template_version_per_number"
+                        fields=("slug", "number"),
+                        name="one_template_version_per_number",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("number__gte", 1)), name="a_template_version_counts_from_one"
+                        condition=models.Q(("number__gte", 1)),
+                        name="a_template_version_counts_from_one",
                     ),
                 ],
             },
@@ -423,7 +500,10 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
                     ),
                 ),
                 ("kind", models.CharField(max_length=40)),
@@ -433,18 +513,23 @@ class Migration(migrations.Migration):
                 (
                     "cluster",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="fleet.cluster"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="fleet.cluster",
                     ),
                 ),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("cluster", "namespace", "kind", "name"), name="one_copy_per_object"
+                        fields=("cluster", "namespace", "kind", "name"),
+                        name="one_copy_per_object",
                     )
                 ]
             },
         ),
-        only_moves("workloads_run", "state", RUNS, words="a run that is over never goes on"),
+        only_moves(
+            "workloads_run", "state", RUNS, words="a run that is over never goes on"
+        ),
         append_only("workloads_templateversion", words="versions of templates"),
     ]

@@ -47,13 +47,19 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_serializer_context(self) -> dict[str, Any]:
         """With the time that costs are told for, and whom."""
-        return {**super().get_serializer_context(), "now": timezone.now(), "by": self.request.user}
+        return {
+            **super().get_serializer_context(),
+            "now": timezone.now(),
+            "by": self.request.user,
+        }
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
         asked = getattr(self, "asked", {})
         names = {"team": "team__slug", "state": "state"}
-        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        queryset = queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )
         if "live" in asked:
             live = sorted(LIVE)
             queryset = (
@@ -69,7 +75,9 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
         return Response(self._full(self.get_object()))
 
     @extend_schema(
-        operation_id="notebooks_launch", request=LaunchSerializer, responses={201: NotebookSerializer}
+        operation_id="notebooks_launch",
+        request=LaunchSerializer,
+        responses={201: NotebookSerializer},
     )
     def launch(self, call: Call, pk: int) -> Response:
         """Launch a notebook in a namespace of one's own team; a worker has its hub start it within seconds."""
@@ -99,7 +107,9 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
         if until is None:
             actions.keep(server.pk, by=self.caller, now=now, reason=reason)
         else:
-            actions.exempt(server.pk, until=until, reason=reason, by=self.caller, now=now)
+            actions.exempt(
+                server.pk, until=until, reason=reason, by=self.caller, now=now
+            )
         return Response(self._full(self.get_object()))
 
     @extend_schema(request=None, responses=NotebookSerializer)

@@ -32,7 +32,9 @@ class LaunchForm(forms.Form):
         error_messages={"max_length": f"Write at most {MAX_TITLE} characters."},
     )
 
-    def __init__(self, document: Document, data: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, document: Document, data: Mapping[str, Any] | None = None
+    ) -> None:
         begins = {"profile": document.slug, "token": new_key()}
         super().__init__(data, initial=begins, auto_id=f"{document.slug}-%s")
         self.document = document
@@ -45,13 +47,19 @@ class LaunchForm(forms.Form):
     @property
     def options(self) -> dict[str, str]:
         """What a clean form chose, in KubeSpawner's words."""
-        said = {key: value for key, value in self.cleaned_data.items() if key.startswith(OPTION) and value}
+        said = {
+            key: value
+            for key, value in self.cleaned_data.items()
+            if key.startswith(OPTION) and value
+        }
         return {key.removeprefix(OPTION): value for key, value in said.items()}
 
     def add_refusal(self, refusal: Refused) -> None:
         """Put what was refused at the input at fault: a free choice's where something was typed there."""
         free = f"{refusal.field}{FREE}"
-        is_typed = free in self.fields and (self.data.get(free) or refusal.field not in self.fields)
+        is_typed = free in self.fields and (
+            self.data.get(free) or refusal.field not in self.fields
+        )
         name = free if is_typed else refusal.field
         is_seen = name in self.fields and not self.fields[name].widget.is_hidden
         self.add_error(name if is_seen else None, refusal.message)
@@ -101,7 +109,10 @@ def _select(option: Option) -> forms.CharField:
     choices = [(key, one.title) for key, one in option.choices.items()]
     initial = next(key for key, one in option.choices.items() if one is beforehand)
     return forms.CharField(
-        label=option.title, required=False, initial=initial, widget=forms.Select(choices=choices)
+        label=option.title,
+        required=False,
+        initial=initial,
+        widget=forms.Select(choices=choices),
     )
 
 
@@ -115,5 +126,7 @@ def _typed(option: Option) -> forms.CharField:
         max_length=MAX_VALUE,
         strip=True,
         help_text=" ".join(filter(None, (free.message, also))),
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "input--code"}),
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "input--code"}
+        ),
     )

@@ -134,7 +134,9 @@ def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
     if state is State.READY:
         return _ready(one, by=by, now=now)
     if state is State.STOPPING:
-        wait = f" It takes longer than usual: {server.message}" if server.message else ""
+        wait = (
+            f" It takes longer than usual: {server.message}" if server.message else ""
+        )
         return f"{_stopped_words(server)} It is being stopped now. {STAYS}{wait}"
     if state is State.FAILED:
         return f"It did not start. {server.message}"
@@ -161,7 +163,11 @@ def next_step_of(server: NotebookServer, allowed: May) -> str:
             "Start it again to try once more, or launch another one with other choices. If it fails again, send "
             "what it says above to your platform team."
         )
-    return "Start it again, and it comes with the same choices." if server.state == State.STOPPED else ""
+    return (
+        "Start it again, and it comes with the same choices."
+        if server.state == State.STOPPED
+        else ""
+    )
 
 
 def waiting_of(one: ServerSeen, now: datetime) -> Wait | None:
@@ -193,23 +199,35 @@ def end_notice_of(one: ServerSeen, by: User, now: datetime) -> EndNotice | None:
     if server.told_end is None or server.state not in (State.STARTING, State.READY):
         return None
     if carried is None and server.told_end <= now:
-        return EndNotice(at=None, why=f"It is stopped once they have gone back. {STAYS}", action=None)
+        return EndNotice(
+            at=None, why=f"It is stopped once they have gone back. {STAYS}", action=None
+        )
     is_coming = carried is not None and carried.at > now
     why = GO_BACK if is_coming else "Your team holds too few GPUs for it by now."
     return EndNotice(
         at=server.told_end,
         why=f"{why} {STAYS}",
-        action=_how_it_goes_on(server, carried, now) if server.team_id in by.team_ids else None,
+        action=_how_it_goes_on(server, carried, now)
+        if server.team_id in by.team_ids
+        else None,
     )
 
 
-def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: datetime) -> Link | None:
+def _how_it_goes_on(
+    server: NotebookServer, carried: Uncarried | None, now: datetime
+) -> Link | None:
     """The link to keep the GPUs that end, or to ask for others where they have ended."""
     if carried is not None and carried.allocation is not None:
-        return {"label": "Keep the GPUs longer", "href": reverse("renew", args=[carried.allocation])}
+        return {
+            "label": "Keep the GPUs longer",
+            "href": reverse("renew", args=[carried.allocation]),
+        }
     if server.flavor is None:
         return None
-    return {"label": "Ask for GPUs", "href": ask_for(server.flavor.key, server.gpus, server.tenancy, now)}
+    return {
+        "label": "Ask for GPUs",
+        "href": ask_for(server.flavor.key, server.gpus, server.tenancy, now),
+    }
 
 
 def idle_unknown_of(one: ServerSeen, now: datetime) -> str:
@@ -246,7 +264,9 @@ def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
 def silence_notice_of(seen: Seen, now: datetime) -> str:
     """That a cluster is silent, and what this means for what its profiles say; empty where it is not."""
     silence = seen.silence(now)
-    means = "which GPUs are free is from then, and what you launch waits until it answers."
+    means = (
+        "which GPUs are free is from then, and what you launch waits until it answers."
+    )
     return f"{silence}: {means}" if silence else ""
 
 
@@ -255,7 +275,11 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
     server = one.server
     product = server.flavor.kind if server.flavor else "GPU"
     found: list[Figure] = [
-        {"label": "GPUs", "value": str(server.gpus), "unit": product if server.gpus else ""},
+        {
+            "label": "GPUs",
+            "value": str(server.gpus),
+            "unit": product if server.gpus else "",
+        },
         {
             "label": "Ran for",
             "value": span(server.ran(now)) if server.ran(now) else "–",
@@ -264,7 +288,9 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
         {
             "label": "Cost so far",
             "value": usd(server.cost(now)),
-            "note": f"{usd(server.usd_per_hour)} an hour" if server.usd_per_hour else "It takes no GPU.",
+            "note": f"{usd(server.usd_per_hour)} an hour"
+            if server.usd_per_hour
+            else "It takes no GPU.",
         },
     ]
     since = one.idle_since
@@ -274,7 +300,9 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
             {
                 "label": "Not used for",
                 "value": span(now - since),
-                "note": f"{usd(spent)} in that time" if spent >= CENT else "Cells that run count as use.",
+                "note": f"{usd(spent)} in that time"
+                if spent >= CENT
+                else "Cells that run count as use.",
             }
         )
     return found
@@ -287,17 +315,25 @@ def story_of(one: ServerSeen) -> list[Entry]:
     if server.ready_at is not None:
         found.append(entry_of("past", "Came up", server.ready_at))
     if not state.is_live:
-        return [*found, entry_of("past", state.words, server.stopped_at, tone=state.tone)]
+        return [
+            *found,
+            entry_of("past", state.words, server.stopped_at, tone=state.tone),
+        ]
     found.append(entry_of("now", word_of(server), None, tone=tone_of(server)))
     comes = [
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
         (
             one.goes_back,
-            f"Stopped: the {server.flavor.device} that carry it go back" if server.flavor else "",
+            f"Stopped: the {server.flavor.device} that carry it go back"
+            if server.flavor
+            else "",
         ),
     ]
-    found += [entry_of("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]
+    found += [
+        entry_of("future", what, at)
+        for at, what in sorted((at, what) for at, what in comes if at)
+    ]
     return found
 
 
@@ -305,9 +341,16 @@ def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Fact]:
     """What a server was launched with."""
     server = one.server
     rows: list[Fact] = [
-        {"label": "Profile", "text": one.document.title if one.document else server.profile.slug},
+        {
+            "label": "Profile",
+            "text": one.document.title if one.document else server.profile.slug,
+        },
         {"label": "Launched by", "text": server.owner.name},
-        {"label": "Team", "text": server.team.name, "href": reverse("team", args=[server.team.slug])},
+        {
+            "label": "Team",
+            "text": server.team.name,
+            "href": reverse("team", args=[server.team.slug]),
+        },
         {"label": "Cluster", "text": server.cluster.title},
         {"label": "Namespace", "copyable": server.tenancy.namespace},
         {"label": "In the hub", "copyable": server.name or "default"},
@@ -337,7 +380,11 @@ def choices_of(one: ServerSeen) -> list[str]:
 
 def lists_of(team: Team, by: User, *, now: datetime) -> Lists:
     """The team's servers that run, own ones first, and one's own that do not; three queries."""
-    rows = NotebookServer.objects.filter(team=team).described().select_related("tenancy__cluster__hub")
+    rows = (
+        NotebookServer.objects.filter(team=team)
+        .described()
+        .select_related("tenancy__cluster__hub")
+    )
     own_first = Case(When(owner=by, then=0), default=1)
     live = list(rows.live().order_by(own_first, "-id")[: MOST_LIVE + 1])
     stopped = list(rows.filter(owner=by).exclude(state__in=sorted(LIVE))[:MOST_STOPPED])

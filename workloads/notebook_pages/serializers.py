@@ -39,7 +39,10 @@ class KeepSerializer(StrictSerializer):
     """How long a notebook is kept though nobody uses it, and why."""
 
     reason = Text(
-        max_length=MAX_REASON, required=False, allow_blank=True, help_text="Needed from the second time on."
+        max_length=MAX_REASON,
+        required=False,
+        allow_blank=True,
+        help_text="Needed from the second time on.",
     )
     until = Moment(
         required=False,
@@ -54,7 +57,11 @@ class NotebookQuery(PageQuery):
 
     team = Text(required=False, max_length=40)
     state = Choice(choices=[state.value for state in State], required=False)
-    live = Choice(choices=["true", "false"], required=False, help_text="Only those that run, or do not.")
+    live = Choice(
+        choices=["true", "false"],
+        required=False,
+        help_text="Only those that run, or do not.",
+    )
     mine = Choice(choices=["true"], required=False, help_text="Only one's own.")
 
 
@@ -72,17 +79,25 @@ class NotebookShortSerializer(serializers.Serializer[NotebookServer]):
     profile_version = serializers.IntegerField()
     state = serializers.ChoiceField(choices=STATES)
     stop_reason = serializers.ChoiceField(
-        choices=STOP_REASONS, allow_blank=True, help_text="Why it stopped or is being stopped."
+        choices=STOP_REASONS,
+        allow_blank=True,
+        help_text="Why it stopped or is being stopped.",
     )
-    message = serializers.CharField(help_text="Why it failed or does not come up; may be empty.")
+    message = serializers.CharField(
+        help_text="Why it failed or does not come up; may be empty."
+    )
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     gpus = serializers.IntegerField()
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
     cost = serializers.SerializerMethodField()
     ran_seconds = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
-    launched_at = serializers.DateTimeField(help_text="When it was last asked to start.")
-    ready_at = serializers.DateTimeField(allow_null=True, help_text="Since when it can be used.")
+    launched_at = serializers.DateTimeField(
+        help_text="When it was last asked to start."
+    )
+    ready_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it can be used."
+    )
     stopped_at = serializers.DateTimeField(allow_null=True)
     idle_since = serializers.SerializerMethodField()
     gpu_busy_at = serializers.DateTimeField(
@@ -90,7 +105,9 @@ class NotebookShortSerializer(serializers.Serializer[NotebookServer]):
         help_text="When its GPUs were last seen to compute; null before they did, and where nobody measures them.",
     )
     keep_until = serializers.DateTimeField(
-        source="kept_until", allow_null=True, help_text="Not stopped for being idle until then."
+        source="kept_until",
+        allow_null=True,
+        help_text="Not stopped for being idle until then.",
     )
     address = serializers.SerializerMethodField()
 
@@ -124,7 +141,9 @@ class NotebookSerializer(NotebookShortSerializer):
     )
     sentence = serializers.SerializerMethodField()
     why = WhySerializer(
-        allow_null=True, source="seen.why", help_text="Why one that starts is not there yet, as of a run."
+        allow_null=True,
+        source="seen.why",
+        help_text="Why one that starts is not there yet, as of a run.",
     )
     silent_since = serializers.DateTimeField(
         allow_null=True,
@@ -138,7 +157,9 @@ class NotebookSerializer(NotebookShortSerializer):
         allow_null=True,
         help_text="False: its hub did not answer at `hub_looked_at`, and `state` is the last that is known.",
     )
-    hub_looked_at = serializers.DateTimeField(source="seen.hub.looked_at", default=None, allow_null=True)
+    hub_looked_at = serializers.DateTimeField(
+        source="seen.hub.looked_at", default=None, allow_null=True
+    )
     cannot_start = serializers.SerializerMethodField()
     successor = serializers.SerializerMethodField()
     kept_times = serializers.IntegerField()
@@ -156,10 +177,14 @@ class NotebookSerializer(NotebookShortSerializer):
         "its GPUs compute, so it is not stopped for being idle.",
     )
     ends_at = serializers.DateTimeField(
-        source="seen.ends_at", allow_null=True, help_text="When its profile's limit ends it."
+        source="seen.ends_at",
+        allow_null=True,
+        help_text="When its profile's limit ends it.",
     )
     gpus_go_back_at = serializers.DateTimeField(
-        source="seen.goes_back", allow_null=True, help_text="When it is stopped with the GPUs that carry it."
+        source="seen.goes_back",
+        allow_null=True,
+        help_text="When it is stopped with the GPUs that carry it.",
     )
     idle_usd = serializers.SerializerMethodField()
 
@@ -178,7 +203,11 @@ class NotebookSerializer(NotebookShortSerializer):
     @extend_schema_field(ExemptionSerializer(allow_null=True))
     def get_exemption(self, server: NotebookServer) -> Any:
         """Until when platform leads exempt it from idle stops, who did, and why; null where they do not."""
-        return ExemptionSerializer(server).data if server.is_exempt(self.context["now"]) else None
+        return (
+            ExemptionSerializer(server).data
+            if server.is_exempt(self.context["now"])
+            else None
+        )
 
     @extend_schema_field(serializers.CharField())
     def get_sentence(self, server: Any) -> str:

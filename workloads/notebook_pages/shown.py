@@ -55,7 +55,11 @@ class ServerSeen:
     def stops_when_idle(self) -> datetime | None:
         """When it is stopped if nobody uses or keeps it; None where that does not happen."""
         threshold = threshold_of(self.document)
-        is_reclaimed = self.hub is not None and self.hub.reclaim == Reclaim.ON and self.server.gpus > 0
+        is_reclaimed = (
+            self.hub is not None
+            and self.hub.reclaim == Reclaim.ON
+            and self.server.gpus > 0
+        )
         if (
             self.server.state != State.READY
             or threshold is None
@@ -68,8 +72,16 @@ class ServerSeen:
     @property
     def may_be_idle(self) -> bool:
         """Whether somebody is told, or it is stopped, when nobody uses it: where not, keeping it does nothing."""
-        is_looked_at = self.hub is not None and self.hub.reclaim != Reclaim.OFF and self.server.gpus > 0
-        return self.server.state == State.READY and is_looked_at and threshold_of(self.document) is not None
+        is_looked_at = (
+            self.hub is not None
+            and self.hub.reclaim != Reclaim.OFF
+            and self.server.gpus > 0
+        )
+        return (
+            self.server.state == State.READY
+            and is_looked_at
+            and threshold_of(self.document) is not None
+        )
 
     @property
     def ends_at(self) -> datetime | None:
@@ -89,7 +101,11 @@ class ServerSeen:
 def address_of(server: NotebookServer) -> str:
     """Where a ready server's notebook opens, empty for any other; it comes with `tenancy__cluster__hub`."""
     hub: Hub | None = getattr(server.tenancy.cluster, "hub", None)
-    return f"{hub.opened_at}{server.path}" if hub is not None and server.state == State.READY else ""
+    return (
+        f"{hub.opened_at}{server.path}"
+        if hub is not None and server.state == State.READY
+        else ""
+    )
 
 
 def idle_of(server: NotebookServer) -> datetime | None:
@@ -102,33 +118,52 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
     why, seen = (None, None)
     if server.state == State.STARTING:
         why, seen = _why(server, by=by, now=now)
-    uncarried = uncarried_at([server.tenancy_id], now=now).get(server.pk) if server.flavor_id else None
+    uncarried = (
+        uncarried_at([server.tenancy_id], now=now).get(server.pk)
+        if server.flavor_id
+        else None
+    )
     return ServerSeen(
         server=server,
         hub=getattr(server.tenancy.cluster, "hub", None),
-        document=documents_of([server]).get((server.profile_id, server.profile_version)),
+        document=documents_of([server]).get(
+            (server.profile_id, server.profile_version)
+        ),
         why=why,
         seen=seen,
         uncarried=uncarried,
         goes_back=_goes_back(server, uncarried, now),
-        idle_unknown_since=unknown_since(use_of(server), now) if server.state == State.READY else None,
+        idle_unknown_since=unknown_since(use_of(server), now)
+        if server.state == State.READY
+        else None,
     )
 
 
-def _goes_back(server: NotebookServer, uncarried: Uncarried | None, now: datetime) -> datetime | None:
+def _goes_back(
+    server: NotebookServer, uncarried: Uncarried | None, now: datetime
+) -> datetime | None:
     known = server.told_end or (uncarried.at if uncarried is not None else None)
     return known if known is not None and known > now and server.is_live else None
 
 
-def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:
+def _why(
+    server: NotebookServer, *, by: User, now: datetime
+) -> tuple[Explanation | None, Seen | None]:
     """Why its pod does not run, and how far its cluster's copy can be trusted."""
     board = work_of_team(server.team, by=by, now=now)
-    seen = next((one for one in board.clusters if one.cluster.pk == server.tenancy.cluster_id), None)
+    seen = next(
+        (one for one in board.clusters if one.cluster.pk == server.tenancy.cluster_id),
+        None,
+    )
     pod = _pod_of(server)
     if not pod:
         return None, seen
     here = (server.cluster.name, server.tenancy.namespace, pod)
-    found = (one.why for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here)
+    found = (
+        one.why
+        for one in board.work
+        if (one.cluster, one.key.namespace, one.key.name) == here
+    )
     return next(found, None), seen
 
 
@@ -140,8 +175,14 @@ def _pod_of(server: NotebookServer) -> str:
         kind="Pod",
         body__metadata__labels__has_key=SERVER,
     )
-    mine = [body for body in rows.values_list("body", flat=True) if is_pod_of(body, server)]
-    newest = max(mine, key=lambda one: str(part(one, "metadata").get("creationTimestamp", "")), default=None)
+    mine = [
+        body for body in rows.values_list("body", flat=True) if is_pod_of(body, server)
+    ]
+    newest = max(
+        mine,
+        key=lambda one: str(part(one, "metadata").get("creationTimestamp", "")),
+        default=None,
+    )
     return str(part(newest, "metadata").get("name", "")) if newest is not None else ""
 
 
@@ -150,7 +191,9 @@ def is_pod_of(body: Object, server: NotebookServer) -> bool:
     labels = part(body, "metadata", "labels")
     if labels.get(SERVER) not in label_values(server.name):
         return False
-    return server.has_name_of_the_portal or labels.get(USER) in label_values(server.username)
+    return server.has_name_of_the_portal or labels.get(USER) in label_values(
+        server.username
+    )
 
 
 def label_values(name: str) -> set[str]:

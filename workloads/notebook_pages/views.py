@@ -12,9 +12,20 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from accounts.current_user import STATUS, add_refusal, sent, visible_team, visitor, with_refusal
+from accounts.current_user import (
+    STATUS,
+    add_refusal,
+    sent,
+    visible_team,
+    visitor,
+    with_refusal,
+)
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
 from notebooks.hubs.models import Hub
@@ -49,15 +60,30 @@ def notebooks(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and team.pk not in user.team_ids:
         raise PermissionDenied("People of the team start its notebooks.")
     tenancies = [one for one in open_to(user) if one.team_id == team.pk]
-    chosen = next((one for one in tenancies if str(one.pk) == request.GET.get("place")), None)
+    chosen = next(
+        (one for one in tenancies if str(one.pk) == request.GET.get("place")), None
+    )
     tenancy = chosen or _usual_place(tenancies)
-    cards = cards_of(tenancy, now=timezone.now(), choices=choices_in(request)) if tenancy else []
+    cards = (
+        cards_of(tenancy, now=timezone.now(), choices=choices_in(request))
+        if tenancy
+        else []
+    )
     shown = _Shown(team, user, tenancies, tenancy, cards)
     if request.method != "POST":
         return _page(request, shown)
-    card = next((one for one in cards if one.profile.document.slug == request.POST.get("profile")), None)
+    card = next(
+        (
+            one
+            for one in cards
+            if one.profile.document.slug == request.POST.get("profile")
+        ),
+        None,
+    )
     if tenancy is None or card is None:
-        messages.error(request, "This profile can no longer be chosen here. Choose another.")
+        messages.error(
+            request, "This profile can no longer be chosen here. Choose another."
+        )
         return HttpResponseRedirect(request.get_full_path())
     form = LaunchForm(card.profile.document, request.POST)
     status = 422
@@ -105,13 +131,17 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def notebook_stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for a server's end."""
-    return _act(request, pk, lambda server, by: actions.stop(server, by=by, now=timezone.now()))
+    return _act(
+        request, pk, lambda server, by: actions.stop(server, by=by, now=timezone.now())
+    )
 
 
 @require_POST
 def notebook_start(request: HttpRequest, pk: int) -> HttpResponse:
     """Start a stopped server again with its choices."""
-    return _act(request, pk, lambda server, by: actions.start(server, by=by, now=timezone.now()))
+    return _act(
+        request, pk, lambda server, by: actions.start(server, by=by, now=timezone.now())
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -127,7 +157,9 @@ def notebook_keep(request: HttpRequest, pk: int) -> HttpResponse:
         status = 422
         if form.is_valid():
             try:
-                actions.keep(pk, by=user, now=timezone.now(), reason=form.cleaned_data["reason"])
+                actions.keep(
+                    pk, by=user, now=timezone.now(), reason=form.cleaned_data["reason"]
+                )
             except Conflict as refusal:
                 messages.error(request, refusal.message)
                 return HttpResponseRedirect(reverse("notebook", args=[pk]))
@@ -168,7 +200,11 @@ def notebook_exempt(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def notebook_exempt_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End a notebook's exemption from idle stops before its time."""
-    return _act(request, pk, lambda server, by: actions.end_exemption(server, by=by, now=timezone.now()))
+    return _act(
+        request,
+        pk,
+        lambda server, by: actions.end_exemption(server, by=by, now=timezone.now()),
+    )
 
 
 @require_POST
@@ -187,11 +223,17 @@ def notebook_remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _found(user: User, pk: int) -> NotebookServer:
-    rows = NotebookServer.objects.visible_to(user).described().select_related("tenancy__cluster__hub")
+    rows = (
+        NotebookServer.objects.visible_to(user)
+        .described()
+        .select_related("tenancy__cluster__hub")
+    )
     return get_object_or_404(rows, pk=pk)
 
 
-def _act(request: HttpRequest, pk: int, act: Callable[[int, User], object]) -> HttpResponse:
+def _act(
+    request: HttpRequest, pk: int, act: Callable[[int, User], object]
+) -> HttpResponse:
     """Do one thing with a server and lead to its page, which says what came of it."""
     user = visitor(request)
     if not NotebookServer.objects.visible_to(user).filter(pk=pk).exists():
@@ -210,7 +252,9 @@ def _usual_place(tenancies: Sequence[Tenancy]) -> Tenancy | None:
     if len(tenancies) < 2:
         return next(iter(tenancies), None)
     clusters = {one.cluster_id for one in tenancies}
-    with_hub = set(Hub.objects.filter(cluster__in=clusters).values_list("cluster", flat=True))
+    with_hub = set(
+        Hub.objects.filter(cluster__in=clusters).values_list("cluster", flat=True)
+    )
     return next((one for one in tenancies if one.cluster_id in with_hub), tenancies[0])
 
 
@@ -220,7 +264,9 @@ def _launch(form: LaunchForm, tenancy: Tenancy, user: User) -> str:
     slug, title, options = form.document.slug, form.cleaned_data["title"], form.options
 
     def action() -> str:
-        server = actions.launch(tenancy.pk, slug, options, by=user, key=key, now=timezone.now(), title=title)
+        server = actions.launch(
+            tenancy.pk, slug, options, by=user, key=key, now=timezone.now(), title=title
+        )
         return reverse("notebook", args=[server.pk])
 
     body = {"tenancy": str(tenancy.pk), "profile": slug, "title": title, **options}
@@ -239,11 +285,17 @@ class _Shown:
 
 
 def _page(
-    request: HttpRequest, shown: _Shown, *, form: LaunchForm | None = None, status: int = 200
+    request: HttpRequest,
+    shown: _Shown,
+    *,
+    form: LaunchForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     now, team, tenancy = timezone.now(), shown.team, shown.tenancy
     hub = Hub.objects.filter(cluster=tenancy.cluster_id).first() if tenancy else None
-    silence = page.silence_notice_of(seen_of(tenancy.cluster, now), now) if tenancy else ""
+    silence = (
+        page.silence_notice_of(seen_of(tenancy.cluster, now), now) if tenancy else ""
+    )
     context = {
         "team": team,
         "is_member": team.pk in shown.user.team_ids,

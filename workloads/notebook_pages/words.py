@@ -23,14 +23,16 @@ def idle_words(document: Document, reclaim: Reclaim) -> str:
     after = length(document.idle_minutes)
     if reclaim is Reclaim.WARN:
         return f"Unused for {after}, you are told. It goes on, and costs, until you stop it."
-    before = length(int(notice(timedelta(minutes=document.idle_minutes)).total_seconds()) // 60)
-    return (
-        f"Unused for {after}, it is stopped. You are told {before} before, and can keep it. Its volumes stay."
+    before = length(
+        int(notice(timedelta(minutes=document.idle_minutes)).total_seconds()) // 60
     )
+    return f"Unused for {after}, it is stopped. You are told {before} before, and can keep it. Its volumes stay."
 
 
 def limit_words(document: Document) -> str:
     """How long a server of a profile runs at most."""
     if document.hours is None:
         return "As long as you leave it."
-    return f"{length(document.hours * 60)} at most, then it is stopped. Its volumes stay."
+    return (
+        f"{length(document.hours * 60)} at most, then it is stopped. Its volumes stay."
+    )

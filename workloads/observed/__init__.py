@@ -6,8 +6,23 @@ read for what is not there. Counts are whole GPUs, positions begin with 0 as Kue
 
 from workloads.observed.facts import Facts
 from workloads.observed.pods import Event, Node, Nodes, Pod, Waiting
-from workloads.observed.queues import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
-from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
+from workloads.observed.queues import (
+    Ahead,
+    Line,
+    NamespaceQuota,
+    Queue,
+    Quota,
+    QuotaHolder,
+    TeamQueue,
+)
+from workloads.observed.surroundings import (
+    Allocation,
+    Approval,
+    Cluster,
+    Elsewhere,
+    Stop,
+    Viewer,
+)
 from workloads.observed.work import (
     Check,
     Condition,

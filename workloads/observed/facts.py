@@ -6,8 +6,21 @@ from datetime import datetime
 
 from workloads.estimating import History
 from workloads.observed.pods import Event, Nodes, Pod
-from workloads.observed.queues import Line, NamespaceQuota, Queue, QuotaHolder, TeamQueue
-from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
+from workloads.observed.queues import (
+    Line,
+    NamespaceQuota,
+    Queue,
+    QuotaHolder,
+    TeamQueue,
+)
+from workloads.observed.surroundings import (
+    Allocation,
+    Approval,
+    Cluster,
+    Elsewhere,
+    Stop,
+    Viewer,
+)
 from workloads.observed.work import Job, JobKey, Workload
 
 

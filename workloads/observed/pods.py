@@ -71,7 +71,11 @@ class Node:
     @property
     def free(self) -> int:
         """GPUs that a pod could take on it now."""
-        return max(0, self.gpus - self.used) if self.is_ready and not self.is_cordoned else 0
+        return (
+            max(0, self.gpus - self.used)
+            if self.is_ready and not self.is_cordoned
+            else 0
+        )
 
 
 class Nodes(tuple[Node, ...]):

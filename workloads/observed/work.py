@@ -126,7 +126,10 @@ class Workload:
     def queued_at(self) -> datetime | None:
         """Since when it stands in its line: since its last eviction where it was evicted (Kueue's queue order)."""
         evicted = self.holds("Evicted")
-        return max(filter(None, (self.created, evicted.since if evicted else None)), default=None)
+        return max(
+            filter(None, (self.created, evicted.since if evicted else None)),
+            default=None,
+        )
 
     def holds(self, kind: str) -> Condition | None:
         """The condition of this kind while it is true."""

@@ -42,7 +42,9 @@ def facts_of(
         workload=found,
         queue=queue_of(queue) if queue is not None else None,
         team_queue=team_queue_of(team_queue) if team_queue is not None else None,
-        line=line_of(pending, found.key.namespace, found.name) if found is not None else None,
+        line=line_of(pending, found.key.namespace, found.name)
+        if found is not None
+        else None,
         running=quota_holders_of(running),
         pods=tuple(pod_of(one, read) for one in own),
         events=tuple(one for one in read if _is_about(one, workload, job)),
@@ -69,14 +71,21 @@ def waits_of(workloads: Iterable[Object], *, read: Read = workload_of) -> list[W
 def _is_of(pod: Object, workload: Object | None, job: Object | None) -> bool:
     """Whether a pod belongs to the job: Kueue writes its Workload's name on it, its owner is the Job otherwise."""
     meta = part(pod, "metadata")
-    if text(meta, "namespace") != text(part(workload, "metadata") or part(job, "metadata"), "namespace"):
+    if text(meta, "namespace") != text(
+        part(workload, "metadata") or part(job, "metadata"), "namespace"
+    ):
         return False
     name = text(part(workload, "metadata"), "name")
-    marks = (text(part(meta, "labels"), WORKLOAD), text(part(meta, "annotations"), WORKLOAD))
+    marks = (
+        text(part(meta, "labels"), WORKLOAD),
+        text(part(meta, "annotations"), WORKLOAD),
+    )
     if name and name in marks:
         return True
     uid = text(part(job, "metadata"), "uid")
-    return bool(uid) and any(one.get("uid") == uid for one in items(meta, "ownerReferences"))
+    return bool(uid) and any(
+        one.get("uid") == uid for one in items(meta, "ownerReferences")
+    )
 
 
 def _is_about(event: Event, workload: Object | None, job: Object | None) -> bool:

@@ -41,7 +41,11 @@ def event_of(found: Object) -> Event:
 
 def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     """A pod with those of the events that are about it."""
-    meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
+    meta, spec, status = (
+        part(found, "metadata"),
+        part(found, "spec"),
+        part(found, "status"),
+    )
     by_kind, name = conditions(found), text(part(found, "metadata"), "name")
     scheduled = by_kind.get("PodScheduled")
     first = items(status, "initContainerStatuses")
@@ -57,7 +61,9 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         is_ready="Ready" in by_kind and by_kind["Ready"].is_true,
         is_stopping=bool(meta.get("deletionTimestamp")),
         gates=tuple(text(one, "name") for one in items(spec, "schedulingGates")),
-        unscheduled=scheduled if scheduled is not None and not scheduled.is_true else None,
+        unscheduled=scheduled
+        if scheduled is not None and not scheduled.is_true
+        else None,
         waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
         ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
         failed_before=next((said for one in first if (said := _last_words(one))), ""),
@@ -89,7 +95,9 @@ def nodes_of(
             for profile, count in gpus_by_profile(spec).items():
                 place = text(spec, "nodeName"), profile
                 used[place] = used.get(place, 0) + count
-    return Nodes(each for one in nodes for each in _node(one, used, flavors, profiles or {}))
+    return Nodes(
+        each for one in nodes for each in _node(one, used, flavors, profiles or {})
+    )
 
 
 def _node(
@@ -102,7 +110,11 @@ def _node(
     meta = part(found, "metadata")
     name, ready = text(meta, "name"), conditions(found).get("Ready")
     for profile, gpus in gpus_in(part(found, "status", "allocatable")).items():
-        of_profile = {one: labels for one, labels in flavors.items() if profiles.get(one, "") == profile}
+        of_profile = {
+            one: labels
+            for one, labels in flavors.items()
+            if profiles.get(one, "") == profile
+        }
         yield Node(
             name=name,
             flavor=_flavor(part(meta, "labels"), of_profile),
@@ -125,7 +137,12 @@ def _flavor(labels: Object, flavors: Mapping[str, Mapping[str, str]]) -> str:
 
 def _waiting(found: Object) -> Waiting:
     why = part(found, "state", "waiting")
-    return Waiting(text(found, "name"), text(found, "image"), text(why, "reason"), text(why, "message"))
+    return Waiting(
+        text(found, "name"),
+        text(found, "image"),
+        text(why, "reason"),
+        text(why, "message"),
+    )
 
 
 def _ended_as(found: Object) -> str:

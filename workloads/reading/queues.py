@@ -4,8 +4,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from allocations.use.running import running
-from workloads.observed import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue, by_profile
-from workloads.reading.values import Object, conditions, is_gpu, items, part, text, whole
+from workloads.observed import (
+    Ahead,
+    Line,
+    NamespaceQuota,
+    Queue,
+    Quota,
+    QuotaHolder,
+    TeamQueue,
+    by_profile,
+)
+from workloads.reading.values import (
+    Object,
+    conditions,
+    is_gpu,
+    items,
+    part,
+    text,
+    whole,
+)
 from workloads.reading.work import key_of, workload_of
 
 REQUESTS = "requests."
@@ -43,9 +60,14 @@ def namespace_quota_of(found: Object) -> NamespaceQuota | None:
 
     Only `requests.` of a device is enforced: a bare name or `limits.` is accepted by Kubernetes and never counted.
     """
-    hard, used = part(found, "status", "hard") or part(found, "spec", "hard"), part(found, "status", "used")
+    hard, used = (
+        part(found, "status", "hard") or part(found, "spec", "hard"),
+        part(found, "status", "used"),
+    )
     names = [
-        name for name in map(str, hard) if name.startswith(REQUESTS) and is_gpu(name.removeprefix(REQUESTS))
+        name
+        for name in map(str, hard)
+        if name.startswith(REQUESTS) and is_gpu(name.removeprefix(REQUESTS))
     ]
     if not names:
         return None
@@ -92,7 +114,8 @@ def line_of(
     """
     ordered = sorted(pending, key=lambda one: whole(one.get("positionInClusterQueue")))
     places = [
-        (text(part(one, "metadata"), "namespace"), text(part(one, "metadata"), "name")) for one in ordered
+        (text(part(one, "metadata"), "namespace"), text(part(one, "metadata"), "name"))
+        for one in ordered
     ]
     if (namespace, workload) not in places:
         return None
@@ -120,7 +143,10 @@ def _group(found: Object) -> frozenset[str]:
 
 def _quotas(spec: Object, status: Object) -> list[Quota]:
     reserved = {
-        (text(flavor, "name"), text(one, "name")): (whole(one.get("total")), whole(one.get("borrowed")))
+        (text(flavor, "name"), text(one, "name")): (
+            whole(one.get("total")),
+            whole(one.get("borrowed")),
+        )
         for flavor in items(status, "flavorsReservation")
         for one in items(flavor, "resources")
         if is_gpu(text(one, "name"))

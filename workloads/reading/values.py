@@ -99,7 +99,11 @@ def gpus_of_pod(spec: Object) -> int:
 def gpus_of_pods_in(found: Object) -> int:
     """The GPUs that each pod of a template asks for, which the portal's own copies have counted already."""
     known = found.get("gpus")
-    return known if isinstance(known, int) else gpus_of_pod(part(found, "template", "spec"))
+    return (
+        known
+        if isinstance(known, int)
+        else gpus_of_pod(part(found, "template", "spec"))
+    )
 
 
 def slices_of_pods_in(found: Object) -> Slices:
@@ -133,4 +137,6 @@ def condition(found: Object) -> Condition:
 
 def conditions(found: Object) -> dict[str, Condition]:
     """The conditions in an object's status, by type; the last of a type counts."""
-    return {one.kind: one for one in map(condition, items(found, "status", "conditions"))}
+    return {
+        one.kind: one for one in map(condition, items(found, "status", "conditions"))
+    }

@@ -18,7 +18,11 @@ from workloads.reading.values import (
 
 Read = Callable[[Object], Workload]
 LABEL = "kueue.x-k8s.io/"
-QUEUE, PRIORITY, OWNER = f"{LABEL}queue-name", f"{LABEL}priority-class", f"{LABEL}job-owner-name"
+QUEUE, PRIORITY, OWNER = (
+    f"{LABEL}queue-name",
+    f"{LABEL}priority-class",
+    f"{LABEL}job-owner-name",
+)
 # How the kinds say that they are over, those that went well first.
 OUTCOMES = ("Complete", "Completed", "Succeeded", "Failed")
 
@@ -30,24 +34,40 @@ def job_of(found: Object) -> Job:
     suspended = part(spec, "runPolicy").get("suspend", spec.get("suspend"))
     return Job(
         key=JobKey(
-            text(meta, "namespace"), text(meta, "name"), text(found, "kind") or "Job", text(meta, "uid")
+            text(meta, "namespace"),
+            text(meta, "name"),
+            text(found, "kind") or "Job",
+            text(meta, "uid"),
         ),
         created=moment(meta.get("creationTimestamp")),
         is_suspended=suspended if isinstance(suspended, bool) else None,
         queue=text(labels, QUEUE) or text(spec, "queue"),
         priority_class=text(labels, PRIORITY) or text(spec, "priorityClassName"),
         phase=text(part(found, "status"), "phase"),
-        outcome=next((by_kind[kind] for kind in OUTCOMES if kind in by_kind and by_kind[kind].is_true), None),
+        outcome=next(
+            (
+                by_kind[kind]
+                for kind in OUTCOMES
+                if kind in by_kind and by_kind[kind].is_true
+            ),
+            None,
+        ),
     )
 
 
 def workload_of(found: Object) -> Workload:
     """A Workload, of either version."""
-    meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
+    meta, spec, status = (
+        part(found, "metadata"),
+        part(found, "spec"),
+        part(found, "status"),
+    )
     state, admission = part(status, "requeueState"), part(status, "admission")
     assigned = items(admission, "podSetAssignments")
     flavors = (
-        {str(flavor) for one in assigned for flavor in part(one, "flavors").values()} if assigned else ()
+        {str(flavor) for one in assigned for flavor in part(one, "flavors").values()}
+        if assigned
+        else ()
     )
     return Workload(
         key=key_of(meta),
@@ -86,9 +106,16 @@ def key_of(meta: Object) -> JobKey:
     namespace = text(meta, "namespace")
     if owners:
         owner = next((one for one in owners if one.get("controller")), owners[0])
-        return JobKey(namespace, text(owner, "name"), text(owner, "kind") or "Job", text(owner, "uid"))
+        return JobKey(
+            namespace,
+            text(owner, "name"),
+            text(owner, "kind") or "Job",
+            text(owner, "uid"),
+        )
     named = text(part(meta, "annotations"), OWNER)
-    return JobKey(namespace, named or text(meta, "name"), "Job" if named else "Workload")
+    return JobKey(
+        namespace, named or text(meta, "name"), "Job" if named else "Workload"
+    )
 
 
 def _dated(by_kind: dict[str, Condition], meta: Object) -> dict[str, Condition]:
@@ -111,7 +138,10 @@ def _check(found: Object) -> Check:
 
 def _pod_set(found: Object) -> PodSet:
     return PodSet(
-        text(found, "name"), whole(found.get("count")), gpus_of_pods_in(found), slices_of_pods_in(found)
+        text(found, "name"),
+        whole(found.get("count")),
+        gpus_of_pods_in(found),
+        slices_of_pods_in(found),
     )
 
 

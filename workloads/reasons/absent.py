@@ -39,15 +39,28 @@ def finished(facts: Facts, clock: Clock) -> Answer | None:
     if ended is None:
         return None
     answer = _ending(ended)
-    return (never_fetched(facts.pods, since=ended.since) if answer.code == "failed" else None) or answer
+    return (
+        never_fetched(facts.pods, since=ended.since)
+        if answer.code == "failed"
+        else None
+    ) or answer
 
 
 def _ending(ended: Condition) -> Answer:
-    failed = "Fail" in ended.reason or "Exceeded" in ended.reason or ended.kind == "Failed"
+    failed = (
+        "Fail" in ended.reason or "Exceeded" in ended.reason or ended.kind == "Failed"
+    )
     if ended.reason in ENDINGS:
-        what, do, step = ENDINGS[ended.reason], "Run it again if it is still needed.", AGAIN
+        what, do, step = (
+            ENDINGS[ended.reason],
+            "Run it again if it is still needed.",
+            AGAIN,
+        )
     elif failed:
-        what, do = "It has failed.", "Look at its logs, mend the cause, and run it again."
+        what, do = (
+            "It has failed.",
+            "Look at its logs, mend the cause, and run it again.",
+        )
         step = Step(Action.SHOW_LOGS, "Show its logs")
     else:
         what, do, step = "It has finished.", "There is nothing to do.", AGAIN
@@ -119,7 +132,9 @@ def _unknown_priority(job: Job, facts: Facts) -> Answer | None:
         what=f"It names the priority {job.priority_class}, which {facts.cluster.title} does not have, "
         "and no queue takes up such a job.",
         do="Name one of the cluster's priorities, or none, and submit it again.",
-        step=Step(Action.CHANGE_RUN, "Choose another priority", {"field": "priority_class"}),
+        step=Step(
+            Action.CHANGE_RUN, "Choose another priority", {"field": "priority_class"}
+        ),
     )
 
 
@@ -134,7 +149,11 @@ def _without_queue(job: Job, facts: Facts) -> Answer | None:
         if suspended
         else "It names no queue, so it is in no line and runs outside of your team's GPUs.",
         do="Add the label of your team's queue and submit it again.",
-        step=Step(Action.CHANGE_RUN, "Put it into the team's queue", {"field": "queue", "label": LABEL}),
+        step=Step(
+            Action.CHANGE_RUN,
+            "Put it into the team's queue",
+            {"field": "queue", "label": LABEL},
+        ),
         detail=f"There is no label {LABEL} on it.",
     )
 

@@ -8,7 +8,11 @@ from workloads.reasons.clock import Clock
 def unsatisfied(facts: Facts, clock: Clock) -> Answer | None:
     """The check that matters most: one that rejected it, one that asks to try later, or one that has not answered."""
     workload = facts.workload
-    if workload is None or not workload.holds("QuotaReserved") or workload.holds("Admitted"):
+    if (
+        workload is None
+        or not workload.holds("QuotaReserved")
+        or workload.holds("Admitted")
+    ):
         return None
     for state, answer in ANSWERS.items():
         found = next((one for one in workload.checks if one.state == state), None)
@@ -51,11 +55,17 @@ def _retry(check: Check, facts: Facts, clock: Clock) -> Answer:
 
 def _pending(check: Check, facts: Facts, clock: Clock) -> Answer:
     approval = facts.approval
-    who = f"{approval.who}, who answers for the check {check.name}" if approval else f"the check {check.name}"
+    who = (
+        f"{approval.who}, who answers for the check {check.name}"
+        if approval
+        else f"the check {check.name}"
+    )
     step = None
     if approval is not None and approval.reference:
         step = Step(
-            Action.OPEN_REQUEST, f"Open request {approval.reference}", {"reference": approval.reference}
+            Action.OPEN_REQUEST,
+            f"Open request {approval.reference}",
+            {"reference": approval.reference},
         )
     return Answer(
         code="awaits_check",

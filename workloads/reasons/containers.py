@@ -8,8 +8,18 @@ from workloads.observed import Event, Pod, Waiting
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 
-PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable")
-CONFIGURATION = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+PULL = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "RegistryUnavailable",
+)
+CONFIGURATION = (
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+)
 VOLUMES = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 COMING = ("ContainerCreating", "PodInitializing", "")
 LOGS = Step(Action.SHOW_LOGS, "Show its logs")
@@ -23,7 +33,14 @@ PULLS: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
         "Wait: it is tried again.",
     ),
     (
-        ("no such host", "i/o timeout", "connection refused", "503 ", "502 ", "TLS handshake"),
+        (
+            "no such host",
+            "i/o timeout",
+            "connection refused",
+            "503 ",
+            "502 ",
+            "TLS handshake",
+        ),
         Outlook.ESCALATE,
         "its registry does not answer",
         "It is tried again by itself; a platform lead looks at the registry if it lasts.",
@@ -80,7 +97,9 @@ def _coming(pod: Pod) -> Answer:
             if missing
             else "It is tried again by itself; a platform lead looks at the storage if it lasts.",
             since=trouble.at,
-            step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "volumes"}) if missing else None,
+            step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "volumes"})
+            if missing
+            else None,
             detail=trouble.message,
         )
     pulling = _last(pod, ("Pulling", "Pulled"))
@@ -104,7 +123,9 @@ def _pull(pod: Pod, stuck: Waiting) -> Answer:
     text = " ".join((stuck.message, failed.message if failed else ""))
     # A refusal for want of rights says "does not exist or may require authorization", so it is looked for first.
     denied = PULLS[-1] if any(words in text for words in PULLS[-1][0]) else None
-    found = denied or next((one for one in PULLS if any(words in text for words in one[0])), None)
+    found = denied or next(
+        (one for one in PULLS if any(words in text for words in one[0])), None
+    )
     outlook = found[1] if found else Outlook.CHANGE
     why, do = (found[2], found[3]) if found else PULL_FAILED
     return Answer(
@@ -152,5 +173,9 @@ def _since(pod: Pod) -> datetime | None:
 
 
 def _last(pod: Pod, reasons: Sequence[str], *, having: str = "") -> Event | None:
-    found = [one for one in pod.events if one.reason in reasons and having in one.message]
-    return max(found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None)
+    found = [
+        one for one in pod.events if one.reason in reasons and having in one.message
+    ]
+    return max(
+        found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None
+    )

@@ -22,7 +22,8 @@ def _tainted(cause: Cause, facts: Facts) -> Answer:
         outlook=Outlook.CHANGE,
         what=f"The nodes of {facts.title(cause.flavor)} take only pods that tolerate the taint {cause.resource}.",
         do="Add that toleration to the pods, or run it on another kind of GPU.",
-        step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"toleration": cause.resource}),
+        step=use_elsewhere(facts)
+        or Step(Action.CHANGE_RUN, CHANGE_RUN, {"toleration": cause.resource}),
         detail=cause.message,
     )
 
@@ -33,7 +34,8 @@ def _labelled(cause: Cause, facts: Facts) -> Answer:
         outlook=Outlook.CHANGE,
         what=f"Its pods ask for node labels that the nodes of {facts.title(cause.flavor)} do not have.",
         do="Take the node selector or the affinity out of the pods, or correct it.",
-        step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "nodeSelector"}),
+        step=use_elsewhere(facts)
+        or Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "nodeSelector"}),
         detail=cause.message,
     )
 
@@ -46,7 +48,8 @@ def _uncovered(cause: Cause, facts: Facts) -> Answer:
         outlook=Outlook.CHANGE,
         what=f"It asks for {wanted}, which your queue does not give at all.",
         do="Take it out of what the pods ask for, or run it on another cluster.",
-        step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
+        step=use_elsewhere(facts)
+        or Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
         detail=cause.message,
     )
 
@@ -92,7 +95,11 @@ def _scattered(cause: Cause, facts: Facts) -> Answer:
         outlook=Outlook.CHANGE,
         what=what,
         do="Run it with fewer pods, or let them be spread over more of the network.",
-        step=Step(Action.CHANGE_RUN, "Change how close its pods must be", {"field": "topology"}),
+        step=Step(
+            Action.CHANGE_RUN,
+            "Change how close its pods must be",
+            {"field": "topology"},
+        ),
         detail=cause.message,
     )
 
@@ -109,7 +116,11 @@ def _levelless(cause: Cause, facts: Facts) -> Answer:
         outlook=Outlook.CHANGE,
         what=f"It asks for pods close together in a way that {facts.title(cause.flavor)} does not know.",
         do="Name a level of the cluster's topology, or none.",
-        step=Step(Action.CHANGE_RUN, "Change how close its pods must be", {"field": "topology"}),
+        step=Step(
+            Action.CHANGE_RUN,
+            "Change how close its pods must be",
+            {"field": "topology"},
+        ),
         detail=cause.message,
     )
 

@@ -35,13 +35,24 @@ def _is_past(answer: Answer, facts: Facts) -> bool:
 def position(answer: Answer, facts: Facts) -> int | None:
     """Its place from 0, where it is in a line and the place is known."""
     waits = facts.workload is not None and not facts.workload.holds("QuotaReserved")
-    return facts.line.position if answer.in_line and waits and facts.line is not None else None
+    return (
+        facts.line.position
+        if answer.in_line and waits and facts.line is not None
+        else None
+    )
 
 
 def is_by_history(answer: Answer, facts: Facts) -> bool:
     """Whether how long others waited says when it starts: it waits its turn in a queue whose history is known."""
-    waits_its_turn = answer.outlook == Outlook.WAIT and answer.in_line and answer.at is None
-    return waits_its_turn and not answer.when and facts.workload is not None and facts.history is not None
+    waits_its_turn = (
+        answer.outlook == Outlook.WAIT and answer.in_line and answer.at is None
+    )
+    return (
+        waits_its_turn
+        and not answer.when
+        and facts.workload is not None
+        and facts.history is not None
+    )
 
 
 def estimated(found: Estimate | None) -> str:
@@ -60,13 +71,17 @@ def when(answer: Answer, clock: Clock) -> str:
         return answer.when
     if answer.at is not None:
         return f"The next try is at {clock.written(answer.at)}."
-    return NO_HISTORY if answer.outlook == Outlook.WAIT and answer.in_line else UNKNOWN[answer.outlook]
+    return (
+        NO_HISTORY
+        if answer.outlook == Outlook.WAIT and answer.in_line
+        else UNKNOWN[answer.outlook]
+    )
 
 
-NO_HISTORY = "Nobody can say yet: how long jobs waited in this queue before is not known."
-TOO_FEW = (
-    f"Nobody can say yet: fewer than {MIN_SAMPLES} jobs of this size have waited here as long as this one."
+NO_HISTORY = (
+    "Nobody can say yet: how long jobs waited in this queue before is not known."
 )
+TOO_FEW = f"Nobody can say yet: fewer than {MIN_SAMPLES} jobs of this size have waited here as long as this one."
 UNKNOWN = {
     Outlook.WAIT: "Soon, if nothing else comes in between.",
     Outlook.CHANGE: "Not before you change something.",

@@ -61,7 +61,9 @@ class Cause:
 Found = re.Match[str]
 PATTERNS: Sequence[tuple[re.Pattern[str], Callable[[Found], Cause]]] = (
     (
-        re.compile(r"insufficient unused quota for (\S+) in flavor (\S+?), (\S+) more needed"),
+        re.compile(
+            r"insufficient unused quota for (\S+) in flavor (\S+?), (\S+) more needed"
+        ),
         lambda m: Cause(Kind.FULL, m[2], m[1], missing=m[3]),
     ),
     (
@@ -69,10 +71,14 @@ PATTERNS: Sequence[tuple[re.Pattern[str], Callable[[Found], Cause]]] = (
             r"insufficient quota for (\S+) in flavor (\S+?), previously considered podsets requests "
             r"\((\S+?)\) \+ current podset request \((\S+?)\) > maximum capacity \((\S+?)\)"
         ),
-        lambda m: Cause(Kind.TOO_LARGE, m[2], m[1], previous=m[3], requested=m[4], maximum=m[5]),
+        lambda m: Cause(
+            Kind.TOO_LARGE, m[2], m[1], previous=m[3], requested=m[4], maximum=m[5]
+        ),
     ),
     (
-        re.compile(rf"untolerated taint \{{(\S+) (\S*) ?\S* [^}}]*\}} in flavor (\S+?){END}"),
+        re.compile(
+            rf"untolerated taint \{{(\S+) (\S*) ?\S* [^}}]*\}} in flavor (\S+?){END}"
+        ),
         lambda m: Cause(Kind.TAINTED, m[3], f"{m[1]}={m[2]}" if m[2] else m[1]),
     ),
     (
@@ -89,7 +95,10 @@ PATTERNS: Sequence[tuple[re.Pattern[str], Callable[[Found], Cause]]] = (
             r"(\. Total nodes: \d+; excluded: )?"
         ),
         lambda m: Cause(
-            Kind.CROWDED if m[4] else Kind.SCATTERED, f"topology {m[1]}", fit=int(m[2] or 0), pods=int(m[3])
+            Kind.CROWDED if m[4] else Kind.SCATTERED,
+            f"topology {m[1]}",
+            fit=int(m[2] or 0),
+            pods=int(m[3]),
         ),
     ),
     (
@@ -123,7 +132,11 @@ def preempted(message: str) -> int:
 
 
 def _causes(sentence: str) -> list[Cause]:
-    return [make(found) for pattern, make in PATTERNS for found in pattern.finditer(sentence)]
+    return [
+        make(found)
+        for pattern, make in PATTERNS
+        for found in pattern.finditer(sentence)
+    ]
 
 
 def _of_pod_set(causes: Iterable[Cause], groups: Sequence[frozenset[str]]) -> Cause:
@@ -147,7 +160,9 @@ def _group(cause: Cause, groups: Sequence[frozenset[str]]) -> int:
     """Which flavors it could be replaced by; what no flavor covers is a group of its own."""
     if cause.kind == Kind.UNCOVERED:
         return -1
-    return next((index for index, flavors in enumerate(groups) if cause.flavor in flavors), 0)
+    return next(
+        (index for index, flavors in enumerate(groups) if cause.flavor in flavors), 0
+    )
 
 
 def _rank(cause: Cause) -> tuple[int, int, int]:

@@ -170,7 +170,11 @@ def _misfit(pod: Pod, message: str, facts: Facts) -> Answer:
             detail=message,
         )
     code, outlook, what, do = found
-    step = Step(Action.CHANGE_RUN, CHANGE_RUN, {"reason": code}) if outlook == Outlook.CHANGE else None
+    step = (
+        Step(Action.CHANGE_RUN, CHANGE_RUN, {"reason": code})
+        if outlook == Outlook.CHANGE
+        else None
+    )
     return Answer(
         code=code,
         outlook=outlook,
@@ -183,9 +187,15 @@ def _misfit(pod: Pod, message: str, facts: Facts) -> Answer:
 
 
 def _since(pod: Pod) -> datetime | None:
-    return pod.unscheduled.since if pod.unscheduled and pod.unscheduled.since else pod.created
+    return (
+        pod.unscheduled.since
+        if pod.unscheduled and pod.unscheduled.since
+        else pod.created
+    )
 
 
 def _last(pod: Pod, reasons: Sequence[str]) -> Event | None:
     found = [one for one in pod.events if one.reason in reasons]
-    return max(found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None)
+    return max(
+        found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None
+    )

@@ -16,12 +16,17 @@ HOLD_POLICIES = ("Hold", "HoldAndDrain")
 FAULTS = (
     ("is stopped", "somebody has stopped it"),
     ("terminating", "it is being deleted"),
-    ("references missing ResourceFlavor", "it names a kind of GPU that the cluster does not know"),
+    (
+        "references missing ResourceFlavor",
+        "it names a kind of GPU that the cluster does not know",
+    ),
     ("references missing AdmissionCheck", "it names a check that does not exist"),
     ("references inactive AdmissionCheck", "the controller of its check does not run"),
     ("no Topology", "it names a topology that does not exist"),
 )
-MEND = "A platform lead looks after the queue; it goes on by itself when the queue does."
+MEND = (
+    "A platform lead looks after the queue; it goes on by itself when the queue does."
+)
 
 
 def closed(facts: Facts, clock: Clock) -> Answer | None:
@@ -36,7 +41,9 @@ def closed(facts: Facts, clock: Clock) -> Answer | None:
     )
 
 
-def misconfigured(facts: Facts, condition: Condition, workload: Workload) -> Answer | None:
+def misconfigured(
+    facts: Facts, condition: Condition, workload: Workload
+) -> Answer | None:
     """What the Workload says about a queue that is not there, or inactive for a reason nobody read."""
     if "Queue" not in condition.message:
         return None
@@ -48,9 +55,14 @@ def misconfigured(facts: Facts, condition: Condition, workload: Workload) -> Ans
         return replace(_standing_still("queue_inactive", what, condition), in_line=True)
     if "doesn't match ClusterQueue selector" in condition.message:
         return _standing_still(
-            "namespace_not_selected", "The queue does not take jobs of this namespace.", condition
+            "namespace_not_selected",
+            "The queue does not take jobs of this namespace.",
+            condition,
         )
-    if "ClusterQueue is stopped" in condition.message or "LocalQueue is stopped" in condition.message:
+    if (
+        "ClusterQueue is stopped" in condition.message
+        or "LocalQueue is stopped" in condition.message
+    ):
         return Answer(
             code="queue_stopped",
             outlook=Outlook.ESCALATE,
@@ -71,7 +83,9 @@ def behind(facts: Facts, workload: Workload) -> Answer | None:
     never = next((one for one in line.ahead if one.fits is False), None)
     if never is not None:
         return _blocked(never, facts)
-    first = f" The first is {display_name(line.ahead[0].key, facts)}." if line.ahead else ""
+    first = (
+        f" The first is {display_name(line.ahead[0].key, facts)}." if line.ahead else ""
+    )
     return Answer(
         code="strictly_in_order",
         outlook=Outlook.WAIT,
@@ -85,7 +99,10 @@ def _blocked(never: Ahead, facts: Facts) -> Answer:
     name = display_name(never.key, facts)
     what = f"This queue goes strictly in order, and ahead of it is {name}, which can never start."
     if facts.viewer.may_see(never.key):
-        target: dict[str, str | int] = {"namespace": never.key.namespace, "name": never.key.name}
+        target: dict[str, str | int] = {
+            "namespace": never.key.namespace,
+            "name": never.key.name,
+        }
         return Answer(
             code="blocked_by_own",
             outlook=Outlook.CHANGE,
@@ -93,7 +110,9 @@ def _blocked(never: Ahead, facts: Facts) -> Answer:
             do=f"Stop {name}, or make it smaller: nothing behind it starts before.",
             in_line=True,
             stands_still=True,
-            step=Step(Action.STOP_JOB, f"Stop {name}", {**target, "kind": never.key.kind}),
+            step=Step(
+                Action.STOP_JOB, f"Stop {name}", {**target, "kind": never.key.kind}
+            ),
         )
     return Answer(
         code="blocked_by_other",
@@ -127,7 +146,9 @@ def _team_queue_stopped(facts: Facts, workload: Workload) -> Answer | None:
     own = facts.team_queue
     if own is None:
         return None
-    if own.stop_policy not in HOLD_POLICIES and (own.active is None or own.active.reason != "Stopped"):
+    if own.stop_policy not in HOLD_POLICIES and (
+        own.active is None or own.active.reason != "Stopped"
+    ):
         return None
     since = own.active.since if own.active else None
     return Answer(
@@ -148,11 +169,16 @@ def _queue_closed(facts: Facts, workload: Workload) -> Answer | None:
         return None
     message = queue.active.message if queue.active else ""
     stopped = queue.stop_policy in HOLD_POLICIES
-    fault = next((words for mark, words in FAULTS if mark in message), FAULTS[0][1] if stopped else "")
+    fault = next(
+        (words for mark, words in FAULTS if mark in message),
+        FAULTS[0][1] if stopped else "",
+    )
     return Answer(
         code="queue_stopped" if fault == FAULTS[0][1] else "queue_broken",
         outlook=Outlook.ESCALATE,
-        what=f"The queue lets no job in: {fault}." if fault else "The queue lets no job in.",
+        what=f"The queue lets no job in: {fault}."
+        if fault
+        else "The queue lets no job in.",
         do=MEND,
         since=_later(queue.active.since if queue.active else None, workload.created),
         in_line=True,
@@ -162,17 +188,23 @@ def _queue_closed(facts: Facts, workload: Workload) -> Answer | None:
 
 
 def _is_closed(queue: Queue) -> bool:
-    return queue.stop_policy in HOLD_POLICIES or (queue.active is not None and not queue.active.is_true)
+    return queue.stop_policy in HOLD_POLICIES or (
+        queue.active is not None and not queue.active.is_true
+    )
 
 
 def _missing(kind: str, name: str, condition: Condition, facts: Facts) -> Answer:
     if kind == "ClusterQueue":
         return _standing_still(
-            "queue_missing", f"The queue {name}, where its quota lies, does not exist.", condition
+            "queue_missing",
+            f"The queue {name}, where its quota lies, does not exist.",
+            condition,
         )
     own = facts.team_queue.name if facts.team_queue else "default"
     if name == own:
-        return _standing_still("queue_missing", f"The team's queue {name} is gone.", condition)
+        return _standing_still(
+            "queue_missing", f"The team's queue {name} is gone.", condition
+        )
     return Answer(
         code="unknown_queue",
         outlook=Outlook.CHANGE,

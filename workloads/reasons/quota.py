@@ -25,7 +25,11 @@ def no_quota(facts: Facts, message: str, clock: Clock) -> Answer | None:
 def _of_cause(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if cause.kind == Kind.FULL:
         return _full(cause, facts)
-    return _too_large(cause, facts, clock) if cause.kind == Kind.TOO_LARGE else no_fit(cause, facts)
+    return (
+        _too_large(cause, facts, clock)
+        if cause.kind == Kind.TOO_LARGE
+        else no_fit(cause, facts)
+    )
 
 
 def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
@@ -44,13 +48,19 @@ def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
 def _full(cause: Cause, facts: Facts) -> Answer:
     needed = amount(cause.missing, cause.resource, cause.flavor, facts)
     step = use_elsewhere(facts)
-    do = "Wait: it starts when jobs ahead of it or running ones end." + _or_stop(cause, facts)
+    do = "Wait: it starts when jobs ahead of it or running ones end." + _or_stop(
+        cause, facts
+    )
     if step is not None:
         do += " Or run it where GPUs are free now."
     elif facts.open_request is not None:
         do += f" Your request for more waits for {facts.open_request.who}."
         step = request_more(facts.open_request.gpus, cause.flavor, facts)
-    elif (more := whole(cause.missing)) and is_gpu(cause.resource) and _can_have(more, cause.flavor, facts):
+    elif (
+        (more := whole(cause.missing))
+        and is_gpu(cause.resource)
+        and _can_have(more, cause.flavor, facts)
+    ):
         do += f" Or ask for {more} more for your team."
         step = request_more(more, cause.flavor, facts)
     return Answer(
@@ -80,7 +90,9 @@ def _or_stop(cause: Cause, facts: Facts) -> str:
         and (not first or one.key.uid != first)
     ]
     found = min(mine, key=lambda one: one.gpus, default=None)
-    return f" Or stop {found.key}, which holds {found.gpus}." if found is not None else ""
+    return (
+        f" Or stop {found.key}, which holds {found.gpus}." if found is not None else ""
+    )
 
 
 def _use(cause: Cause, facts: Facts) -> str:
@@ -100,19 +112,31 @@ def _use(cause: Cause, facts: Facts) -> str:
 
 def _is_within_limits(quota: Quota, facts: Facts) -> bool:
     wanted = facts.workload.gpus if facts.workload is not None else 0
-    return quota.borrowing is None or quota.reserved + wanted <= quota.nominal + quota.borrowing
+    return (
+        quota.borrowing is None
+        or quota.reserved + wanted <= quota.nominal + quota.borrowing
+    )
 
 
 def _quota(cause: Cause, facts: Facts) -> Quota | None:
     found = facts.queue.quotas if facts.queue else ()
-    return next((one for one in found if (one.flavor, one.resource) == (cause.flavor, cause.resource)), None)
+    return next(
+        (
+            one
+            for one in found
+            if (one.flavor, one.resource) == (cause.flavor, cause.resource)
+        ),
+        None,
+    )
 
 
 def _can_have(more: int, flavor: str, facts: Facts) -> bool:
     """Whether the cluster could have so many beyond what the queue is guaranteed; what is not known is possible."""
     whole_cluster = facts.obtainable(flavor)
     guaranteed = sum(
-        one.nominal for one in (facts.queue.quotas if facts.queue else ()) if one.flavor == flavor
+        one.nominal
+        for one in (facts.queue.quotas if facts.queue else ())
+        if one.flavor == flavor
     )
     return whole_cluster is None or guaranteed + more <= whole_cluster
 
@@ -120,7 +144,10 @@ def _can_have(more: int, flavor: str, facts: Facts) -> bool:
 def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if not is_gpu(cause.resource):
         return _too_much(cause, facts)
-    requested, maximum = whole(cause.previous) + whole(cause.requested), whole(cause.maximum)
+    requested, maximum = (
+        whole(cause.previous) + whole(cause.requested),
+        whole(cause.maximum),
+    )
     granted = _granted(cause, facts, clock)
     if granted is not None:
         return granted
@@ -151,7 +178,8 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
         what=what,
         do=f"Ask for {requested - maximum} more for your team"
         + (f", or run it with at most {maximum}." if maximum else "."),
-        step=use_elsewhere(facts) or request_more(requested - maximum, cause.flavor, facts),
+        step=use_elsewhere(facts)
+        or request_more(requested - maximum, cause.flavor, facts),
         detail=cause.message,
     )
 
@@ -159,12 +187,28 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
 def _granted(cause: Cause, facts: Facts, clock: Clock) -> Answer | None:
     """Where the team's own GPUs of this flavor are to come, or have ended."""
     requested = whole(cause.previous) + whole(cause.requested)
-    of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= requested]
-    coming = [one for one in of_flavor if one.begins is not None and not clock.has_come(one.begins)]
+    of_flavor = [
+        one
+        for one in facts.allocations
+        if one.flavor == cause.flavor and one.gpus >= requested
+    ]
+    coming = [
+        one
+        for one in of_flavor
+        if one.begins is not None and not clock.has_come(one.begins)
+    ]
     if coming:
-        return _not_yet(min(coming, key=lambda one: one.begins or clock.now), cause, facts, clock)
-    ended = [one for one in of_flavor if one.ends is not None and clock.has_come(one.ends)]
-    return _ended(max(ended, key=lambda one: one.ends or clock.now), cause, facts, clock) if ended else None
+        return _not_yet(
+            min(coming, key=lambda one: one.begins or clock.now), cause, facts, clock
+        )
+    ended = [
+        one for one in of_flavor if one.ends is not None and clock.has_come(one.ends)
+    ]
+    return (
+        _ended(max(ended, key=lambda one: one.ends or clock.now), cause, facts, clock)
+        if ended
+        else None
+    )
 
 
 def _not_yet(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answer:
@@ -199,9 +243,14 @@ def _ended(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answe
 
 def _too_much(cause: Cause, facts: Facts) -> Answer:
     both = [cause.previous, cause.requested]
-    total = str(sum(map(int, both))) if all(one.isdecimal() for one in both) else cause.requested
+    total = (
+        str(sum(map(int, both)))
+        if all(one.isdecimal() for one in both)
+        else cause.requested
+    )
     requested, maximum = (
-        amount(each, cause.resource, cause.flavor, facts) for each in (total, cause.maximum)
+        amount(each, cause.resource, cause.flavor, facts)
+        for each in (total, cause.maximum)
     )
     return Answer(
         code="larger_than_quota",
@@ -214,4 +263,8 @@ def _too_much(cause: Cause, facts: Facts) -> Answer:
 
 
 def _edit(maximum: int) -> Step | None:
-    return Step(Action.CHANGE_RUN, f"Run it with {maximum}", {"gpus": maximum}) if maximum else None
+    return (
+        Step(Action.CHANGE_RUN, f"Run it with {maximum}", {"gpus": maximum})
+        if maximum
+        else None
+    )

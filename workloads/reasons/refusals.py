@@ -95,14 +95,32 @@ def refused(facts: Facts, clock: Clock) -> Answer | None:
     last = _last_refusal(facts)
     if last is None or _are_all_there(facts):
         return None
-    code, outlook, what, do = next((answer for words, answer in REFUSALS if words in last.message), OTHER)
-    step = Step(Action.CHANGE_RUN, CHANGE_RUN, {"reason": code}) if outlook == Outlook.CHANGE else None
-    return Answer(code=code, outlook=outlook, what=what, do=do, since=last.at, step=step, detail=last.message)
+    code, outlook, what, do = next(
+        (answer for words, answer in REFUSALS if words in last.message), OTHER
+    )
+    step = (
+        Step(Action.CHANGE_RUN, CHANGE_RUN, {"reason": code})
+        if outlook == Outlook.CHANGE
+        else None
+    )
+    return Answer(
+        code=code,
+        outlook=outlook,
+        what=what,
+        do=do,
+        since=last.at,
+        step=step,
+        detail=last.message,
+    )
 
 
 def _last_refusal(facts: Facts) -> Event | None:
     found = [one for one in facts.events if one.reason == REASON]
-    later = [one for one in facts.events if one.reason in ("SuccessfulCreate", "Suspended", "Stopped")]
+    later = [
+        one
+        for one in facts.events
+        if one.reason in ("SuccessfulCreate", "Suspended", "Stopped")
+    ]
     if not found:
         return None
     last = max(found, key=_at)
@@ -115,4 +133,7 @@ def _at(event: Event) -> float:
 
 def _are_all_there(facts: Facts) -> bool:
     wanted = sum(one.count for one in facts.workload.pod_sets) if facts.workload else 0
-    return bool(wanted) and len([one for one in facts.pods if not one.is_stopping]) >= wanted
+    return (
+        bool(wanted)
+        and len([one for one in facts.pods if not one.is_stopping]) >= wanted
+    )

@@ -20,7 +20,13 @@ CAUSES: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
         "Correct the branch, tag or commit, and run it again.",
     ),
     (
-        ("Could not resolve host", "onnect to", "timed out", "onnection refused", "returned error: 5"),
+        (
+            "Could not resolve host",
+            "onnect to",
+            "timed out",
+            "onnection refused",
+            "returned error: 5",
+        ),
         Outlook.ESCALATE,
         "The Git host of {url} does not answer its pods.",
         "Look whether the address is right; a platform lead opens the way out to a host that pods may not reach.",
@@ -65,9 +71,16 @@ def unfetched(pod: Pod) -> Answer | None:
     )
 
 
-def never_fetched(pods: Sequence[Pod], *, since: datetime | None = None) -> Answer | None:
+def never_fetched(
+    pods: Sequence[Pod], *, since: datetime | None = None
+) -> Answer | None:
     """The same of work that has failed: only where none of its pods failed by itself."""
     found = [unfetched(one) for one in pods if one.phase == "Failed"]
     if not found or None in found or found[0] is None:
         return None
-    return replace(found[0], code="never_fetched", when="It is over.", since=since or found[0].since)
+    return replace(
+        found[0],
+        code="never_fetched",
+        when="It is over.",
+        since=since or found[0].since,
+    )

@@ -22,7 +22,11 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
     condition = workload.holds("Admitted") if workload else None
     if workload is None or condition is None:
         return None
-    live = [one for one in facts.pods if not one.is_stopping and one.phase not in ("Succeeded", "Failed")]
+    live = [
+        one
+        for one in facts.pods
+        if not one.is_stopping and one.phase not in ("Succeeded", "Failed")
+    ]
     stuck = why_stuck(live, facts, clock)
     if stuck is not None:
         return stuck
@@ -32,7 +36,11 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
     elif ready is not None and ready.reason == "WaitForRecovery":
         found = _recovering(ready)
     else:
-        found = _none_yet(workload, condition, clock) if not live else _some(live, workload, condition)
+        found = (
+            _none_yet(workload, condition, clock)
+            if not live
+            else _some(live, workload, condition)
+        )
     return _while_it_may(found, facts, clock)
 
 
@@ -103,7 +111,9 @@ def _ended(gone: Sequence[Pod]) -> Answer:
         code="failed" if failed else "finished",
         outlook=Outlook.NEVER,
         what="It has failed." if failed else "It has finished.",
-        do="Look at its logs, mend the cause, and run it again." if failed else "There is nothing to do.",
+        do="Look at its logs, mend the cause, and run it again."
+        if failed
+        else "There is nothing to do.",
         when="It is over.",
         since=min((one.created for one in gone if one.created), default=None),
         step=Step(Action.SHOW_LOGS, "Show its logs"),
@@ -113,7 +123,9 @@ def _ended(gone: Sequence[Pod]) -> Answer:
 
 def why_stuck(live: Sequence[Pod], facts: Facts, clock: Clock) -> Answer | None:
     """Of what keeps pods from running, that which you or others must mend; else what passes by itself."""
-    found = [answer for one in live if (answer := _of_pod(one, facts, clock)) is not None]
+    found = [
+        answer for one in live if (answer := _of_pod(one, facts, clock)) is not None
+    ]
     return min(found, key=lambda one: HOPES.index(one.outlook), default=None)
 
 
@@ -185,5 +197,9 @@ def _none_yet(workload: Workload, condition: Condition, clock: Clock) -> Answer:
         what=f"It has its GPUs, and no pod of it is there: nothing on the cluster carries out a {workload.key.kind}.",
         do="Stop it to free the GPUs; a platform lead looks whether the controller for such jobs runs.",
         since=condition.since,
-        step=Step(Action.STOP_JOB, "Stop it", {"name": workload.key.name, "kind": workload.key.kind}),
+        step=Step(
+            Action.STOP_JOB,
+            "Stop it",
+            {"name": workload.key.name, "kind": workload.key.kind},
+        ),
     )

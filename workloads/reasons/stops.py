@@ -31,7 +31,10 @@ FOR_NOW = {
 }
 
 # Of a queue that was stopped, its own state tells, and of what was made inactive that it is.
-TOLD_WHILE_IT_WAITS = {"Preempted", *FOR_NOW} - {"ClusterQueueStopped", "LocalQueueStopped"}
+TOLD_WHILE_IT_WAITS = {"Preempted", *FOR_NOW} - {
+    "ClusterQueueStopped",
+    "LocalQueueStopped",
+}
 
 
 def inactive(facts: Facts, clock: Clock) -> Answer | None:
@@ -78,12 +81,18 @@ def being_stopped(facts: Facts, clock: Clock) -> Answer | None:
 def backing_off(facts: Facts, clock: Clock) -> Answer | None:
     """Stopped for now, with a time before which Kueue does not try again."""
     workload = facts.workload
-    if workload is None or workload.requeue_at is None or clock.has_come(workload.requeue_at):
+    if (
+        workload is None
+        or workload.requeue_at is None
+        or clock.has_come(workload.requeue_at)
+    ):
         return None
     if workload.holds("QuotaReserved") and not workload.holds("Evicted"):
         return None
     condition = workload.holds("Evicted")
-    why = _why(condition, workload, facts) if condition else "its last start did not work"
+    why = (
+        _why(condition, workload, facts) if condition else "its last start did not work"
+    )
     tries = f" This was try {workload.requeues}." if workload.requeues else ""
     return Answer(
         code="backing_off",
@@ -108,7 +117,9 @@ def evicted(facts: Facts, condition: Condition, workload: Workload) -> Answer | 
     if eviction.reason.endswith("QueueStopped") and not is_back:
         return None
     why = _why(eviction, workload, facts)
-    back = "it is back in the line" if is_back else "it is about to go back into the line"
+    back = (
+        "it is back in the line" if is_back else "it is about to go back into the line"
+    )
     return Answer(
         code="back_in_line",
         outlook=Outlook.WAIT,
@@ -120,20 +131,27 @@ def evicted(facts: Facts, condition: Condition, workload: Workload) -> Answer | 
     )
 
 
-def after_eviction(answer: Answer | None, facts: Facts, workload: Workload) -> Answer | None:
+def after_eviction(
+    answer: Answer | None, facts: Facts, workload: Workload
+) -> Answer | None:
     """What keeps a job in the line, led by why the queue had stopped it, as long as it has not started again."""
     eviction = workload.holds("Evicted")
     if answer is None or eviction is None or eviction.reason not in TOLD_WHILE_IT_WAITS:
         return answer
     return replace(
-        answer, what=f"The queue stopped it because {_why(eviction, workload, facts)}. {answer.what}"
+        answer,
+        what=f"The queue stopped it because {_why(eviction, workload, facts)}. {answer.what}",
     )
 
 
 def sent_back_at(workload: Workload) -> datetime | None:
     """When the queue stopped it for now; None where it has started since, or was stopped for good."""
     eviction = workload.holds("Evicted")
-    return eviction.since if eviction is not None and not eviction.reason.startswith("Deactivated") else None
+    return (
+        eviction.since
+        if eviction is not None and not eviction.reason.startswith("Deactivated")
+        else None
+    )
 
 
 def preemptor(workload: Workload) -> str:

@@ -12,13 +12,30 @@ from datetime import timedelta
 from fleet.names import RESOURCE, fits, profile_of
 from provisioning.desired.kueue_form import ABORTED, REASON, VOLCANO_JOB
 from workloads.explanations import Action, Answer, Outlook, Step
-from workloads.observed import Condition, Event, Facts, Job, Pod, Quota, Workload, by_profile
+from workloads.observed import (
+    Condition,
+    Event,
+    Facts,
+    Job,
+    Pod,
+    Quota,
+    Workload,
+    by_profile,
+)
 from workloads.reasons.clock import Clock
-from workloads.reasons.words import gpu_words, request_more, resource_words, use_elsewhere
+from workloads.reasons.words import (
+    gpu_words,
+    request_more,
+    resource_words,
+    use_elsewhere,
+)
 
 PROMPT = timedelta(seconds=30)
 # Why a group is not let in: its queue is full, or what was let in before it may take all that is free.
-QUEUE_FULL, OVERUSED = "queue resource quota insufficient", "resource in cluster is overused"
+QUEUE_FULL, OVERUSED = (
+    "queue resource quota insufficient",
+    "resource in cluster is overused",
+)
 NAMED = re.compile(r"(?:insufficient|overused) ([^\s,]+)")
 NO_POD = "Error creating pods"
 LOGS = Step(Action.SHOW_LOGS, "Show the logs of the last try")
@@ -31,7 +48,11 @@ PHASES = {
         "Wait: it goes back into its line. Look at its logs if it happens again.",
     ),
     "Terminating": ("ending", "It is being ended: its pods are stopping.", WAIT),
-    "Completing": ("ending", "It has done its work, and its other pods are stopping.", WAIT),
+    "Completing": (
+        "ending",
+        "It has done its work, and its other pods are stopping.",
+        WAIT,
+    ),
 }
 
 
@@ -54,12 +75,16 @@ def without_group(facts: Facts, clock: Clock) -> Answer | None:
     return _just_made(job, clock)
 
 
-def waits(facts: Facts, workload: Workload, condition: Condition, starting: "Starting") -> Answer | None:
+def waits(
+    facts: Facts, workload: Workload, condition: Condition, starting: "Starting"
+) -> Answer | None:
     """Why a PodGroup has no nodes yet; None for what is not Volcano's. `starting` tells of pods that find none."""
     if not condition.reason.startswith(REASON):
         return None
     phase = condition.reason.removeprefix(REASON)
-    refused = next((one for one in facts.events if one.message.startswith(NO_POD)), None)
+    refused = next(
+        (one for one in facts.events if one.message.startswith(NO_POD)), None
+    )
     if refused is not None:
         return _pods_refused(refused)
     if phase == "Completed":
@@ -70,7 +95,11 @@ def waits(facts: Facts, workload: Workload, condition: Condition, starting: "Sta
             do="Wait: it takes seconds.",
             detail=condition.message,
         )
-    return _let_in(facts, condition, starting) if phase == "Inqueue" else _in_line(facts, workload, condition)
+    return (
+        _let_in(facts, condition, starting)
+        if phase == "Inqueue"
+        else _in_line(facts, workload, condition)
+    )
 
 
 # What the pods of a job that was let in say: the same as with Kueue.
@@ -133,7 +162,9 @@ def _in_line(facts: Facts, workload: Workload, condition: Condition) -> Answer:
         )
     short = NAMED.findall(said.message)
     if said.message.startswith(QUEUE_FULL):
-        return _too_large(facts, workload, said, short) or _queue_full(facts, workload, said, short)
+        return _too_large(facts, workload, said, short) or _queue_full(
+            facts, workload, said, short
+        )
     return Answer(
         code="cluster_full",
         outlook=Outlook.WAIT,
@@ -145,7 +176,9 @@ def _in_line(facts: Facts, workload: Workload, condition: Condition) -> Answer:
     )
 
 
-def _too_large(facts: Facts, workload: Workload, said: Event, short: Sequence[str]) -> Answer | None:
+def _too_large(
+    facts: Facts, workload: Workload, said: Event, short: Sequence[str]
+) -> Answer | None:
     """It asks for more than its queue ever gives."""
     wanted = by_profile(workload.gpus, workload.slices)
     for quota in facts.queue.quotas if facts.queue else ():
@@ -164,9 +197,22 @@ def _too_large(facts: Facts, workload: Workload, said: Event, short: Sequence[st
     return None
 
 
-def _queue_full(facts: Facts, workload: Workload, said: Event, short: Sequence[str]) -> Answer:
-    quota = next((one for one in (facts.queue.quotas if facts.queue else ()) if one.resource in short), None)
-    use = f" Your team uses {quota.reserved} of its {_most(quota)} here." if quota is not None else ""
+def _queue_full(
+    facts: Facts, workload: Workload, said: Event, short: Sequence[str]
+) -> Answer:
+    quota = next(
+        (
+            one
+            for one in (facts.queue.quotas if facts.queue else ())
+            if one.resource in short
+        ),
+        None,
+    )
+    use = (
+        f" Your team uses {quota.reserved} of its {_most(quota)} here."
+        if quota is not None
+        else ""
+    )
     gpus = any(fits(RESOURCE, one) for one in short) or not short
     return Answer(
         code="quota_full",
@@ -184,7 +230,10 @@ def _queue_full(facts: Facts, workload: Workload, said: Event, short: Sequence[s
 def _things(short: Sequence[str]) -> str:
     """What is short, in words: GPUs where Volcano names nothing, or names them among others."""
     gpus = [one for one in short if fits(RESOURCE, one)]
-    return " and ".join(dict.fromkeys(resource_words(one) for one in gpus or short)) or "GPUs"
+    return (
+        " and ".join(dict.fromkeys(resource_words(one) for one in gpus or short))
+        or "GPUs"
+    )
 
 
 def _most(quota: Quota) -> int:
@@ -193,4 +242,6 @@ def _most(quota: Quota) -> int:
 
 def _last(events: Sequence[Event], *beginnings: str) -> Event | None:
     found = [one for one in events if one.message.startswith(beginnings)]
-    return max(found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None)
+    return max(
+        found, key=lambda one: one.at.timestamp() if one.at else 0.0, default=None
+    )

@@ -34,7 +34,11 @@ RACES: Mapping[str, tuple[str, str, str]] = {
         "The queue lets in one job after the other, and waits until the pods of the one before are ready.",
         "Wait: it is let in when they are, or when that one is given up.",
     ),
-    "pending evaluation": ("just_queued", "It is in the line, and it is about to be looked at.", WAIT),
+    "pending evaluation": (
+        "just_queued",
+        "It is in the line, and it is about to be looked at.",
+        WAIT,
+    ),
     "equivalent workload recently failed": (
         "behind_twin",
         "A job that asks for exactly the same was just refused, so this one was not looked at again.",
@@ -73,30 +77,64 @@ REASONS: Mapping[str, tuple[str, Outlook, str, str]] = {
         "Its pods must run close together, and there is no such room now.",
         "Wait, or let its pods be spread.",
     ),
-    "WaitingForPodsReady": ("others_start_first", Outlook.WAIT, *RACES["in PodsReady condition"][1:]),
-    "PendingEvaluation": ("just_queued", Outlook.WAIT, *RACES["pending evaluation"][1:]),
-    "Suspended": ("queue_inactive", Outlook.ESCALATE, "Its queue lets no job in.", queues.MEND),
-    "Inadmissible": ("queue_inactive", Outlook.ESCALATE, "Its queue does not let it in.", queues.MEND),
-    "Misconfigured": ("queue_broken", Outlook.ESCALATE, "Its queue is not set up for it.", queues.MEND),
-    "OnHold": ("scaled_to_zero", Outlook.CHANGE, "It is scaled to zero.", "Scale it up when it is to run."),
+    "WaitingForPodsReady": (
+        "others_start_first",
+        Outlook.WAIT,
+        *RACES["in PodsReady condition"][1:],
+    ),
+    "PendingEvaluation": (
+        "just_queued",
+        Outlook.WAIT,
+        *RACES["pending evaluation"][1:],
+    ),
+    "Suspended": (
+        "queue_inactive",
+        Outlook.ESCALATE,
+        "Its queue lets no job in.",
+        queues.MEND,
+    ),
+    "Inadmissible": (
+        "queue_inactive",
+        Outlook.ESCALATE,
+        "Its queue does not let it in.",
+        queues.MEND,
+    ),
+    "Misconfigured": (
+        "queue_broken",
+        Outlook.ESCALATE,
+        "Its queue is not set up for it.",
+        queues.MEND,
+    ),
+    "OnHold": (
+        "scaled_to_zero",
+        Outlook.CHANGE,
+        "It is scaled to zero.",
+        "Scale it up when it is to run.",
+    ),
 }
 
 
 def gated(facts: Facts, clock: Clock) -> Answer | None:
     """QuotaHolder before the queue until somebody approves it."""
     condition = _not_reserved(facts.workload)
-    if condition is None or not (condition.reason == "AdmissionGated" or condition.message.startswith(GATE)):
+    if condition is None or not (
+        condition.reason == "AdmissionGated" or condition.message.startswith(GATE)
+    ):
         return None
     approval = facts.approval
     step = None
     if approval is not None and approval.reference:
         step = Step(
-            Action.OPEN_REQUEST, f"Open request {approval.reference}", {"reference": approval.reference}
+            Action.OPEN_REQUEST,
+            f"Open request {approval.reference}",
+            {"reference": approval.reference},
         )
     return Answer(
         code="awaits_approval",
         outlook=Outlook.ESCALATE,
-        what=f"It waits for the approval of {approval.who}." if approval else "It waits for an approval.",
+        what=f"It waits for the approval of {approval.who}."
+        if approval
+        else "It waits for an approval.",
         do="Remind them if it is urgent: it goes into the line once they approve.",
         since=approval.since if approval else condition.since,
         step=step,
@@ -109,7 +147,9 @@ def in_line(facts: Facts, clock: Clock) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    hopeless = _too_large_for_a_node(facts, workload) or _too_large_for_the_namespace(facts, workload)
+    hopeless = _too_large_for_a_node(facts, workload) or _too_large_for_the_namespace(
+        facts, workload
+    )
     if hopeless is not None:
         return hopeless
     condition = _not_reserved(workload)
@@ -118,15 +158,26 @@ def in_line(facts: Facts, clock: Clock) -> Answer | None:
     return _by_words(facts, workload, condition, clock)
 
 
-def _by_words(facts: Facts, workload: Workload, condition: Condition, clock: Clock) -> Answer | None:
+def _by_words(
+    facts: Facts, workload: Workload, condition: Condition, clock: Clock
+) -> Answer | None:
     return (
-        volcano.waits(facts, workload, condition, lambda pods: starting.why_stuck(pods, facts, clock))
+        volcano.waits(
+            facts,
+            workload,
+            condition,
+            lambda pods: starting.why_stuck(pods, facts, clock),
+        )
         or stops.evicted(facts, condition, workload)
-        or stops.after_eviction(_of_queue(facts, workload, condition, clock), facts, workload)
+        or stops.after_eviction(
+            _of_queue(facts, workload, condition, clock), facts, workload
+        )
     )
 
 
-def _of_queue(facts: Facts, workload: Workload, condition: Condition, clock: Clock) -> Answer | None:
+def _of_queue(
+    facts: Facts, workload: Workload, condition: Condition, clock: Clock
+) -> Answer | None:
     return (
         queues.misconfigured(facts, condition, workload)
         or no_quota(facts, condition.message, clock)
@@ -141,11 +192,20 @@ def _not_reserved(workload: Workload | None) -> Condition | None:
 
 
 def _race(condition: Condition) -> Answer | None:
-    found = next((answer for words, answer in RACES.items() if words in condition.message), None)
+    found = next(
+        (answer for words, answer in RACES.items() if words in condition.message), None
+    )
     if found is None:
         return None
     code, what, do = found
-    return Answer(code=code, outlook=Outlook.WAIT, what=what, do=do, in_line=True, detail=condition.message)
+    return Answer(
+        code=code,
+        outlook=Outlook.WAIT,
+        what=what,
+        do=do,
+        in_line=True,
+        detail=condition.message,
+    )
 
 
 def _resources(condition: Condition) -> Answer | None:
@@ -206,7 +266,11 @@ def _too_large_for_a_node(facts: Facts, workload: Workload) -> Answer | None:
         what=f"One of its pods asks for {words}; the largest node of {facts.cluster.title} has {largest}.",
         do=f"Spread it over {count} nodes with {gpu_words(largest, each)} each, or fewer.",
         step=use_elsewhere(facts)
-        or Step(Action.CHANGE_RUN, f"Run it on {count} nodes", {"nodes": count, "gpus_per_node": largest}),
+        or Step(
+            Action.CHANGE_RUN,
+            f"Run it on {count} nodes",
+            {"nodes": count, "gpus_per_node": largest},
+        ),
     )
 
 
@@ -240,5 +304,7 @@ def _too_large_for_the_namespace(facts: Facts, workload: Workload) -> Answer | N
 
 def _is_every_flavor_known(facts: Facts) -> bool:
     """Whether a node of each flavor was read: a pool that has none now may have larger ones when it grows."""
-    wanted = {one.flavor for one in facts.queue.quotas} if facts.queue else set(facts.titles)
+    wanted = (
+        {one.flavor for one in facts.queue.quotas} if facts.queue else set(facts.titles)
+    )
     return wanted <= facts.nodes.flavors

@@ -11,7 +11,9 @@ from workloads.reading.values import is_gpu
 
 ANOTHER = "a job of another team"
 # What follows names other teams' queues and jobs by their ids.
-PRIVATE = re.compile(r" \(UID: [^)]*\)|; (?:preemptor|preemptee)(?: path: | effective priority: )[^;]*")
+PRIVATE = re.compile(
+    r" \(UID: [^)]*\)|; (?:preemptor|preemptee)(?: path: | effective priority: )[^;]*"
+)
 SIZES = {"memory": "memory", "ephemeral-storage": "local disk"}
 QUANTITY = re.compile(r"(\d+)([KMGTPE]i|[kMGTPE])?", re.ASCII)
 
@@ -32,25 +34,40 @@ def amount(count: str, resource: str, flavor: str, facts: Facts) -> str:
         return f"{count} × {facts.title(flavor)}"
     if resource == "cpu":
         return "1 CPU" if count == "1" else f"{_cpus(count)} CPUs"
-    return f"{_bytes(count)} of {SIZES[resource]}" if resource in SIZES else f"{count} {resource}"
+    return (
+        f"{_bytes(count)} of {SIZES[resource]}"
+        if resource in SIZES
+        else f"{count} {resource}"
+    )
 
 
 def _cpus(count: str) -> str:
     thousandths = count.removesuffix("m")
-    return f"{int(thousandths) / 1000:g}" if thousandths != count and thousandths.isdecimal() else count
+    return (
+        f"{int(thousandths) / 1000:g}"
+        if thousandths != count and thousandths.isdecimal()
+        else count
+    )
 
 
 def _bytes(count: str) -> str:
     found = QUANTITY.fullmatch(count)
     if found is None:
         return count
-    return f"{found[1]} {found[2].upper().replace('I', 'i')}B" if found[2] else f"{found[1]} bytes"
+    return (
+        f"{found[1]} {found[2].upper().replace('I', 'i')}B"
+        if found[2]
+        else f"{found[1]} bytes"
+    )
 
 
 def gpu_words(count: int, slices: Slices) -> str:
     """GPUs of which some are MIG slices: "4 GPUs", "2 × 1g.10gb slice", "1 GPU, 2 × 1g.10gb slice"; empty for none."""
     found = sorted(by_profile(count, slices).items())
-    return ", ".join(gpus(each, slice_words(profile)) if profile else gpus(each) for profile, each in found)
+    return ", ".join(
+        gpus(each, slice_words(profile)) if profile else gpus(each)
+        for profile, each in found
+    )
 
 
 def resource_words(resource: str) -> str:
@@ -113,4 +130,6 @@ def request_more(count: int, flavor: str, facts: Facts) -> Step:
             f"Open request {facts.open_request.reference}",
             {"reference": facts.open_request.reference},
         )
-    return Step(Action.REQUEST_GPUS, f"Ask for {count} more", {"flavor": flavor, "gpus": count})
+    return Step(
+        Action.REQUEST_GPUS, f"Ask for {count} more", {"flavor": flavor, "gpus": count}
+    )

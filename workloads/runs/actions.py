@@ -40,7 +40,13 @@ def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
 
 @transaction.atomic
 def submit(
-    tenancy_id: int, asked: Submission, *, by: User, key: str, now: datetime, again_of: Run | None = None
+    tenancy_id: int,
+    asked: Submission,
+    *,
+    by: User,
+    key: str,
+    now: datetime,
+    again_of: Run | None = None,
 ) -> Run:
     """Keep a run that a worker sends at once. The same submission with the same key is the same run.
 
@@ -53,19 +59,29 @@ def submit(
 
 
 def _keep(
-    tenancy: Tenancy, asked: Submission, found: Plan, *, by: User, now: datetime, again_of: Run | None
+    tenancy: Tenancy,
+    asked: Submission,
+    found: Plan,
+    *,
+    by: User,
+    now: datetime,
+    again_of: Run | None,
 ) -> Run:
     """Write a planned run down; raises as `submit`."""
     for problem in found.problems:
         raise BadInput(problem.text, code=problem.code, field=problem.field)
     runs = Run.objects.filter(tenancy=tenancy)
     there = runs.aggregate(
-        live=Count("pk", filter=Q(ended_at=None)), same=Max("pk", filter=Q(name=found.name))
+        live=Count("pk", filter=Q(ended_at=None)),
+        same=Max("pk", filter=Q(name=found.name)),
     )
     if there["same"] is not None:
         earlier = runs.get(pk=there["same"])
         if earlier.submission != asked.as_json():
-            raise Conflict("This key came with other values before. Use a new key.", code="another_run")
+            raise Conflict(
+                "This key came with other values before. Use a new key.",
+                code="another_run",
+            )
         return earlier
     if asked.resume_from:
         _refuse_second_writer(tenancy, asked.resume_from)
@@ -77,7 +93,9 @@ def _keep(
     run = Run.objects.create(
         team=tenancy.team,
         tenancy=tenancy,
-        flavor=Flavor.objects.filter(cluster=tenancy.cluster_id, name=asked.flavor).first(),
+        flavor=Flavor.objects.filter(
+            cluster=tenancy.cluster_id, name=asked.flavor
+        ).first(),
         requester=by,
         template=asked.template,
         template_version=found.template_version,
@@ -118,7 +136,9 @@ def submit_again(run: Run, *, by: User, key: str, now: datetime) -> Run:
     return submit(run.tenancy_id, asked, by=by, key=key, now=now, again_of=run)
 
 
-def preview_resume(run_id: int, changes: Mapping[str, Any], *, by: User, key: str) -> ResumePlan:
+def preview_resume(
+    run_id: int, changes: Mapping[str, Any], *, by: User, key: str
+) -> ResumePlan:
     """What `resume` would send with the same changes and key, and what differs from the run; raises as `resume`."""
     run = Run.objects.get(pk=run_id)
     tenancy = _tenancy(run.tenancy_id, by=by)
@@ -128,7 +148,12 @@ def preview_resume(run_id: int, changes: Mapping[str, Any], *, by: User, key: st
 
 @transaction.atomic
 def resume(
-    run_id: int, *, by: User, key: str, now: datetime, changes: Mapping[str, Any] | None = None
+    run_id: int,
+    *,
+    by: User,
+    key: str,
+    now: datetime,
+    changes: Mapping[str, Any] | None = None,
 ) -> Run:
     """Submit a run once more, with its checkpoints, for the program to go on from the last one.
 
@@ -140,7 +165,11 @@ def resume(
     if kept := run.checkpoints:
         # Two that go on from the same checkpoints at once would both find that nobody writes there.
         in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
-        list(Run.objects.locked().filter(in_folder, tenancy=run.tenancy_id).order_by("pk"))
+        list(
+            Run.objects.locked()
+            .filter(in_folder, tenancy=run.tenancy_id)
+            .order_by("pk")
+        )
         run.refresh_from_db()
     _refuse_without_checkpoints(run)
     found = _resumed(tenancy, run, changes or {}, by=by, key=key)
@@ -156,15 +185,19 @@ def _refuse_without_checkpoints(run: Run) -> None:
         )
     if not run.is_over:
         raise Conflict(
-            "The run has not ended and may still write checkpoints. Stop it first.", code="run_goes_on"
+            "The run has not ended and may still write checkpoints. Stop it first.",
+            code="run_goes_on",
         )
     if run.started_at is None:
         raise Conflict(
-            "The run never began, so it has written no checkpoint. Rerun it.", code="no_checkpoints"
+            "The run never began, so it has written no checkpoint. Rerun it.",
+            code="no_checkpoints",
         )
 
 
-def _resumed(tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str) -> ResumePlan:
+def _resumed(
+    tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str
+) -> ResumePlan:
     templates = offered()
     before = replace(submission_of(run.submission), resume_from=run.checkpoints)
     after = with_changes(before, changes, templates)
@@ -174,7 +207,11 @@ def _resumed(tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User
         **vars(replace(found, problems=[*found.problems, *refused])),
         asked=after,
         differences=differences(
-            before, after, templates.get(after.template), written=run.manifests, plan=found
+            before,
+            after,
+            templates.get(after.template),
+            written=run.manifests,
+            plan=found,
         ),
     )
 
@@ -187,17 +224,29 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
     """
     run = Run.objects.locked().get(pk=run_id)
     if not may_stop(run.team_id, by):
-        raise NoRight("People of the team and platform leads stop runs.", code="not_of_the_team")
+        raise NoRight(
+            "People of the team and platform leads stop runs.", code="not_of_the_team"
+        )
     if run.is_over:
-        raise Conflict(f"The run is over: {State(run.state).words.lower()}.", code="run_is_over")
+        raise Conflict(
+            f"The run is over: {State(run.state).words.lower()}.", code="run_is_over"
+        )
     if run.stop_asked_at is not None and run.parked_at is None:
         return run
     if run.stop_asked_at is None:
         run.stop_asked_at, run.stop_asked_by = now, by
         about = ("run", run.pk)
-        record(Kind.RUN_STOPPED, actor=by.as_actor(), subject=about, team_id=run.team_id, name=run.name)
+        record(
+            Kind.RUN_STOPPED,
+            actor=by.as_actor(),
+            subject=about,
+            team_id=run.team_id,
+            name=run.name,
+        )
     run.message = ""
-    run.save(update_fields=["stop_asked_at", "stop_asked_by", "message", *run.retry(now=now)])
+    run.save(
+        update_fields=["stop_asked_at", "stop_asked_by", "message", *run.retry(now=now)]
+    )
     enqueue_on_commit(run.pk)
     return run
 
@@ -213,7 +262,10 @@ def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan
     place = place_of(tenancy, by=by, with_lent=False)
     found = plan(asked, place, key=key)
     if asked.template not in place.templates and (gone := withdrawn(asked.template)):
-        return replace(found, problems=[Problem(field="template", text=gone, code="template_withdrawn")])
+        return replace(
+            found,
+            problems=[Problem(field="template", text=gone, code="template_withdrawn")],
+        )
     if not any(one.lacks for one in found.problems):
         return found
     return plan(asked, place_of(tenancy, by=by), key=key)
@@ -235,12 +287,19 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
             code="follows_git",
         )
     if not tenancy.observed_generation:
-        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
+        raise Conflict(
+            "Your namespace is not there yet. Wait until it is set up.",
+            code="not_set_up",
+        )
     return tenancy
 
 
 def _refuse_second_writer(tenancy: Tenancy, folder: str) -> None:
-    other = Run.objects.live().filter(tenancy=tenancy, submission__resume_from=folder).first()
+    other = (
+        Run.objects.live()
+        .filter(tenancy=tenancy, submission__resume_from=folder)
+        .first()
+    )
     if other is not None:
         raise Conflict(
             f"Run {other.pk} goes on from these checkpoints already, and writes its own beside them. Stop it first.",

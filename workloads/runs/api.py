@@ -73,8 +73,15 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
         asked = getattr(self, "asked", {})
-        names = {"team": "team__slug", "state": "state", "template": "template", "name": "name"}
-        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        names = {
+            "team": "team__slug",
+            "state": "state",
+            "template": "template",
+            "name": "name",
+        }
+        queryset = queryset.filter(
+            **{names[key]: asked[key] for key in names if key in asked}
+        )
         if "live" in asked:
             queryset = queryset.filter(ended_at__isnull=asked["live"] == "true")
         return queryset.filter(requester=self.caller) if "mine" in asked else queryset
@@ -117,7 +124,9 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         run, now = self.get_object(), timezone.now()
         return answer_once(
             call,
-            lambda: self._made(actions.submit_again(run, by=self.caller, key=self._key(), now=now)),
+            lambda: self._made(
+                actions.submit_again(run, by=self.caller, key=self._key(), now=now)
+            ),
         )
 
     @extend_schema(request=ResumeSerializer, responses={201: RunSerializer})
@@ -131,7 +140,9 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         return answer_once(
             call,
             lambda: self._made(
-                actions.resume(run.pk, by=self.caller, key=self._key(), now=now, changes=changes)
+                actions.resume(
+                    run.pk, by=self.caller, key=self._key(), now=now, changes=changes
+                )
             ),
         )
 
@@ -146,13 +157,16 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         changes = self._changes()
         found = actions.preview_resume(run.pk, changes, by=self.caller, key=self._key())
         flavor = changes.get("flavor", run.submission["flavor"])
-        return Response(self._previewed(found, ResumePlanSerializer, run.tenancy_id, flavor))
+        return Response(
+            self._previewed(found, ResumePlanSerializer, run.tenancy_id, flavor)
+        )
 
     @extend_schema(
         responses={
             200: LogSerializer,
             (200, "text/event-stream"): OpenApiResponse(
-                OpenApiTypes.STR, description="`id` is a line's place; `event: end` comes last."
+                OpenApiTypes.STR,
+                description="`id` is a line's place; `event: end` comes last.",
             ),
         }
     )
@@ -164,7 +178,10 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         """
         run = self.get_object()
         if not actions.may_stop(run.team_id, self.caller):
-            raise NoRight("People of the team and platform leads read its logs.", code="not_of_the_team")
+            raise NoRight(
+                "People of the team and platform leads read its logs.",
+                code="not_of_the_team",
+            )
         source = source_of(run, self.asked.get("pod", ""))
         after = self.asked.get("after", "")
         if "follow" in self.asked:
@@ -193,11 +210,16 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def _changes(self) -> dict[str, Any]:
         changes = self.body(ResumeSerializer)
         values = changes.get("values", {})
-        return {**changes, "values": {name: normalised(one) for name, one in values.items()}}
+        return {
+            **changes,
+            "values": {name: normalised(one) for name, one in values.items()},
+        }
 
     def _submit(self, tenancy: int, asked: Submission) -> Run:
         with as_missing(tenancy, to=self.caller):
-            return actions.submit(tenancy, asked, by=self.caller, key=self._key(), now=timezone.now())
+            return actions.submit(
+                tenancy, asked, by=self.caller, key=self._key(), now=timezone.now()
+            )
 
     def _key(self) -> str:
         return str(self.request.headers.get("Idempotency-Key", ""))
@@ -245,7 +267,12 @@ def place_line(tenancy: Tenancy, place: Place) -> dict[str, Any]:
         "namespace": tenancy.namespace,
         "follows_git": not tenancy.cluster.is_written_to,
         "flavors": [
-            {"flavor": name, "is_slice": pool.is_slice, "device": pool.device, **vars(pool)}
+            {
+                "flavor": name,
+                "is_slice": pool.is_slice,
+                "device": pool.device,
+                **vars(pool),
+            }
             for name, pool in place.pools.items()
         ],
         "priorities": place.priorities,

@@ -44,7 +44,11 @@ STATES: Mapping[listing.State, State] = {
 
 def follow(*, now: Clock) -> list[int]:
     """Write down what became of every run that is on a cluster; the numbers of those that no copy has any more."""
-    rows = Run.objects.live().filter(sent_at__isnull=False).select_related("tenancy__cluster", "team")
+    rows = (
+        Run.objects.live()
+        .filter(sent_at__isnull=False)
+        .select_related("tenancy__cluster", "team")
+    )
     runs = defaultdict[int, list[Run]](list)
     for run in rows.order_by("pk"):
         runs[run.tenancy.cluster_id].append(run)
@@ -62,18 +66,26 @@ def _follow(cluster_id: int, runs: Sequence[Run], now: datetime) -> list[int]:
         piece = pieces.get((run.tenancy.namespace, run.name))
         if piece is not None:
             _know(run, piece, work_of(piece, _alone(run), {}, now=now), now=now)
-        elif heard is not None and run.sent_at is not None and heard > run.sent_at + SETTLED:
+        elif (
+            heard is not None
+            and run.sent_at is not None
+            and heard > run.sent_at + SETTLED
+        ):
             missing.append(run.pk)
     return missing
 
 
 def check(run_id: int, *, now: Clock) -> bool:
     """Ask the cluster itself for a run that no copy has; True when it is gone, and its end is written down."""
-    run = Run.objects.live().select_related("tenancy__cluster").filter(pk=run_id).first()
+    run = (
+        Run.objects.live().select_related("tenancy__cluster").filter(pk=run_id).first()
+    )
     if run is None or run.sent_at is None:
         return False
     try:
-        there = client_for(run.cluster).get(ref_of(run.main), run.name, run.tenancy.namespace)
+        there = client_for(run.cluster).get(
+            ref_of(run.main), run.name, run.tenancy.namespace
+        )
     except ConnectorError:
         return False
     if there is not None:
@@ -91,7 +103,13 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
         _start(run, piece, seen, is_over=state.is_over, now=now)
     if state.is_over:
         words = " ".join(filter(None, (seen.why.what, seen.why.detail)))
-        end(run.pk, state, now=now, at=seen.why.since, message="" if state is State.FINISHED else words)
+        end(
+            run.pk,
+            state,
+            now=now,
+            at=seen.why.since,
+            message="" if state is State.FINISHED else words,
+        )
     elif state != run.state:
         _move(run, state, now=now)
 
@@ -107,7 +125,9 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
     """Write down since when it runs; of one that was over before anybody looked, since when it had its GPUs."""
     if run.running_since is not None:
         return
-    began = _admitted(piece) if is_over or seen.why.code != "running" else seen.why.since
+    began = (
+        _admitted(piece) if is_over or seen.why.code != "running" else seen.why.since
+    )
     at = min(max(began or now, run.created_at), now)
     with transaction.atomic():
         rows = Run.objects.live().filter(pk=run.pk, running_since=None)
@@ -115,7 +135,11 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
             return
         if run.started_at is None:
             record(
-                Kind.RUN_STARTED, actor=PORTAL, subject=("run", run.pk), team_id=run.team_id, name=run.name
+                Kind.RUN_STARTED,
+                actor=PORTAL,
+                subject=("run", run.pk),
+                team_id=run.team_id,
+                name=run.name,
             )
     run.running_since, run.started_at = at, run.started_at or at
 
@@ -123,7 +147,10 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
 def _move(run: Run, state: State, *, now: datetime) -> None:
     fields: dict[str, object] = {"state": state}
     if state is not State.RUNNING and run.running_since is not None:
-        fields |= {"running_since": None, "ran_seconds": round(run.ran(now).total_seconds())}
+        fields |= {
+            "running_since": None,
+            "ran_seconds": round(run.ran(now).total_seconds()),
+        }
     Run.objects.live().filter(pk=run.pk, state=run.state).update(**fields)
 
 
@@ -131,14 +158,20 @@ def _admitted(piece: Piece) -> datetime | None:
     if piece.workload is not None:
         condition = workload_of(piece.workload).conditions.get("Admitted")
         return condition.since if condition is not None else None
-    return moment(part(piece.job, "status").get("startTime")) if piece.job is not None else None
+    return (
+        moment(part(piece.job, "status").get("startTime"))
+        if piece.job is not None
+        else None
+    )
 
 
 def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piece]:
     """The pieces of work of these namespaces, by namespace and name."""
     by_namespace = defaultdict[str, dict[str, list[Object]]](lambda: defaultdict(list))
     rows = ClusterObject.objects.filter(
-        cluster=cluster_id, namespace__in=namespaces, kind__in=("Workload", "Pod", *JOBS)
+        cluster=cluster_id,
+        namespace__in=namespaces,
+        kind__in=("Workload", "Pod", *JOBS),
     )
     for kind, body in rows.values_list("kind", "body").iterator():
         found = by_namespace[text(part(body, "metadata"), "namespace")]
@@ -152,7 +185,9 @@ def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piec
 
 def _heard(cluster: Cluster) -> datetime | None:
     """When the oldest of a cluster's copies was known to be true; None before all were read, or in a silence."""
-    feeds = Feed.objects.filter(cluster=cluster, listed_at__isnull=False, silent_since=None)
+    feeds = Feed.objects.filter(
+        cluster=cluster, listed_at__isnull=False, silent_since=None
+    )
     if feeds.count() < len(kinds_of(cluster.queueing)):
         return None
     oldest: datetime | None = feeds.aggregate(at=Min("heard_at"))["at"]
@@ -162,5 +197,9 @@ def _heard(cluster: Cluster) -> datetime | None:
 def _alone(run: Run) -> Around:
     """Around a run whose state alone is asked for: its queue and nodes only say why."""
     return Around(
-        cluster=run.tenancy.cluster.name, queues={}, team_queues={}, nodes=Nodes(), known=lambda queue: {}
+        cluster=run.tenancy.cluster.name,
+        queues={},
+        team_queues={},
+        nodes=Nodes(),
+        known=lambda queue: {},
     )

@@ -30,7 +30,9 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
 
     def to_do(self) -> "RunQuerySet":
         """Those that a worker has to do something for: to send, to stop or to clear away."""
-        return self.filter(Q(sent_at=None) | Q(stop_asked_at__isnull=False), ended_at=None)
+        return self.filter(
+            Q(sent_at=None) | Q(stop_asked_at__isnull=False), ended_at=None
+        )
 
     def due(self, now: datetime) -> "RunQuerySet":
         """Those for which a worker has to do something now, and nobody is at it."""
@@ -63,7 +65,9 @@ class Run(Row, Leased):
     team = models.ForeignKey(Team, models.PROTECT, related_name="runs")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="runs")
     flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
-    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs")
+    requester = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs"
+    )
     template = models.CharField(max_length=40)
     # Which version of the platform team's own template it was; 0 for one as it came with the product.
     template_version = models.PositiveIntegerField(default=0, db_default=0)
@@ -76,7 +80,9 @@ class Run(Row, Leased):
     usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     limit_seconds = models.PositiveIntegerField(null=True)
     state = models.CharField(
-        max_length=10, choices=[(each.value, each.words) for each in State], default=State.SUBMITTED
+        max_length=10,
+        choices=[(each.value, each.words) for each in State],
+        default=State.SUBMITTED,
     )
     # The sentence of the cluster that a page shows: why it was refused, how it failed, why it is not sent yet.
     message = models.CharField(max_length=600, blank=True, default="", db_default="")
@@ -88,8 +94,12 @@ class Run(Row, Leased):
     ran_seconds = models.PositiveIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
     stop_asked_at = models.DateTimeField(null=True)
-    stop_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    again_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="repetitions")
+    stop_asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
+    again_of = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="repetitions"
+    )
 
     objects = RunQuerySet.as_manager()
 
@@ -100,16 +110,24 @@ class Run(Row, Leased):
             # Of a state that is rare, a page of the list would else be looked for among all runs.
             models.Index(fields=["state", "-id"], name="run_of_state"),
             models.Index(fields=["name"], name="run_of_name"),
-            models.Index(fields=["requeue_at"], condition=Q(ended_at=None), name="run_is_due"),
+            models.Index(
+                fields=["requeue_at"], condition=Q(ended_at=None), name="run_is_due"
+            ),
         ]
         constraints = [
             *Leased.Meta.constraints,
-            models.UniqueConstraint(fields=["tenancy", "name"], name="a_run_has_a_name_of_its_own"),
-            models.CheckConstraint(
-                condition=Q(state__in=[each.value for each in State]), name="a_run_is_in_a_known_state"
+            models.UniqueConstraint(
+                fields=["tenancy", "name"], name="a_run_has_a_name_of_its_own"
             ),
             models.CheckConstraint(
-                condition=Q(ended_at=None, state__in=[each.value for each in State if each not in OVER])
+                condition=Q(state__in=[each.value for each in State]),
+                name="a_run_is_in_a_known_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    ended_at=None,
+                    state__in=[each.value for each in State if each not in OVER],
+                )
                 | Q(ended_at__isnull=False, state__in=sorted(OVER)),
                 name="a_run_is_over_once_it_ended",
             ),
@@ -122,9 +140,12 @@ class Run(Row, Leased):
                 condition=~Q(state=State.STOPPED) | Q(stop_asked_at__isnull=False),
                 name="a_stopped_run_was_asked_to_stop",
             ),
-            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_run_never_earns_money"),
             models.CheckConstraint(
-                condition=Q(running_since=None) | Q(started_at__isnull=False, ended_at=None),
+                condition=Q(usd_per_hour__gte=0), name="a_run_never_earns_money"
+            ),
+            models.CheckConstraint(
+                condition=Q(running_since=None)
+                | Q(started_at__isnull=False, ended_at=None),
                 name="a_run_that_runs_has_started",
             ),
             models.CheckConstraint(
@@ -164,7 +185,9 @@ class Run(Row, Leased):
     @property
     def main(self) -> dict[str, Any]:
         """The object that is the run; the others only go along with it."""
-        return next(one for one in self.manifests if one["kind"] not in ("ConfigMap", "Service"))
+        return next(
+            one for one in self.manifests if one["kind"] not in ("ConfigMap", "Service")
+        )
 
     @property
     def checkpoints(self) -> str:
@@ -192,7 +215,9 @@ class Run(Row, Leased):
 
     def ran(self, now: datetime) -> timedelta:
         """How long it ran in all; time in the line is not counted."""
-        current = now - self.running_since if self.running_since is not None else timedelta(0)
+        current = (
+            now - self.running_since if self.running_since is not None else timedelta(0)
+        )
         return max(current, timedelta(0)) + timedelta(seconds=self.ran_seconds)
 
     def cost(self, now: datetime) -> Decimal:
@@ -202,7 +227,11 @@ class Run(Row, Leased):
     @property
     def usd_at_limit(self) -> Decimal | None:
         """USD when it runs until its time limit; None without one."""
-        return None if self.limit_seconds is None else self.usd_per_hour * self.limit_seconds / 3_600
+        return (
+            None
+            if self.limit_seconds is None
+            else self.usd_per_hour * self.limit_seconds / 3_600
+        )
 
 
 class GpuUse(Row):
@@ -211,7 +240,9 @@ class GpuUse(Row):
     Of its pods that held GPUs then, so many were measured.
     """
 
-    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="gpu_use")
+    run = models.OneToOneField(
+        Run, models.CASCADE, primary_key=True, related_name="gpu_use"
+    )
     share = models.FloatField()
     idle_since = models.DateTimeField(null=True)
     measured_at = models.DateTimeField()
@@ -220,7 +251,9 @@ class GpuUse(Row):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(share__gte=0, share__lte=1), name="gpu_use_is_a_share"),
+            models.CheckConstraint(
+                condition=Q(share__gte=0, share__lte=1), name="gpu_use_is_a_share"
+            ),
             models.CheckConstraint(
                 condition=Q(pods_measured__gte=1, pods_measured__lte=F("pods")),
                 name="gpu_use_is_of_some_of_the_pods",
@@ -243,7 +276,9 @@ class ClusterAbility(models.Model):
     `address` of the schema that said so, which changes with it.
     """
 
-    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="ability")
+    cluster = models.OneToOneField(
+        Cluster, models.CASCADE, primary_key=True, related_name="ability"
+    )
     kinds = models.JSONField(default=list)
     integrations = models.JSONField(null=True)
     topologies = models.JSONField(default=dict, db_default={})

@@ -51,8 +51,17 @@ def tell_parked(run: Run, *, now: datetime) -> None:
     )
     about, link = ("run", run.pk), reverse("run", args=[run.pk])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(NoticeKind.RUN_PARKED, to=leads, subject=about, link=link, message=message, now=now)
-    tell_channels(NoticeKind.RUN_PARKED, subject=about, link=link, message=message, now=now)
+    tell(
+        NoticeKind.RUN_PARKED,
+        to=leads,
+        subject=about,
+        link=link,
+        message=message,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.RUN_PARKED, subject=about, link=link, message=message, now=now
+    )
 
 
 def ended_message(run: Run, *, now: datetime) -> Message:
@@ -62,7 +71,10 @@ def ended_message(run: Run, *, now: datetime) -> Message:
     if run.flavor is not None:
         facts.append(("GPUs", gpus(run.gpus, run.flavor.kind)))
     if run.started_at is not None and run.ended_at is not None:
-        facts += [("Ran for", span(run.ended_at - run.started_at)), ("Cost", usd(run.cost(now)))]
+        facts += [
+            ("Ran for", span(run.ended_at - run.started_at)),
+            ("Cost", usd(run.cost(now))),
+        ]
     if run.message:
         facts.append(("Reason", run.message[:200]))
     return Message(

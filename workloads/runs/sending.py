@@ -53,7 +53,13 @@ def _park(run: Run, now: datetime) -> list[str]:
 
     run.message = PARKED
     tell_parked(run, now=now)
-    record(Kind.RUN_PARKED, actor=PORTAL, subject=("run", run.pk), team_id=run.team_id, name=run.name)
+    record(
+        Kind.RUN_PARKED,
+        actor=PORTAL,
+        subject=("run", run.pk),
+        team_id=run.team_id,
+        name=run.name,
+    )
     return ["message"]
 
 
@@ -65,7 +71,9 @@ def look_after(run_id: int, *, now: Clock) -> bool:
     lease = CONTROLLER.acquire(run_id, now=now(), only_due=True)
     if lease is None:
         return False
-    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+    with CONTROLLER.work(
+        lease, now=now, fail=lambda error: _failed(lease, error, now=now())
+    ):
         client = client_for(lease.row.cluster)
         if lease.row.stop_asked_at is not None:
             _take_away(lease, client, now)
@@ -96,7 +104,9 @@ def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:
         Run.objects.filter(pk=run.pk, state=State.SUBMITTED).update(state=State.WAITING)
 
 
-def _created(lease: Lease[Run], client: Cluster, manifest: Manifest, now: Clock) -> dict[str, Any]:
+def _created(
+    lease: Lease[Run], client: Cluster, manifest: Manifest, now: Clock
+) -> dict[str, Any]:
     """An object of the run as it stands on the cluster, created if it was not there; raises LeaseLost."""
     lease.check(now=now())
     try:
@@ -108,11 +118,19 @@ def _created(lease: Lease[Run], client: Cluster, manifest: Manifest, now: Clock)
         if not lease.renew(now=now()):
             _came_too_late(lease.row, client)
         return made
-    found = client.get(ref_of(manifest), manifest["metadata"]["name"], manifest["metadata"]["namespace"])
-    if found is None or found["metadata"].get("labels", {}).get(RUN_LABEL) != lease.row.name:
+    found = client.get(
+        ref_of(manifest),
+        manifest["metadata"]["name"],
+        manifest["metadata"]["namespace"],
+    )
+    if (
+        found is None
+        or found["metadata"].get("labels", {}).get(RUN_LABEL) != lease.row.name
+    ):
         name = manifest["metadata"]["name"]
         raise PermanentError(
-            f"{manifest['kind']} {name} is there already and not of this run.", code="invalid"
+            f"{manifest['kind']} {name} is there already and not of this run.",
+            code="invalid",
         )
     return found
 
@@ -132,7 +150,9 @@ def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     client.delete(ref_of(run.main), run.name, where)
     failpoints.reach("run.deleted")
     is_gone = client.get(ref_of(run.main), run.name, where) is None
-    if is_gone and not client.list(POD, where, label_selector=f"{RUN_LABEL}={run.name}"):
+    if is_gone and not client.list(
+        POD, where, label_selector=f"{RUN_LABEL}={run.name}"
+    ):
         _end(lease, State.STOPPED, now=now())
         return
     lease.finish(requeue_at=now() + SOON, now=now(), attempts=0, message="")
@@ -141,7 +161,11 @@ def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
 def _failed(lease: Lease[Run], error: ConnectorError, *, now: datetime) -> None:
     """Book the next try; what the API server refuses for good ends the run, but never one that is being stopped."""
     run = lease.row
-    if isinstance(error, PermanentError) and error.code in FINAL and run.stop_asked_at is None:
+    if (
+        isinstance(error, PermanentError)
+        and error.code in FINAL
+        and run.stop_asked_at is None
+    ):
         _end(lease, State.REFUSED, now=now, message=error.message)
         return
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
@@ -157,7 +181,14 @@ def _end(lease: Lease[Run], state: State, *, now: datetime, message: str = "") -
 
 
 @transaction.atomic
-def end(run_id: int, state: State, *, now: datetime, message: str = "", at: datetime | None = None) -> bool:
+def end(
+    run_id: int,
+    state: State,
+    *,
+    now: datetime,
+    message: str = "",
+    at: datetime | None = None,
+) -> bool:
     """Write down how a run ended, once; False when it had ended. Who started it is told when it was no short one."""
     from workloads.runs.notices import tell_ended
 
@@ -166,8 +197,13 @@ def end(run_id: int, state: State, *, now: datetime, message: str = "", at: date
         return False
     run.state, run.message = state, message[:600]
     run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
-    run.ran_seconds, run.running_since = round(run.ran(run.ended_at).total_seconds()), None
-    run.save(update_fields=["state", "message", "ended_at", "ran_seconds", "running_since"])
+    run.ran_seconds, run.running_since = (
+        round(run.ran(run.ended_at).total_seconds()),
+        None,
+    )
+    run.save(
+        update_fields=["state", "message", "ended_at", "ran_seconds", "running_since"]
+    )
     tell_ended(run, now=now)
     record(
         Kind.RUN_ENDED,

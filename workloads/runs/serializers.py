@@ -7,7 +7,15 @@ from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
 from web.parsing import LARGEST_BODY
-from web.strict import Boolean, Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
+from web.strict import (
+    Boolean,
+    Choice,
+    Integer,
+    PageQuery,
+    QueryNumber,
+    StrictSerializer,
+    Text,
+)
 from workloads.api import WhySerializer
 from workloads.gpu_use.serializers import BusySerializer
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
@@ -51,7 +59,9 @@ class TopologySerializer(StrictSerializer):
 
     level = Text(max_length=316, help_text="One of the flavor's `levels`.")
     required = Boolean(  # type: ignore[assignment]
-        required=False, default=True, help_text="Whether it waits for such nodes, or takes others then."
+        required=False,
+        default=True,
+        help_text="Whether it waits for such nodes, or takes others then.",
     )
 
 
@@ -61,17 +71,27 @@ class SubmissionSerializer(StrictSerializer):
     tenancy = Integer(min_value=1, help_text="One of `/api/v1/places/`.")
     template = Text(max_length=40)
     title = Text(max_length=MAX_TITLE)
-    flavor = Text(max_length=40, required=False, allow_blank=True, help_text="Empty for a run without GPUs.")
+    flavor = Text(
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        help_text="Empty for a run without GPUs.",
+    )
     priority = Text(max_length=63, required=False, allow_blank=True)
     values = serializers.DictField(
-        child=serializers.JSONField(error_messages={"invalid": "Give a value that JSON knows."}),
+        child=serializers.JSONField(
+            error_messages={"invalid": "Give a value that JSON knows."}
+        ),
         required=False,
     )
     script = ScriptSerializer(required=False, allow_null=True)
     repository = RepositorySerializer(required=False, allow_null=True)
-    claims = serializers.ListField(child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS)
+    claims = serializers.ListField(
+        child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS
+    )
     variables = serializers.DictField(
-        child=Text(max_length=MAX_VALUE, allow_blank=True, trim_whitespace=False), required=False
+        child=Text(max_length=MAX_VALUE, allow_blank=True, trim_whitespace=False),
+        required=False,
     )
     topology = TopologySerializer(required=False, allow_null=True)
 
@@ -85,7 +105,12 @@ class ResumeSerializer(StrictSerializer):
 
     template = Text(max_length=40, required=False)
     title = Text(max_length=MAX_TITLE, required=False)
-    flavor = Text(max_length=40, required=False, allow_blank=True, help_text="Empty for a run without GPUs.")
+    flavor = Text(
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        help_text="Empty for a run without GPUs.",
+    )
     priority = Text(max_length=63, required=False, allow_blank=True)
     values = serializers.DictField(
         child=serializers.JSONField(
@@ -95,9 +120,16 @@ class ResumeSerializer(StrictSerializer):
     )
     script = ScriptSerializer(required=False, allow_null=True)
     repository = RepositorySerializer(required=False, allow_null=True)
-    claims = serializers.ListField(child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS)
+    claims = serializers.ListField(
+        child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS
+    )
     variables = serializers.DictField(
-        child=Text(max_length=MAX_VALUE, allow_blank=True, allow_null=True, trim_whitespace=False),
+        child=Text(
+            max_length=MAX_VALUE,
+            allow_blank=True,
+            allow_null=True,
+            trim_whitespace=False,
+        ),
         required=False,
     )
     topology = TopologySerializer(required=False, allow_null=True)
@@ -109,18 +141,26 @@ class RunQuery(PageQuery):
     team = Text(required=False, max_length=40)
     state = Choice(choices=[state.value for state in State], required=False)
     live = Choice(
-        choices=["true", "false"], required=False, help_text="Only those that have not ended, or have."
+        choices=["true", "false"],
+        required=False,
+        help_text="Only those that have not ended, or have.",
     )
     mine = Choice(choices=["true"], required=False, help_text="Only one's own.")
     template = Text(required=False, max_length=40)
-    name = Text(required=False, max_length=63, help_text="What its objects on the cluster are called.")
+    name = Text(
+        required=False,
+        max_length=63,
+        help_text="What its objects on the cluster are called.",
+    )
 
 
 class LogQuery(StrictSerializer):
     """Which part of which log."""
 
     pod = Text(
-        required=False, max_length=253, help_text="A pod of the run; its first one unless told otherwise."
+        required=False,
+        max_length=253,
+        help_text="A pod of the run; its first one unless told otherwise.",
     )
     tail = QueryNumber(required=False, min_value=1, max_value=MAX_KEPT, default=TAIL)
     after = serializers.RegexField(
@@ -130,7 +170,9 @@ class LogQuery(StrictSerializer):
         error_messages={"invalid": "Give the place of a line as an answer told it."},
     )
     follow = Choice(
-        choices=["true"], required=False, help_text="Stream lines as server-sent events, as they are written."
+        choices=["true"],
+        required=False,
+        help_text="Stream lines as server-sent events, as they are written.",
     )
 
 
@@ -140,8 +182,12 @@ class ObstacleSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(help_text="The input at fault.")
     text = serializers.CharField()
     code = serializers.CharField()
-    lacks = serializers.IntegerField(help_text="GPUs to ask for first; 0 where that does not help.")
-    ask = serializers.SerializerMethodField(help_text="The form for those, filled in; empty where none lack.")
+    lacks = serializers.IntegerField(
+        help_text="GPUs to ask for first; 0 where that does not help."
+    )
+    ask = serializers.SerializerMethodField(
+        help_text="The form for those, filled in; empty where none lack."
+    )
 
     @extend_schema_field(serializers.CharField())
     def get_ask(self, problem: Any) -> str:
@@ -154,7 +200,9 @@ class StartSerializer(serializers.Serializer[Any]):
 
     at_once = serializers.SerializerMethodField()
     sentence = serializers.CharField()
-    detail = serializers.CharField(help_text="What is free, who waits, and how long others waited.")
+    detail = serializers.CharField(
+        help_text="What is free, who waits, and how long others waited."
+    )
 
     @extend_schema_field(serializers.BooleanField())
     def get_at_once(self, start: Any) -> bool:
@@ -168,10 +216,16 @@ class SpotSerializer(serializers.Serializer[Any]):
     The numbers are null where nobody has said how often nodes are taken back, or where the run has no time limit.
     """
 
-    is_chosen = serializers.BooleanField(help_text="Whether the run asks for spot GPUs.")
+    is_chosen = serializers.BooleanField(
+        help_text="Whether the run asks for spot GPUs."
+    )
     words = serializers.CharField()
     on_demand_usd = serializers.DecimalField(
-        source="found.on_demand", max_digits=18, decimal_places=2, default=None, allow_null=True
+        source="found.on_demand",
+        max_digits=18,
+        decimal_places=2,
+        default=None,
+        allow_null=True,
     )
     spot_usd = serializers.DecimalField(
         source="found.spot",
@@ -182,10 +236,18 @@ class SpotSerializer(serializers.Serializer[Any]):
         help_text="With what is done twice; null also for a run that would never finish.",
     )
     spot_hours = serializers.DecimalField(
-        source="found.hours", max_digits=18, decimal_places=2, default=None, allow_null=True
+        source="found.hours",
+        max_digits=18,
+        decimal_places=2,
+        default=None,
+        allow_null=True,
     )
     interruptions = serializers.DecimalField(
-        source="found.interruptions", max_digits=18, decimal_places=2, default=None, allow_null=True
+        source="found.interruptions",
+        max_digits=18,
+        decimal_places=2,
+        default=None,
+        allow_null=True,
     )
     lost_usd = serializers.DecimalField(
         source="found.lost",
@@ -207,11 +269,21 @@ class RecommendedSerializer(serializers.Serializer[Any]):
     """The kind of GPU with the memory that the template needs and the least beyond it; USD per GPU-hour."""
 
     flavor = serializers.CharField()
-    memory = serializers.IntegerField(source="pool.memory", help_text="GB of one GPU, or of one slice of it.")
-    is_slice = serializers.BooleanField(source="pool.is_slice", help_text="Whether it is a MIG slice.")
-    usd_per_gpu_hour = serializers.DecimalField(source="pool.usd_per_hour", max_digits=18, decimal_places=4)
-    is_held = serializers.BooleanField(help_text="Whether the team holds some; ask for some otherwise.")
-    is_chosen = serializers.BooleanField(help_text="Whether the submission asks for it.")
+    memory = serializers.IntegerField(
+        source="pool.memory", help_text="GB of one GPU, or of one slice of it."
+    )
+    is_slice = serializers.BooleanField(
+        source="pool.is_slice", help_text="Whether it is a MIG slice."
+    )
+    usd_per_gpu_hour = serializers.DecimalField(
+        source="pool.usd_per_hour", max_digits=18, decimal_places=4
+    )
+    is_held = serializers.BooleanField(
+        help_text="Whether the team holds some; ask for some otherwise."
+    )
+    is_chosen = serializers.BooleanField(
+        help_text="Whether the submission asks for it."
+    )
     words = serializers.CharField(help_text="Why.")
 
 
@@ -225,12 +297,15 @@ class PlanSerializer(serializers.Serializer[Any]):
     pods = serializers.IntegerField()
     borrows = serializers.IntegerField(help_text="GPUs beyond the guaranteed ones.")
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
-    usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
+    usd_at_limit = serializers.DecimalField(
+        max_digits=18, decimal_places=2, allow_null=True
+    )
     limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
     start = serializers.SerializerMethodField()
     spot = serializers.SerializerMethodField()
     recommended = RecommendedSerializer(
-        allow_null=True, help_text="Null for a template that does not say how much memory a GPU needs."
+        allow_null=True,
+        help_text="Null for a template that does not say how much memory a GPU needs.",
     )
     unknown_volumes = serializers.ListField(
         child=serializers.CharField(),
@@ -241,7 +316,9 @@ class PlanSerializer(serializers.Serializer[Any]):
     @extend_schema_field(StartSerializer(allow_null=True))
     def get_start(self, plan: Any) -> Any:
         """Whether it starts at once or waits; null for what cannot be sent."""
-        return None if plan.problems else StartSerializer(self.context["start"](plan)).data
+        return (
+            None if plan.problems else StartSerializer(self.context["start"](plan)).data
+        )
 
     @extend_schema_field(SpotSerializer(allow_null=True))
     def get_spot(self, plan: Any) -> Any:
@@ -258,7 +335,9 @@ class PlanSerializer(serializers.Serializer[Any]):
 class DifferenceSerializer(serializers.Serializer[Any]):
     """An input that changes, in words."""
 
-    field = serializers.CharField(help_text="Its name in a submission or among `values`.")
+    field = serializers.CharField(
+        help_text="Its name in a submission or among `values`."
+    )
     label = serializers.CharField()  # type: ignore[assignment]
     before = serializers.CharField(help_text="Empty where it was not given.")
     after = serializers.CharField(help_text="Empty where it is taken away.")
@@ -275,9 +354,13 @@ class RunShortSerializer(serializers.Serializer[Run]):
 
     id = serializers.IntegerField()
     title = serializers.CharField()
-    name = serializers.CharField(help_text="What its objects on the cluster are called.")
+    name = serializers.CharField(
+        help_text="What its objects on the cluster are called."
+    )
     template = serializers.CharField()
-    template_version = serializers.IntegerField(help_text="0 for a template as it came with the product.")
+    template_version = serializers.IntegerField(
+        help_text="0 for a template as it came with the product."
+    )
     team = TeamNameSerializer()
     cluster = serializers.CharField(source="cluster.name")
     namespace = serializers.CharField(source="tenancy.namespace")
@@ -296,7 +379,9 @@ class RunShortSerializer(serializers.Serializer[Run]):
     ran_seconds = serializers.SerializerMethodField()
     cost = serializers.SerializerMethodField()
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
-    usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
+    usd_at_limit = serializers.DecimalField(
+        max_digits=18, decimal_places=2, allow_null=True
+    )
     limit_seconds = serializers.IntegerField(allow_null=True)
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
@@ -328,7 +413,9 @@ class RunPodSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField()
     started_at = serializers.DateTimeField(allow_null=True)
     restarts = serializers.IntegerField()
-    ended_as = serializers.CharField(help_text="Such as `OOMKilled`; empty when it goes on or ended well.")
+    ended_as = serializers.CharField(
+        help_text="Such as `OOMKilled`; empty when it goes on or ended well."
+    )
 
 
 class RunSerializer(RunShortSerializer):
@@ -338,7 +425,9 @@ class RunSerializer(RunShortSerializer):
         help_text="Whether it goes on from the last checkpoint of `again_of`."
     )
     submission = serializers.DictField()
-    checkpoints = serializers.CharField(help_text="The folder of its checkpoints; empty without one.")
+    checkpoints = serializers.CharField(
+        help_text="The folder of its checkpoints; empty without one."
+    )
     manifests = serializers.ListField(child=serializers.DictField())
     why = WhySerializer(allow_null=True, source="seen.why")
     pods = RunPodSerializer(many=True, source="seen.pods")
@@ -369,13 +458,21 @@ class HeldGpusSerializer(serializers.Serializer[Any]):
 
     flavor = serializers.CharField()
     product = serializers.CharField()
-    device = serializers.CharField(help_text="What one of them is called: A100, or A100 1g.10gb slice.")
+    device = serializers.CharField(
+        help_text="What one of them is called: A100, or A100 1g.10gb slice."
+    )
     gpus = serializers.IntegerField()
-    borrow = serializers.IntegerField(help_text="So many more while other teams leave theirs idle.")
+    borrow = serializers.IntegerField(
+        help_text="So many more while other teams leave theirs idle."
+    )
     per_node = serializers.IntegerField()
     memory = serializers.IntegerField(help_text="GB of one GPU, or of one slice of it.")
-    is_slice = serializers.BooleanField(help_text="Whether they are MIG slices, which do not train together.")
-    usd_per_gpu_hour = serializers.DecimalField(source="usd_per_hour", max_digits=18, decimal_places=4)
+    is_slice = serializers.BooleanField(
+        help_text="Whether they are MIG slices, which do not train together."
+    )
+    usd_per_gpu_hour = serializers.DecimalField(
+        source="usd_per_hour", max_digits=18, decimal_places=4
+    )
     is_spot = serializers.BooleanField()
     levels = serializers.ListField(
         child=serializers.CharField(),
@@ -387,7 +484,9 @@ class OfferedSerializer(serializers.Serializer[Any]):
     """A template as a cluster offers it."""
 
     slug = serializers.CharField()
-    missing = serializers.CharField(help_text="What the cluster lacks for it; empty when it can be used.")
+    missing = serializers.CharField(
+        help_text="What the cluster lacks for it; empty when it can be used."
+    )
     no_topology = serializers.CharField(
         help_text="Why it cannot keep its nodes close together there; empty when it can, where a flavor has `levels`."
     )

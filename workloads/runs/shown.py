@@ -71,9 +71,17 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
         board = work_of_team(run.team, by=by, now=now)
         here = (run.cluster.name, run.tenancy.namespace, run.name)
         found = next(
-            (one for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
+            (
+                one
+                for one in board.work
+                if (one.cluster, one.key.namespace, one.key.name) == here
+            ),
+            None,
         )
-        seen = next((one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id), None)
+        seen = next(
+            (one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id),
+            None,
+        )
         stop_at = _stop_of(run) if found and found.held else None
     return RunSeen(
         run=run,
@@ -112,22 +120,37 @@ def source_of(run: Run, pod: str) -> Source:
     if chosen is None:
         if pod or run.is_over:
             raise Conflict(GONE, code="log_gone")
-        raise Conflict(NO_POD if run.started_at is None else SENT_BACK, code="log_not_started")
+        raise Conflict(
+            NO_POD if run.started_at is None else SENT_BACK, code="log_not_started"
+        )
     cluster = run.cluster
-    return Source(cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster))
+    return Source(
+        cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster)
+    )
 
 
 def _pod(body: Object) -> PodSeen:
     pod, meta, status = pod_of(body), part(body, "metadata"), part(body, "status")
     marks = {**part(meta, "annotations"), **part(meta, "labels")}
-    number = next((marks[name] for name in NUMBERS if str(marks.get(name, "")).isdigit()), None)
+    number = next(
+        (marks[name] for name in NUMBERS if str(marks.get(name, "")).isdigit()), None
+    )
     containers = items(status, "containerStatuses")
-    states = [part(one, "state", kind) for one in containers for kind in ("running", "terminated")]
+    states = [
+        part(one, "state", kind)
+        for one in containers
+        for kind in ("running", "terminated")
+    ]
     started = [at for one in states if (at := moment(one.get("startedAt")))]
     return PodSeen(
         name=pod.name,
         number=int(str(number)) if number is not None else None,
-        word=_word(pod.phase, is_ready=bool(started), is_stopping=pod.is_stopping, is_placed=bool(pod.node)),
+        word=_word(
+            pod.phase,
+            is_ready=bool(started),
+            is_stopping=pod.is_stopping,
+            is_placed=bool(pod.node),
+        ),
         node=text(part(body, "spec"), "nodeName"),
         gpus=pod.gpus,
         started_at=min(started, default=None),

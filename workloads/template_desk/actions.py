@@ -15,7 +15,13 @@ from web.documents import MOST_PROBLEMS, UNSTORABLE, DocumentRefused, parse
 from web.refusals import BadDocument, BadInput, Conflict
 from workloads.template_desk.kept import require_lead
 from workloads.template_desk.models import TemplateVersion
-from workloads.templates.document import Document, document_from, document_of, read, write
+from workloads.templates.document import (
+    Document,
+    document_from,
+    document_of,
+    read,
+    write,
+)
 from workloads.templates.library import BY_SLUG
 
 LONGEST_WHY = 200
@@ -32,7 +38,13 @@ class NotATemplate(BadDocument):
 
 @transaction.atomic
 def keep(
-    said: Said, *, by: User, now: datetime, slug: str = "", seen: int | None = None, why: str = ""
+    said: Said,
+    *,
+    by: User,
+    now: datetime,
+    slug: str = "",
+    seen: int | None = None,
+    why: str = "",
 ) -> TemplateVersion:
     """Offer a template as a document says it, as its next version; what is offered so already stays as it is.
 
@@ -43,7 +55,14 @@ def keep(
     require_lead(by)
     document = document_said(said)
     if slug and document.slug != slug:
-        raise NotATemplate([("slug", f"This is the template {slug}; write a new one for another name.")])
+        raise NotATemplate(
+            [
+                (
+                    "slug",
+                    f"This is the template {slug}; write a new one for another name.",
+                )
+            ]
+        )
     try:
         return _keep(document, by=by, now=now, seen=seen, why=why)[0]
     except Conflict as refusal:
@@ -55,13 +74,17 @@ def keep(
 
 
 @transaction.atomic
-def take_in(text: str, *, by: User, now: datetime, why: str = "") -> list[TemplateVersion]:
+def take_in(
+    text: str, *, by: User, now: datetime, why: str = ""
+) -> list[TemplateVersion]:
     """Offer every template of a file, all or none: what `export` wrote, or one template alone. Raises as `keep`.
 
     Returns the versions that this made, without those that were offered so already.
     """
     require_lead(by)
-    kept = [_keep(one, by=by, now=now, seen=None, why=why) for one in documents_in(text)]
+    kept = [
+        _keep(one, by=by, now=now, seen=None, why=why) for one in documents_in(text)
+    ]
     return [row for row, is_new in kept if is_new]
 
 
@@ -76,12 +99,16 @@ def take_back(
     require_lead(by)
     newest = TemplateVersion.objects.filter(slug=slug).order_by("-number").first()
     if newest is None and slug not in BY_SLUG:
-        raise BadInput("There is no such template.", code="no_such_template", field="slug")
+        raise BadInput(
+            "There is no such template.", code="no_such_template", field="slug"
+        )
     if newest is not None and not newest.is_offered:
         return newest
     title = newest.title if newest is not None else BY_SLUG[slug].title
     text = newest.text if newest is not None else write(document_of(BY_SLUG[slug]))
-    row = _add(slug, title, text, newest, is_offered=False, by=by, now=now, seen=seen, why=why)
+    row = _add(
+        slug, title, text, newest, is_offered=False, by=by, now=now, seen=seen, why=why
+    )
     record(
         Kind.TEMPLATE_TAKEN_BACK,
         actor=by.as_actor(),
@@ -98,7 +125,10 @@ def document_said(said: Said) -> Document:
         document = read(said) if isinstance(said, str) else document_from(said)
     except DocumentRefused as refused:
         raise NotATemplate(refused.problems) from refused
-    said_of = {at: refused_image(one, settings.ENV.run_images) for at, one in enumerate(document.images)}
+    said_of = {
+        at: refused_image(one, settings.ENV.run_images)
+        for at, one in enumerate(document.images)
+    }
     if strange := [(f"images.{at}", words) for at, words in said_of.items() if words]:
         raise NotATemplate(strange)
     return document
@@ -114,7 +144,9 @@ def documents_in(text: str) -> list[Document]:
         return [document_said(text)]
     parts = said["templates"]
     if not isinstance(parts, list) or not 1 <= len(parts) <= MOST_IN_A_FILE:
-        raise NotATemplate([("templates", f"Write a list of 1 to {MOST_IN_A_FILE} templates.")])
+        raise NotATemplate(
+            [("templates", f"Write a list of 1 to {MOST_IN_A_FILE} templates.")]
+        )
     found: list[Document] = []
     wrong: list[tuple[str, str]] = []
     for at, part in enumerate(parts):
@@ -122,9 +154,14 @@ def documents_in(text: str) -> list[Document]:
             wrong.append((f"templates.{at}", "Write keys with values."))
             continue
         try:
-            found.append(document_said({str(key): value for key, value in part.items()}))
+            found.append(
+                document_said({str(key): value for key, value in part.items()})
+            )
         except NotATemplate as refused:
-            wrong += [(f"templates.{at}.{place}".rstrip("."), what) for place, what in refused.problems]
+            wrong += [
+                (f"templates.{at}.{place}".rstrip("."), what)
+                for place, what in refused.problems
+            ]
     if wrong:
         raise NotATemplate(wrong[:MOST_PROBLEMS])
     if len({one.slug for one in found}) < len(found):
@@ -136,12 +173,22 @@ def _keep(
     document: Document, *, by: User, now: datetime, seen: int | None, why: str
 ) -> tuple[TemplateVersion, bool]:
     """The version that counts from now on, and whether it is a new one."""
-    newest = TemplateVersion.objects.filter(slug=document.slug).order_by("-number").first()
+    newest = (
+        TemplateVersion.objects.filter(slug=document.slug).order_by("-number").first()
+    )
     text = write(document)
     if newest is not None and newest.is_offered and newest.text == text:
         return newest, False
     row = _add(
-        document.slug, document.title, text, newest, is_offered=True, by=by, now=now, seen=seen, why=why
+        document.slug,
+        document.title,
+        text,
+        newest,
+        is_offered=True,
+        by=by,
+        now=now,
+        seen=seen,
+        why=why,
     )
     record(
         Kind.TEMPLATE_KEPT,
@@ -167,7 +214,11 @@ def _add(
     why: str,
 ) -> TemplateVersion:
     if UNSTORABLE.search(why) or len(why) > LONGEST_WHY:
-        raise BadInput(f"Write one sentence of at most {LONGEST_WHY} characters.", code="reason", field="why")
+        raise BadInput(
+            f"Write one sentence of at most {LONGEST_WHY} characters.",
+            code="reason",
+            field="why",
+        )
     number = newest.number if newest is not None else 0
     if seen is not None and seen != number:
         raise _meanwhile(number)

@@ -34,7 +34,9 @@ class TemplateEndpoint(Endpoint):
     @extend_schema(operation_id="templates", responses=RunTemplatesSerializer)
     def list(self, call: Call) -> Response:
         """Every template that is offered, with what it asks for; the platform team's own come first."""
-        return Response(self.shown({"results": [*offered().values()]}, RunTemplatesSerializer))
+        return Response(
+            self.shown({"results": [*offered().values()]}, RunTemplatesSerializer)
+        )
 
     @extend_schema(responses=KeptTemplateSerializer)
     def retrieve(self, call: Call, slug: str) -> Response:
@@ -52,7 +54,12 @@ class TemplateEndpoint(Endpoint):
         body = self.body(KeepTemplateSerializer)
         said = body.pop("yaml", None) or body.pop("document", None) or {}
         field = "yaml" if isinstance(said, str) else "document"
-        with_places(field, lambda: actions.keep(said, by=self.caller, now=timezone.now(), slug=slug, **body))
+        with_places(
+            field,
+            lambda: actions.keep(
+                said, by=self.caller, now=timezone.now(), slug=slug, **body
+            ),
+        )
         return Response(self._shown(slug))
 
     @extend_schema(request=TakeBackTemplateSerializer, responses=KeptTemplateSerializer)
@@ -60,7 +67,12 @@ class TemplateEndpoint(Endpoint):
         """Offer a template no longer, also one that came with the product; its runs go on (platform leads)."""
         require_lead(self.caller)
         self._kept(slug)
-        actions.take_back(slug, by=self.caller, now=timezone.now(), **self.body(TakeBackTemplateSerializer))
+        actions.take_back(
+            slug,
+            by=self.caller,
+            now=timezone.now(),
+            **self.body(TakeBackTemplateSerializer),
+        )
         return Response(self._shown(slug))
 
     def _kept(self, slug: str) -> Kept:
@@ -80,7 +92,10 @@ class TemplateYamlEndpoint(Endpoint):
 
     @extend_schema(
         operation_id="templates_yaml",
-        responses={(200, "application/json"): TemplatesYamlSerializer, (200, "text/yaml"): str},
+        responses={
+            (200, "application/json"): TemplatesYamlSerializer,
+            (200, "text/yaml"): str,
+        },
     )
     def list(self, call: Call) -> Response | HttpResponse:
         """The platform team's own templates; plain YAML with `Accept: text/yaml` (platform leads)."""
@@ -102,7 +117,10 @@ class TemplateYamlEndpoint(Endpoint):
         with_places(
             "yaml",
             lambda: actions.take_in(
-                body["yaml"], by=self.caller, now=timezone.now(), why=body.get("why", "")
+                body["yaml"],
+                by=self.caller,
+                now=timezone.now(),
+                why=body.get("why", ""),
             ),
         )
         return Response({"yaml": written()})

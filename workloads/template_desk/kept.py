@@ -44,7 +44,9 @@ class Kept:
     @property
     def yaml(self) -> str:
         """The document that counts, as text."""
-        return self.newest.text if self.newest else write(document_of(BY_SLUG[self.slug]))
+        return (
+            self.newest.text if self.newest else write(document_of(BY_SLUG[self.slug]))
+        )
 
     @property
     def template(self) -> Template | None:
@@ -62,16 +64,28 @@ def kept_as(slug: str) -> Kept | None:
 
 def all_kept() -> list[Kept]:
     """Every template with its newest version, also those that are taken back: the platform team's own first."""
-    newest = {one.slug: one for one in TemplateVersion.objects.newest().select_related("by")}
+    newest = {
+        one.slug: one for one in TemplateVersion.objects.newest().select_related("by")
+    }
     own = [Kept(slug=slug, versions=[row]) for slug, row in newest.items()]
-    shipped = [Kept(slug=one.slug, versions=[]) for one in TEMPLATES if one.slug not in newest]
+    shipped = [
+        Kept(slug=one.slug, versions=[]) for one in TEMPLATES if one.slug not in newest
+    ]
     return [*sorted(own, key=lambda one: one.title), *shipped]
 
 
 def written() -> str:
     """The platform team's own templates that are offered as one YAML file, which can be taken in again."""
-    documents = [yaml.safe_load(one.text) for one in TemplateVersion.objects.newest() if one.is_offered]
-    return str(yaml.safe_dump({"templates": documents}, sort_keys=False, allow_unicode=True, width=100))
+    documents = [
+        yaml.safe_load(one.text)
+        for one in TemplateVersion.objects.newest()
+        if one.is_offered
+    ]
+    return str(
+        yaml.safe_dump(
+            {"templates": documents}, sort_keys=False, allow_unicode=True, width=100
+        )
+    )
 
 
 def require_lead(user: User) -> None:

@@ -16,7 +16,9 @@ class TemplateVersionQuerySet(models.QuerySet["TemplateVersion"]):
 
     def newest(self) -> "TemplateVersionQuerySet":
         """The version of each template that counts."""
-        later = TemplateVersion.objects.filter(slug=OuterRef("slug"), number__gt=OuterRef("number"))
+        later = TemplateVersion.objects.filter(
+            slug=OuterRef("slug"), number__gt=OuterRef("number")
+        )
         return self.filter(~Exists(later))
 
 
@@ -41,8 +43,12 @@ class TemplateVersion(models.Model):
     class Meta:
         ordering = ["slug", "-number"]
         constraints = [
-            models.UniqueConstraint(fields=["slug", "number"], name="one_template_version_per_number"),
-            models.CheckConstraint(condition=Q(number__gte=1), name="a_template_version_counts_from_one"),
+            models.UniqueConstraint(
+                fields=["slug", "number"], name="one_template_version_per_number"
+            ),
+            models.CheckConstraint(
+                condition=Q(number__gte=1), name="a_template_version_counts_from_one"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -14,10 +14,14 @@ log = structlog.get_logger(__name__)
 def offered() -> Mapping[str, Template]:
     """Every template that a run may be of, by its slug; one query."""
     kept = list(TemplateVersion.objects.newest())
-    own = [one for row in kept if row.is_offered and (one := template_in(row)) is not None]
+    own = [
+        one for row in kept if row.is_offered and (one := template_in(row)) is not None
+    ]
     taken = {row.slug for row in kept}
     shipped = [one for one in TEMPLATES if one.slug not in taken]
-    return {one.slug: one for one in (*sorted(own, key=lambda one: one.title), *shipped)}
+    return {
+        one.slug: one for one in (*sorted(own, key=lambda one: one.title), *shipped)
+    }
 
 
 def template_in(row: TemplateVersion) -> Template | None:
@@ -25,19 +29,32 @@ def template_in(row: TemplateVersion) -> Template | None:
     try:
         return row.template
     except DocumentRefused as refused:
-        log.warning("template cannot be offered", template=row.slug, version=row.number, problem=str(refused))
+        log.warning(
+            "template cannot be offered",
+            template=row.slug,
+            version=row.number,
+            problem=str(refused),
+        )
         return None
 
 
 def withdrawn(slug: str) -> str:
     """That a template which `offered` does not have was one before, in a sentence; empty for what never was one."""
     row = TemplateVersion.objects.filter(slug=slug).order_by("-number").first()
-    return f"“{row.title}” is no longer offered. Choose another template." if row is not None else ""
+    return (
+        f"“{row.title}” is no longer offered. Choose another template."
+        if row is not None
+        else ""
+    )
 
 
 def template_words(slug: str, number: int) -> str:
     """A run's template as its page names it, whatever has become of the template since."""
-    row = TemplateVersion.objects.filter(slug=slug, number=number).first() if number else None
+    row = (
+        TemplateVersion.objects.filter(slug=slug, number=number).first()
+        if number
+        else None
+    )
     if row is not None:
         return f"{row.title}, version {number}"
     return next((one.title for one in TEMPLATES if one.slug == slug), slug)

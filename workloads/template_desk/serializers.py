@@ -28,7 +28,9 @@ class ParameterSerializer(serializers.Serializer[Any]):
     choices = serializers.ListField(child=serializers.CharField())
     is_needed = serializers.BooleanField()
     is_fixed = serializers.BooleanField(help_text="It is always its default.")
-    variable = serializers.CharField(help_text="Where the program finds it; empty for one of the shape's.")
+    variable = serializers.CharField(
+        help_text="Where the program finds it; empty for one of the shape's."
+    )
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_default(self, one: Parameter) -> Value | None:  # type: ignore[override]
@@ -50,9 +52,15 @@ class RunTemplateSerializer(serializers.Serializer[Any]):
     slug = serializers.CharField()
     title = serializers.CharField()
     help = serializers.CharField()
-    shape = serializers.SerializerMethodField(help_text="The shipped template whose objects it makes.")
-    version = serializers.IntegerField(help_text="0 for one as it came with the product.")
-    kind = serializers.CharField(help_text="The kind of object that it makes, as `Kind.group/version`.")
+    shape = serializers.SerializerMethodField(
+        help_text="The shipped template whose objects it makes."
+    )
+    version = serializers.IntegerField(
+        help_text="0 for one as it came with the product."
+    )
+    kind = serializers.CharField(
+        help_text="The kind of object that it makes, as `Kind.group/version`."
+    )
     accepts_files = serializers.BooleanField(
         help_text="Whether a script, a repository and volumes go with it."
     )
@@ -60,7 +68,9 @@ class RunTemplateSerializer(serializers.Serializer[Any]):
     variables = serializers.DictField(child=serializers.CharField())
     claims = TemplateClaimSerializer(many=True)
     repository = serializers.ListField(
-        child=serializers.CharField(), allow_null=True, help_text="Address and revision of its program."
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Address and revision of its program.",
     )
     priority = serializers.CharField(help_text="Empty for the place's own.")
     capacity = serializers.ChoiceField(choices=[ANY_CAPACITY, SPOT, ON_DEMAND])
@@ -95,8 +105,12 @@ class KeptTemplateSerializer(serializers.Serializer[Any]):
     slug = serializers.CharField()
     number = serializers.IntegerField()
     is_offered = serializers.BooleanField()
-    yaml = serializers.CharField(help_text="The document that counts, to be changed and sent back.")
-    template = RunTemplateSerializer(allow_null=True, help_text="Null while nobody can start a run of it.")
+    yaml = serializers.CharField(
+        help_text="The document that counts, to be changed and sent back."
+    )
+    template = RunTemplateSerializer(
+        allow_null=True, help_text="Null while nobody can start a run of it."
+    )
     versions = TemplateVersionSerializer(many=True, help_text="Newest first.")
 
 
@@ -111,12 +125,16 @@ class KeepTemplateSerializer(StrictSerializer):
         max_value=2_000_000_000,
         help_text="The `number` that it was changed from: refused when there is a newer one.",
     )
-    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
+    reason = Text(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, source="why"
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Raises ValidationError unless the template is said once."""
         if ("document" in attrs) is ("yaml" in attrs):
-            raise serializers.ValidationError({"yaml": "Send the document or its YAML, one of the two."})
+            raise serializers.ValidationError(
+                {"yaml": "Send the document or its YAML, one of the two."}
+            )
         return attrs
 
 
@@ -124,7 +142,9 @@ class TakeBackTemplateSerializer(StrictSerializer):
     """Why a template is offered no longer."""
 
     seen = Integer(required=False, min_value=0, max_value=2_000_000_000)
-    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
+    reason = Text(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, source="why"
+    )
 
 
 class TemplatesYamlSerializer(serializers.Serializer[Any]):
@@ -137,4 +157,6 @@ class TemplatesYamlInSerializer(StrictSerializer):
     """A file of templates, or one template."""
 
     yaml = Text(max_length=2 * LARGEST, trim_whitespace=False)
-    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
+    reason = Text(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, source="why"
+    )

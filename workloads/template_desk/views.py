@@ -8,7 +8,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import add_document_refusal, visitor_whom, with_refusal
 from accounts.models import User
@@ -40,7 +44,9 @@ TAKES = {
 class TemplateForm(StrictForm):
     """A template as YAML. `seen` is the newest version as the page showed it."""
 
-    seen = forms.IntegerField(min_value=0, max_value=2_000_000_000, widget=forms.HiddenInput)
+    seen = forms.IntegerField(
+        min_value=0, max_value=2_000_000_000, widget=forms.HiddenInput
+    )
     yaml = YamlField(
         label="The template as YAML",
         rows=24,
@@ -74,9 +80,13 @@ def templates(request: HttpRequest) -> HttpResponse:
 def template_new(request: HttpRequest) -> HttpResponse:
     """A template of its own, begun from another one."""
     lead = _lead(request)
-    beginning = kept_as(request.GET.get("from", "")) or Kept(slug=TEMPLATES[0].slug, versions=[])
+    beginning = kept_as(request.GET.get("from", "")) or Kept(
+        slug=TEMPLATES[0].slug, versions=[]
+    )
     text = beginning.yaml.replace(f"slug: {beginning.slug}\n", "slug: \n", 1)
-    form = TemplateForm(request.POST or None, label_suffix="", initial={"seen": 0, "yaml": text})
+    form = TemplateForm(
+        request.POST or None, label_suffix="", initial={"seen": 0, "yaml": text}
+    )
     return _edit(request, lead, form, None, beginning)
 
 
@@ -88,7 +98,9 @@ def template(request: HttpRequest, slug: str) -> HttpResponse:
     kept = _kept(slug)
     chosen = _version(kept, request.GET.get("version", ""))
     form = TemplateForm(
-        request.POST or None, label_suffix="", initial={"seen": kept.number, "yaml": chosen or kept.yaml}
+        request.POST or None,
+        label_suffix="",
+        initial={"seen": kept.number, "yaml": chosen or kept.yaml},
     )
     return _edit(request, lead, form, kept, kept)
 
@@ -118,15 +130,23 @@ def templates_import(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             clean = form.cleaned_data
-            made = actions.take_in(clean["yaml"], by=lead, now=timezone.now(), why=clean["why"])
+            made = actions.take_in(
+                clean["yaml"], by=lead, now=timezone.now(), why=clean["why"]
+            )
             names = ", ".join(one.title for one in made)
-            said = f"Offered from now on: {names}." if made else "All of it is offered so already."
+            said = (
+                f"Offered from now on: {names}."
+                if made
+                else "All of it is offered so already."
+            )
             messages.success(request, said)
             return HttpResponseRedirect(reverse("templates"))
         except Refused as refusal:
             problems, status = add_document_refusal(form, refusal)
     context = {"form": form, "problems": problems}
-    return with_refusal(render(request, "workloads/templates_import.html", context, status=status), form)
+    return with_refusal(
+        render(request, "workloads/templates_import.html", context, status=status), form
+    )
 
 
 @require_safe
@@ -134,11 +154,17 @@ def templates_export(request: HttpRequest) -> HttpResponse:
     """The platform team's own templates as a file."""
     _lead(request)
     headers = {"Content-Disposition": 'attachment; filename="templates.yaml"'}
-    return HttpResponse(written(), content_type="text/yaml; charset=utf-8", headers=headers)
+    return HttpResponse(
+        written(), content_type="text/yaml; charset=utf-8", headers=headers
+    )
 
 
 def _edit(
-    request: HttpRequest, lead: User, form: TemplateForm, kept: Kept | None, looks_like: Kept
+    request: HttpRequest,
+    lead: User,
+    form: TemplateForm,
+    kept: Kept | None,
+    looks_like: Kept,
 ) -> HttpResponse:
     """The page of a template that is written; what cannot be taken is said at its place, and the text stays."""
     status, problems = 200, list[dict[str, str]]()
@@ -167,16 +193,26 @@ def _edit(
         "parameters": [_asked(one) for one in shape.parameters] if shape else [],
         "columns": HISTORY,
         "history": [_past(kept, one) for one in kept.versions] if kept else [],
-        "begin": [{"label": one.title, "href": f"?from={one.slug}"} for one in TEMPLATES] if not kept else [],
+        "begin": [
+            {"label": one.title, "href": f"?from={one.slug}"} for one in TEMPLATES
+        ]
+        if not kept
+        else [],
     }
-    return with_refusal(render(request, "workloads/template.html", context, status=status), form)
+    return with_refusal(
+        render(request, "workloads/template.html", context, status=status), form
+    )
 
 
 def _row(kept: Kept) -> Row:
     newest = kept.newest
     return {
         "cells": [
-            {"text": kept.title, "href": reverse("template", args=[kept.slug]), "sub": kept.slug},
+            {
+                "text": kept.title,
+                "href": reverse("template", args=[kept.slug]),
+                "sub": kept.slug,
+            },
             f"Version {newest.number}" if newest else "As it came",
             _offered_badge(kept),
             newest.at if newest else "–",
@@ -210,7 +246,11 @@ def _taken(one: Parameter) -> str | Cell:
     """What may be written there."""
     if one.type is Type.CHOICE:
         return _code(", ".join(one.choices))
-    return f"{one.minimum:,} to {one.maximum:,}" if one.type is Type.COUNT else TAKES[one.type]
+    return (
+        f"{one.minimum:,} to {one.maximum:,}"
+        if one.type is Type.COUNT
+        else TAKES[one.type]
+    )
 
 
 def _code(text: str) -> Cell:

@@ -41,7 +41,14 @@ DEFAULTS = "Write a text in quotes, a whole number, true or false, or a list of 
 SLUG = re.compile(r"[a-z][a-z0-9-]{0,38}[a-z0-9]", re.ASCII)
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 FLAGS = frozenset({"fixed", "needed", "read_only", "default"})
-LONGEST_TITLE, LONGEST_HELP, MOST_PARAMETERS, MOST_IMAGES, MOST_VARIABLES, MOST_CLAIMS = (
+(
+    LONGEST_TITLE,
+    LONGEST_HELP,
+    MOST_PARAMETERS,
+    MOST_IMAGES,
+    MOST_VARIABLES,
+    MOST_CLAIMS,
+) = (
     60,
     300,
     30,
@@ -142,7 +149,9 @@ def read(text: str) -> Document:
     """The document of a YAML text; raises DocumentRefused naming every place that is wrong."""
     said = parse(text)
     if not isinstance(said, dict):
-        raise DocumentRefused(("", "A template is a mapping with slug, title, help and shape."))
+        raise DocumentRefused(
+            ("", "A template is a mapping with slug, title, help and shape.")
+        )
     return document_from({str(key): value for key, value in said.items()})
 
 
@@ -163,7 +172,11 @@ def document_from(stored: Mapping[str, Any]) -> Document:
 def template_of(document: Document, *, version: int) -> Template:
     """The template that a document which was taken describes."""
     shape = BY_SLUG[document.shape]
-    own = [_own(name, said) for name, said in document.parameters.items() if name not in _by_name(shape)]
+    own = [
+        _own(name, said)
+        for name, said in document.parameters.items()
+        if name not in _by_name(shape)
+    ]
     parameters = [_narrowed(one, document) for one in shape.parameters]
     return replace(
         shape,
@@ -174,8 +187,12 @@ def template_of(document: Document, *, version: int) -> Template:
         version=version,
         parameters=(*parameters, *own),
         variables=dict(document.variables),
-        claims=tuple(Claim(one.name, one.path, one.read_only) for one in document.claims),
-        repository=(document.repository.url, document.repository.revision) if document.repository else None,
+        claims=tuple(
+            Claim(one.name, one.path, one.read_only) for one in document.claims
+        ),
+        repository=(document.repository.url, document.repository.revision)
+        if document.repository
+        else None,
         priority=document.priority,
         capacity=document.capacity,
         gpu_memory=document.gpu_memory,
@@ -190,19 +207,29 @@ def document_of(template: Template) -> Document:
         if one.type is Type.COUNT
     }
     return Document(
-        slug=template.slug, title=template.title, help=template.help, shape=template.slug, parameters=said
+        slug=template.slug,
+        title=template.title,
+        help=template.help,
+        shape=template.slug,
+        parameters=said,
     )
 
 
 def to_json(document: Document) -> dict[str, Any]:
     """The document as a row keeps it, without what says nothing."""
-    plain: dict[str, Any] = _DOCUMENT.dump_python(document, mode="json", exclude_defaults=True)
-    return {name: plain[name] for name in Document.__dataclass_fields__ if name in plain}
+    plain: dict[str, Any] = _DOCUMENT.dump_python(
+        document, mode="json", exclude_defaults=True
+    )
+    return {
+        name: plain[name] for name in Document.__dataclass_fields__ if name in plain
+    }
 
 
 def write(document: Document) -> str:
     """The document as YAML, with its keys in the order of this module; the same document gives the same text."""
-    return yaml.safe_dump(to_json(document), sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(
+        to_json(document), sort_keys=False, allow_unicode=True, width=100
+    )
 
 
 def _each_once(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -210,11 +237,15 @@ def _each_once(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for place, what in problems:
         head, is_default, _ = place.partition(".default.")
-        found[f"{head}.default" if is_default else place] = DEFAULTS if is_default else what
+        found[f"{head}.default" if is_default else place] = (
+            DEFAULTS if is_default else what
+        )
     return [*found.items()]
 
 
-def _wrong_beside(stored: Mapping[str, Any], error: ValidationError) -> Iterator[tuple[str, str]]:
+def _wrong_beside(
+    stored: Mapping[str, Any], error: ValidationError
+) -> Iterator[tuple[str, str]]:
     """What else cannot be meant, beside the values of a wrong kind: their parts are left out of it."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     said = deepcopy(dict(stored))
@@ -229,10 +260,14 @@ def _wrong_beside(stored: Mapping[str, Any], error: ValidationError) -> Iterator
             _without(said, (head,))
     absent = {name for name in NEEDED if name not in said}
     try:
-        document = _DOCUMENT.validate_python(said | dict.fromkeys(absent, ""), strict=False)
+        document = _DOCUMENT.validate_python(
+            said | dict.fromkeys(absent, ""), strict=False
+        )
     except ValidationError:
         return
-    yield from ((place, what) for place, what in _wrong(document) if place not in absent)
+    yield from (
+        (place, what) for place, what in _wrong(document) if place not in absent
+    )
 
 
 def _without(said: Any, path: Sequence[int | str]) -> None:
@@ -268,13 +303,21 @@ def _narrowed(one: Parameter, document: Document) -> Parameter:
     if one.name == "image" and document.images:
         first = document.images[0] if found.default is None else found.default
         return replace(found, type=Type.CHOICE, choices=document.images, default=first)
-    if found.type is Type.COUNT and isinstance(found.default, int) and said.default is None:
-        return replace(found, default=min(max(found.default, found.minimum), found.maximum))
+    if (
+        found.type is Type.COUNT
+        and isinstance(found.default, int)
+        and said.default is None
+    ):
+        return replace(
+            found, default=min(max(found.default, found.minimum), found.maximum)
+        )
     return found
 
 
 def _own(name: str, said: ParameterSaid) -> Parameter:
-    usual = Parameter(name=name, type=Type(said.type or "text"), title=said.title, help=said.help)
+    usual = Parameter(
+        name=name, type=Type(said.type or "text"), title=said.title, help=said.help
+    )
     return replace(
         usual,
         default=None if said.default is None else normalised(said.default),
@@ -292,7 +335,10 @@ def _wrong(document: Document) -> Iterator[tuple[str, str]]:
     if document.slug in RESERVED:
         yield "slug", "Choose another one: this is a page's address."
     if not SLUG.fullmatch(document.slug):
-        yield "slug", "Write small letters, digits and hyphens, at most 40, beginning with a letter."
+        yield (
+            "slug",
+            "Write small letters, digits and hyphens, at most 40, beginning with a letter.",
+        )
     for name, most in (("title", LONGEST_TITLE), ("help", LONGEST_HELP)):
         text = getattr(document, name)
         if not text.strip() or len(text) > most or not text.isprintable():
@@ -312,18 +358,26 @@ def _wrong(document: Document) -> Iterator[tuple[str, str]]:
 
 def _wrong_around(document: Document, shape: Template) -> Iterator[tuple[str, str]]:
     """Images, variables, volumes, the source and the memory of a GPU."""
-    if len(document.images) > MOST_IMAGES or len(set(document.images)) < len(document.images):
+    if len(document.images) > MOST_IMAGES or len(set(document.images)) < len(
+        document.images
+    ):
         yield "images", f"Name at most {MOST_IMAGES} images, each once."
     for at, image in enumerate(document.images):
         if not IMAGE.fullmatch(image):
-            yield f"images.{at}", "Write an image, as in registry.example.com/team/train:1."
+            yield (
+                f"images.{at}",
+                "Write an image, as in registry.example.com/team/train:1.",
+            )
     if len(document.variables) > MOST_VARIABLES:
         yield "variables", f"At most {MOST_VARIABLES}."
     if refused := refused_variables([*document.variables]):
         yield "variables", refused
     yield from _wrong_files(document, shape)
     if not 0 <= document.gpu_memory <= LARGEST_GPU_MEMORY:
-        yield "gpu_memory", f"Write GB of memory that one GPU needs, 0 to {LARGEST_GPU_MEMORY}; 0 is any."
+        yield (
+            "gpu_memory",
+            f"Write GB of memory that one GPU needs, 0 to {LARGEST_GPU_MEMORY}; 0 is any.",
+        )
 
 
 def _wrong_files(document: Document, shape: Template) -> Iterator[tuple[str, str]]:
@@ -333,10 +387,15 @@ def _wrong_files(document: Document, shape: Template) -> Iterator[tuple[str, str
         yield ("claims" if document.claims else "repository"), said
     if len(document.claims) > MOST_CLAIMS:
         yield "claims", f"At most {MOST_CLAIMS}."
-    place = Parameter(name="path", type=Type.PATH, title="Where a volume is mounted", help="")
+    place = Parameter(
+        name="path", type=Type.PATH, title="Where a volume is mounted", help=""
+    )
     for at, claim in enumerate(document.claims):
         if not CLAIM.fullmatch(claim.name):
-            yield f"claims.{at}.name", "A volume is called as its claim in a team's namespace."
+            yield (
+                f"claims.{at}.name",
+                "A volume is called as its claim in a team's namespace.",
+            )
         if refused := TESTS[Type.PATH](place, claim.path):
             yield f"claims.{at}.path", refused
     if source is not None and (refused := refused_source(source.url, source.revision)):
@@ -363,29 +422,47 @@ def _wrong_parameters(document: Document, shape: Template) -> Iterator[tuple[str
         yield from _wrong_value(at, found)
 
 
-def _too_wide(at: str, said: ParameterSaid, one: Parameter) -> Iterator[tuple[str, str]]:
+def _too_wide(
+    at: str, said: ParameterSaid, one: Parameter
+) -> Iterator[tuple[str, str]]:
     """What would let a run have more than its shape is made for."""
     if said.type is not None or said.variable:
-        yield at, f"{one.title} belongs to the shape: its type and variable are the shape's."
+        yield (
+            at,
+            f"{one.title} belongs to the shape: its type and variable are the shape's.",
+        )
     if said.minimum is not None and said.minimum < one.minimum:
         yield f"{at}.minimum", f"The shape begins at {one.minimum}."
     if said.maximum is not None and said.maximum > one.maximum:
         yield f"{at}.maximum", f"The shape ends at {one.maximum}."
     if said.needed is False and one.is_needed:
         yield f"{at}.needed", f"The shape needs {one.title.lower()}."
-    if one.name != "image" and (strange := [each for each in said.choices if each not in one.choices]):
+    if one.name != "image" and (
+        strange := [each for each in said.choices if each not in one.choices]
+    ):
         yield f"{at}.choices", f"The shape has no “{strange[0][:40]}”."
 
 
-def _wrong_own(at: str, name: str, said: ParameterSaid, seen: set[str]) -> Iterator[tuple[str, str]]:
+def _wrong_own(
+    at: str, name: str, said: ParameterSaid, seen: set[str]
+) -> Iterator[tuple[str, str]]:
     if not NAME.fullmatch(name) or name in OF_THE_FRAME:
-        yield at, "Choose another name: small letters, digits and underscores, and none of the form's own."
+        yield (
+            at,
+            "Choose another name: small letters, digits and underscores, and none of the form's own.",
+        )
     if said.type is None:
-        yield f"{at}.type", "The shape has no such parameter. One of your own says its type."
+        yield (
+            f"{at}.type",
+            "The shape has no such parameter. One of your own says its type.",
+        )
     if not said.title.strip():
         yield f"{at}.title", "Say what people read beside it."
     if not said.variable or (refused := refused_variables([said.variable])):
-        yield f"{at}.variable", refused if said.variable else "Say in which variable the program finds it."
+        yield (
+            f"{at}.variable",
+            refused if said.variable else "Say in which variable the program finds it.",
+        )
     elif said.variable in seen:
         yield f"{at}.variable", f"{said.variable} is set twice."
     if (said.type == "choice") is not bool(said.choices):

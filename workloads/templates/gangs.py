@@ -39,8 +39,13 @@ def jobset(run: Run) -> list[Manifest]:
         "suspend": True,
         "ttlSecondsAfterFinished": TTL_SECONDS,
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
-        "failurePolicy": {"maxRestarts": run.count("restarts", 0), "rules": [LOST_WORKER]},
-        "replicatedJobs": [{"name": WORKER, "replicas": 1, "template": {"spec": template}}],
+        "failurePolicy": {
+            "maxRestarts": run.count("restarts", 0),
+            "rules": [LOST_WORKER],
+        },
+        "replicatedJobs": [
+            {"name": WORKER, "replicas": 1, "template": {"spec": template}}
+        ],
     }
     set_ = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -55,7 +60,9 @@ def volcano(run: Run) -> list[Manifest]:
     """The same on a cluster whose queues are Volcano's, which knows nothing of Kueue's labels and annotations."""
     address = f"{run.name}-{WORKER}-0.{run.name}"
     command = torchrun(run, rank="$(VC_TASK_INDEX)", address=address)
-    pod = pod_template(replace(run, topology=None), command, own=_rendezvous(address, run))
+    pod = pod_template(
+        replace(run, topology=None), command, own=_rendezvous(address, run)
+    )
     pod["spec"]["activeDeadlineSeconds"] = run.seconds
     spec = {
         "schedulerName": "volcano",
@@ -75,7 +82,12 @@ def volcano(run: Run) -> list[Manifest]:
     if run.topology is not None:
         spec["networkTopology"] = run.topology.network
     head = metadata(run, is_queued=False)
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": head, "spec": spec}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": head,
+        "spec": spec,
+    }
     return [*script_map(run), job]
 
 

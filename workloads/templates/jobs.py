@@ -3,7 +3,14 @@
 import json
 from collections.abc import Sequence
 
-from workloads.templates.pods import Manifest, metadata, pod_template, program, script_map, torchrun
+from workloads.templates.pods import (
+    Manifest,
+    metadata,
+    pod_template,
+    program,
+    script_map,
+    torchrun,
+)
 from workloads.templates.run import TTL_SECONDS, Run
 
 # A pod that its node lost (spot capacity taken back, a drain) is made again and counts as no failure.
@@ -40,7 +47,12 @@ def job(run: Run, spec: Manifest) -> Manifest:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": metadata(run),
-        "spec": {**job_spec(run), "suspend": True, "ttlSecondsAfterFinished": TTL_SECONDS, **spec},
+        "spec": {
+            **job_spec(run),
+            "suspend": True,
+            "ttlSecondsAfterFinished": TTL_SECONDS,
+            **spec,
+        },
     }
 
 
@@ -55,7 +67,9 @@ def job_spec(run: Run) -> Manifest:
     }
 
 
-def _indexed(run: Run, count: int, command: Sequence[str], own: Sequence[Manifest]) -> Manifest:
+def _indexed(
+    run: Run, count: int, command: Sequence[str], own: Sequence[Manifest]
+) -> Manifest:
     """Many pods of one shape; Kueue may let in fewer at once than asked for, down to one."""
     at_once = min(run.count("at_once"), count)
     spec = {

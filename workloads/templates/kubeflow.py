@@ -41,16 +41,23 @@ def runtime(kind: Kind | None, *, image: str) -> Manifest:
     if kind is not None and kind.taints:
         pod["tolerations"] = kind.tolerations
     step = {
-        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+        "metadata": {
+            "labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+        },
         "spec": {"template": {"spec": pod}},
     }
     return {
         "apiVersion": TRAINER,
         "kind": "ClusterTrainingRuntime",
-        "metadata": {"name": runtime_name(kind), "labels": {"trainer.kubeflow.org/framework": "torch"}},
+        "metadata": {
+            "name": runtime_name(kind),
+            "labels": {"trainer.kubeflow.org/framework": "torch"},
+        },
         "spec": {
             "mlPolicy": {"numNodes": 1, "torch": {}},
-            "template": {"spec": {"replicatedJobs": [{"name": NODE, "template": step}]}},
+            "template": {
+                "spec": {"replicatedJobs": [{"name": NODE, "template": step}]}
+            },
         },
     }
 
@@ -61,7 +68,9 @@ def trainjob(run: Run) -> list[Manifest]:
     trainer = {
         "numNodes": run.nodes,
         "image": run.image,
-        "command": ["torchrun", *program(run)] if run.launcher == "torchrun" else program(run),
+        "command": ["torchrun", *program(run)]
+        if run.launcher == "torchrun"
+        else program(run),
         "env": variables(run),
         "resourcesPerNode": {"requests": resources, "limits": dict(resources)},
     }
@@ -69,17 +78,31 @@ def trainjob(run: Run) -> list[Manifest]:
     spec = {
         "suspend": True,
         "activeDeadlineSeconds": run.seconds,
-        "runtimeRef": {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "name": name},
+        "runtimeRef": {
+            "apiGroup": "trainer.kubeflow.org",
+            "kind": "ClusterTrainingRuntime",
+            "name": name,
+        },
         "trainer": trainer,
     }
     if run.topology is not None:
         spec["runtimePatches"] = [_pod_annotations(run.topology.annotation)]
-    return [{"apiVersion": TRAINER, "kind": "TrainJob", "metadata": metadata(run), "spec": spec}]
+    return [
+        {
+            "apiVersion": TRAINER,
+            "kind": "TrainJob",
+            "metadata": metadata(run),
+            "spec": spec,
+        }
+    ]
 
 
 def _pod_annotations(annotations: Mapping[str, str]) -> Manifest:
     """A patch of the runtime that annotates its pods; Kueue reads their template with all patches put in."""
-    pods = {"name": NODE, "template": {"spec": {"template": {"metadata": {"annotations": annotations}}}}}
+    pods = {
+        "name": NODE,
+        "template": {"spec": {"template": {"metadata": {"annotations": annotations}}}},
+    }
     return {
         "manager": MANAGER,
         "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [pods]}}},
@@ -98,7 +121,15 @@ def nccl_check(run: Run) -> list[Manifest]:
 
 def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
     ranks = str(run.nodes * max(run.gpus, 1))
-    launch = ["mpirun", "-np", ranks, "--bind-to", "none", *_forwarded_variables(run), *words]
+    launch = [
+        "mpirun",
+        "-np",
+        ranks,
+        "--bind-to",
+        "none",
+        *_forwarded_variables(run),
+        *words,
+    ]
     # A launcher takes no GPU and exchanges nothing: it may be anywhere.
     launcher = pod_template(replace(run, topology=None), launch, gpus=0)
     server = ["/usr/sbin/sshd", "-De", "-f", f"{MPI_HOME}/.sshd_config"]
@@ -119,7 +150,11 @@ def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
         },
         "mpiReplicaSpecs": {
             "Launcher": {"replicas": 1, "restartPolicy": "Never", "template": launcher},
-            "Worker": {"replicas": run.nodes, "restartPolicy": "Never", "template": worker},
+            "Worker": {
+                "replicas": run.nodes,
+                "restartPolicy": "Never",
+                "template": worker,
+            },
         },
     }
     return [

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from workloads.templates import gangs, jobs, kubeflow, serving
-from workloads.templates.parameters import Parameter, Type, refused_script, refused_source, refused_variables
+from workloads.templates.parameters import (
+    Parameter,
+    Type,
+    refused_script,
+    refused_source,
+    refused_variables,
+)
 from workloads.templates.pods import Manifest
 from workloads.templates.run import Claim, Run
 
@@ -50,10 +56,12 @@ class Template:
     def refused(self, run: Run) -> str:
         """Why a run does not go with this template, where the parameters alone do not tell; empty when it does."""
         if not self.accepts_files and (run.script or run.repository or run.claims):
-            return (
-                f"{self.title} takes its program and data from the image: no script, Git address or volume."
-            )
-        return refused_variables([*run.variables]) or _refused_files(run) or _refused_checkpoint(run)
+            return f"{self.title} takes its program and data from the image: no script, Git address or volume."
+        return (
+            refused_variables([*run.variables])
+            or _refused_files(run)
+            or _refused_checkpoint(run)
+        )
 
 
 @dataclass(frozen=True)
@@ -77,9 +85,7 @@ def lacking(template: Template, cluster: Abilities) -> str:
     if template.kind not in cluster.kinds:
         name, _, group = template.kind.partition(".")
         if not cluster.is_known:
-            return (
-                f"The portal has not asked the cluster yet whether it knows {name}: look again in a moment."
-            )
+            return f"The portal has not asked the cluster yet whether it knows {name}: look again in a moment."
         return f"The cluster does not know {name} ({group}); a platform lead installs its controller."
     known = cluster.integrations
     if template.integration and known is not None and template.integration not in known:
@@ -119,15 +125,31 @@ def _refused_files(run: Run) -> str:
     return refused_source(source.url, source.revision) if source is not None else ""
 
 
-def _count(name: str, title: str, help: str, default: int, minimum: int, maximum: int) -> Parameter:
+def _count(
+    name: str, title: str, help: str, default: int, minimum: int, maximum: int
+) -> Parameter:
     return Parameter(
-        name=name, type=Type.COUNT, title=title, help=help, default=default, minimum=minimum, maximum=maximum
+        name=name,
+        type=Type.COUNT,
+        title=title,
+        help=help,
+        default=default,
+        minimum=minimum,
+        maximum=maximum,
     )
 
 
-IMAGE = Parameter(name="image", type=Type.IMAGE, title="Image", help="What the pods run, with its tag.")
+IMAGE = Parameter(
+    name="image",
+    type=Type.IMAGE,
+    title="Image",
+    help="What the pods run, with its tag.",
+)
 PROGRAM = Parameter(
-    name="program", type=Type.WORDS, title="Program", help="The program and its arguments, word by word."
+    name="program",
+    type=Type.WORDS,
+    title="Program",
+    help="The program and its arguments, word by word.",
 )
 LAUNCHER = Parameter(
     name="launcher",
@@ -139,19 +161,45 @@ LAUNCHER = Parameter(
 )
 GPUS = _count("gpus", "GPUs on each node", "How many GPUs each pod gets.", 1, 0, 16)
 CPUS = _count("cpus", "CPUs on each node", "How many CPUs each pod gets.", 8, 1, 256)
-MEMORY = _count("memory", "Memory on each node (GiB)", "How much memory each pod gets.", 64, 1, 4096)
-NODES = _count("nodes", "Nodes", "How many nodes take part; all start together.", 2, 2, 256)
+MEMORY = _count(
+    "memory", "Memory on each node (GiB)", "How much memory each pod gets.", 64, 1, 4096
+)
+NODES = _count(
+    "nodes", "Nodes", "How many nodes take part; all start together.", 2, 2, 256
+)
 # On one node it is the run that other clusters have a template of its own for.
 ONE_OR_MORE = _count(
-    "nodes", "Nodes", "How many nodes take part; several start together or not at all.", 2, 1, 256
+    "nodes",
+    "Nodes",
+    "How many nodes take part; several start together or not at all.",
+    2,
+    1,
+    256,
 )
 MINUTES = _count(
-    "minutes", "Time limit (minutes)", "The run is stopped after it has run so long.", 1440, 5, 43_200
+    "minutes",
+    "Time limit (minutes)",
+    "The run is stopped after it has run so long.",
+    1440,
+    5,
+    43_200,
 )
 GRACE = _count(
-    "grace", "Grace (seconds)", "How long a stopped run may write its last checkpoint.", 120, 0, 3600
+    "grace",
+    "Grace (seconds)",
+    "How long a stopped run may write its last checkpoint.",
+    120,
+    0,
+    3600,
 )
-RESTARTS = _count("restarts", "Restarts", "How often all pods start anew after one has failed.", 0, 0, 20)
+RESTARTS = _count(
+    "restarts",
+    "Restarts",
+    "How often all pods start anew after one has failed.",
+    0,
+    0,
+    20,
+)
 CHECKPOINT = Parameter(
     name="checkpoint",
     type=Type.PATH,
@@ -167,9 +215,21 @@ CHECKPOINT_MINUTES = _count(
     0,
     1440,
 )
-COMMON = (IMAGE, PROGRAM, GPUS, CPUS, MEMORY, MINUTES, GRACE, CHECKPOINT, CHECKPOINT_MINUTES)
+COMMON = (
+    IMAGE,
+    PROGRAM,
+    GPUS,
+    CPUS,
+    MEMORY,
+    MINUTES,
+    GRACE,
+    CHECKPOINT,
+    CHECKPOINT_MINUTES,
+)
 GANG = (*COMMON, LAUNCHER, NODES, RESTARTS)
-AT_ONCE = _count("at_once", "At once", "How many run at the same time, if there is room.", 4, 1, 500)
+AT_ONCE = _count(
+    "at_once", "At once", "How many run at the same time, if there is room.", 4, 1, 500
+)
 
 TEMPLATES: Sequence[Template] = (
     Template(
@@ -273,9 +333,16 @@ TEMPLATES: Sequence[Template] = (
             IMAGE,
             PROGRAM,
             _count(
-                "nodes", "Nodes of a replica", "Over how many nodes one copy of the model goes.", 2, 1, 64
+                "nodes",
+                "Nodes of a replica",
+                "Over how many nodes one copy of the model goes.",
+                2,
+                1,
+                64,
             ),
-            _count("replicas", "Replicas", "How many copies of the model serve.", 1, 1, 100),
+            _count(
+                "replicas", "Replicas", "How many copies of the model serve.", 1, 1, 100
+            ),
             GPUS,
             CPUS,
             MEMORY,

@@ -72,7 +72,9 @@ class Checked:
 def check(parameters: Sequence[Parameter], given: Mapping[str, object]) -> Checked:
     """Take what was given by its types; whatever no parameter is named for is refused, too."""
     values: dict[str, Value] = {}
-    problems = dict.fromkeys(given.keys() - {one.name for one in parameters}, "There is no such parameter.")
+    problems = dict.fromkeys(
+        given.keys() - {one.name for one in parameters}, "There is no such parameter."
+    )
     for one in parameters:
         value = given.get(one.name, one.default)
         if value is None or value == "":
@@ -94,7 +96,10 @@ def refused_variables(names: Sequence[str]) -> str:
     for name in names:
         if not VARIABLE.fullmatch(name):
             return f"{name[:40]!r} is no name of a variable."
-        if any(name == word or (word.endswith("_") and name.startswith(word)) for word in RESERVED_VARIABLES):
+        if any(
+            name == word or (word.endswith("_") and name.startswith(word))
+            for word in RESERVED_VARIABLES
+        ):
             return f"{name} is set by the cluster or changes which code runs, so a run cannot set it."
     return ""
 
@@ -108,7 +113,11 @@ def refused_source(url: str, revision: str) -> str:
         return "This is no address."
     if parts.scheme != "https" or "@" in parts.netloc:
         return "The address begins with https:// and holds no password."
-    if "." not in host or host.endswith((".local", ".internal", ".svc")) or _is_address(host):
+    if (
+        "." not in host
+        or host.endswith((".local", ".internal", ".svc"))
+        or _is_address(host)
+    ):
         return "The address names a public Git host, not a machine of this network."
     if not REVISION.fullmatch(revision) or ".." in revision:
         return "The revision is a branch, a tag or a commit."
@@ -120,7 +129,9 @@ def refused_script(text: str) -> str:
     size = len(text.encode())
     if size > MAX_SCRIPT_BYTES:
         return f"The script has {size // 1024} KiB; at most {MAX_SCRIPT_BYTES // 1024} KiB can be pasted. Use Git."
-    return "" if text.strip() and "\0" not in text else "The script is empty or no text."
+    return (
+        "" if text.strip() and "\0" not in text else "The script is empty or no text."
+    )
 
 
 def _is_address(host: str) -> bool:
@@ -146,22 +157,32 @@ def _text(one: Parameter, value: object) -> str:
 
 
 def _words(one: Parameter, value: object) -> str:
-    fine = isinstance(value, list | tuple) and len(value) <= MAX_WORDS
-    if not fine or not all(isinstance(each, str) and "\0" not in each for each in value):  # type: ignore[attr-defined]
-        return f"{one.title} is a list of at most {MAX_WORDS} words."
-    return ""
+    refusal = f"{one.title} is a list of at most {MAX_WORDS} words."
+    if not isinstance(value, list | tuple) or len(value) > MAX_WORDS:
+        return refusal
+    return "" if all(map(_is_word, value)) else refusal
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
 
 
 def _count(one: Parameter, value: object) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
         return f"{one.title} is a whole number."
     return (
-        "" if one.minimum <= value <= one.maximum else f"{one.title} is from {one.minimum} to {one.maximum}."
+        ""
+        if one.minimum <= value <= one.maximum
+        else f"{one.title} is from {one.minimum} to {one.maximum}."
     )
 
 
 def _choice(one: Parameter, value: object) -> str:
-    return "" if value in one.choices else f"{one.title} is one of: {', '.join(one.choices)}."
+    return (
+        ""
+        if value in one.choices
+        else f"{one.title} is one of: {', '.join(one.choices)}."
+    )
 
 
 def _flag(one: Parameter, value: object) -> str:
@@ -170,7 +191,11 @@ def _flag(one: Parameter, value: object) -> str:
 
 def _image(one: Parameter, value: object) -> str:
     fine = isinstance(value, str) and len(value) <= MAX_TEXT and IMAGE.fullmatch(value)
-    return "" if fine else f"{one.title} is an image, as in registry.example.com/team/train:1."
+    return (
+        ""
+        if fine
+        else f"{one.title} is an image, as in registry.example.com/team/train:1."
+    )
 
 
 def _path(one: Parameter, value: object) -> str:
@@ -179,7 +204,9 @@ def _path(one: Parameter, value: object) -> str:
 
 def _claim(one: Parameter, value: object) -> str:
     return (
-        "" if isinstance(value, str) and CLAIM.fullmatch(value) else f"{one.title} is the name of a volume."
+        ""
+        if isinstance(value, str) and CLAIM.fullmatch(value)
+        else f"{one.title} is the name of a volume."
     )
 
 

@@ -28,9 +28,21 @@ FETCH = (
 
 def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
     """Name, namespace and labels: the queue, the priority, whose it is and what its cost is put under."""
-    queued = {QUEUE_LABEL: run.where.queue, PRIORITY_LABEL: run.where.priority} if is_queued else {}
-    head = {"name": run.name, "namespace": run.where.namespace, "labels": {**run_labels(run), **queued}}
-    return head | ({"annotations": {STARTED_BY: run.where.started_by}} if run.where.started_by else {})
+    queued = (
+        {QUEUE_LABEL: run.where.queue, PRIORITY_LABEL: run.where.priority}
+        if is_queued
+        else {}
+    )
+    head = {
+        "name": run.name,
+        "namespace": run.where.namespace,
+        "labels": {**run_labels(run), **queued},
+    }
+    return head | (
+        {"annotations": {STARTED_BY: run.where.started_by}}
+        if run.where.started_by
+        else {}
+    )
 
 
 def run_labels(run: Run) -> dict[str, str]:
@@ -47,7 +59,11 @@ def run_labels(run: Run) -> dict[str, str]:
 
 
 def pod_template(
-    run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
+    run: Run,
+    command: Sequence[str],
+    *,
+    own: Sequence[Manifest] = (),
+    gpus: int | None = None,
 ) -> Manifest:
     """The template of a pod with one container; `own` are variables of the template itself."""
     head: Manifest = {"labels": run_labels(run)}
@@ -57,7 +73,11 @@ def pod_template(
 
 
 def pod_spec(
-    run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
+    run: Run,
+    command: Sequence[str],
+    *,
+    own: Sequence[Manifest] = (),
+    gpus: int | None = None,
 ) -> Manifest:
     """What one pod runs; it never gets a token of Kubernetes."""
     spec: Manifest = {
@@ -65,7 +85,9 @@ def pod_spec(
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": run.grace,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_container(run, command, own, run.gpus if gpus is None else gpus)],
+        "containers": [
+            _container(run, command, own, run.gpus if gpus is None else gpus)
+        ],
         "volumes": _volumes(run),
         **scheduling(run),
     }
@@ -88,7 +110,11 @@ def scheduling(run: Run) -> Manifest:
 def amounts(run: Run, gpus: int) -> dict[str, str]:
     """What one pod takes; Kueue and the quota count requests, and nothing may take more than it asked for."""
     resource = run.where.kind.resource if run.where.kind else "nvidia.com/gpu"
-    return {"cpu": str(run.cpus), "memory": gibibytes(run.memory), **({resource: str(gpus)} if gpus else {})}
+    return {
+        "cpu": str(run.cpus),
+        "memory": gibibytes(run.memory),
+        **({resource: str(gpus)} if gpus else {}),
+    }
 
 
 def script_map(run: Run) -> list[Manifest]:
@@ -145,7 +171,9 @@ def volume_of(manifests: Any, folder: str) -> tuple[str, str] | None:
 def priority_of(manifests: Sequence[Manifest]) -> str:
     """The WorkloadPriorityClass that the objects of a run name; empty where they name none."""
     labels = (one["metadata"].get("labels", {}) for one in manifests)
-    return next((str(one[PRIORITY_LABEL]) for one in labels if PRIORITY_LABEL in one), "")
+    return next(
+        (str(one[PRIORITY_LABEL]) for one in labels if PRIORITY_LABEL in one), ""
+    )
 
 
 def _pod_specs(manifests: Any) -> Iterator[Manifest]:
@@ -189,14 +217,22 @@ def variables(run: Run) -> list[Manifest]:
         given["QM_RESUME_FROM"] = run.resume_from
     if minutes := run.values.get("checkpoint_minutes"):
         given["QM_CHECKPOINT_MINUTES"] = str(minutes)
-    return [{"name": name, "value": literal(value)} for name, value in sorted(given.items())]
+    return [
+        {"name": name, "value": literal(value)} for name, value in sorted(given.items())
+    ]
 
 
-def _container(run: Run, command: Sequence[str], own: Sequence[Manifest], gpus: int) -> Manifest:
+def _container(
+    run: Run, command: Sequence[str], own: Sequence[Manifest], gpus: int
+) -> Manifest:
     resources = amounts(run, gpus)
     mounts: list[Manifest] = [{"name": "shared", "mountPath": "/dev/shm"}]  # noqa: S108  # nosec B108
     mounts += [
-        {"name": f"claim-{index}", "mountPath": one.path, **({"readOnly": True} if one.is_read_only else {})}
+        {
+            "name": f"claim-{index}",
+            "mountPath": one.path,
+            **({"readOnly": True} if one.is_read_only else {}),
+        }
         for index, one in enumerate(run.claims)
     ]
     if run.script is not None:
@@ -224,9 +260,14 @@ def _directory(run: Run) -> Manifest:
 
 def _volumes(run: Run) -> list[Manifest]:
     size = gibibytes(max(1, run.memory // SHARED_PART))
-    found: list[Manifest] = [{"name": "shared", "emptyDir": {"medium": "Memory", "sizeLimit": size}}]
+    found: list[Manifest] = [
+        {"name": "shared", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+    ]
     for index, one in enumerate(run.claims):
-        claim: Manifest = {"claimName": one.name, **({"readOnly": True} if one.is_read_only else {})}
+        claim: Manifest = {
+            "claimName": one.name,
+            **({"readOnly": True} if one.is_read_only else {}),
+        }
         found.append({"name": f"claim-{index}", "persistentVolumeClaim": claim})
     if run.script is not None:
         found.append({"name": "script", "configMap": {"name": f"{run.name}-script"}})

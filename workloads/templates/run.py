@@ -13,7 +13,17 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 # JobSet and LeaderWorkerSet add "-worker-0-123" and a suffix of five, and a pod's hostname has 63 characters.
 MAX_NAME_LENGTH = 40
 TTL_SECONDS = 7 * DAY
-FIELDS = ("image", "program", "launcher", "nodes", "gpus", "cpus", "memory", "grace", "checkpoint")
+FIELDS = (
+    "image",
+    "program",
+    "launcher",
+    "nodes",
+    "gpus",
+    "cpus",
+    "memory",
+    "grace",
+    "checkpoint",
+)
 SCRIPTS = "/opt/run"
 SOURCE = "/opt/source"
 
@@ -71,7 +81,11 @@ class Topology:
     @property
     def network(self) -> dict[str, str]:
         """What Volcano reads from a job; where it is not a must, it takes the closest nodes and reads no tier."""
-        return {"mode": "hard", "highestTierName": self.level} if self.is_required else {"mode": "soft"}
+        return (
+            {"mode": "hard", "highestTierName": self.level}
+            if self.is_required
+            else {"mode": "soft"}
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +130,9 @@ class Run:
     @property
     def checkpoints(self) -> str:
         """The folder of its checkpoints, of its own unless it goes on from another run's; empty without a place."""
-        return self.resume_from or (f"{self.checkpoint.rstrip('/')}/{self.name}" if self.checkpoint else "")
+        return self.resume_from or (
+            f"{self.checkpoint.rstrip('/')}/{self.name}" if self.checkpoint else ""
+        )
 
     def count(self, name: str, default: int = 1) -> int:
         """A parameter of the template that is a count."""
@@ -124,7 +140,9 @@ class Run:
         return value if isinstance(value, int) else default
 
 
-def run_of(template: str, values: Mapping[str, Value], *, name: str, where: Where) -> Run:
+def run_of(
+    template: str, values: Mapping[str, Value], *, name: str, where: Where
+) -> Run:
     """A run with the values that a template's parameters were given, once they are checked."""
     given = dict(values)
     minutes = given.pop("minutes", None)

@@ -1,6 +1,12 @@
 """Inference on groups of nodes that serve one model together: LeaderWorkerSet. Pure."""
 
-from workloads.templates.pods import Manifest, metadata, pod_template, program, script_map
+from workloads.templates.pods import (
+    Manifest,
+    metadata,
+    pod_template,
+    program,
+    script_map,
+)
 from workloads.templates.run import Run
 
 

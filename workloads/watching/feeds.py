@@ -29,12 +29,16 @@ def declare() -> None:
     wanted = [one for one in Cluster.objects.filter(enabled=True) if one.is_observed]
     there = set(Feed.objects.values_list("cluster", "kind"))
     missing = [
-        (one, kind) for one in wanted for kind in kinds_of(one.queueing) if (one.pk, kind) not in there
+        (one, kind)
+        for one in wanted
+        for kind in kinds_of(one.queueing)
+        if (one.pk, kind) not in there
     ]
     if missing:
         # Another watcher may find out at the same moment.
         Feed.objects.bulk_create(
-            [Feed(cluster=one, kind=kind) for one, kind in missing], ignore_conflicts=True
+            [Feed(cluster=one, kind=kind) for one, kind in missing],
+            ignore_conflicts=True,
         )
     gone = Feed.objects.exclude(cluster__in=wanted)
     if gone.exists():
@@ -57,7 +61,11 @@ def hold(holder: str, *, now: datetime) -> set[int]:
     """Hold on to what is held for another six seconds; the numbers of those feeds."""
     mine = Feed.objects.filter(holder=holder, lease_until__gt=now)
     mine.update(lease_until=now + LEASE)
-    return set(Feed.objects.filter(holder=holder, lease_until__gt=now).values_list("pk", flat=True))
+    return set(
+        Feed.objects.filter(holder=holder, lease_until__gt=now).values_list(
+            "pk", flat=True
+        )
+    )
 
 
 def let_go(holder: str) -> None:
@@ -78,30 +86,45 @@ def flavors_of(cluster: Cluster) -> dict[str, str]:
     return dict(Flavor.objects.filter(cluster=cluster).values_list("resource", "name"))
 
 
-def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], now: datetime) -> None:
+def replace(
+    feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], now: datetime
+) -> None:
     """Make the copy of a kind what a list said; raises FeedLost."""
     flavor_of = flavors_of(feed.cluster)
-    told = [one for each in found if is_kept(one := in_form(each, flavor_of), namespaces)]
+    told = [
+        one for each in found if is_kept(one := in_form(each, flavor_of), namespaces)
+    ]
     with transaction.atomic():
         _said(feed, now=now, listed_at=now)
         _move(feed, {EVERYBODY, *namespaces})
-        FeedRevision.objects.filter(feed=feed).exclude(scope__in={EVERYBODY, *namespaces}).delete()
+        FeedRevision.objects.filter(feed=feed).exclude(
+            scope__in={EVERYBODY, *namespaces}
+        ).delete()
         there = ClusterObject.objects.filter(cluster=feed.cluster_id, kind=feed.kind)
         before = _before(there) if _renews_times(feed) else {}
         rows = [_row(feed, one, before) for one in told]
         listed = {(row.namespace, row.name) for row in rows}
-        gone = [pk for pk, *key in there.values_list("pk", "namespace", "name") if tuple(key) not in listed]
+        gone = [
+            pk
+            for pk, *key in there.values_list("pk", "namespace", "name")
+            if tuple(key) not in listed
+        ]
         for start in range(0, len(gone), AT_ONCE):
             ClusterObject.objects.filter(pk__in=gone[start : start + AT_ONCE]).delete()
         _put(rows)
 
 
-def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], now: datetime) -> None:
+def change(
+    feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], now: datetime
+) -> None:
     """Carry one change over; raises FeedLost."""
     found = in_form(found, flavors_of(feed.cluster))
     meta = part(found, "metadata")
     copies = ClusterObject.objects.filter(
-        cluster=feed.cluster_id, kind=feed.kind, namespace=text(meta, "namespace"), name=text(meta, "name")
+        cluster=feed.cluster_id,
+        kind=feed.kind,
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
     )
     with transaction.atomic():
         _said(feed, now=now)
@@ -110,7 +133,11 @@ def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], 
             after = None
             copies.delete()
         elif kind in ("ADDED", "MODIFIED") and is_kept(found, namespaces):
-            known = {_place(found): before} if before is not None and _renews_times(feed) else {}
+            known = (
+                {_place(found): before}
+                if before is not None and _renews_times(feed)
+                else {}
+            )
             row = _row(feed, found, known)
             after = row.body
             if after != before:
@@ -143,7 +170,11 @@ def _said(feed: Feed, *, now: datetime, **fields: object) -> None:
 def _move(feed: Feed, scopes: Collection[str]) -> None:
     """Give scopes a new revision in the transaction of their copies, so that nobody reads one without the other."""
     rows = FeedRevision.objects.filter(feed=feed)
-    there = set(rows.filter(scope__in=scopes).values_list("scope", flat=True)) if scopes else set()
+    there = (
+        set(rows.filter(scope__in=scopes).values_list("scope", flat=True))
+        if scopes
+        else set()
+    )
     if there:
         rows.filter(scope__in=there).update(revision=uuid4())
     FeedRevision.objects.bulk_create(
@@ -158,7 +189,8 @@ def _renews_times(feed: Feed) -> bool:
 
 def _before(copies: QuerySet[ClusterObject]) -> dict[tuple[str, str], Object]:
     return {
-        (namespace, name): body for namespace, name, body in copies.values_list("namespace", "name", "body")
+        (namespace, name): body
+        for namespace, name, body in copies.values_list("namespace", "name", "body")
     }
 
 
@@ -167,7 +199,9 @@ def _place(found: Object) -> tuple[str, str]:
     return text(meta, "namespace"), text(meta, "name")
 
 
-def _row(feed: Feed, found: Object, before: Mapping[tuple[str, str], Object]) -> ClusterObject:
+def _row(
+    feed: Feed, found: Object, before: Mapping[tuple[str, str], Object]
+) -> ClusterObject:
     meta = part(found, "metadata")
     body = copy_of(found)
     known = before.get(_place(found))

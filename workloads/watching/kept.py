@@ -99,15 +99,29 @@ def is_kept(found: Object, namespaces: Collection[str]) -> bool:
 def copy_of(found: Object) -> Kept:
     """What is kept of an object: field by field, so that a new field of Kubernetes is not kept by itself."""
     body = _BODIES[text(found, "kind")](found)
-    return {"kind": text(found, "kind"), "metadata": _metadata(part(found, "metadata")), **body}
+    return {
+        "kind": text(found, "kind"),
+        "metadata": _metadata(part(found, "metadata")),
+        **body,
+    }
 
 
 def _metadata(meta: Object) -> Kept:
     annotations = {
-        key: value for key, value in part(meta, "annotations").items() if str(key).startswith(_MARKS)
+        key: value
+        for key, value in part(meta, "annotations").items()
+        if str(key).startswith(_MARKS)
     }
-    owners = {"ownerReferences": kueue_form.owners(meta)} if meta.get("ownerReferences") else {}
-    return _only(meta, *_META) | owners | ({"annotations": annotations} if annotations else {})
+    owners = (
+        {"ownerReferences": kueue_form.owners(meta)}
+        if meta.get("ownerReferences")
+        else {}
+    )
+    return (
+        _only(meta, *_META)
+        | owners
+        | ({"annotations": annotations} if annotations else {})
+    )
 
 
 def _only(found: Object, *names: str) -> Kept:
@@ -118,7 +132,9 @@ def _pod_spec(spec: Object) -> Kept:
     kept = _only(spec, "nodeName", "schedulingGates", "priorityClassName")
     for name in ("containers", "initContainers"):
         if spec.get(name):
-            kept[name] = [_only(one, "name", "image", "resources") for one in items(spec, name)]
+            kept[name] = [
+                _only(one, "name", "image", "resources") for one in items(spec, name)
+            ]
     return kept
 
 
@@ -141,12 +157,23 @@ def _job(found: Object) -> Kept:
 def _volcano_job(found: Object) -> Kept:
     """Of its tasks, of which there may be several, all GPUs together: as if one pod had them."""
     spec = part(found, "spec")
-    counts = [(whole(one.get("replicas")), _counted(one)) for one in items(spec, "tasks")]
+    counts = [
+        (whole(one.get("replicas")), _counted(one)) for one in items(spec, "tasks")
+    ]
     gpus = sum(count * one["gpus"] for count, one in counts)
-    slices = dict(slices_of((count, tuple(one.get("slices", {}).items())) for count, one in counts))
+    slices = dict(
+        slices_of(
+            (count, tuple(one.get("slices", {}).items())) for count, one in counts
+        )
+    )
     kept = _only(spec, "queue", "priorityClassName")
     return {
-        "spec": {**kept, "parallelism": 1, "gpus": gpus, **({"slices": slices} if slices else {})},
+        "spec": {
+            **kept,
+            "parallelism": 1,
+            "gpus": gpus,
+            **({"slices": slices} if slices else {}),
+        },
         "status": dict(part(found, "status")),
     }
 
@@ -159,8 +186,13 @@ def _counted(found: Object) -> Kept:
 
 def _workload(found: Object) -> Kept:
     spec = part(found, "spec")
-    kept = _only(spec, "active", "queueName", "priority", "priorityClassName", "priorityClassRef")
-    kept["podSets"] = [{**_only(one, "name", "count"), **_counted(one)} for one in items(spec, "podSets")]
+    kept = _only(
+        spec, "active", "queueName", "priority", "priorityClassName", "priorityClassRef"
+    )
+    kept["podSets"] = [
+        {**_only(one, "name", "count"), **_counted(one)}
+        for one in items(spec, "podSets")
+    ]
     return {"spec": kept, "status": dict(part(found, "status"))}
 
 
@@ -170,7 +202,10 @@ def _whole(found: Object) -> Kept:
 
 def _event(found: Object) -> Kept:
     about = part(found, "involvedObject") or part(found, "regarding")
-    return {"involvedObject": _only(about, "kind", "name", "uid"), **_only(found, *_EVENT)}
+    return {
+        "involvedObject": _only(about, "kind", "name", "uid"),
+        **_only(found, *_EVENT),
+    }
 
 
 def _node(found: Object) -> Kept:
@@ -179,7 +214,9 @@ def _node(found: Object) -> Kept:
         "spec": _only(part(found, "spec"), "unschedulable", "taints"),
         "status": {
             **_only(status, "allocatable"),
-            "conditions": [_only(one, *_CONDITION) for one in items(status, "conditions")],
+            "conditions": [
+                _only(one, *_CONDITION) for one in items(status, "conditions")
+            ],
         },
     }
 

@@ -85,7 +85,9 @@ class Following:
             if self.over.is_set():
                 return
             self._know(found)
-            feeds.change(self.feed, kind, found, namespaces=self.namespaces, now=self.now())
+            feeds.change(
+                self.feed, kind, found, namespaces=self.namespaces, now=self.now()
+            )
             self.version = str(found["metadata"]["resourceVersion"])
             connection.close()
         feeds.heard(self.feed, now=self.now())
@@ -126,11 +128,15 @@ def watch(stop: threading.Event, *, now: Callable[[], datetime]) -> None:
         connection.close()
 
 
-def _look_round(holder: str, running: dict[int, Following], *, now: Callable[[], datetime]) -> None:
+def _look_round(
+    holder: str, running: dict[int, Following], *, now: Callable[[], datetime]
+) -> None:
     """Hold what is held, end what is lost, and begin with what is free."""
     feeds.declare()
     held = feeds.hold(holder, now=now())
-    for pk in [pk for pk, one in running.items() if pk not in held or one.over.is_set()]:
+    for pk in [
+        pk for pk, one in running.items() if pk not in held or one.over.is_set()
+    ]:
         running.pop(pk).over.set()
     for feed in feeds.take(holder, now=now()):
         feed.holder = holder

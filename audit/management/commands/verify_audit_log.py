@@ -18,7 +18,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Anchors, and whom to believe."""
         parser.add_argument(
-            "--anchor", action="append", default=[], type=Path, help="a file, or a folder of files"
+            "--anchor",
+            action="append",
+            default=[],
+            type=Path,
+            help="a file, or a folder of files",
         )
         parser.add_argument(
             "--key",
@@ -27,7 +31,9 @@ class Command(BaseCommand):
             help="a public key to trust, instead of this installation's own",
         )
         parser.add_argument(
-            "--show-key", action="store_true", help="print this installation's public key and end"
+            "--show-key",
+            action="store_true",
+            help="print this installation's public key and end",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -39,13 +45,21 @@ class Command(BaseCommand):
         known = [_read(path, trusted) for path in _files(options["anchor"])]
         verdict = verify(known=known)
         if verdict.broken_at is not None:
-            raise CommandError(f"The log is broken at event {verdict.broken_at}: {verdict.reason}")
-        self.stdout.write(f"{verdict.reason} {len(known)} anchors agree." if known else verdict.reason)
+            raise CommandError(
+                f"The log is broken at event {verdict.broken_at}: {verdict.reason}"
+            )
+        self.stdout.write(
+            f"{verdict.reason} {len(known)} anchors agree." if known else verdict.reason
+        )
 
 
 def _files(given: list[Path]) -> list[Path]:
     """Every file that was named, and those of every folder."""
-    return [file for path in given for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    return [
+        file
+        for path in given
+        for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+    ]
 
 
 def _read(path: Path, trusted: list[str]) -> Known:

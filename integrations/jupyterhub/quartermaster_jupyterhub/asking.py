@@ -43,13 +43,24 @@ class Refusal(HTTPError):
 class Portal(SingletonConfigurable):
     """Asks the portal, and remembers what it said of each person."""
 
-    url = Unicode(config=True, help="Address of the portal; QUARTERMASTER_URL where it is not set.")
-    key = Unicode(
-        config=True, help="Key of this hub; QUARTERMASTER_KEY or QUARTERMASTER_KEY_FILE where not set."
+    url = Unicode(
+        config=True,
+        help="Address of the portal; QUARTERMASTER_URL where it is not set.",
     )
-    ca_file = Unicode(config=True, help="PEM file of an authority that signed the portal's certificate.")
-    timeout = Float(2.0, config=True, help="Seconds after which the portal counts as away.")
-    cache_seconds = Float(60.0, config=True, help="For how long an answer is good for a form.")
+    key = Unicode(
+        config=True,
+        help="Key of this hub; QUARTERMASTER_KEY or QUARTERMASTER_KEY_FILE where not set.",
+    )
+    ca_file = Unicode(
+        config=True,
+        help="PEM file of an authority that signed the portal's certificate.",
+    )
+    timeout = Float(
+        2.0, config=True, help="Seconds after which the portal counts as away."
+    )
+    cache_seconds = Float(
+        60.0, config=True, help="For how long an answer is good for a form."
+    )
 
     _known: ClassVar[dict[str, Answer]] = {}
 
@@ -70,7 +81,12 @@ class Portal(SingletonConfigurable):
         return os.environ.get("QUARTERMASTER_KEY", "")
 
     async def ask(
-        self, username: str, *, object_id: str = "", server: str = "", afresh: bool = False
+        self,
+        username: str,
+        *,
+        object_id: str = "",
+        server: str = "",
+        afresh: bool = False,
     ) -> Answer:
         """What a person may start; with `afresh` never from memory. Raises nothing: the portal may be away."""
         known = self._known.get(username)
@@ -78,8 +94,17 @@ class Portal(SingletonConfigurable):
             return known
         try:
             answer = await self._ask(username, object_id, server)
-        except (HTTPClientError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            self.log.warning("Quartermaster does not answer for %s: %s", username, error)
+        except (
+            HTTPClientError,
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
+            self.log.warning(
+                "Quartermaster does not answer for %s: %s", username, error
+            )
             return Answer(without_gpus(known.profiles) if known else [], is_away=True)
         if len(self._known) >= MAX_PEOPLE:
             self._known.pop(next(iter(self._known)))
@@ -104,7 +129,10 @@ class Portal(SingletonConfigurable):
         profiles = told["profiles"]
         if told["username"] != username or not isinstance(profiles, list):
             raise ValueError("the answer is for somebody else")
-        if any(not isinstance(one.get("slug"), str) or not one.get("display_name") for one in profiles):
+        if any(
+            not isinstance(one.get("slug"), str) or not one.get("display_name")
+            for one in profiles
+        ):
             raise ValueError("a profile of the answer has no name")
         return Answer(profiles, reason=str(told.get("reason") or ""))
 
@@ -128,7 +156,9 @@ async def answer_for(spawner: Any, *, afresh: bool) -> Answer:
     """The portal's answer for the person whose server this is."""
     portal = Portal.instance(config=spawner.config)
     object_id = await _object_id(spawner)
-    return await portal.ask(spawner.user.name, object_id=object_id, server=spawner.name, afresh=afresh)
+    return await portal.ask(
+        spawner.user.name, object_id=object_id, server=spawner.name, afresh=afresh
+    )
 
 
 async def _object_id(spawner: Any) -> str:

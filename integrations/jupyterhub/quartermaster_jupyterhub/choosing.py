@@ -12,7 +12,9 @@ FREE_CHOSEN = "unlisted-choice"
 MAX_VALUE = 1_000
 # Resources of nodes that are no devices; a device of whichever vendor is one of what is left.
 PLAIN = re.compile(r"cpu|memory|ephemeral-storage|pods|hugepages-.*")
-RESOURCES = frozenset({"extra_resource_limits", "extra_resource_guarantees", "limits", "requests"})
+RESOURCES = frozenset(
+    {"extra_resource_limits", "extra_resource_guarantees", "limits", "requests"}
+)
 GONE = "It may have been withdrawn meanwhile: open the form again."
 AWAY = "Quartermaster does not answer, so that only profiles without GPUs can be started. Try again in some minutes."
 
@@ -53,9 +55,17 @@ def check(
     profile = _chosen(options, profiles, AWAY if is_away else reason)
     known: Mapping[str, Json] = profile.get("profile_options") or {}
     names = {"profile", *known, *(f"{name}{FREE}" for name in known)}
-    if strange := sorted(name for name, value in options.items() if value and name not in names):
-        raise Refused(400, f"The profile {profile['slug']} has no option {shortened(strange[0])}.")
-    return [found for name, option in known.items() for found in _of_option(name, option, options)]
+    if strange := sorted(
+        name for name, value in options.items() if value and name not in names
+    ):
+        raise Refused(
+            400, f"The profile {profile['slug']} has no option {shortened(strange[0])}."
+        )
+    return [
+        found
+        for name, option in known.items()
+        for found in _of_option(name, option, options)
+    ]
 
 
 def shortened(text: str) -> str:
@@ -70,13 +80,18 @@ def _chosen(options: Mapping[str, str], profiles: Sequence[Json], reason: str) -
     if found is not None:
         return found
     if slug:
-        raise Refused(403, f"The profile {shortened(slug)} is not offered to you. {reason or GONE}")
+        raise Refused(
+            403,
+            f"The profile {shortened(slug)} is not offered to you. {reason or GONE}",
+        )
     if not profiles:
         raise Refused(403, f"No profile is offered to you. {reason}".strip())
     return next((one for one in profiles if one.get("default")), profiles[0])
 
 
-def _of_option(name: str, option: Json, options: Mapping[str, str]) -> Iterator[FreeValue]:
+def _of_option(
+    name: str, option: Json, options: Mapping[str, str]
+) -> Iterator[FreeValue]:
     choice, typed = options.get(name, ""), options.get(f"{name}{FREE}", "")
     title = shortened(str(option.get("display_name") or name))
     choices: Mapping[str, Json] = option.get("choices") or {}
@@ -86,7 +101,10 @@ def _of_option(name: str, option: Json, options: Mapping[str, str]) -> Iterator[
             raise Refused(400, f"{title} takes one of its choices only.")
         if len(typed) > MAX_VALUE:
             raise Refused(400, f"{title} takes at most {MAX_VALUE} characters.")
-        message = str(free.get("validation_message") or f"{title} does not take {shortened(typed)}.")
+        message = str(
+            free.get("validation_message")
+            or f"{title} does not take {shortened(typed)}."
+        )
         yield FreeValue(typed, str(free.get("validation_regex") or ""), message)
     elif choice == FREE_CHOSEN and choice not in choices:
         raise Refused(400, f"Write what you want for {title}.")
@@ -100,7 +118,8 @@ def _has_devices(value: Any, *, inside: bool = False) -> bool:
     """Whether anything in it names a device as a resource of a container or pod."""
     if isinstance(value, Mapping):
         return any(
-            (inside and not PLAIN.fullmatch(str(name))) or _has_devices(one, inside=name in RESOURCES)
+            (inside and not PLAIN.fullmatch(str(name)))
+            or _has_devices(one, inside=name in RESOURCES)
             for name, one in value.items()
         )
     return isinstance(value, list) and any(_has_devices(one) for one in value)

@@ -25,7 +25,9 @@ async def matches(pattern: str, value: str) -> bool:
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        await asyncio.wait_for(process.communicate(json.dumps([pattern, value]).encode()), SECONDS)
+        await asyncio.wait_for(
+            process.communicate(json.dumps([pattern, value]).encode()), SECONDS
+        )
     except TimeoutError:
         return False
     finally:

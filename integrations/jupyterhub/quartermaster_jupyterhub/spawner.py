@@ -46,7 +46,9 @@ class PortalMixin(HasTraits):
     def _options_from_form_default(self) -> Any:
         return self._checked_options_from_form
 
-    async def _checked_options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
+    async def _checked_options_from_form(
+        self, formdata: dict[str, list[str]]
+    ) -> dict[str, str]:
         """What the form chose, refused beside the form already where the portal would not allow it."""
         options: dict[str, str] = self._options_from_form(formdata)
         await self._check(options)
@@ -91,13 +93,20 @@ class PortalMixin(HasTraits):
             _, is_full, quota = _message(error).partition(EXCEEDED)
             if error.status != HTTPStatus.FORBIDDEN or not is_full:
                 raise
-            refused = Refused(HTTPStatus.CONFLICT, FULL.format(namespace=self.namespace, quota=quota))
+            refused = Refused(
+                HTTPStatus.CONFLICT, FULL.format(namespace=self.namespace, quota=quota)
+            )
             raise Refusal(refused) from error
 
     async def _check(self, options: Any) -> Answer:
         answer = await answer_for(self, afresh=True)
         try:
-            typed = check(options or {}, answer.profiles, is_away=answer.is_away, reason=answer.reason)
+            typed = check(
+                options or {},
+                answer.profiles,
+                is_away=answer.is_away,
+                reason=answer.reason,
+            )
             for one in typed:
                 if not await matches(one.pattern, one.value):
                     raise Refused(400, one.message)
@@ -107,7 +116,11 @@ class PortalMixin(HasTraits):
 
     def _apply_overrides(self, spawner_override: dict[str, Any]) -> None:
         """As KubeSpawner, but for lists of which the hub's own entries count beside a profile's."""
-        own = {name: _listed(getattr(self, name)) for name in MERGED if name in spawner_override}
+        own = {
+            name: _listed(getattr(self, name))
+            for name in MERGED
+            if name in spawner_override
+        }
         super()._apply_overrides(spawner_override)
         for name, before in own.items():
             added = [one for one in _listed(getattr(self, name)) if one not in before]
@@ -128,4 +141,8 @@ def _message(error: ApiException) -> str:
 
 def _listed(value: Any) -> list[Any]:
     """KubeSpawner takes a list, or a mapping whose keys are for sorting."""
-    return [value[name] for name in sorted(value)] if isinstance(value, dict) else list(value)
+    return (
+        [value[name] for name in sorted(value)]
+        if isinstance(value, dict)
+        else list(value)
+    )

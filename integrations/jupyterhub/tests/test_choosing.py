@@ -25,16 +25,32 @@ def with_option(**option: object) -> dict[str, object]:
 class WithoutGpus(unittest.TestCase):
     """What is left while the portal is away."""
 
-    def test_a_device_in_whichever_choice_or_container_leaves_a_profile_out(self) -> None:
+    def test_a_device_in_whichever_choice_or_container_leaves_a_profile_out(
+        self,
+    ) -> None:
         elsewhere = [
             GPUS,
             {"extra_resource_guarantees": {"amd.com/gpu": "1"}},
-            {"extra_container_config": {"resources": {"limits": {"nvidia.com/mig-1g.10gb": 1}}}},
-            {"extra_containers": [{"name": "x", "resources": {"requests": {"habana.ai/gaudi": 1}}}]},
+            {
+                "extra_container_config": {
+                    "resources": {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+                }
+            },
+            {
+                "extra_containers": [
+                    {"name": "x", "resources": {"requests": {"habana.ai/gaudi": 1}}}
+                ]
+            },
         ]
         for override in elsewhere:
-            choice = with_option(choices={"one": {"display_name": "One", "kubespawner_override": override}})
-            free = with_option(unlisted_choice={"enabled": True, "kubespawner_override": override})
+            choice = with_option(
+                choices={
+                    "one": {"display_name": "One", "kubespawner_override": override}
+                }
+            )
+            free = with_option(
+                unlisted_choice={"enabled": True, "kubespawner_override": override}
+            )
             own = {**CPU, "kubespawner_override": override}
             self.assertEqual(without_gpus([own, choice, free, CPU]), [CPU], override)
 
@@ -42,10 +58,18 @@ class WithoutGpus(unittest.TestCase):
         plain = {
             **CPU,
             "kubespawner_override": {
-                "extra_resource_limits": {"ephemeral-storage": "1Gi", "hugepages-2Mi": "1"}
+                "extra_resource_limits": {
+                    "ephemeral-storage": "1Gi",
+                    "hugepages-2Mi": "1",
+                }
             },
         }
-        labels = {**CPU, "kubespawner_override": {"extra_labels": {"kueue.x-k8s.io/queue-name": "default"}}}
+        labels = {
+            **CPU,
+            "kubespawner_override": {
+                "extra_labels": {"kueue.x-k8s.io/queue-name": "default"}
+            },
+        }
         self.assertEqual(without_gpus([plain, labels, GPU]), [plain, labels])
 
 
@@ -53,7 +77,11 @@ class Check(unittest.TestCase):
     """Which choices are refused, and how."""
 
     def refused(
-        self, options: object, *profiles: dict[str, object], status: int = 400, **more: object
+        self,
+        options: object,
+        *profiles: dict[str, object],
+        status: int = 400,
+        **more: object,
     ) -> str:
         """The sentence of a refusal."""
         with self.assertRaises(Refused) as caught:
@@ -63,13 +91,19 @@ class Check(unittest.TestCase):
 
     def test_no_choice_is_the_default_profile(self) -> None:
         self.assertEqual(check({}, [GPU, {**CPU, "default": True}]), [])
-        self.refused({"image": "x"}, {**with_option(choices={"a": {}}), "default": True}, GPU)
+        self.refused(
+            {"image": "x"}, {**with_option(choices={"a": {}}), "default": True}, GPU
+        )
 
     def test_without_profiles_nothing_starts(self) -> None:
         self.assertEqual(
-            self.refused({}, status=403, reason="You left."), "No profile is offered to you. You left."
+            self.refused({}, status=403, reason="You left."),
+            "No profile is offered to you. You left.",
         )
-        self.assertIn("does not answer", self.refused({"profile": "gpu"}, CPU, status=403, is_away=True))
+        self.assertIn(
+            "does not answer",
+            self.refused({"profile": "gpu"}, CPU, status=403, is_away=True),
+        )
 
     def test_choices_are_words(self) -> None:
         for wrong in (
@@ -82,7 +116,9 @@ class Check(unittest.TestCase):
             self.refused(wrong, CPU)
 
     def test_an_option_without_choices_needs_a_value(self) -> None:
-        free = with_option(unlisted_choice={"enabled": True, "validation_regex": "[a-z]+"})
+        free = with_option(
+            unlisted_choice={"enabled": True, "validation_regex": "[a-z]+"}
+        )
         self.assertIn("Write what you want", self.refused({"profile": "cpu"}, free))
         [found] = check({"profile": "cpu", "image--unlisted-choice": "abc"}, [free])
         self.assertEqual((found.value, found.pattern), ("abc", "[a-z]+"))
@@ -120,7 +156,9 @@ class Asking(unittest.IsolatedAsyncioTestCase):
 class Profiles(unittest.IsolatedAsyncioTestCase):
     """The list for a KubeSpawner without the mixin."""
 
-    async def test_a_form_without_profiles_is_empty_and_a_start_without_any_is_refused(self) -> None:
+    async def test_a_form_without_profiles_is_empty_and_a_start_without_any_is_refused(
+        self,
+    ) -> None:
         user = mock.Mock(get_auth_state=mock.AsyncMock(return_value=None))
         user.name = "ada"
         for pending in (None, "spawn"):
@@ -154,7 +192,9 @@ class Settings(unittest.TestCase):
     """What the spawner sets by itself."""
 
     def test_a_start_may_wait_for_a_week(self) -> None:
-        self.assertEqual(PortalSpawner.__new__(PortalSpawner).start_timeout, 7 * 24 * 3600)
+        self.assertEqual(
+            PortalSpawner.__new__(PortalSpawner).start_timeout, 7 * 24 * 3600
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """--database-only leaves the clusters alone."""
-        parser.add_argument("--database-only", action="store_true", help="do not call the clusters")
+        parser.add_argument(
+            "--database-only", action="store_true", help="do not call the clusters"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Raises CommandError when a promise does not hold."""
@@ -32,4 +34,6 @@ class Command(BaseCommand):
         for finding in report.findings:
             self.stdout.write(str(finding))
         if report.findings:
-            raise CommandError(f"{len(report.findings)} found, of {len(broken)} promises.")
+            raise CommandError(
+                f"{len(report.findings)} found, of {len(broken)} promises."
+            )

@@ -27,4 +27,6 @@ class Command(BaseCommand):
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CommandError(f"{settings.ENV.fleet_file}: {error!r}") from error
         except Refused as refusal:
-            raise CommandError(f"{refusal.field or 'The file'}: {refusal.message}") from refusal
+            raise CommandError(
+                f"{refusal.field or 'The file'}: {refusal.message}"
+            ) from refusal

@@ -31,7 +31,9 @@ class Command(migrate.Command):
             except TooPowerful as error:
                 raise CommandError(str(error)) from error
         if options["verbosity"]:
-            self.stdout.write(f"{app_login} reads and writes rows, and only adds to: {', '.join(tables)}")
+            self.stdout.write(
+                f"{app_login} reads and writes rows, and only adds to: {', '.join(tables)}"
+            )
 
 
 @contextmanager
@@ -40,8 +42,13 @@ def _signed_in(address: str) -> Iterator[None]:
     connection = connections["default"]
     before = connection.settings_dict
     other = env.database(address)
-    if (other["ENGINE"], other["NAME"]) != (before["ENGINE"], settings.DATABASES["default"]["NAME"]):
-        raise CommandError("QM_MIGRATE_DATABASE_URL must name the PostgreSQL database of QM_DATABASE_URL.")
+    if (other["ENGINE"], other["NAME"]) != (
+        before["ENGINE"],
+        settings.DATABASES["default"]["NAME"],
+    ):
+        raise CommandError(
+            "QM_MIGRATE_DATABASE_URL must name the PostgreSQL database of QM_DATABASE_URL."
+        )
     connection.close()
     _close_pool(connection)
     connection.settings_dict = {**before, **other}

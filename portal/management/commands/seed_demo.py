@@ -132,7 +132,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The repository of a cluster that is delivered to by Git."""
-        parser.add_argument("--git", default="", help="a bare repository in QM_GIT_LOCAL_DIR")
+        parser.add_argument(
+            "--git", default="", help="a bare repository in QM_GIT_LOCAL_DIR"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Add what is missing, and look at every cluster once."""
@@ -204,7 +206,10 @@ def _clusters() -> None:
             "capacity_type": Flavor.Capacity.SPOT,
             "interruption_hours": 20,
             "node_labels": {"accelerator": "nvidia-a100-spot", SPOT: "spot"},
-            "node_taints": [*GPU_TAINT, {"key": SPOT, "value": "spot", "effect": "NoSchedule"}],
+            "node_taints": [
+                *GPU_TAINT,
+                {"key": SPOT, "value": "spot", "effect": "NoSchedule"},
+            ],
             "max_nodes": 2,
             "growing_minutes": 1,
         },
@@ -233,7 +238,9 @@ def _subscription(*, now: datetime) -> None:
             limit=meter.limit,
             # Half of what runs now was there ten weeks ago; every week goes its own way, and at its end less runs.
             used=round(
-                meter.used * (1 - 0.5 * day / 70 - 0.06 * (day // 7 % 3)) * (1 if day % 7 < 5 else 0.85)
+                meter.used
+                * (1 - 0.5 * day / 70 - 0.06 * (day // 7 % 3))
+                * (1 if day % 7 < 5 else 0.85)
             ),
         )
         for meter in Meter.objects.filter(key__startswith="quota:")
@@ -297,8 +304,12 @@ def _person(oid: str, *roles: str) -> User:
     known = graph().person(oid)
     if known is None:
         raise LookupError(f"The directory does not know {oid}.")
-    claims = Claims(oid=oid, tid=TENANT, name=known.name, username=known.email, roles=roles)
-    return take_over(claims, groups=graph().groups_of(oid), now=timezone.now(), address=known.email)
+    claims = Claims(
+        oid=oid, tid=TENANT, name=known.name, username=known.email, roles=roles
+    )
+    return take_over(
+        claims, groups=graph().groups_of(oid), now=timezone.now(), address=known.email
+    )
 
 
 def _teams() -> None:
@@ -316,7 +327,9 @@ def _teams() -> None:
             project="detection",
             environment="dev",
             cluster=a100.cluster,
-            start=Start(flavor=a100, gpus=2, until=now + timedelta(days=7), purpose="training"),
+            start=Start(
+                flavor=a100, gpus=2, until=now + timedelta(days=7), purpose="training"
+            ),
         ),
         by=ada,
         graph=graph(),
@@ -330,13 +343,18 @@ def _teams() -> None:
             project="recognition",
             environment="dev",
             cluster=t4.cluster,
-            start=Start(flavor=t4, gpus=1, until=now + timedelta(days=3), purpose="notebook"),
+            start=Start(
+                flavor=t4, gpus=1, until=now + timedelta(days=3), purpose="notebook"
+            ),
         ),
         by=mallory,
         graph=graph(),
         now=now,
     )
-    for team, limit in ((vision.team, 40_000), (Team.objects.get(name="Speech"), 6_000)):
+    for team, limit in (
+        (vision.team, 40_000),
+        (Team.objects.get(name="Speech"), 6_000),
+    ):
         set_budget(team, month=month_of(now), limit_usd=Decimal(limit), by=priya)
     a100.refresh_from_db()
     wanted = Wanted.of_gpus(
@@ -348,24 +366,53 @@ def _teams() -> None:
         reason="Retrain the detector on the new street scenes before the review on Friday.",
     )
     submit(wanted, by=ada, now=now)
-    keep_template(RECIPE, by=priya, now=now, why="What Vision fine-tunes with, ready to start.")
+    keep_template(
+        RECIPE, by=priya, now=now, why="What Vision fine-tunes with, ready to start."
+    )
     for text in PROFILES:
         profile = profiles.save(text, by=priya, now=now).profile
         profiles.publish(profile.slug, by=priya, now=now)
     speech = Team.objects.get(name="Speech")
     _rest_of_the_catalogue(vision.team, ada, now=now)
-    model = _ask(speech, mallory, "openai", {**OPENAI, "thousand_tokens_per_minute": 10}, days=2, now=now)
+    model = _ask(
+        speech,
+        mallory,
+        "openai",
+        {**OPENAI, "thousand_tokens_per_minute": 10},
+        days=2,
+        now=now,
+    )
     decisions.approve(model.pk, by=priya, expected_version=model.version, now=now)
 
 
 def _rest_of_the_catalogue(team: Team, by: User, *, now: datetime) -> None:
     """A volume, and something else than GPUs to decide."""
-    _ask(team, by, "volume", {"cluster": "training-eastus", "name": "corpus", "gib": 500}, days=13, now=now)
-    _ask(team, by, "openai", {**OPENAI, "thousand_tokens_per_minute": 30}, days=14, now=now)
+    _ask(
+        team,
+        by,
+        "volume",
+        {"cluster": "training-eastus", "name": "corpus", "gib": 500},
+        days=13,
+        now=now,
+    )
+    _ask(
+        team,
+        by,
+        "openai",
+        {**OPENAI, "thousand_tokens_per_minute": 30},
+        days=14,
+        now=now,
+    )
 
 
-def _ask(team: Team, by: User, key: str, spec: dict[str, Any], *, days: int, now: datetime) -> Request:
-    reason = "The review on Friday needs the answers of the new model beside the old one’s."
+def _ask(
+    team: Team, by: User, key: str, spec: dict[str, Any], *, days: int, now: datetime
+) -> Request:
+    reason = (
+        "The review on Friday needs the answers of the new model beside the old one’s."
+    )
     return submit(
-        resolve(key, spec, team=team, until=now + timedelta(days=days), reason=reason), by=by, now=now
+        resolve(key, spec, team=team, until=now + timedelta(days=days), reason=reason),
+        by=by,
+        now=now,
     )

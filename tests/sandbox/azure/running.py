@@ -63,7 +63,9 @@ class Running:
     def transport(self) -> RequestsTransport:
         """A way to send that trusts the sandbox alone."""
         made = RequestsTransport(
-            connection_verify=str(self.ca), use_env_settings=False, read_timeout=DEADLINE
+            connection_verify=str(self.ca),
+            use_env_settings=False,
+            read_timeout=DEADLINE,
         )
         self.opened.append(made)
         return made
@@ -79,7 +81,10 @@ class Running:
             **changes,
         }
         return ClientSecretCredential(
-            **options, disable_instance_discovery=True, transport=self.transport(), retry_total=0
+            **options,
+            disable_instance_discovery=True,
+            transport=self.transport(),
+            retry_total=0,
         )
 
     def client(self, kind: Any, **changes: Any) -> Any:
@@ -98,7 +103,9 @@ class Running:
     def http(self) -> httpx.Client:
         """A plain client that trusts the sandbox alone."""
         context = ssl.create_default_context(cafile=self.ca)
-        return httpx.Client(verify=context, trust_env=False, timeout=DEADLINE, base_url=self.azure.base)
+        return httpx.Client(
+            verify=context, trust_env=False, timeout=DEADLINE, base_url=self.azure.base
+        )
 
     def admin(self, method: str, path: str, /, **body: Any) -> httpx.Response:
         """Call as the sandbox's administrator."""
@@ -109,15 +116,24 @@ class Running:
         entra = self.azure.entra
         return self._admin(method, f"{entra.base}{path}", entra.admin_secret, body)
 
-    def _admin(self, method: str, url: str, secret: str, body: dict[str, Any]) -> httpx.Response:
+    def _admin(
+        self, method: str, url: str, secret: str, body: dict[str, Any]
+    ) -> httpx.Response:
         with self.http() as client:
-            answer = client.request(method, url, headers={"Authorization": f"Bearer {secret}"}, json=body)
+            answer = client.request(
+                method, url, headers={"Authorization": f"Bearer {secret}"}, json=body
+            )
         assert answer.is_success, answer.text
         return answer
 
     def fault(self, method: str, path: str, /, **what: Any) -> None:
         """Have the next call of a method whose path matches go wrong."""
-        self.admin("POST", "/sandbox/faults", match={"method": method, "path_regex": path}, **what)
+        self.admin(
+            "POST",
+            "/sandbox/faults",
+            match={"method": method, "path_regex": path},
+            **what,
+        )
 
     def pace(self, seconds: float) -> None:
         """Say how long operations take."""
@@ -136,20 +152,31 @@ class Running:
 def running(directory: Path) -> Iterator[Running]:
     """Serve a fresh sandbox in a thread of its own; operations are over at once until a test says otherwise."""
     shown = certificates.ensure(directory)
-    sample, credentials = world.sample(), Credentials.open(directory / "credentials.json")
+    sample, credentials = (
+        world.sample(),
+        Credentials.open(directory / "credentials.json"),
+    )
     assert sample.azure is not None
     entra_socket, azure_socket = listen(0), listen(0)
     entra = EntraSandbox(sample, f"https://localhost:{port_of(entra_socket)}")
     made = {
-        spec.name: clusters.build(spec, entra.directory, credentials, "", None) for spec in sample.clusters
+        spec.name: clusters.build(spec, entra.directory, credentials, "", None)
+        for spec in sample.clusters
     }
     base = f"https://localhost:{port_of(azure_socket)}"
-    azure = AzureSandbox(sample.azure, base, entra, made, sample.clusters, admin_secret="admin-secret")
+    azure = AzureSandbox(
+        sample.azure, base, entra, made, sample.clusters, admin_secret="admin-secret"
+    )
     azure.operations.seconds = 0
     first = json.dumps(
-        {"azure": azure.snapshot(), **{name: cluster.snapshot() for name, cluster in made.items()}}
+        {
+            "azure": azure.snapshot(),
+            **{name: cluster.snapshot() for name, cluster in made.items()},
+        }
     )
-    with serving(Served(entra.app, entra_socket, shown), Served(azure.app, azure_socket, shown)):
+    with serving(
+        Served(entra.app, entra_socket, shown), Served(azure.app, azure_socket, shown)
+    ):
         yield Running(azure, shown.ca, made, first)
 
 

@@ -42,7 +42,9 @@ def admin(azure: Running) -> Any:
         (503, "ServerBusy"),
     ],
 )
-def test_a_refusal_on_demand(azure: Running, client: Any, status: int, code: str) -> None:
+def test_a_refusal_on_demand(
+    azure: Running, client: Any, status: int, code: str
+) -> None:
     azure.fault("GET", "/usages", status=status, retry_after=7)
     with pytest.raises(HttpResponseError) as refused:
         list(client.usage.list("eastus"))
@@ -52,11 +54,19 @@ def test_a_refusal_on_demand(azure: Running, client: Any, status: int, code: str
     assert list(client.usage.list("eastus"))
 
 
-@pytest.mark.parametrize("code", ["QuotaExceeded", "AllocationFailed", "SkuNotAvailable"])
-def test_a_refusal_has_the_code_that_is_wished(azure: Running, client: Any, code: str) -> None:
-    azure.fault("PUT", "capacityReservationGroups", status=409, code=code, message="No.")
+@pytest.mark.parametrize(
+    "code", ["QuotaExceeded", "AllocationFailed", "SkuNotAvailable"]
+)
+def test_a_refusal_has_the_code_that_is_wished(
+    azure: Running, client: Any, code: str
+) -> None:
+    azure.fault(
+        "PUT", "capacityReservationGroups", status=409, code=code, message="No."
+    )
     with pytest.raises(HttpResponseError) as refused:
-        client.capacity_reservation_groups.create_or_update(GROUP, "research", a_group())
+        client.capacity_reservation_groups.create_or_update(
+            GROUP, "research", a_group()
+        )
     assert code_of(refused) == code
     assert list(client.capacity_reservation_groups.list_by_subscription()) == []
 
@@ -72,21 +82,27 @@ def test_a_fault_is_for_so_many_calls(azure: Running, client: Any) -> None:
 def test_an_answer_is_lost_and_the_call_was_done(azure: Running, client: Any) -> None:
     azure.fault("PUT", "capacityReservationGroups", drop=True)
     with pytest.raises(ServiceResponseError):
-        client.capacity_reservation_groups.create_or_update(GROUP, "research", a_group())
+        client.capacity_reservation_groups.create_or_update(
+            GROUP, "research", a_group()
+        )
     assert client.capacity_reservation_groups.get(GROUP, "research").name == "research"
 
 
 def test_an_answer_ends_in_the_middle(azure: Running, client: Any) -> None:
     azure.fault("PUT", "capacityReservationGroups", cut=20)
     with pytest.raises((IncompleteReadError, ServiceResponseError)):
-        client.capacity_reservation_groups.create_or_update(GROUP, "research", a_group())
+        client.capacity_reservation_groups.create_or_update(
+            GROUP, "research", a_group()
+        )
     assert client.capacity_reservation_groups.get(GROUP, "research").name == "research"
 
 
 def test_half_of_an_answer_passes_for_all(azure: Running, client: Any) -> None:
     azure.fault("PUT", "capacityReservationGroups", truncate=20)
     with pytest.raises(DecodeError):
-        client.capacity_reservation_groups.create_or_update(GROUP, "research", a_group())
+        client.capacity_reservation_groups.create_or_update(
+            GROUP, "research", a_group()
+        )
 
 
 def test_an_answer_takes_its_time(azure: Running, client: Any) -> None:
@@ -112,13 +128,19 @@ def test_an_answer_is_no_json_at_all(azure: Running, client: Any) -> None:
         {"status": "many", "times": "x"},
     ],
 )
-def test_a_fault_that_says_nothing_is_refused(admin: httpx.Client, fault: dict[str, Any]) -> None:
+def test_a_fault_that_says_nothing_is_refused(
+    admin: httpx.Client, fault: dict[str, Any]
+) -> None:
     assert admin.post("/sandbox/faults", json=fault).status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/sandbox/clock", "/sandbox/operations"])
-@pytest.mark.parametrize("body", [{}, {"advance": -1, "seconds": -1}, {"advance": "x", "seconds": "x"}])
-def test_a_switch_wants_seconds(admin: httpx.Client, path: str, body: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "body", [{}, {"advance": -1, "seconds": -1}, {"advance": "x", "seconds": "x"}]
+)
+def test_a_switch_wants_seconds(
+    admin: httpx.Client, path: str, body: dict[str, Any]
+) -> None:
     assert admin.post(path, json=body).status_code == 400
 
 
@@ -149,7 +171,12 @@ def test_an_unknown_switch_is_not_there(admin: httpx.Client) -> None:
     ],
 )
 def test_a_call_that_nobody_should_make_is_refused(
-    admin: httpx.Client, method: str, path: str, query: dict[str, str], status: int, code: str
+    admin: httpx.Client,
+    method: str,
+    path: str,
+    query: dict[str, str],
+    status: int,
+    code: str,
 ) -> None:
     answer = admin.request(method, path, params=query)
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)

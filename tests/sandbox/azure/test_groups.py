@@ -25,9 +25,15 @@ def code_of(error: "pytest.ExceptionInfo[HttpResponseError]") -> str:
 
 
 def test_a_group_is_there_once_it_is_made(groups: Any) -> None:
-    made = groups.create_or_update(GROUP, "research", a_group(tags={"team": "research"}))
+    made = groups.create_or_update(
+        GROUP, "research", a_group(tags={"team": "research"})
+    )
     assert made.id == f"{INSIDE}/Microsoft.Compute/capacityReservationGroups/research"
-    assert (made.location, made.zones, made.tags) == ("eastus", ["1"], {"team": "research"})
+    assert (made.location, made.zones, made.tags) == (
+        "eastus",
+        ["1"],
+        {"team": "research"},
+    )
     assert groups.get(GROUP.upper(), "RESEARCH").name == "research"
     assert [one.name for one in groups.list_by_resource_group(GROUP)] == ["research"]
     assert [one.name for one in groups.list_by_subscription()] == ["research"]
@@ -35,16 +41,23 @@ def test_a_group_is_there_once_it_is_made(groups: Any) -> None:
 
 def test_the_same_once_more_changes_tags_alone(groups: Any) -> None:
     groups.create_or_update(GROUP, "research", a_group())
-    assert groups.create_or_update(GROUP, "research", a_group(tags={"a": "b"})).tags == {"a": "b"}
+    assert groups.create_or_update(
+        GROUP, "research", a_group(tags={"a": "b"})
+    ).tags == {"a": "b"}
     assert groups.update(GROUP, "research", {"tags": {"c": "d"}}).tags == {"c": "d"}
 
 
-@pytest.mark.parametrize("change", [{"location": "westeurope"}, {"zones": ["2"]}, {"zones": None}])
+@pytest.mark.parametrize(
+    "change", [{"location": "westeurope"}, {"zones": ["2"]}, {"zones": None}]
+)
 def test_where_it_is_stays(groups: Any, change: dict[str, Any]) -> None:
     groups.create_or_update(GROUP, "research", a_group())
     with pytest.raises(HttpResponseError) as refused:
         groups.create_or_update(GROUP, "research", a_group(**change))
-    assert (refused.value.status_code, code_of(refused)) == (409, "PropertyChangeNotAllowed")
+    assert (refused.value.status_code, code_of(refused)) == (
+        409,
+        "PropertyChangeNotAllowed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,9 +71,13 @@ def test_where_it_is_stays(groups: Any, change: dict[str, Any]) -> None:
         ({"properties": {"reservationType": "Wish"}}, "InvalidParameter"),
     ],
 )
-def test_what_cannot_be_is_refused(groups: Any, change: dict[str, Any], code: str) -> None:
+def test_what_cannot_be_is_refused(
+    groups: Any, change: dict[str, Any], code: str
+) -> None:
     with pytest.raises(HttpResponseError) as refused:
-        groups.create_or_update(GROUP, "research", {"location": "eastus", "zones": ["1"], **change})
+        groups.create_or_update(
+            GROUP, "research", {"location": "eastus", "zones": ["1"], **change}
+        )
     assert code_of(refused) == code
     assert list(groups.list_by_resource_group(GROUP)) == []
 
@@ -98,7 +115,9 @@ def test_a_group_goes_after_its_reservations(azure: Running, groups: Any) -> Non
     assert list(groups.list_by_subscription()) == []
 
 
-def test_azure_counts_the_last_reservation_for_a_moment_more(azure: Running, groups: Any) -> None:
+def test_azure_counts_the_last_reservation_for_a_moment_more(
+    azure: Running, groups: Any
+) -> None:
     reservations = azure.client(ComputeManagementClient).capacity_reservations
     groups.create_or_update(GROUP, "research", a_group())
     body = CapacityReservation(
@@ -114,7 +133,9 @@ def test_azure_counts_the_last_reservation_for_a_moment_more(azure: Running, gro
     assert groups.begin_delete(GROUP, "research", polling=False) is not None
 
 
-def test_a_group_shows_its_reservations_and_their_use(azure: Running, groups: Any) -> None:
+def test_a_group_shows_its_reservations_and_their_use(
+    azure: Running, groups: Any
+) -> None:
     reservations = azure.client(ComputeManagementClient).capacity_reservations
     groups.create_or_update(GROUP, "research", a_group())
     body = CapacityReservation(
@@ -128,4 +149,7 @@ def test_a_group_shows_its_reservations_and_their_use(azure: Running, groups: An
     assert groups.get(GROUP, "research").properties.instance_view is None
     ids = list(groups.list_by_subscription(resource_ids_only="CreatedInSubscription"))
     assert [one.id.rpartition("/")[2] for one in ids] == ["research"]
-    assert list(groups.list_by_subscription(resource_ids_only="SharedWithSubscription")) == []
+    assert (
+        list(groups.list_by_subscription(resource_ids_only="SharedWithSubscription"))
+        == []
+    )

@@ -26,7 +26,12 @@ def client(azure: Running) -> Any:
 
 
 def account(location: str = "eastus", **said: Any) -> Account:
-    return Account(kind="OpenAI", sku=Sku(name="S0"), location=location, properties=AccountProperties(**said))
+    return Account(
+        kind="OpenAI",
+        sku=Sku(name="S0"),
+        location=location,
+        properties=AccountProperties(**said),
+    )
 
 
 def create(client: Any, name: str = "research", **changes: Any) -> Any:
@@ -34,14 +39,24 @@ def create(client: Any, name: str = "research", **changes: Any) -> Any:
 
 
 def deploy(client: Any, name: str = "chat", **changes: Any) -> Any:
-    given = {"model": "gpt-4o", "version": "2024-08-06", "sku": "Standard", "capacity": 30, **changes}
+    given = {
+        "model": "gpt-4o",
+        "version": "2024-08-06",
+        "sku": "Standard",
+        "capacity": 30,
+        **changes,
+    }
     body = Deployment(
         sku=Sku(name=given["sku"], capacity=given["capacity"]),
         properties=DeploymentProperties(
-            model=DeploymentModel(format="OpenAI", name=given["model"], version=given["version"])
+            model=DeploymentModel(
+                format="OpenAI", name=given["model"], version=given["version"]
+            )
         ),
     )
-    return client.deployments.begin_create_or_update(GROUP, "research", name, body).result()
+    return client.deployments.begin_create_or_update(
+        GROUP, "research", name, body
+    ).result()
 
 
 def used(client: Any, name: str = QUOTA) -> tuple[float, float]:
@@ -52,15 +67,25 @@ def used(client: Any, name: str = QUOTA) -> tuple[float, float]:
 def test_an_account_is_made(azure: Running, client: Any) -> None:
     azure.pace(5)
     poller = client.accounts.begin_create(
-        GROUP, "research", account(custom_sub_domain_name="research", public_network_access="Disabled")
+        GROUP,
+        "research",
+        account(custom_sub_domain_name="research", public_network_access="Disabled"),
     )
-    assert client.accounts.get(GROUP, "research").properties.provisioning_state == "Accepted"
+    assert (
+        client.accounts.get(GROUP, "research").properties.provisioning_state
+        == "Accepted"
+    )
     azure.advance(6)
     made = poller.result().properties
-    assert (made.provisioning_state, made.endpoint) == ("Succeeded", "https://research.openai.azure.com/")
+    assert (made.provisioning_state, made.endpoint) == (
+        "Succeeded",
+        "https://research.openai.azure.com/",
+    )
     assert made.public_network_access == "Disabled"
     assert [one.name for one in client.accounts.list()] == ["research"]
-    assert [one.name for one in client.accounts.list_by_resource_group(GROUP)] == ["research"]
+    assert [one.name for one in client.accounts.list_by_resource_group(GROUP)] == [
+        "research"
+    ]
 
 
 def test_a_domain_is_one_accounts(client: Any) -> None:
@@ -79,7 +104,9 @@ def test_there_are_thirty_in_a_region(azure: Running, client: Any) -> None:
     assert used(client, "OpenAI.S0.AccountCount") == (1, 1)
 
 
-def test_a_deleted_account_keeps_its_name_and_its_quota_until_it_is_purged(client: Any) -> None:
+def test_a_deleted_account_keeps_its_name_and_its_quota_until_it_is_purged(
+    client: Any,
+) -> None:
     create(client, custom_sub_domain_name="research")
     deploy(client)
     client.accounts.begin_delete(GROUP, "research").result()
@@ -108,7 +135,10 @@ def test_a_deleted_account_is_restored_with_what_was_in_it(client: Any) -> None:
 
 def test_what_is_gone_is_deleted_once_more(client: Any) -> None:
     assert client.accounts.begin_delete(GROUP, "research").result() is None
-    assert client.deleted_accounts.begin_purge("eastus", GROUP, "research").result() is None
+    assert (
+        client.deleted_accounts.begin_purge("eastus", GROUP, "research").result()
+        is None
+    )
 
 
 def test_a_model_is_deployed_with_its_capacity(client: Any) -> None:
@@ -120,7 +150,10 @@ def test_a_model_is_deployed_with_its_capacity(client: Any) -> None:
     assert deploy(client, capacity=10).sku.capacity == 10
     assert used(client) == (10, 450)
     client.deployments.begin_delete(GROUP, "research", "chat").result()
-    assert (list(client.deployments.list(GROUP, "research")), used(client)) == ([], (0, 450))
+    assert (list(client.deployments.list(GROUP, "research")), used(client)) == (
+        [],
+        (0, 450),
+    )
 
 
 def test_quota_is_of_the_region_and_the_model(client: Any) -> None:
@@ -140,11 +173,16 @@ def test_quota_is_of_the_region_and_the_model(client: Any) -> None:
     [
         ({"model": "gpt-9"}, "DeploymentModelNotSupported"),
         ({"version": "1999-01-01"}, "DeploymentModelNotSupported"),
-        ({"model": "gpt-4.1-mini", "version": "2025-04-14"}, "InvalidResourceProperties"),
+        (
+            {"model": "gpt-4.1-mini", "version": "2025-04-14"},
+            "InvalidResourceProperties",
+        ),
         ({"capacity": 0}, "InvalidParameter"),
     ],
 )
-def test_what_cannot_be_deployed_is_refused(client: Any, change: dict[str, Any], code: str) -> None:
+def test_what_cannot_be_deployed_is_refused(
+    client: Any, change: dict[str, Any], code: str
+) -> None:
     create(client)
     with pytest.raises(HttpResponseError) as refused:
         deploy(client, **change)
@@ -160,7 +198,9 @@ def test_one_thing_at_a_time_in_an_account(azure: Running, client: Any) -> None:
             model=DeploymentModel(format="OpenAI", name="gpt-4o", version="2024-08-06")
         ),
     )
-    client.deployments.begin_create_or_update(GROUP, "research", "one", body, polling=False)
+    client.deployments.begin_create_or_update(
+        GROUP, "research", "one", body, polling=False
+    )
     with pytest.raises(HttpResponseError) as refused:
         client.deployments.begin_create_or_update(GROUP, "research", "two", body)
     assert code_of(refused) == "RequestConflict"
@@ -168,22 +208,35 @@ def test_one_thing_at_a_time_in_an_account(azure: Running, client: Any) -> None:
 
 def test_a_deployment_that_fails_is_not_there(azure: Running, client: Any) -> None:
     create(client)
-    azure.fault("PUT", "deployments/", operation={"error": {"code": "InternalServerError", "message": "no"}})
+    azure.fault(
+        "PUT",
+        "deployments/",
+        operation={"error": {"code": "InternalServerError", "message": "no"}},
+    )
     with pytest.raises(HttpResponseError):
         deploy(client)
-    assert (list(client.deployments.list(GROUP, "research")), used(client)) == ([], (0, 450))
+    assert (list(client.deployments.list(GROUP, "research")), used(client)) == (
+        [],
+        (0, 450),
+    )
 
 
 def test_models_and_what_is_left_of_them(client: Any) -> None:
     create(client)
     deploy(client, capacity=400)
-    models = {(row.model.name, row.model.version) for row in client.models.list("eastus")}
+    models = {
+        (row.model.name, row.model.version) for row in client.models.list("eastus")
+    }
     assert {("gpt-4o", "2024-08-06"), ("gpt-4o", "2024-11-20")} < models
     assert ("gpt-4o", "2024-11-20") not in {
         (row.model.name, row.model.version) for row in client.models.list("westeurope")
     }
-    left = client.location_based_model_capacities.list("eastus", "OpenAI", "gpt-4o", "2024-08-06")
-    assert {row.properties.sku_name: row.properties.available_capacity for row in left} == {
+    left = client.location_based_model_capacities.list(
+        "eastus", "OpenAI", "gpt-4o", "2024-08-06"
+    )
+    assert {
+        row.properties.sku_name: row.properties.available_capacity for row in left
+    } == {
         "Standard": 50,
         "GlobalStandard": 1000,
     }

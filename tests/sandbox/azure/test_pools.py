@@ -33,24 +33,45 @@ def compute(azure: Running) -> Any:
 
 
 def pool(**changes: Any) -> dict[str, Any]:
-    return {"properties": {"vmSize": A100, "count": 1, "availabilityZones": ["1"], **changes}}
+    return {
+        "properties": {
+            "vmSize": A100,
+            "count": 1,
+            "availabilityZones": ["1"],
+            **changes,
+        }
+    }
 
 
 def put(client: Any, name: str, said: dict[str, Any]) -> Any:
-    return client.agent_pools.begin_create_or_update(GROUP, CLUSTER, name, said).result()
+    return client.agent_pools.begin_create_or_update(
+        GROUP, CLUSTER, name, said
+    ).result()
 
 
 def reserve(compute: Any, capacity: int) -> None:
-    body = {"location": "eastus", "sku": {"name": A100, "capacity": capacity}, "zones": ["1"]}
-    compute.capacity_reservations.begin_create_or_update(GROUP, "research", "a100", body).result()
+    body = {
+        "location": "eastus",
+        "sku": {"name": A100, "capacity": capacity},
+        "zones": ["1"],
+    }
+    compute.capacity_reservations.begin_create_or_update(
+        GROUP, "research", "a100", body
+    ).result()
 
 
 def reservation(compute: Any) -> Any:
-    return compute.capacity_reservations.get(GROUP, "research", "a100", expand="instanceView").properties
+    return compute.capacity_reservations.get(
+        GROUP, "research", "a100", expand="instanceView"
+    ).properties
 
 
 def used(compute: Any, name: str = "StandardNCADSA100v4Family") -> int:
-    return next(int(row.current_value) for row in compute.usage.list("eastus") if row.name.value == name)
+    return next(
+        int(row.current_value)
+        for row in compute.usage.list("eastus")
+        if row.name.value == name
+    )
 
 
 def code_of(error: "pytest.ExceptionInfo[HttpResponseError]") -> str:
@@ -61,12 +82,18 @@ def code_of(error: "pytest.ExceptionInfo[HttpResponseError]") -> str:
 def test_the_sandboxs_clusters_are_azures(client: Any) -> None:
     there = list(client.managed_clusters.list())
     assert [one.name for one in there] == ["dev-eastus", "training-eastus"]
-    assert [one.name for one in client.managed_clusters.list_by_resource_group(GROUP)] == [
+    assert [
+        one.name for one in client.managed_clusters.list_by_resource_group(GROUP)
+    ] == [
         "dev-eastus",
         "training-eastus",
     ]
     one = client.managed_clusters.get(GROUP, CLUSTER.upper())
-    assert (one.name, one.location, one.identity.type) == (CLUSTER, "eastus", "UserAssigned")
+    assert (one.name, one.location, one.identity.type) == (
+        CLUSTER,
+        "eastus",
+        "UserAssigned",
+    )
     with pytest.raises(ResourceNotFoundError):
         client.managed_clusters.get(GROUP, "nowhere")
 
@@ -88,7 +115,10 @@ def test_a_new_pool_is_new_nodes(azure: Running, client: Any, compute: Any) -> N
     poller = client.agent_pools.begin_create_or_update(
         GROUP, CLUSTER, "research", pool(count=2, nodeLabels={"team": "research"})
     )
-    assert client.agent_pools.get(GROUP, CLUSTER, "research").properties.provisioning_state == "Creating"
+    assert (
+        client.agent_pools.get(GROUP, CLUSTER, "research").properties.provisioning_state
+        == "Creating"
+    )
     assert azure.nodes(CLUSTER, "research") == []
     azure.advance(6)
     assert poller.result().properties.count == 2
@@ -114,7 +144,9 @@ def test_an_autoscaler_has_its_limits(azure: Running, client: Any) -> None:
     auto = {"enableAutoScaling": True, "minCount": 1, "maxCount": 3, "count": 1}
     made = put(client, "research", pool(**auto)).properties
     assert (made.count, made.min_count, made.max_count) == (1, 1, 3)
-    changed = put(client, "research", pool(**{**auto, "minCount": 2, "count": 2})).properties
+    changed = put(
+        client, "research", pool(**{**auto, "minCount": 2, "count": 2})
+    ).properties
     assert (changed.count, len(azure.nodes(CLUSTER, "research"))) == (2, 2)
     alone = put(client, "research", pool(enableAutoScaling=False, count=1)).properties
     assert (alone.count, alone.min_count, alone.enable_auto_scaling) == (1, None, False)
@@ -128,13 +160,23 @@ def test_an_autoscaler_has_its_limits(azure: Running, client: Any) -> None:
         ("research", pool(vmSize="Standard_Imaginary"), "VMSizeNotSupported"),
         ("research", pool(count=-1), "InvalidParameter"),
         ("research", pool(count=10_000), "InvalidParameter"),
-        ("research", pool(enableAutoScaling=True, minCount=3, maxCount=2, count=3), "InvalidParameter"),
-        ("research", pool(enableAutoScaling=True, minCount=0, maxCount=2, count=3), "InvalidParameter"),
+        (
+            "research",
+            pool(enableAutoScaling=True, minCount=3, maxCount=2, count=3),
+            "InvalidParameter",
+        ),
+        (
+            "research",
+            pool(enableAutoScaling=True, minCount=0, maxCount=2, count=3),
+            "InvalidParameter",
+        ),
         ("research", pool(enableAutoScaling=True, count=3), "InvalidParameter"),
         ("research", pool(capacityReservationGroupID=CRG + "x"), "ResourceNotFound"),
     ],
 )
-def test_what_cannot_be_is_refused(client: Any, name: str, said: dict[str, Any], code: str) -> None:
+def test_what_cannot_be_is_refused(
+    client: Any, name: str, said: dict[str, Any], code: str
+) -> None:
     with pytest.raises(HttpResponseError) as refused:
         put(client, name, said)
     assert code_of(refused) == code
@@ -145,7 +187,9 @@ def test_quota_binds_as_aks_says_it(client: Any) -> None:
         put(client, "research", pool(count=9))
     assert refused.value.status_code == 400
     assert "ErrCode_InsufficientVCPUQuota" in str(refused.value)
-    assert "requested 216, remaining 192 for family StandardNCADSA100v4Family" in str(refused.value)
+    assert "requested 216, remaining 192 for family StandardNCADSA100v4Family" in str(
+        refused.value
+    )
     put(client, "research", pool(count=8))
 
 
@@ -156,7 +200,9 @@ def test_spot_has_a_quota_of_its_own(client: Any, compute: Any) -> None:
         put(client, "spot", pool(count=9, scaleSetPriority="Spot"))
 
 
-def test_a_pools_nodes_use_the_reservation(azure: Running, client: Any, compute: Any) -> None:
+def test_a_pools_nodes_use_the_reservation(
+    azure: Running, client: Any, compute: Any
+) -> None:
     reserve(compute, 3)
     assert used(compute) == 72
     made = put(client, "research", pool(count=2, capacityReservationGroupID=CRG))
@@ -165,7 +211,9 @@ def test_a_pools_nodes_use_the_reservation(azure: Running, client: Any, compute:
     assert used(compute) == 72
     told = reservation(compute)
     assert len(told.virtual_machines_associated) == 2
-    ids = [one.id for one in told.instance_view.utilization_info.virtual_machines_allocated]
+    ids = [
+        one.id for one in told.instance_view.utilization_info.virtual_machines_allocated
+    ]
     assert ids == [one.id.upper() for one in told.virtual_machines_associated]
 
 
@@ -179,12 +227,18 @@ def test_more_may_run_than_is_reserved(client: Any, compute: Any) -> None:
 
 def test_nodes_of_another_zone_do_not_use_it(client: Any, compute: Any) -> None:
     reserve(compute, 2)
-    put(client, "research", pool(count=2, availabilityZones=["2"], capacityReservationGroupID=CRG))
+    put(
+        client,
+        "research",
+        pool(count=2, availabilityZones=["2"], capacityReservationGroupID=CRG),
+    )
     assert reservation(compute).virtual_machines_associated is None
     assert used(compute) == 96
 
 
-def test_without_a_reservation_the_pool_is_made_and_not_associated(client: Any, compute: Any) -> None:
+def test_without_a_reservation_the_pool_is_made_and_not_associated(
+    client: Any, compute: Any
+) -> None:
     made = put(client, "research", pool(capacityReservationGroupID=CRG))
     assert made.properties.provisioning_state == "Succeeded"
     assert made.properties.capacity_reservation_group_id is None
@@ -212,15 +266,24 @@ def test_a_group_in_use_stays(client: Any, compute: Any) -> None:
     assert f"associated with {CLUSTER}/research" in str(refused.value)
 
 
-def test_the_clusters_identity_needs_a_right_on_the_group(azure: Running, client: Any, compute: Any) -> None:
+def test_the_clusters_identity_needs_a_right_on_the_group(
+    azure: Running, client: Any, compute: Any
+) -> None:
     reserve(compute, 1)
     roles = azure.client(AuthorizationManagementClient).role_assignments
-    held = [row for row in roles.list_for_scope(HERE) if row.principal_id == CLUSTER_IDENTITY_ID]
+    held = [
+        row
+        for row in roles.list_for_scope(HERE)
+        if row.principal_id == CLUSTER_IDENTITY_ID
+    ]
     for row in held:
         roles.delete_by_id(row.id)
     with pytest.raises(HttpResponseError) as refused:
         put(client, "research", pool(capacityReservationGroupID=CRG))
-    assert (refused.value.status_code, code_of(refused)) == (403, "LinkedAuthorizationFailed")
+    assert (refused.value.status_code, code_of(refused)) == (
+        403,
+        "LinkedAuthorizationFailed",
+    )
     assert azure.nodes(CLUSTER, "research") == []
 
 
@@ -233,7 +296,9 @@ def test_the_clusters_identity_needs_a_right_on_the_group(azure: Running, client
         {"capacityReservationGroupID": CRG},
     ],
 )
-def test_what_a_pool_is_stays(client: Any, compute: Any, change: dict[str, Any]) -> None:
+def test_what_a_pool_is_stays(
+    client: Any, compute: Any, change: dict[str, Any]
+) -> None:
     put(client, "research", pool())
     with pytest.raises(HttpResponseError) as refused:
         put(client, "research", pool(**change))
@@ -242,15 +307,22 @@ def test_what_a_pool_is_stays(client: Any, compute: Any, change: dict[str, Any])
 
 def test_one_thing_at_a_time(azure: Running, client: Any) -> None:
     azure.pace(60)
-    client.agent_pools.begin_create_or_update(GROUP, CLUSTER, "research", pool(), polling=False)
+    client.agent_pools.begin_create_or_update(
+        GROUP, CLUSTER, "research", pool(), polling=False
+    )
     calls: list[Callable[[], Any]] = [
-        lambda: client.agent_pools.begin_create_or_update(GROUP, CLUSTER, "research", pool(count=2)),
+        lambda: client.agent_pools.begin_create_or_update(
+            GROUP, CLUSTER, "research", pool(count=2)
+        ),
         lambda: client.agent_pools.begin_delete(GROUP, CLUSTER, "research"),
     ]
     for call in calls:
         with pytest.raises(HttpResponseError) as refused:
             call()
-        assert (refused.value.status_code, code_of(refused)) == (409, "OperationNotAllowed")
+        assert (refused.value.status_code, code_of(refused)) == (
+            409,
+            "OperationNotAllowed",
+        )
         assert "in progress" in str(refused.value)
 
 
@@ -260,7 +332,11 @@ def test_who_read_before_somebody_else_wrote_is_told(client: Any) -> None:
     put(client, "research", pool(count=2))
     with pytest.raises(HttpResponseError) as refused:
         client.agent_pools.begin_create_or_update(
-            GROUP, CLUSTER, "research", pool(count=3), headers={"If-Match": read.properties.e_tag}
+            GROUP,
+            CLUSTER,
+            "research",
+            pool(count=3),
+            headers={"If-Match": read.properties.e_tag},
         )
     assert refused.value.status_code == 412
 
@@ -294,5 +370,8 @@ def test_a_fault_fails_the_pool(azure: Running, client: Any) -> None:
     azure.fault("PUT", "agentPools/research", operation={"error": error})
     with pytest.raises(HttpResponseError, match="ReconcileVMSSAgentPoolFailed"):
         put(client, "research", pool())
-    assert client.agent_pools.get(GROUP, CLUSTER, "research").properties.provisioning_state == "Failed"
+    assert (
+        client.agent_pools.get(GROUP, CLUSTER, "research").properties.provisioning_state
+        == "Failed"
+    )
     assert azure.nodes(CLUSTER, "research") == []

@@ -35,7 +35,11 @@ def test_a_size_has_rows_of_every_kind(http: httpx.Client) -> None:
         "DevTestConsumption": 1,
     }
     assert sum("Windows" in row["productName"] for row in found) == 3
-    assert {row["meterName"].rpartition("v4")[2].strip() for row in found} == {"", "Spot", "Low Priority"}
+    assert {row["meterName"].rpartition("v4")[2].strip() for row in found} == {
+        "",
+        "Spot",
+        "Low Priority",
+    }
     year = next(row for row in found if row.get("reservationTerm") == "1 Year")
     assert (year["unitOfMeasure"], year["retailPrice"] > 10_000) == ("1 Hour", True)
     assert {row["currencyCode"] for row in found} == {"USD"}
@@ -62,20 +66,33 @@ def test_it_is_filtered(http: httpx.Client, clause: str, count: int) -> None:
 
 
 def test_the_preview_heeds_capitals_and_knows_savings_plans(http: httpx.Client) -> None:
-    assert rows(http, ASKED.replace("eastus", "EastUS"), **{"api-version": PREVIEW}) == []
+    assert (
+        rows(http, ASKED.replace("eastus", "EastUS"), **{"api-version": PREVIEW}) == []
+    )
     found = rows(http, ASKED, **{"api-version": PREVIEW})
-    assert [plan["term"] for row in found for plan in row.get("savingsPlan", [])] == ["1 Year"]
+    assert [plan["term"] for row in found for plan in row.get("savingsPlan", [])] == [
+        "1 Year"
+    ]
     assert not any("savingsPlan" in row for row in rows(http, ASKED))
 
 
-@pytest.mark.parametrize("asked", ["not armRegionName eq 'eastus'", "armRegionName gt 'a'", "nonsense"])
+@pytest.mark.parametrize(
+    "asked", ["not armRegionName eq 'eastus'", "armRegionName gt 'a'", "nonsense"]
+)
 def test_what_it_does_not_understand_is_refused(http: httpx.Client, asked: str) -> None:
     answer = http.get(PATH, params={"$filter": asked})
-    assert (answer.status_code, answer.json()["Error"]["Code"]) == (400, "InvalidParameter")
+    assert (answer.status_code, answer.json()["Error"]["Code"]) == (
+        400,
+        "InvalidParameter",
+    )
 
 
 def test_all_of_it_comes_in_pages(http: httpx.Client) -> None:
-    found, url, params = list[Any](), PATH, {"$filter": "serviceName eq 'Virtual Machines'"}
+    found, url, params = (
+        list[Any](),
+        PATH,
+        {"$filter": "serviceName eq 'Virtual Machines'"},
+    )
     pages = 0
     while url:
         page = http.get(url, params=params or None).json()

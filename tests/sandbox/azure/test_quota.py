@@ -12,7 +12,11 @@ from tests.sandbox.azure.running import HERE, Running
 from tests.sandbox.azure.test_groups import code_of
 
 SCOPE = f"{HERE.lstrip('/')}/providers/Microsoft.Compute/locations/eastus"
-T4, A100, H100 = "Standard NCASv3_T4 Family", "StandardNCADSA100v4Family", "standardNDSH100v5Family"
+T4, A100, H100 = (
+    "Standard NCASv3_T4 Family",
+    "StandardNCADSA100v4Family",
+    "standardNDSH100v5Family",
+)
 
 
 @pytest.fixture
@@ -26,22 +30,34 @@ def compute(azure: Running) -> Any:
 
 
 def usages(compute: Any, region: str = "eastus") -> dict[str, tuple[int, int]]:
-    return {row.name.value: (row.current_value, row.limit) for row in compute.usage.list(region)}
+    return {
+        row.name.value: (row.current_value, row.limit)
+        for row in compute.usage.list(region)
+    }
 
 
 def ask(quota: Any, name: str, limit: Any) -> str:
     """Ask for another limit and return the request's id."""
     seen: list[Any] = []
     body = {
-        "properties": {"limit": {"limitObjectType": "LimitValue", "value": limit}, "name": {"value": name}}
+        "properties": {
+            "limit": {"limitObjectType": "LimitValue", "value": limit},
+            "name": {"value": name},
+        }
     }
-    quota.quota.begin_create_or_update(name, SCOPE, body, polling=False, raw_response_hook=seen.append)
+    quota.quota.begin_create_or_update(
+        name, SCOPE, body, polling=False, raw_response_hook=seen.append
+    )
     where: str = seen[0].http_response.headers["Location"]
     return where.partition("?")[0].rpartition("/")[2]
 
 
 def state(quota: Any, request: str) -> str:
-    return str(quota.quota_request_status.get(request, SCOPE).properties.provisioning_state.value)
+    return str(
+        quota.quota_request_status.get(
+            request, SCOPE
+        ).properties.provisioning_state.value
+    )
 
 
 def test_sizes_say_what_they_are_and_what_this_subscription_gets(compute: Any) -> None:
@@ -50,24 +66,41 @@ def test_sizes_say_what_they_are_and_what_this_subscription_gets(compute: Any) -
     by_name = {row.name: row for row in rows if row.resource_type == "virtualMachines"}
     a100 = by_name["Standard_NC24ads_A100_v4"]
     said = {one.name: one.value for one in a100.capabilities}
-    assert (said["vCPUs"], said["GPUs"], said["CapacityReservationSupported"]) == ("24", "1", "True")
+    assert (said["vCPUs"], said["GPUs"], said["CapacityReservationSupported"]) == (
+        "24",
+        "1",
+        "True",
+    )
     assert said["SupportedCapacityReservationTypes"] == "Open,Targeted"
     assert a100.family == A100
     assert a100.location_info[0].zones == ["1", "2", "3"]
-    assert (a100.restrictions[0].type, a100.restrictions[0].restriction_info.zones) == ("Zone", ["3"])
-    nd = {one.name: one.value for one in by_name["Standard_ND96amsr_A100_v4"].capabilities}
+    assert (a100.restrictions[0].type, a100.restrictions[0].restriction_info.zones) == (
+        "Zone",
+        ["3"],
+    )
+    nd = {
+        one.name: one.value for one in by_name["Standard_ND96amsr_A100_v4"].capabilities
+    }
     assert nd["CapacityReservationSupported"] == "False"
     assert "SupportedCapacityReservationTypes" not in nd
 
 
 def test_a_whole_region_may_be_closed(compute: Any) -> None:
     rows = compute.resource_skus.list(filter="location eq 'westeurope'")
-    closed = next(row for row in rows if row.name == "Standard_NC96ads_A100_v4").restrictions
-    assert [(one.type, one.reason_code) for one in closed] == [("Location", "NotAvailableForSubscription")]
+    closed = next(
+        row for row in rows if row.name == "Standard_NC96ads_A100_v4"
+    ).restrictions
+    assert [(one.type, one.reason_code) for one in closed] == [
+        ("Location", "NotAvailableForSubscription")
+    ]
 
 
 def test_without_a_filter_a_size_is_told_once_for_each_region(compute: Any) -> None:
-    rows = [row for row in compute.resource_skus.list() if row.name == "Standard_NC24ads_A100_v4"]
+    rows = [
+        row
+        for row in compute.resource_skus.list()
+        if row.name == "Standard_NC24ads_A100_v4"
+    ]
     assert sorted(row.locations[0] for row in rows) == ["eastus", "westeurope"]
     with pytest.raises(HttpResponseError) as refused:
         list(compute.resource_skus.list(filter="name eq 'x'"))
@@ -79,7 +112,10 @@ def test_what_the_clusters_nodes_have_is_used(azure: Running, compute: Any) -> N
     assert used[H100] == (2 * 96, 192)
     assert used["standard NDAMSv4_A100Family"] == (3 * 96, 384)
     assert used[T4] == (4 * 64, 512)
-    assert used["cores"] == (sum(count for name, (count, _) in used.items() if name != "cores"), 1500)
+    assert used["cores"] == (
+        sum(count for name, (count, _) in used.items() if name != "cores"),
+        1500,
+    )
     assert used["availabilitySets"][0] == 0
     azure.clusters["training-eastus"].controllers.interruptions.take(
         azure.nodes("training-eastus", "h100")[0]
@@ -88,12 +124,16 @@ def test_what_the_clusters_nodes_have_is_used(azure: Running, compute: Any) -> N
     assert usages(compute, "westeurope")["cores"] == (0, 350)
 
 
-def test_an_increase_is_granted_after_a_moment(azure: Running, quota: Any, compute: Any) -> None:
+def test_an_increase_is_granted_after_a_moment(
+    azure: Running, quota: Any, compute: Any
+) -> None:
     request = ask(quota, T4, 640)
     assert (state(quota, request), usages(compute)[T4][1]) == ("InProgress", 512)
     azure.advance(2)
     assert (state(quota, request), usages(compute)[T4][1]) == ("Succeeded", 640)
-    limit = next(row for row in quota.quota.list(SCOPE) if row.name == T4).properties.limit
+    limit = next(
+        row for row in quota.quota.list(SCOPE) if row.name == T4
+    ).properties.limit
     assert limit.value == 640
     assert quota.quota.get(T4, SCOPE).properties.limit.value == 640
 
@@ -110,7 +150,10 @@ def test_one_is_refused(azure: Running, quota: Any, compute: Any) -> None:
     request = ask(quota, H100, 384)
     azure.advance(2)
     told = quota.quota_request_status.get(request, SCOPE).properties
-    assert (told.provisioning_state, told.error.code) == ("Failed", "ResourceNotAvailableForOffer")
+    assert (told.provisioning_state, told.error.code) == (
+        "Failed",
+        "ResourceNotAvailableForOffer",
+    )
     assert usages(compute)[H100][1] == 192
 
 
@@ -128,7 +171,10 @@ def test_one_request_at_a_time(azure: Running, quota: Any) -> None:
     ask(quota, A100, 384)
     with pytest.raises(HttpResponseError) as refused:
         ask(quota, A100, 480)
-    assert (refused.value.status_code, code_of(refused)) == (409, "QuotaRequestInProgress")
+    assert (refused.value.status_code, code_of(refused)) == (
+        409,
+        "QuotaRequestInProgress",
+    )
     ask(quota, T4, 640)
 
 
@@ -141,14 +187,18 @@ def test_one_request_at_a_time(azure: Running, quota: Any) -> None:
         ("standardImaginaryFamily", 10, "InvalidResourceName"),
     ],
 )
-def test_what_cannot_be_is_refused(quota: Any, name: str, limit: Any, code: str) -> None:
+def test_what_cannot_be_is_refused(
+    quota: Any, name: str, limit: Any, code: str
+) -> None:
     with pytest.raises(HttpResponseError) as refused:
         ask(quota, name, limit)
     assert code_of(refused) == code
     assert list(quota.quota_request_status.list(SCOPE)) == []
 
 
-def test_requests_are_listed_the_newest_first_in_pages(azure: Running, quota: Any) -> None:
+def test_requests_are_listed_the_newest_first_in_pages(
+    azure: Running, quota: Any
+) -> None:
     made = []
     for number in range(22):
         made.append(ask(quota, T4, 600 + number))
@@ -167,7 +217,10 @@ def test_use_is_told_here_too(azure: Running, quota: Any) -> None:
         http.headers["Authorization"] = f"Bearer {azure.azure.admin_secret}"
         http.params = {"api-version": "2025-09-01"}
         at = f"/{SCOPE}/providers/Microsoft.Quota/usages"
-        rows = {row["name"]: row["properties"]["usages"]["value"] for row in http.get(at).json()["value"]}
+        rows = {
+            row["name"]: row["properties"]["usages"]["value"]
+            for row in http.get(at).json()["value"]
+        }
         assert rows[H100] == 192
         assert http.get(f"{at}/{H100}").json()["properties"]["usages"]["value"] == 192
 

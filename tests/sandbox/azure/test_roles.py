@@ -4,7 +4,11 @@ import uuid
 from typing import Any
 
 import pytest
-from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
+from azure.core.exceptions import (
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceNotFoundError,
+)
 from azure.mgmt.authorization.v2022_04_01 import AuthorizationManagementClient
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.containerregistry import ContainerRegistryManagementClient
@@ -24,7 +28,13 @@ def client(azure: Running) -> Any:
 
 
 def assign(client: Any, **changes: Any) -> Any:
-    given = {"role": PULL, "principal": group_id(1), "scope": REGISTRY, "name": str(uuid.uuid4()), **changes}
+    given = {
+        "role": PULL,
+        "principal": group_id(1),
+        "scope": REGISTRY,
+        "name": str(uuid.uuid4()),
+        **changes,
+    }
     body = {
         "role_definition_id": f"{HERE}/providers/Microsoft.Authorization/roleDefinitions/{given['role']}",
         "principal_id": given["principal"],
@@ -35,7 +45,11 @@ def assign(client: Any, **changes: Any) -> Any:
 
 def test_an_assignment_is_there_once_it_is_made(client: Any) -> None:
     made = assign(client, name="00000000-0000-4000-8000-00000000000a")
-    assert (made.scope, made.principal_id, made.principal_type) == (REGISTRY, group_id(1), "Group")
+    assert (made.scope, made.principal_id, made.principal_type) == (
+        REGISTRY,
+        group_id(1),
+        "Group",
+    )
     assert made.role_definition_id.endswith(PULL)
     assert assign(client, name="00000000-0000-4000-8000-00000000000a").id == made.id
     assert client.role_assignments.get(REGISTRY, made.name).id == made.id
@@ -62,10 +76,15 @@ def test_a_name_stays_with_what_it_assigns(client: Any) -> None:
     [
         ({"principal": "99999999-9999-4999-8999-999999999999"}, "PrincipalNotFound"),
         ({"kind": "User"}, "UnmatchedPrincipalType"),
-        ({"role": "99999999-9999-4999-8999-999999999999"}, "RoleDefinitionDoesNotExist"),
+        (
+            {"role": "99999999-9999-4999-8999-999999999999"},
+            "RoleDefinitionDoesNotExist",
+        ),
     ],
 )
-def test_what_is_not_there_is_not_assigned(client: Any, change: dict[str, str], code: str) -> None:
+def test_what_is_not_there_is_not_assigned(
+    client: Any, change: dict[str, str], code: str
+) -> None:
     with pytest.raises(HttpResponseError) as refused:
         assign(client, **change)
     assert code_of(refused) == code
@@ -74,12 +93,22 @@ def test_what_is_not_there_is_not_assigned(client: Any, change: dict[str, str], 
 def test_assignments_are_found_above_and_below_a_scope(client: Any) -> None:
     made = assign(client)
     person = assign(client, principal=person_id(1), kind="User", scope=HERE)
-    at = [row.id for row in client.role_assignments.list_for_scope(REGISTRY, filter="atScope()")]
+    at = [
+        row.id
+        for row in client.role_assignments.list_for_scope(REGISTRY, filter="atScope()")
+    ]
     assert {made.id, person.id} < set(at)
-    above = [row.id for row in client.role_assignments.list_for_scope(HERE, filter="atScope()")]
+    above = [
+        row.id
+        for row in client.role_assignments.list_for_scope(HERE, filter="atScope()")
+    ]
     assert person.id in above
     assert made.id not in above
-    theirs = list(client.role_assignments.list_for_scope(HERE, filter=f"principalId eq '{group_id(1)}'"))
+    theirs = list(
+        client.role_assignments.list_for_scope(
+            HERE, filter=f"principalId eq '{group_id(1)}'"
+        )
+    )
     assert [row.id for row in theirs] == [made.id]
 
 
@@ -102,7 +131,9 @@ def test_roles_are_found_by_their_name(azure: Running, client: Any) -> None:
 
 def test_the_portals_application_may_do_what_its_role_says(azure: Running) -> None:
     with azure.http() as http:
-        token = azure.credential().get_token("https://management.azure.com/.default").token
+        token = (
+            azure.credential().get_token("https://management.azure.com/.default").token
+        )
         answer = http.get(
             f"{HERE}/providers/Microsoft.Authorization/permissions",
             params={"api-version": "2022-04-01"},
@@ -113,7 +144,9 @@ def test_the_portals_application_may_do_what_its_role_says(azure: Running) -> No
 
 
 def test_who_has_no_role_may_do_nothing(azure: Running, client: Any) -> None:
-    own = client.role_assignments.list_for_scope(HERE, filter=f"principalId eq '{AZURE_PRINCIPAL_ID}'")
+    own = client.role_assignments.list_for_scope(
+        HERE, filter=f"principalId eq '{AZURE_PRINCIPAL_ID}'"
+    )
     held = list(own)
     assert [row.role_definition_id.rpartition("/")[2] for row in held] == [ROLE_ID]
     client.role_assignments.delete_by_id(held[0].id)
@@ -126,13 +159,21 @@ def test_who_has_no_role_may_do_nothing(azure: Running, client: Any) -> None:
 
 def test_registries_say_how_roles_are_given(azure: Running) -> None:
     registries = azure.client(ContainerRegistryManagementClient).registries
-    modes = {one.name: str(one.properties.role_assignment_mode.value) for one in registries.list()}
+    modes = {
+        one.name: str(one.properties.role_assignment_mode.value)
+        for one in registries.list()
+    }
     assert modes == {
         "gpuplatform": "LegacyRegistryPermissions",
         "gpuplatformabac": "AbacRepositoryPermissions",
     }
     one = registries.get(GROUP, "GpuPlatform")
-    assert (one.properties.login_server, one.location) == ("gpuplatform.azurecr.io", "eastus")
-    assert [each.name for each in registries.list_by_resource_group(GROUP)] == sorted(modes)
+    assert (one.properties.login_server, one.location) == (
+        "gpuplatform.azurecr.io",
+        "eastus",
+    )
+    assert [each.name for each in registries.list_by_resource_group(GROUP)] == sorted(
+        modes
+    )
     with pytest.raises(ResourceNotFoundError):
         registries.get(GROUP, "nothing")

@@ -27,7 +27,9 @@ def call(azure: Running, authorization: str | None) -> httpx.Response:
 def token(azure: Running, **claims: Any) -> str:
     """A token as Entra ID signs it, with some claims changed."""
     issuer = azure.azure.entra.issuer
-    return issuer.key.sign({**issuer.arm_token(AZURE_CLIENT_ID, AZURE_PRINCIPAL_ID), **claims})
+    return issuer.key.sign(
+        {**issuer.arm_token(AZURE_CLIENT_ID, AZURE_PRINCIPAL_ID), **claims}
+    )
 
 
 def ask(azure: Running, **form: str) -> httpx.Response:
@@ -43,7 +45,9 @@ def ask(azure: Running, **form: str) -> httpx.Response:
     }
     with azure.http() as http:
         tenant = azure.azure.entra.world.tenant_id
-        return http.post(f"{azure.azure.entra.base}/{tenant}/oauth2/v2.0/token", data=whole)
+        return http.post(
+            f"{azure.azure.entra.base}/{tenant}/oauth2/v2.0/token", data=whole
+        )
 
 
 def federated(azure: Running, **claims: Any) -> dict[str, str]:
@@ -60,7 +64,10 @@ def federated(azure: Running, **claims: Any) -> dict[str, str]:
 def test_a_token_of_the_application_is_good(azure: Running) -> None:
     assert call(azure, f"Bearer {token(azure)}").status_code == 200
     assert (
-        call(azure, f"Bearer {token(azure, aud='https://management.core.windows.net/')}").status_code == 200
+        call(
+            azure, f"Bearer {token(azure, aud='https://management.core.windows.net/')}"
+        ).status_code
+        == 200
     )
 
 
@@ -68,26 +75,45 @@ def test_a_token_of_the_application_is_good(azure: Running) -> None:
     ("claims", "code"),
     [
         ({"aud": "https://graph.microsoft.com"}, "InvalidAuthenticationTokenAudience"),
-        ({"tid": "99999999-9999-4999-8999-999999999999"}, "InvalidAuthenticationTokenTenant"),
-        ({"iss": "https://sts.windows.net/somebody/"}, "InvalidAuthenticationTokenTenant"),
+        (
+            {"tid": "99999999-9999-4999-8999-999999999999"},
+            "InvalidAuthenticationTokenTenant",
+        ),
+        (
+            {"iss": "https://sts.windows.net/somebody/"},
+            "InvalidAuthenticationTokenTenant",
+        ),
         ({"exp": int(time.time()) - 10}, "ExpiredAuthenticationToken"),
     ],
 )
-def test_another_token_is_not(azure: Running, claims: dict[str, Any], code: str) -> None:
+def test_another_token_is_not(
+    azure: Running, claims: dict[str, Any], code: str
+) -> None:
     answer = call(azure, f"Bearer {token(azure, **claims)}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
-    assert answer.headers["WWW-Authenticate"].startswith('Bearer authorization_uri="https://localhost:')
+    assert answer.headers["WWW-Authenticate"].startswith(
+        'Bearer authorization_uri="https://localhost:'
+    )
 
 
 def test_somebody_elses_signature_is_not_ours(azure: Running) -> None:
     issuer = azure.azure.entra.issuer
-    forged = SigningKey.ensure(None).sign(issuer.arm_token(AZURE_CLIENT_ID, AZURE_PRINCIPAL_ID))
+    forged = SigningKey.ensure(None).sign(
+        issuer.arm_token(AZURE_CLIENT_ID, AZURE_PRINCIPAL_ID)
+    )
     answer = call(azure, f"Bearer {forged}")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "InvalidAuthenticationToken")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (
+        401,
+        "InvalidAuthenticationToken",
+    )
 
 
-@pytest.mark.parametrize("authorization", [None, "", "Basic eDp5", "Bearer", "Bearer not-a-token"])
-def test_without_a_token_nobody_is_let_in(azure: Running, authorization: str | None) -> None:
+@pytest.mark.parametrize(
+    "authorization", [None, "", "Basic eDp5", "Bearer", "Bearer not-a-token"]
+)
+def test_without_a_token_nobody_is_let_in(
+    azure: Running, authorization: str | None
+) -> None:
     answer = call(azure, authorization)
     assert answer.status_code == 401
     assert 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
@@ -97,14 +123,22 @@ def test_tokens_are_ended_on_demand(azure: Running) -> None:
     first = token(azure)
     assert call(azure, f"Bearer {first}").status_code == 200
     azure.admin("POST", "/sandbox/tokens")
-    assert call(azure, f"Bearer {first}").json()["error"]["code"] == "ExpiredAuthenticationToken"
+    assert (
+        call(azure, f"Bearer {first}").json()["error"]["code"]
+        == "ExpiredAuthenticationToken"
+    )
     assert call(azure, f"Bearer {token(azure)}").status_code == 200
 
 
 def test_the_switches_are_the_administrators(azure: Running) -> None:
     with azure.http() as http:
         headers = {"Authorization": f"Bearer {token(azure)}"}
-        assert http.post("/sandbox/clock", json={"advance": 1}, headers=headers).status_code == 403
+        assert (
+            http.post(
+                "/sandbox/clock", json={"advance": 1}, headers=headers
+            ).status_code
+            == 403
+        )
         assert http.post("/sandbox/clock", json={"advance": 1}).status_code == 401
 
 
@@ -123,7 +157,9 @@ def test_a_secret_is_exchanged_for_a_token(azure: Running) -> None:
         ({"scope": "https://management.azure.com/user_impersonation"}, 400, 1002012),
     ],
 )
-def test_entra_gives_no_other(azure: Running, form: dict[str, str], status: int, code: int) -> None:
+def test_entra_gives_no_other(
+    azure: Running, form: dict[str, str], status: int, code: int
+) -> None:
     answer = ask(azure, **form)
     assert (answer.status_code, answer.json()["error_codes"]) == (status, [code])
 
@@ -155,6 +191,8 @@ def test_entra_trusts_no_forged_token_of_the_cluster(azure: Running) -> None:
 
 
 def test_microsofts_client_says_why_it_gets_none(azure: Running) -> None:
-    client = azure.client(ComputeManagementClient, credential=azure.credential(client_secret="wrong"))
+    client = azure.client(
+        ComputeManagementClient, credential=azure.credential(client_secret="wrong")
+    )
     with pytest.raises(ClientAuthenticationError, match="AADSTS7000215"):
         list(client.usage.list("eastus"))

@@ -38,7 +38,12 @@ class Running:
     def client(self) -> httpx.Client:
         """A client that trusts the sandbox alone and follows nothing by itself."""
         context = ssl.create_default_context(cafile=self.ca)
-        return httpx.Client(verify=context, trust_env=False, timeout=DEADLINE, base_url=self.sandbox.base)
+        return httpx.Client(
+            verify=context,
+            trust_env=False,
+            timeout=DEADLINE,
+            base_url=self.sandbox.base,
+        )
 
     def admin(self, method: str, path: str, /, **body: Any) -> httpx.Response:
         """Call as the sandbox's administrator."""
@@ -88,7 +93,9 @@ def running(directory: Path, page_size: int = 100) -> Iterator[Running]:
     """Serve a fresh sandbox in a thread of its own."""
     shown = certificates.ensure(directory)
     socket = listen(0)
-    sandbox = EntraSandbox(world.sample(), f"https://localhost:{port_of(socket)}", page_size=page_size)
+    sandbox = EntraSandbox(
+        world.sample(), f"https://localhost:{port_of(socket)}", page_size=page_size
+    )
     with serving(Served(sandbox.app, socket, shown)):
         yield Running(sandbox, shown.ca)
 

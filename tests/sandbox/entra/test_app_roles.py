@@ -17,7 +17,9 @@ LEADERSHIP, AUDITOR = role_id(4), role_id(5)
 
 def in_token(world: Running, person: int) -> list[str]:
     """The app roles of a sign-in."""
-    claims = jwt.decode(redeem(world, person).json()["id_token"], options={"verify_signature": False})
+    claims = jwt.decode(
+        redeem(world, person).json()["id_token"], options={"verify_signature": False}
+    )
     return list(claims.get("roles", ()))
 
 
@@ -27,7 +29,11 @@ def assigned(world: Running, principal: str) -> list[str]:
 
 
 def assign(world: Running, principal: str, role: str) -> str:
-    body = {"principalId": principal, "resourceId": SERVICE_PRINCIPAL, "appRoleId": role}
+    body = {
+        "principalId": principal,
+        "resourceId": SERVICE_PRINCIPAL,
+        "appRoleId": role,
+    }
     return str(world.admin("POST", f"/v1.0{ASSIGNED}", **body).json()["id"])
 
 
@@ -44,12 +50,16 @@ def test_the_service_principal_names_its_roles(world: Running) -> None:
         "origin",
         "value",
     }
-    assert {role["id"]: role["value"] for role in row["appRoles"]}[LEADERSHIP] == "EngineeringLeadership"
+    assert {role["id"]: role["value"] for role in row["appRoles"]}[
+        LEADERSHIP
+    ] == "EngineeringLeadership"
 
 
 def test_an_assignment_is_shaped_like_graphs(world: Running) -> None:
     (row,) = [
-        row for row in get(world, f"{HERE}/appRoleAssignedTo").json()["value"] if row["principalId"] == ELENA
+        row
+        for row in get(world, f"{HERE}/appRoleAssignedTo").json()["value"]
+        if row["principalId"] == ELENA
     ]
     assert len(row.pop("id")) == 43
     assert row == {
@@ -64,18 +74,34 @@ def test_an_assignment_is_shaped_like_graphs(world: Running) -> None:
     }
 
 
-def test_what_is_assigned_and_withdrawn_is_so_in_graph_and_in_the_next_token(world: Running) -> None:
-    assert (in_token(world, 2), assigned(world, BEN)) == (["DataScientist"], [role_id(1)])
+def test_what_is_assigned_and_withdrawn_is_so_in_graph_and_in_the_next_token(
+    world: Running,
+) -> None:
+    assert (in_token(world, 2), assigned(world, BEN)) == (
+        ["DataScientist"],
+        [role_id(1)],
+    )
     made = assign(world, BEN, AUDITOR)
-    assert (in_token(world, 2), assigned(world, BEN)) == (["DataScientist", "Auditor"], [role_id(1), AUDITOR])
+    assert (in_token(world, 2), assigned(world, BEN)) == (
+        ["DataScientist", "Auditor"],
+        [role_id(1), AUDITOR],
+    )
     world.admin("DELETE", f"/v1.0{ASSIGNED}/{made}")
-    assert (in_token(world, 2), assigned(world, BEN)) == (["DataScientist"], [role_id(1)])
+    assert (in_token(world, 2), assigned(world, BEN)) == (
+        ["DataScientist"],
+        [role_id(1)],
+    )
 
 
-def test_a_groups_role_is_in_the_tokens_of_its_direct_members_only(world: Running) -> None:
+def test_a_groups_role_is_in_the_tokens_of_its_direct_members_only(
+    world: Running,
+) -> None:
     robotics, interns = group_id(7), group_id(8)
     assign(world, robotics, AUDITOR)
-    assert (in_token(world, 1), in_token(world, 2)) == (["DataScientist", "Auditor"], ["DataScientist"])
+    assert (in_token(world, 1), in_token(world, 2)) == (
+        ["DataScientist", "Auditor"],
+        ["DataScientist"],
+    )
     assert assigned(world, robotics) == [AUDITOR]
     assert assigned(world, interns) == []
 
@@ -84,7 +110,9 @@ def test_assignments_come_page_by_page(world: Running) -> None:
     first = get(world, ASSIGNED, {"$top": "2"}).json()
     assert len(first["value"]) == 2
     rest = get(world, first["@odata.nextLink"].partition("/v1.0")[2]).json()
-    assert not {row["id"] for row in rest["value"]} & {row["id"] for row in first["value"]}
+    assert not {row["id"] for row in rest["value"]} & {
+        row["id"] for row in first["value"]
+    }
 
 
 def test_assignments_outlive_the_server(world: Running) -> None:
@@ -99,7 +127,11 @@ def test_assignments_outlive_the_server(world: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/servicePrincipals(appId='x')", f"/servicePrincipals/{CLIENT_ID}/appRoleAssignedTo"]
+    "path",
+    [
+        "/servicePrincipals(appId='x')",
+        f"/servicePrincipals/{CLIENT_ID}/appRoleAssignedTo",
+    ],
 )
 def test_another_application_is_not_there(world: Running, path: str) -> None:
     assert error_of(get(world, path)) == (404, "Request_ResourceNotFound")
@@ -109,6 +141,8 @@ def test_only_the_administrator_assigns(world: Running) -> None:
     with world.client() as client:
         token = {"Authorization": f"Bearer {world.token(kind='graph')}"}
         answer = client.post(
-            f"/v1.0{ASSIGNED}", headers=token, json={"principalId": BEN, "appRoleId": AUDITOR}
+            f"/v1.0{ASSIGNED}",
+            headers=token,
+            json={"principalId": BEN, "appRoleId": AUDITOR},
         )
     assert error_of(answer) == (403, "Authorization_RequestDenied")

@@ -51,7 +51,11 @@ def test_the_page_works_without_scripts_and_loads_nothing(world: Running) -> Non
 def test_a_login_hint_shows_that_person_first(world: Running, hint: str) -> None:
     with world.client() as client:
         page = client.get(url(world, login_hint=hint)).text
-    assert page.index("Marcus Weber") < page.index("Somebody else") < page.index("Ada Okafor")
+    assert (
+        page.index("Marcus Weber")
+        < page.index("Somebody else")
+        < page.index("Ada Okafor")
+    )
     assert page.count("Marcus Weber") == 1
 
 

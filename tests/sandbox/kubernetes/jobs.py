@@ -40,7 +40,9 @@ class World:
         assert answer.status < 300, answer.text
         return answer.json()
 
-    def make(self, plural: str, name: str, body: dict[str, Any], namespace: str = "") -> Any:
+    def make(
+        self, plural: str, name: str, body: dict[str, Any], namespace: str = ""
+    ) -> Any:
         """Create an object of Kueue's."""
         kind = {
             "resourceflavors": "ResourceFlavor",
@@ -52,13 +54,20 @@ class World:
         whole = {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, **body}
         return self.send("POST", f"/apis/{KUEUE}{place}/{plural}", whole)
 
-    def queue(self, name: str, gpus: int, flavors: tuple[str, ...] = ("a",), **spec: Any) -> None:
+    def queue(
+        self, name: str, gpus: int, flavors: tuple[str, ...] = ("a",), **spec: Any
+    ) -> None:
         """A namespace and its queue, both of this name, in a cohort; every flavor has so many GPUs."""
         limits: dict[str, Any] = {
-            key: spec.pop(key) for key in ("borrowingLimit", "lendingLimit") if key in spec
+            key: spec.pop(key)
+            for key in ("borrowingLimit", "lendingLimit")
+            if key in spec
         }
         quota: dict[str, Any] = {"name": GPU, "nominalQuota": str(gpus), **limits}
-        preemption = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+        preemption = {
+            "withinClusterQueue": "LowerPriority",
+            "reclaimWithinCohort": "Any",
+        }
         body: dict[str, Any] = {
             "namespaceSelector": {},
             "cohortName": "all",
@@ -81,15 +90,37 @@ class World:
         self.send("PATCH", f"/apis/{KUEUE}{place}/{plural}/{name}", body)
 
     def job(
-        self, namespace: str, name: str, gpus: int = 1, *, seconds: float | None = None, **more: Any
+        self,
+        namespace: str,
+        name: str,
+        gpus: int = 1,
+        *,
+        seconds: float | None = None,
+        **more: Any,
     ) -> None:
         """Hand in a Job: `priority` names a class, `pod`, `template` and `spec` go into its parts."""
         resources = {"limits": {GPU: str(gpus)}} if gpus else {}
-        container = {"name": "main", "image": "train:1", "resources": resources, **more.get("container", {})}
-        pod = {"restartPolicy": "Never", "containers": [container], **more.get("pod", {})}
+        container = {
+            "name": "main",
+            "image": "train:1",
+            "resources": resources,
+            **more.get("container", {}),
+        }
+        pod = {
+            "restartPolicy": "Never",
+            "containers": [container],
+            **more.get("pod", {}),
+        }
         annotations = {} if seconds is None else {"test/run-for": str(seconds)}
-        template = {"metadata": {"annotations": annotations | more.get("annotations", {})}, "spec": pod}
-        labels = {QUEUE_NAME: more.get("queue", "default")} if more.get("queue", "default") else {}
+        template = {
+            "metadata": {"annotations": annotations | more.get("annotations", {})},
+            "spec": pod,
+        }
+        labels = (
+            {QUEUE_NAME: more.get("queue", "default")}
+            if more.get("queue", "default")
+            else {}
+        )
         if "priority" in more:
             labels[CLASS] = more["priority"]
         body = {
@@ -100,7 +131,10 @@ class World:
 
     def end(self, namespace: str, name: str, policy: str = "Background") -> None:
         """Delete a Job."""
-        self.send("DELETE", f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}?propagationPolicy={policy}")
+        self.send(
+            "DELETE",
+            f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}?propagationPolicy={policy}",
+        )
 
     def pass_time(self, seconds: float = 0.1) -> None:
         """Let pods start and end."""
@@ -113,7 +147,9 @@ class World:
 
     def pods(self, namespace: str) -> list[Any]:
         """The pods of a namespace."""
-        found: list[Any] = self.send("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+        found: list[Any] = self.send("GET", f"/api/v1/namespaces/{namespace}/pods")[
+            "items"
+        ]
         return found
 
     def phases(self, namespace: str) -> list[str]:
@@ -122,16 +158,33 @@ class World:
 
     def workload(self, namespace: str, job: str) -> Any:
         """The Workload of a Job; None where there is none."""
-        found = self.send("GET", f"/apis/{KUEUE}/namespaces/{namespace}/workloads")["items"]
-        return next((one for one in found if one["metadata"]["ownerReferences"][0]["name"] == job), None)
+        found = self.send("GET", f"/apis/{KUEUE}/namespaces/{namespace}/workloads")[
+            "items"
+        ]
+        return next(
+            (
+                one
+                for one in found
+                if one["metadata"]["ownerReferences"][0]["name"] == job
+            ),
+            None,
+        )
 
-    def said(self, namespace: str, job: str, word: str = "QuotaReserved") -> tuple[str, str, str]:
+    def said(
+        self, namespace: str, job: str, word: str = "QuotaReserved"
+    ) -> tuple[str, str, str]:
         """Status, reason and message of a condition of a Job's Workload."""
         conditions = self.workload(namespace, job)["status"]["conditions"]
         found = next((one for one in conditions if one["type"] == word), None)
-        return (found["status"], found["reason"], found["message"]) if found else ("", "", "")
+        return (
+            (found["status"], found["reason"], found["message"])
+            if found
+            else ("", "", "")
+        )
 
     def running(self) -> list[str]:
         """The Jobs that are not suspended, by name."""
         jobs = self.send("GET", "/apis/batch/v1/jobs")["items"]
-        return sorted(one["metadata"]["name"] for one in jobs if not one["spec"]["suspend"])
+        return sorted(
+            one["metadata"]["name"] for one in jobs if not one["spec"]["suspend"]
+        )

@@ -21,7 +21,10 @@ def world() -> World:
 
 def test_the_first_flavor_with_room_is_taken_and_decides_the_nodes() -> None:
     world = World(
-        nodes=(NodeSpec("a-0", gpus=8, labels={"gpu": "a"}), NodeSpec("b-0", gpus=8, labels={"gpu": "b"}))
+        nodes=(
+            NodeSpec("a-0", gpus=8, labels={"gpu": "a"}),
+            NodeSpec("b-0", gpus=8, labels={"gpu": "b"}),
+        )
     )
     world.make("resourceflavors", "b", {"spec": {"nodeLabels": {"gpu": "b"}}})
     world.queue("vision", 2, flavors=("a", "b"), cohortName=None)
@@ -29,24 +32,39 @@ def test_the_first_flavor_with_room_is_taken_and_decides_the_nodes() -> None:
         world.job("vision", name, 2)
     world.pass_time()
     assert world.running() == ["first", "second"]
-    nodes = {pod["metadata"]["labels"]["job-name"]: pod["spec"]["nodeName"] for pod in world.pods("vision")}
+    nodes = {
+        pod["metadata"]["labels"]["job-name"]: pod["spec"]["nodeName"]
+        for pod in world.pods("vision")
+    }
     assert nodes == {"first": "a-0", "second": "b-0"}
     short = "insufficient unused quota for nvidia.com/gpu in flavor {}, 2 more needed"
-    assert world.said("vision", "third")[2] == WHY + ", ".join(short.format(one) for one in "ab")
+    assert world.said("vision", "third")[2] == WHY + ", ".join(
+        short.format(one) for one in "ab"
+    )
 
 
 def test_a_job_that_asks_for_certain_nodes_gets_their_flavor_or_none() -> None:
     world = World()
     taint = {"key": "spot", "value": "true", "effect": "NoSchedule"}
-    world.make("resourceflavors", "b", {"spec": {"nodeLabels": {"gpu": "b"}, "nodeTaints": [taint]}})
+    world.make(
+        "resourceflavors",
+        "b",
+        {"spec": {"nodeLabels": {"gpu": "b"}, "nodeTaints": [taint]}},
+    )
     world.queue("vision", 2, flavors=("a", "b"))
     world.job("vision", "picky", pod={"nodeSelector": {"gpu": "b"}})
     assert world.said("vision", "picky")[2] == (
         f"{WHY}flavor a doesn't match node affinity, untolerated taint {{spot true NoSchedule <nil>}} in flavor b"
     )
     toleration = {"key": "spot", "operator": "Exists"}
-    world.job("vision", "patient", pod={"nodeSelector": {"gpu": "b"}, "tolerations": [toleration]})
-    [assigned] = world.workload("vision", "patient")["status"]["admission"]["podSetAssignments"]
+    world.job(
+        "vision",
+        "patient",
+        pod={"nodeSelector": {"gpu": "b"}, "tolerations": [toleration]},
+    )
+    [assigned] = world.workload("vision", "patient")["status"]["admission"][
+        "podSetAssignments"
+    ]
     assert assigned["flavors"] == {"nvidia.com/gpu": "b"}
 
 
@@ -55,7 +73,9 @@ def test_a_job_that_asks_for_certain_nodes_gets_their_flavor_or_none() -> None:
     [({}, 8), ({"borrowingLimit": "1"}, 5), ({"borrowingLimit": "0"}, 4)],
     ids=["without a limit", "one", "none"],
 )
-def test_a_queue_borrows_what_others_leave_idle_up_to_its_limit(limits: dict[str, Any], most: int) -> None:
+def test_a_queue_borrows_what_others_leave_idle_up_to_its_limit(
+    limits: dict[str, Any], most: int
+) -> None:
     world = World()
     world.queue("vision", 4, **limits)
     world.queue("speech", 4)
@@ -69,7 +89,9 @@ def test_a_queue_borrows_what_others_leave_idle_up_to_its_limit(limits: dict[str
         "total": str(most),
     }
     assert (status["admittedWorkloads"], status["pendingWorkloads"]) == (most, 9 - most)
-    local = world.send("GET", f"/apis/{KUEUE}/namespaces/vision/localqueues/default")["status"]
+    local = world.send("GET", f"/apis/{KUEUE}/namespaces/vision/localqueues/default")[
+        "status"
+    ]
     assert (local["admittedWorkloads"], local["pendingWorkloads"]) == (most, 9 - most)
 
 
@@ -87,8 +109,12 @@ def test_what_a_queue_does_not_lend_nobody_gets() -> None:
     assert world.running() == ["five", "three"]
 
 
-@pytest.mark.parametrize(("strategy", "running"), [("BestEffortFIFO", ["small"]), ("StrictFIFO", [])])
-def test_who_does_not_fit_blocks_the_line_only_where_it_is_strict(strategy: str, running: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "running"), [("BestEffortFIFO", ["small"]), ("StrictFIFO", [])]
+)
+def test_who_does_not_fit_blocks_the_line_only_where_it_is_strict(
+    strategy: str, running: list[str]
+) -> None:
     world = World()
     world.queue("vision", 4, cohortName=None, queueingStrategy=strategy)
     world.job("vision", "first", 3, priority="high")
@@ -97,14 +123,21 @@ def test_who_does_not_fit_blocks_the_line_only_where_it_is_strict(strategy: str,
     assert world.running() == ["first", *running]
 
 
-def test_a_lowered_quota_stops_nobody_and_the_lender_takes_back_the_least_important(world: World) -> None:
+def test_a_lowered_quota_stops_nobody_and_the_lender_takes_back_the_least_important(
+    world: World,
+) -> None:
     world.job("vision", "training", 2, priority="high")
     world.job("vision", "sweep", 1, priority="low")
     world.job("vision", "notebook", 1, priority="high")
     groups = [
         {
             "coveredResources": ["nvidia.com/gpu"],
-            "flavors": [{"name": "a", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]}],
+            "flavors": [
+                {
+                    "name": "a",
+                    "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "1"}],
+                }
+            ],
         }
     ]
     world.change("clusterqueues", "vision", {"spec": {"resourceGroups": groups}})
@@ -118,7 +151,10 @@ def test_a_lowered_quota_stops_nobody_and_the_lender_takes_back_the_least_import
     )
     assert world.said("vision", "sweep")[0] == "False"
     job = world.get_job("vision", "sweep")
-    assert ("nodeSelector" in job["spec"]["template"]["spec"], job["spec"]["suspend"]) == (False, True)
+    assert (
+        "nodeSelector" in job["spec"]["template"]["spec"],
+        job["spec"]["suspend"],
+    ) == (False, True)
 
 
 def test_nobody_is_stopped_who_need_not_be(world: World) -> None:
@@ -136,8 +172,12 @@ def test_no_equal_is_stopped_for_an_equal(world: World) -> None:
     assert world.running() == ["first"]
 
 
-@pytest.mark.parametrize(("policy", "stopped"), [("Never", []), ("LowerPriority", []), ("Any", ["borrower"])])
-def test_what_was_lent_comes_back_as_the_lender_says(policy: str, stopped: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("policy", "stopped"), [("Never", []), ("LowerPriority", []), ("Any", ["borrower"])]
+)
+def test_what_was_lent_comes_back_as_the_lender_says(
+    policy: str, stopped: list[str]
+) -> None:
     world = World()
     world.queue("vision", 4)
     preemption = {"withinClusterQueue": "Never", "reclaimWithinCohort": policy}
@@ -147,11 +187,18 @@ def test_what_was_lent_comes_back_as_the_lender_says(policy: str, stopped: list[
     assert world.running() == (["lender"] if stopped else ["borrower"])
 
 
-def test_a_local_queue_that_is_drained_stops_its_own_and_goes_on_when_it_may(world: World) -> None:
+def test_a_local_queue_that_is_drained_stops_its_own_and_goes_on_when_it_may(
+    world: World,
+) -> None:
     world.job("vision", "train", 2)
-    world.change("localqueues", "default", {"spec": {"stopPolicy": "HoldAndDrain"}}, "vision")
+    world.change(
+        "localqueues", "default", {"spec": {"stopPolicy": "HoldAndDrain"}}, "vision"
+    )
     assert world.running() == []
-    assert world.said("vision", "train", "Evicted")[1:] == ("LocalQueueStopped", "The LocalQueue is stopped")
+    assert world.said("vision", "train", "Evicted")[1:] == (
+        "LocalQueueStopped",
+        "The LocalQueue is stopped",
+    )
     assert world.said("vision", "train")[2] == "LocalQueue default is inactive"
     world.change("localqueues", "default", {"spec": {"stopPolicy": "None"}}, "vision")
     assert world.running() == ["train"]
@@ -171,7 +218,11 @@ def test_a_held_queue_lets_run_what_runs_and_nobody_else_in(world: World) -> Non
 
 def test_a_queue_that_is_made_later_takes_those_who_wait_for_it(world: World) -> None:
     world.job("vision", "early", queue="later")
-    assert world.said("vision", "early") == ("False", "Inadmissible", "LocalQueue later doesn't exist")
+    assert world.said("vision", "early") == (
+        "False",
+        "Inadmissible",
+        "LocalQueue later doesn't exist",
+    )
     world.make("localqueues", "later", {"spec": {"clusterQueue": "vision"}}, "vision")
     assert world.running() == ["early"]
 

@@ -13,7 +13,9 @@ EACH = NodeSpec("a-pool-", gpus=2, labels={"gpu": "a"}, taints=(TAINT,))
 
 def made(*, least: int = 0, most: int = 3) -> World:
     nodes = tuple(NodePool(EACH, least, most).named(number) for number in range(least))
-    world = World(nodes=(NodeSpec("cpu-0"), *nodes), pools=(NodePool(EACH, least, most),))
+    world = World(
+        nodes=(NodeSpec("cpu-0"), *nodes), pools=(NodePool(EACH, least, most),)
+    )
     world.queue("vision", 16)
     return world
 
@@ -26,10 +28,16 @@ def world() -> World:
 
 def nodes(world: World) -> list[str]:
     found = world.send("GET", "/api/v1/nodes")["items"]
-    return [one["metadata"]["name"] for one in found if one["metadata"]["name"].startswith("a-pool-")]
+    return [
+        one["metadata"]["name"]
+        for one in found
+        if one["metadata"]["name"].startswith("a-pool-")
+    ]
 
 
-def test_a_pool_at_zero_grows_when_a_pod_needs_it_and_the_pod_runs(world: World) -> None:
+def test_a_pool_at_zero_grows_when_a_pod_needs_it_and_the_pod_runs(
+    world: World,
+) -> None:
     world.job("vision", "train", 2, seconds=30, pod=TOLERATES)
     world.pass_time()
     assert (world.phases("vision"), nodes(world)) == (["Pending"], [])
@@ -39,7 +47,9 @@ def test_a_pool_at_zero_grows_when_a_pod_needs_it_and_the_pod_runs(world: World)
     assert world.phases("vision") == ["Running"]
 
 
-def test_it_grows_by_as_many_nodes_as_are_needed_and_never_beyond_its_maximum(world: World) -> None:
+def test_it_grows_by_as_many_nodes_as_are_needed_and_never_beyond_its_maximum(
+    world: World,
+) -> None:
     for number in range(4):
         world.job("vision", f"train-{number}", 2, pod=TOLERATES)
     world.pass_time()
@@ -132,5 +142,7 @@ def test_it_goes_by_the_limits_that_it_was_told_last(world: World) -> None:
 
 def test_nodes_of_a_pool_lie_in_its_zones_by_turns() -> None:
     pool = NodePool(EACH, 0, 3, ("eastus-1", "eastus-2"))
-    zones = [pool.named(number).labels["topology.kubernetes.io/zone"] for number in range(3)]
+    zones = [
+        pool.named(number).labels["topology.kubernetes.io/zone"] for number in range(3)
+    ]
     assert zones == ["eastus-1", "eastus-2", "eastus-1"]

@@ -18,11 +18,15 @@ def send(cluster: Cluster, method: str, path: str, body: object = None) -> Reply
 
 def test_it_is_born_with_its_nodes_and_namespaces() -> None:
     cluster = Cluster(
-        "dev", nodes=[NodeSpec("gpu-0", gpus=8, taints=(("sku", "gpu", "NoSchedule"),))], tokens=TOKENS
+        "dev",
+        nodes=[NodeSpec("gpu-0", gpus=8, taints=(("sku", "gpu", "NoSchedule"),))],
+        tokens=TOKENS,
     )
     node = send(cluster, "GET", "/api/v1/nodes/gpu-0").json()
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "8"
-    assert node["spec"]["taints"] == [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]
+    assert node["spec"]["taints"] == [
+        {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
+    ]
     assert send(cluster, "GET", "/api/v1/namespaces/kueue-system").status == 200
 
 
@@ -49,7 +53,9 @@ def test_a_request_that_is_held_is_lost_when_the_cluster_is_restored() -> None:
     state = cluster.snapshot()
     cluster.faults.add({"hang": 0.3})
     with ThreadPoolExecutor(1) as one:
-        held = one.submit(send, cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        held = one.submit(
+            send, cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}}
+        )
         wait_until(lambda: not cluster.faults.waiting, what="the request to be held")
         cluster.restore(state)
         assert held.result().status == 503
@@ -67,7 +73,10 @@ def test_a_read_makes_nothing_dirty() -> None:
 def test_a_namespace_that_ends_is_gone_after_its_content() -> None:
     cluster = Cluster("dev", tokens=TOKENS)
     send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
-    assert send(cluster, "DELETE", "/api/v1/namespaces/a").json()["status"]["phase"] == "Terminating"
+    assert (
+        send(cluster, "DELETE", "/api/v1/namespaces/a").json()["status"]["phase"]
+        == "Terminating"
+    )
     cluster.controllers.terminate()
     assert send(cluster, "GET", "/api/v1/namespaces/a").status == 404
 
@@ -80,13 +89,18 @@ def test_a_new_namespace_is_not_ended_for_an_earlier_one_of_its_name() -> None:
     cluster.restore(before)
     send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
     cluster.controllers.terminate()
-    assert send(cluster, "GET", "/api/v1/namespaces/a").json()["status"]["phase"] == "Active"
+    assert (
+        send(cluster, "GET", "/api/v1/namespaces/a").json()["status"]["phase"]
+        == "Active"
+    )
 
 
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 
 
-def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list() -> None:
+def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list() -> (
+    None
+):
     cluster = Cluster("dev", tokens=TOKENS)
     assert send(cluster, "GET", QUEUES).status == 200
     again = Cluster("dev", tokens=TOKENS, state=cluster.snapshot())
@@ -112,16 +126,30 @@ def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list
 
 
 def test_policies_of_cilium_are_served_where_it_is_the_network() -> None:
-    plain, cilium = Cluster("dev", tokens=TOKENS), Cluster("dev", tokens=TOKENS, cilium=True)
+    plain, cilium = (
+        Cluster("dev", tokens=TOKENS),
+        Cluster("dev", tokens=TOKENS, cilium=True),
+    )
     group = "/apis/cilium.io"
     for path in (group, f"{group}/v2", f"{group}/v2/ciliumnetworkpolicies"):
-        assert (send(plain, "GET", path).status, send(cilium, "GET", path).status) == (404, 200), path
-    assert send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").text == "404 page not found\n"
+        assert (send(plain, "GET", path).status, send(cilium, "GET", path).status) == (
+            404,
+            200,
+        ), path
+    assert (
+        send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").text
+        == "404 page not found\n"
+    )
     [resource, status] = send(cilium, "GET", f"{group}/v2").json()["resources"]
-    assert (resource["name"], status["name"]) == ("ciliumnetworkpolicies", "ciliumnetworkpolicies/status")
+    assert (resource["name"], status["name"]) == (
+        "ciliumnetworkpolicies",
+        "ciliumnetworkpolicies/status",
+    )
     names = [group["name"] for group in send(cilium, "GET", "/apis").json()["groups"]]
     assert names.count("cilium.io") == 1
     # Defined on a running server: its first list finds the cache empty.
     send(plain, "POST", "/sandbox/cilium")
-    listed = [send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").status for _ in range(2)]
+    listed = [
+        send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").status for _ in range(2)
+    ]
     assert listed == [429, 200]

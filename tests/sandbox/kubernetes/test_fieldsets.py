@@ -1,6 +1,13 @@
 """Field sets in the form of managedFields."""
 
-from sandbox.kubernetes.fieldsets import FieldSet, difference, dotted, intersection, paths, union
+from sandbox.kubernetes.fieldsets import (
+    FieldSet,
+    difference,
+    dotted,
+    intersection,
+    paths,
+    union,
+)
 
 
 def test_a_member_with_members_below_it_keeps_its_mark() -> None:
@@ -8,7 +15,9 @@ def test_a_member_with_members_below_it_keeps_its_mark() -> None:
 
 
 def test_taking_a_parent_leaves_its_children() -> None:
-    assert difference({"f:a": {".": {}, "f:b": {}}}, {"f:a": {}}) == {"f:a": {"f:b": {}}}
+    assert difference({"f:a": {".": {}, "f:b": {}}}, {"f:a": {}}) == {
+        "f:a": {"f:b": {}}
+    }
 
 
 def test_taking_all_children_leaves_nothing_of_a_parent_that_is_no_member() -> None:
@@ -26,7 +35,11 @@ def test_a_parent_alone_shares_nothing_with_its_children() -> None:
 
 
 def test_paths_are_written_as_conflicts_write_them() -> None:
-    fields: FieldSet = {"f:spec": {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}}}}}
+    fields: FieldSet = {
+        "f:spec": {
+            "f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}}}
+        }
+    }
     assert [dotted(path) for path in paths(fields)] == [
         '.spec.ports[port=80,protocol="TCP"]',
         '.spec.ports[port=80,protocol="TCP"].name',
@@ -34,4 +47,6 @@ def test_paths_are_written_as_conflicts_write_them() -> None:
 
 
 def test_a_set_item_is_written_by_its_value() -> None:
-    assert dotted(("f:metadata", "f:finalizers", 'v:"a"')) == '.metadata.finalizers[="a"]'
+    assert (
+        dotted(("f:metadata", "f:finalizers", 'v:"a"')) == '.metadata.finalizers[="a"]'
+    )

@@ -24,16 +24,23 @@ def world() -> World:
 
 def node_of(world: World) -> str:
     return str(
-        next(pod for pod in world.pods("vision") if pod["status"]["phase"] == "Running")["spec"]["nodeName"]
+        next(
+            pod for pod in world.pods("vision") if pod["status"]["phase"] == "Running"
+        )["spec"]["nodeName"]
     )
 
 
 def nodes(world: World) -> list[str]:
-    return [one["metadata"]["name"] for one in world.send("GET", "/api/v1/nodes")["items"]]
+    return [
+        one["metadata"]["name"] for one in world.send("GET", "/api/v1/nodes")["items"]
+    ]
 
 
 def reasons(world: World, namespace: str) -> set[str]:
-    return {one["reason"] for one in world.send("GET", f"/api/v1/namespaces/{namespace}/events")["items"]}
+    return {
+        one["reason"]
+        for one in world.send("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
+    }
 
 
 def test_a_node_is_announced_first_and_then_taken_with_its_pods(world: World) -> None:
@@ -48,7 +55,9 @@ def test_a_node_is_announced_first_and_then_taken_with_its_pods(world: World) ->
     assert world.get_job("vision", "train")["status"]["failed"] == 1
 
 
-def test_a_job_that_may_fail_goes_on_elsewhere_and_keeps_its_quota(world: World) -> None:
+def test_a_job_that_may_fail_goes_on_elsewhere_and_keeps_its_quota(
+    world: World,
+) -> None:
     name = node_of(world)
     world.send("POST", PATH, {"node": name, "notice": 0})
     for seconds in (0.1, 10, 0.1):
@@ -59,12 +68,21 @@ def test_a_job_that_may_fail_goes_on_elsewhere_and_keeps_its_quota(world: World)
 
 
 def test_a_job_may_ignore_that_its_node_was_taken(world: World) -> None:
-    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    rule = {
+        "action": "Ignore",
+        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    }
     spec = {"backoffLimit": 0, "podFailurePolicy": {"rules": [rule]}}
     world.job("vision", "spot", gpus=4, spec=spec)
     world.pass_time()
-    [before] = [one for one in world.pods("vision") if one["metadata"]["name"].startswith("spot-")]
-    world.send("POST", PATH, {"node": before["spec"]["nodeName"], "notice": 0, "back_after": 1})
+    [before] = [
+        one
+        for one in world.pods("vision")
+        if one["metadata"]["name"].startswith("spot-")
+    ]
+    world.send(
+        "POST", PATH, {"node": before["spec"]["nodeName"], "notice": 0, "back_after": 1}
+    )
     for seconds in (0.1, 1.1, 0.1):
         world.pass_time(seconds)
     status = world.get_job("vision", "spot")["status"]
@@ -90,17 +108,29 @@ def test_a_node_comes_back_when_that_was_wished(world: World) -> None:
         {"node": "a-0", "when": 1},
         {"node": "a-0", "notice": None},
     ],
-    ids=["nothing", "a list", "no such node", "in the past", "an unknown word", "no notice"],
+    ids=[
+        "nothing",
+        "a list",
+        "no such node",
+        "in the past",
+        "an unknown word",
+        "no notice",
+    ],
 )
 def test_what_makes_no_sense_is_refused(world: World, body: Any) -> None:
-    answer = call(world.cluster.app, "POST", PATH, {}, HEADERS, json.dumps(body).encode())
+    answer = call(
+        world.cluster.app, "POST", PATH, {}, HEADERS, json.dumps(body).encode()
+    )
     assert answer.status == 400
     assert len(nodes(world)) == 2
 
 
 def test_a_policy_may_end_the_job_whose_node_is_lost(world: World) -> None:
     world.end("vision", "train")
-    rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    rule = {
+        "action": "FailJob",
+        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    }
     world.job("vision", "gang", gpus=8, spec={"podFailurePolicy": {"rules": [rule]}})
     world.pass_time()
     [pod] = world.pods("vision")

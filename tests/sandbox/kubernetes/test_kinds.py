@@ -16,14 +16,18 @@ def recorded_resources() -> dict[str, dict[str, dict[str, Any]]]:
     for step in json.loads((RECORDINGS / "01-discovery.json").read_text()):
         body = step["response"]["body"]
         if isinstance(body, dict) and body.get("kind") == "APIResourceList":
-            lists[body["groupVersion"]] = {entry["name"]: entry for entry in body["resources"]}
+            lists[body["groupVersion"]] = {
+                entry["name"]: entry for entry in body["resources"]
+            }
     return lists
 
 
 RECORDED = recorded_resources()
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k.api_version in RECORDED], ids=lambda k: str(k.kind))
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if k.api_version in RECORDED], ids=lambda k: str(k.kind)
+)
 def test_a_kind_is_listed_as_a_real_server_lists_it(kind: Kind) -> None:
     entries = RECORDED[kind.api_version]
     entry = entries[kind.plural]
@@ -32,7 +36,9 @@ def test_a_kind_is_listed_as_a_real_server_lists_it(kind: Kind) -> None:
     assert tuple(entry["verbs"]) == kind.verbs
     assert tuple(entry.get("shortNames", ())) == kind.short_names
     assert tuple(entry.get("categories", ())) == kind.categories
-    recorded = tuple(name.partition("/")[2] for name in entries if name.startswith(f"{kind.plural}/"))
+    recorded = tuple(
+        name.partition("/")[2] for name in entries if name.startswith(f"{kind.plural}/")
+    )
     assert recorded == kind.subresources
 
 
@@ -48,4 +54,8 @@ def test_it_finds_a_kind_by_url_and_by_body() -> None:
 def test_core_kinds_have_no_group_in_their_names() -> None:
     pod = by_kind("v1", "Pod")
     assert pod is not None
-    assert (pod.api_version, pod.qualified_plural, pod.qualified_kind) == ("v1", "pods", "Pod")
+    assert (pod.api_version, pod.qualified_plural, pod.qualified_kind) == (
+        "v1",
+        "pods",
+        "Pod",
+    )

@@ -21,12 +21,25 @@ def world() -> World:
     return made
 
 
-def start(world: World, name: str, gpus: int = 1, *, namespace: str = "vision", **more: Any) -> Any:
+def start(
+    world: World, name: str, gpus: int = 1, *, namespace: str = "vision", **more: Any
+) -> Any:
     """Create a pod that no controller made; `labels` and `annotations` go to its metadata."""
-    container = {"name": "notebook", "image": "lab:1", "resources": {"limits": {GPU: str(gpus)}}}
+    container = {
+        "name": "notebook",
+        "image": "lab:1",
+        "resources": {"limits": {GPU: str(gpus)}},
+    }
     labels = more.get("labels", {QUEUE_NAME: "default"})
-    metadata = {"name": name, "labels": labels, "annotations": more.get("annotations", {})}
-    body = {"metadata": metadata, "spec": {"containers": [container], "restartPolicy": "Never"}}
+    metadata = {
+        "name": name,
+        "labels": labels,
+        "annotations": more.get("annotations", {}),
+    }
+    body = {
+        "metadata": metadata,
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
     return world.send("POST", f"/api/v1/namespaces/{namespace}/pods", body)
 
 
@@ -52,9 +65,14 @@ def queue(world: World) -> Any:
 
 
 def line(world: World) -> list[tuple[str, int]]:
-    path = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/vision/pendingworkloads"
+    path = (
+        "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/vision/pendingworkloads"
+    )
     rows = world.send("GET", path)["items"]
-    return [(one["metadata"]["ownerReferences"][0]["name"], one["positionInClusterQueue"]) for one in rows]
+    return [
+        (one["metadata"]["ownerReferences"][0]["name"], one["positionInClusterQueue"])
+        for one in rows
+    ]
 
 
 def test_a_pod_waits_behind_its_gate_in_the_line(world: World) -> None:
@@ -64,7 +82,10 @@ def test_a_pod_waits_behind_its_gate_in_the_line(world: World) -> None:
     assert made["metadata"]["labels"][MANAGED] == "true"
     assert made["metadata"]["finalizers"] == [MANAGED]
     [condition] = made["status"]["conditions"]
-    assert (condition["type"], condition["reason"]) == ("PodScheduled", "SchedulingGated")
+    assert (condition["type"], condition["reason"]) == (
+        "PodScheduled",
+        "SchedulingGated",
+    )
     start(world, "second")
     world.pass_time(60)
     assert line(world) == [("first", 0), ("second", 1)]
@@ -76,15 +97,26 @@ def test_a_pod_waits_behind_its_gate_in_the_line(world: World) -> None:
     assert queue(world)["pendingWorkloads"] == 2
 
 
-def test_pods_are_let_in_in_their_order_and_sent_to_the_nodes_of_their_flavor(world: World) -> None:
-    toleration = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
+def test_pods_are_let_in_in_their_order_and_sent_to_the_nodes_of_their_flavor(
+    world: World,
+) -> None:
+    toleration = {
+        "key": "sku",
+        "operator": "Equal",
+        "value": "gpu",
+        "effect": "NoSchedule",
+    }
     world.change("resourceflavors", "a", {"spec": {"tolerations": [toleration]}})
     world.job("vision", "busy", 2)
     for name, gpus in (("first", 1), ("second", 1), ("third", 1)):
         start(world, name, gpus)
     world.end("vision", "busy")
     world.pass_time()
-    assert [gates(world, name) for name in ("first", "second", "third")] == [[], [], [GATE]]
+    assert [gates(world, name) for name in ("first", "second", "third")] == [
+        [],
+        [],
+        [GATE],
+    ]
     let_in = pod(world, "first")
     assert let_in["spec"]["nodeSelector"] == {"gpu": "a"}
     assert toleration in let_in["spec"]["tolerations"]
@@ -95,7 +127,9 @@ def test_pods_are_let_in_in_their_order_and_sent_to_the_nodes_of_their_flavor(wo
 
 
 @pytest.mark.parametrize(("code", "reason"), [("0", "Succeeded"), ("1", "Failed")])
-def test_the_end_of_a_pod_frees_its_quota_and_its_finalizer(world: World, code: str, reason: str) -> None:
+def test_the_end_of_a_pod_frees_its_quota_and_its_finalizer(
+    world: World, code: str, reason: str
+) -> None:
     start(world, "short", 2, annotations={"test/run-for": "10", "test/exit-code": code})
     start(world, "next", 2)
     world.pass_time()
@@ -133,11 +167,19 @@ def test_a_pod_that_is_preempted_is_deleted_with_its_reason(world: World) -> Non
     gone = pod(world, "weak")
     assert gone["metadata"]["deletionTimestamp"]
     assert gone["metadata"]["finalizers"] == ["test.io/hold"]
-    why = next(one for one in gone["status"]["conditions"] if one["type"] == "TerminationTarget")
+    why = next(
+        one
+        for one in gone["status"]["conditions"]
+        if one["type"] == "TerminationTarget"
+    )
     assert why["reason"] == "WorkloadEvicted"
     assert why["message"].startswith("Preempted to accommodate a workload")
     assert gates(world, "strong") == []
-    world.send("PATCH", "/api/v1/namespaces/vision/pods/weak", {"metadata": {"finalizers": None}})
+    world.send(
+        "PATCH",
+        "/api/v1/namespaces/vision/pods/weak",
+        {"metadata": {"finalizers": None}},
+    )
     assert names(world) == ["strong"]
     assert world.workload("vision", "weak") is None
 
@@ -156,7 +198,9 @@ def test_a_pod_whose_workload_is_deleted_goes_when_it_runs_and_is_queued_anew_wh
     assert gates(world, "waits") == []
 
 
-def test_the_pods_of_a_job_are_its_own_and_others_without_a_queue_are_let_be(world: World) -> None:
+def test_the_pods_of_a_job_are_its_own_and_others_without_a_queue_are_let_be(
+    world: World,
+) -> None:
     world.job("vision", "train", 1, template={})
     start(world, "free", 1, labels={}, annotations={"test/run-for": "60"})
     world.pass_time()
@@ -175,7 +219,9 @@ def test_a_pod_of_a_namespace_that_goes_does_not_hold_it_back(world: World) -> N
     assert "vision" not in [one["metadata"]["name"] for one in found]
 
 
-def test_a_cluster_from_a_snapshot_knows_who_waits_and_lets_them_in(world: World) -> None:
+def test_a_cluster_from_a_snapshot_knows_who_waits_and_lets_them_in(
+    world: World,
+) -> None:
     start(world, "runs", 2)
     start(world, "waits")
     world.pass_time()

@@ -37,7 +37,9 @@ def started(world: World, **more: Any) -> str:
     return str(pod["metadata"]["name"])
 
 
-def test_a_training_of_a_demo_writes_on_and_on_and_the_same_at_each_reading(world: World) -> None:
+def test_a_training_of_a_demo_writes_on_and_on_and_the_same_at_each_reading(
+    world: World,
+) -> None:
     pod = started(world)
     assert len(read(world, pod).text.splitlines()) == 1
     world.pass_time(31)
@@ -81,9 +83,21 @@ def test_a_log_stays_as_it_was_when_its_pod_ended(world: World) -> None:
     ("query", "status", "said"),
     [
         ({"tailLines": "two"}, 400, 'parsing "two": invalid syntax'),
-        ({"limitBytes": "0"}, 422, "limitBytes: Invalid value: 0: must be greater than 0"),
-        ({"sinceSeconds": "0"}, 422, "sinceSeconds: Invalid value: 0: must be greater than 0"),
-        ({"sinceTime": "2026-13-01T00:00:00Z"}, 400, 'parsing time "2026-13-01T00:00:00Z"'),
+        (
+            {"limitBytes": "0"},
+            422,
+            "limitBytes: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            {"sinceSeconds": "0"},
+            422,
+            "sinceSeconds: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            {"sinceTime": "2026-13-01T00:00:00Z"},
+            400,
+            'parsing time "2026-13-01T00:00:00Z"',
+        ),
     ],
 )
 def test_options_that_mean_nothing_are_refused(
@@ -105,7 +119,10 @@ def test_lines_since_a_moment_are_those_from_then_on(world: World) -> None:
     world.pass_time(10)
     lines = read(world, pod, sinceSeconds="3").text.splitlines()
     assert lines == ["step 8 loss 0.222", "step 9 loss 0.200", "step 10 loss 0.182"]
-    stamps = [line.partition(" ")[0] for line in read(world, pod, timestamps="true").text.splitlines()]
+    stamps = [
+        line.partition(" ")[0]
+        for line in read(world, pod, timestamps="true").text.splitlines()
+    ]
     since = read(world, pod, sinceTime=stamps[8]).text.splitlines()
     assert since == ["step 8 loss 0.222", "step 9 loss 0.200", "step 10 loss 0.182"]
 

@@ -20,18 +20,30 @@ def cluster() -> Cluster:
         "namespaceSelector": {},
         "cohortName": "all",
         "resourceGroups": [
-            {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "a100", "resources": [quota]}]}
+            {
+                "coveredResources": ["nvidia.com/gpu"],
+                "flavors": [{"name": "a100", "resources": [quota]}],
+            }
         ],
     }
     for path, body in (
         ("/api/v1/namespaces", {"metadata": {"name": "vision"}}),
         (
             f"{KUEUE}/resourceflavors",
-            {"apiVersion": GROUP, "kind": "ResourceFlavor", "metadata": {"name": "a100"}},
+            {
+                "apiVersion": GROUP,
+                "kind": "ResourceFlavor",
+                "metadata": {"name": "a100"},
+            },
         ),
         (
             f"{KUEUE}/clusterqueues",
-            {"apiVersion": GROUP, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec},
+            {
+                "apiVersion": GROUP,
+                "kind": "ClusterQueue",
+                "metadata": {"name": "q"},
+                "spec": spec,
+            },
         ),
         (
             f"{KUEUE}/namespaces/vision/localqueues",
@@ -49,12 +61,17 @@ def cluster() -> Cluster:
 
 def use(cluster: Cluster, gpus: object, **other: object) -> int:
     return send(
-        cluster, "POST", "/sandbox/workloads", {"namespace": "vision", "flavor": "a100", "gpus": gpus} | other
+        cluster,
+        "POST",
+        "/sandbox/workloads",
+        {"namespace": "vision", "flavor": "a100", "gpus": gpus} | other,
     ).status
 
 
 def usage(cluster: Cluster) -> Any:
-    return send(cluster, "GET", f"{KUEUE}/clusterqueues/q").json()["status"]["flavorsUsage"][0]["resources"]
+    return send(cluster, "GET", f"{KUEUE}/clusterqueues/q").json()["status"][
+        "flavorsUsage"
+    ][0]["resources"]
 
 
 def test_without_workloads_nothing_is_in_use(cluster: Cluster) -> None:
@@ -64,17 +81,30 @@ def test_without_workloads_nothing_is_in_use(cluster: Cluster) -> None:
 def test_the_newest_word_counts_and_zero_ends_it(cluster: Cluster) -> None:
     for gpus, borrowed in ((3, "0"), (6, "2"), (0, "0"), (0, "0")):
         assert use(cluster, gpus) == 200
-        assert usage(cluster) == [{"borrowed": borrowed, "name": "nvidia.com/gpu", "total": str(gpus)}]
+        assert usage(cluster) == [
+            {"borrowed": borrowed, "name": "nvidia.com/gpu", "total": str(gpus)}
+        ]
 
 
-def test_what_is_in_use_is_a_workload_that_anybody_may_look_at(cluster: Cluster) -> None:
+def test_what_is_in_use_is_a_workload_that_anybody_may_look_at(
+    cluster: Cluster,
+) -> None:
     use(cluster, 3)
-    found = send(cluster, "GET", f"{KUEUE}/namespaces/vision/workloads/sandbox-a100").json()
+    found = send(
+        cluster, "GET", f"{KUEUE}/namespaces/vision/workloads/sandbox-a100"
+    ).json()
     assert found["status"]["admission"]["clusterQueue"] == "q"
 
 
 @pytest.mark.parametrize(
-    "body", [{"gpus": -1}, {"gpus": "3"}, {"gpus": True}, {"namespace": "nowhere"}, {"flavor": 7}]
+    "body",
+    [
+        {"gpus": -1},
+        {"gpus": "3"},
+        {"gpus": True},
+        {"namespace": "nowhere"},
+        {"flavor": 7},
+    ],
 )
 def test_nonsense_is_refused(cluster: Cluster, body: dict[str, object]) -> None:
     assert use(cluster, body.pop("gpus", 1), **body) == 400

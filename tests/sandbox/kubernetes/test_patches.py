@@ -31,7 +31,14 @@ def test_a_merge_patch_replaces_lists() -> None:
 
 
 def test_a_strategic_patch_finds_items_by_their_key() -> None:
-    body = {"spec": {"containers": [{"name": "b", "image": "2"}, {"name": "a", "$patch": "delete"}]}}
+    body = {
+        "spec": {
+            "containers": [
+                {"name": "b", "image": "2"},
+                {"name": "a", "$patch": "delete"},
+            ]
+        }
+    }
     assert patch(body, STRATEGIC)["spec"]["containers"] == [{"name": "b", "image": "2"}]
 
 
@@ -46,14 +53,20 @@ def test_a_strategic_patch_finds_items_by_their_key() -> None:
         ({"op": "test", "path": "/data/x", "value": "1"}, {"x": "1"}),
     ],
 )
-def test_json_patches_do_what_they_say(operation: dict[str, Any], data: dict[str, str]) -> None:
+def test_json_patches_do_what_they_say(
+    operation: dict[str, Any], data: dict[str, str]
+) -> None:
     assert patch([operation], JSON_PATCH)["data"] == data
     assert OBJECT["data"] == {"x": "1"}
 
 
 @pytest.mark.parametrize(
     "operation",
-    [{"op": "remove", "path": "/gone/x"}, {"op": "test", "path": "/data/x", "value": "9"}, {"op": "dance"}],
+    [
+        {"op": "remove", "path": "/gone/x"},
+        {"op": "test", "path": "/data/x", "value": "9"},
+        {"op": "dance"},
+    ],
 )
 def test_a_json_patch_that_cannot_be_is_refused(operation: dict[str, Any]) -> None:
     with pytest.raises(Refusal):

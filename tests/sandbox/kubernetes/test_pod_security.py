@@ -15,12 +15,19 @@ SAFE = {
 
 
 def namespace(**levels: str) -> dict[str, Any]:
-    labels = {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": level for mode, level in levels.items()}
+    labels = {
+        f"pod-security.kubernetes.io/{mode.replace('_', '-')}": level
+        for mode, level in levels.items()
+    }
     return {"metadata": {"name": "team", "labels": labels}}
 
 
-def pod(*names: str, security: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    containers = [{"name": name, "securityContext": security or {}} for name in names or ("c",)]
+def pod(
+    *names: str, security: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    containers = [
+        {"name": name, "securityContext": security or {}} for name in names or ("c",)
+    ]
     return {"containers": containers, **spec}
 
 
@@ -28,14 +35,24 @@ def pod(*names: str, security: dict[str, Any] | None = None, **spec: Any) -> dic
     ("spec", "words"),
     [
         (pod(), ""),
-        (pod(hostNetwork=True, hostPID=True), "host namespaces (hostNetwork=true, hostPID=true)"),
-        (pod(volumes=[{"name": "root", "hostPath": {"path": "/"}}]), 'hostPath volumes (volume "root")'),
+        (
+            pod(hostNetwork=True, hostPID=True),
+            "host namespaces (hostNetwork=true, hostPID=true)",
+        ),
+        (
+            pod(volumes=[{"name": "root", "hostPath": {"path": "/"}}]),
+            'hostPath volumes (volume "root")',
+        ),
         (
             pod(volumes=[{"name": "a", "hostPath": {}}, {"name": "b", "hostPath": {}}]),
             'hostPath volumes (volumes "a", "b")',
         ),
         (
-            {"containers": [{"name": "c", "ports": [{"hostPort": 80}, {"containerPort": 1}]}]},
+            {
+                "containers": [
+                    {"name": "c", "ports": [{"hostPort": 80}, {"containerPort": 1}]}
+                ]
+            },
             'hostPort (container "c" uses hostPort 80)',
         ),
         (
@@ -43,7 +60,9 @@ def pod(*names: str, security: dict[str, Any] | None = None, **spec: Any) -> dic
             'privileged (containers "a", "b" must not set securityContext.privileged=true)',
         ),
         (
-            pod(security={"capabilities": {"add": ["SYS_ADMIN", "NET_ADMIN", "CHOWN"]}}),
+            pod(
+                security={"capabilities": {"add": ["SYS_ADMIN", "NET_ADMIN", "CHOWN"]}}
+            ),
             (
                 'non-default capabilities (container "c" must not include "NET_ADMIN", "SYS_ADMIN" in '
                 "securityContext.capabilities.add)"
@@ -55,10 +74,16 @@ def pod(*names: str, security: dict[str, Any] | None = None, **spec: Any) -> dic
         ),
     ],
 )
-def test_baseline_refuses_what_reaches_the_node(spec: dict[str, Any], words: str) -> None:
+def test_baseline_refuses_what_reaches_the_node(
+    spec: dict[str, Any], words: str
+) -> None:
     expected = f'violates PodSecurity "baseline:latest": {words}' if words else ""
     assert refusal(namespace(enforce="baseline"), spec) == expected
-    assert refusal(namespace(), spec) == refusal(namespace(enforce="privileged"), spec) == ""
+    assert (
+        refusal(namespace(), spec)
+        == refusal(namespace(enforce="privileged"), spec)
+        == ""
+    )
 
 
 def test_restricted_asks_every_container_and_takes_what_the_pod_says_for_all() -> None:
@@ -72,8 +97,13 @@ def test_restricted_asks_every_container_and_takes_what_the_pod_says_for_all() -
         'violates PodSecurity "restricted:v1.36": restricted volume types (volume "v" uses restricted volume type '
         '"nfs"), runAsUser=0 (container "c" must not set securityContext.runAsUser=0)'
     )
-    not_all = pod(security=SAFE | {"capabilities": {"drop": ["CHOWN"], "add": ["SYS_TIME"]}})
-    assert 'capabilities.drop=["ALL"]; container "c" must not include "SYS_TIME"' in refusal(asks, not_all)
+    not_all = pod(
+        security=SAFE | {"capabilities": {"drop": ["CHOWN"], "add": ["SYS_TIME"]}}
+    )
+    assert (
+        'capabilities.drop=["ALL"]; container "c" must not include "SYS_TIME"'
+        in refusal(asks, not_all)
+    )
     overruled = pod(security=SAFE | {"runAsNonRoot": False}, securityContext=for_all)
     assert "runAsNonRoot != true" in refusal(asks, overruled)
 

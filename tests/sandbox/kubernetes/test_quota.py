@@ -51,7 +51,10 @@ class Namespace:
             and answer["status"] in {200, 201}
             and not step["request"].get("query", {}).get("dryRun")
         ):
-            name, kind = body["metadata"]["name"], kind_of(body["apiVersion"], body["kind"])
+            name, kind = (
+                body["metadata"]["name"],
+                kind_of(body["apiVersion"], body["kind"]),
+            )
             if kind.kind == "ResourceQuota":
                 self.quotas[name] = apply_defaults(kind, body)
             else:
@@ -71,7 +74,9 @@ def refusals_and_acceptances() -> list[Any]:
 
 
 @pytest.mark.parametrize(("step", "quotas"), refusals_and_acceptances())
-def test_it_judges_a_new_object_as_the_server_did(step: Step, quotas: list[dict[str, Any]]) -> None:
+def test_it_judges_a_new_object_as_the_server_did(
+    step: Step, quotas: list[dict[str, Any]]
+) -> None:
     body, answer = step["request"]["body"], step["response"]
     kind = kind_of(body["apiVersion"], body["kind"])
     filled = apply_defaults(kind, body)
@@ -115,10 +120,19 @@ def test_a_pod_that_ended_counts_only_as_an_object() -> None:
 
 def test_the_larger_of_init_and_other_containers_counts() -> None:
     def container(cpu: str, **more: Any) -> dict[str, Any]:
-        return {"name": "c", "resources": {"requests": {"cpu": cpu, "nvidia.com/gpu": "1"}}, **more}
+        return {
+            "name": "c",
+            "resources": {"requests": {"cpu": cpu, "nvidia.com/gpu": "1"}},
+            **more,
+        }
 
-    spec = {"containers": [container("1"), container("1")], "initContainers": [container("3")]}
-    usage = usage_of(kind_of("v1", "Pod"), {"spec": {**spec, "overhead": {"cpu": "500m"}}})
+    spec = {
+        "containers": [container("1"), container("1")],
+        "initContainers": [container("3")],
+    }
+    usage = usage_of(
+        kind_of("v1", "Pod"), {"spec": {**spec, "overhead": {"cpu": "500m"}}}
+    )
     assert usage == {
         "count/pods": "1",
         "pods": "1",
@@ -126,7 +140,10 @@ def test_the_larger_of_init_and_other_containers_counts() -> None:
         "requests.cpu": "3500m",
         "requests.nvidia.com/gpu": "2",
     }
-    beside = {"containers": [container("1")], "initContainers": [container("1", restartPolicy="Always")]}
+    beside = {
+        "containers": [container("1")],
+        "initContainers": [container("1", restartPolicy="Always")],
+    }
     assert usage_of(kind_of("v1", "Pod"), {"spec": beside})["cpu"] == "2"
 
 
@@ -134,12 +151,18 @@ def test_claims_count_their_size_for_their_class_and_growth_is_charged() -> None
     claim = kind_of("v1", "PersistentVolumeClaim")
 
     def sized(size: str) -> dict[str, Any]:
-        spec = {"storageClassName": "fast", "resources": {"requests": {"storage": size}}}
+        spec = {
+            "storageClassName": "fast",
+            "resources": {"requests": {"storage": size}},
+        }
         return {"metadata": {"name": "home"}, "spec": spec}
 
     usage = usage_of(claim, sized("1Gi"))
     assert usage["fast.storageclass.storage.k8s.io/requests.storage"] == "1Gi"
-    assert (usage["persistentvolumeclaims"], usage["count/persistentvolumeclaims"]) == ("1", "1")
+    assert (usage["persistentvolumeclaims"], usage["count/persistentvolumeclaims"]) == (
+        "1",
+        "1",
+    )
     hard = {"requests.storage": "2Gi", "persistentvolumeclaims": "1"}
     quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}}
     quota["status"] = {"hard": hard, "used": used(hard, [(claim, sized("1Gi"))])}
@@ -154,10 +177,19 @@ def test_claims_count_their_size_for_their_class_and_growth_is_charged() -> None
 def test_services_count_by_type() -> None:
     service = kind_of("v1", "Service")
     balanced = usage_of(service, {"spec": {"type": "LoadBalancer", "ports": [{}, {}]}})
-    assert (balanced["services.loadbalancers"], balanced["services.nodeports"], balanced["services"]) == (
+    assert (
+        balanced["services.loadbalancers"],
+        balanced["services.nodeports"],
+        balanced["services"],
+    ) == (
         "1",
         "2",
         "1",
     )
-    assert usage_of(service, {"spec": {"type": "NodePort", "ports": [{}]}})["services.nodeports"] == "1"
+    assert (
+        usage_of(service, {"spec": {"type": "NodePort", "ports": [{}]}})[
+            "services.nodeports"
+        ]
+        == "1"
+    )
     assert "services.nodeports" not in usage_of(service, {"spec": {}})

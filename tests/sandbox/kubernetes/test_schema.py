@@ -57,7 +57,9 @@ def recorded_objects() -> Iterator[tuple[Kind, dict[str, Any]]]:
 def objects_in(body: dict[str, Any]) -> Iterator[tuple[Kind, dict[str, Any]]]:
     api_version, name = body.get("apiVersion", ""), str(body.get("kind", ""))
     for item in body.get("items", [body]):
-        kind = by_kind(api_version, name.removesuffix("List") if "items" in body else name)
+        kind = by_kind(
+            api_version, name.removesuffix("List") if "items" in body else name
+        )
         if kind is not None and isinstance(item, dict):
             yield kind, item
 
@@ -77,34 +79,73 @@ def test_every_recorded_object_fits_its_schema() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["unknown-field-strict", "unknown-field-nested", "unknown-field-crd", "wrong-type", "wrong-type-list"],
+    [
+        "unknown-field-strict",
+        "unknown-field-nested",
+        "unknown-field-crd",
+        "wrong-type",
+        "wrong-type-list",
+    ],
 )
 def test_it_words_the_refusal_of_an_apply_as_recorded(name: str) -> None:
     body, status = answer("02c-ssa-refusals.json", name)
     meta = body["metadata"]
     kind = kind_of(body["apiVersion"], body["kind"])
-    assert apply_error(kind, meta.get("namespace", ""), meta["name"], body) == status["message"]
+    assert (
+        apply_error(kind, meta.get("namespace", ""), meta["name"], body)
+        == status["message"]
+    )
 
 
 def test_it_words_strict_and_lax_post_as_recorded() -> None:
     body, status = answer("02c-ssa-refusals.json", "post-unknown-field-strict")
     kind = kind_of("v1", "ConfigMap")
     assert strict_error(kind, body) == status["message"]
-    lax = next(step for step in steps("02c-ssa-refusals.json") if step["name"] == "post-unknown-field-lax")
-    assert warnings(kind, lax["request"]["body"]) == [lax["response"]["headers"]["warning"]]
-    assert prune(kind, lax["request"]["body"]).keys() == {"apiVersion", "kind", "metadata", "data"}
+    lax = next(
+        step
+        for step in steps("02c-ssa-refusals.json")
+        if step["name"] == "post-unknown-field-lax"
+    )
+    assert warnings(kind, lax["request"]["body"]) == [
+        lax["response"]["headers"]["warning"]
+    ]
+    assert prune(kind, lax["request"]["body"]).keys() == {
+        "apiVersion",
+        "kind",
+        "metadata",
+        "data",
+    }
 
 
 def test_it_names_unknown_fields_inside_lists_both_ways() -> None:
-    pod = {"spec": {"containers": [{"name": "main", "imag": "x"}], "tolerations": [{"kee": "a"}]}}
+    pod = {
+        "spec": {
+            "containers": [{"name": "main", "imag": "x"}],
+            "tolerations": [{"kee": "a"}],
+        }
+    }
     kind = kind_of("v1", "Pod")
-    assert unknown_fields(kind, pod) == ['.spec.containers[name="main"].imag', ".spec.tolerations[0].kee"]
-    assert strict_unknown_fields(kind, pod) == ["spec.containers[0].imag", "spec.tolerations[0].kee"]
-    assert prune(kind, pod) == {"spec": {"containers": [{"name": "main"}], "tolerations": [{}]}}
+    assert unknown_fields(kind, pod) == [
+        '.spec.containers[name="main"].imag',
+        ".spec.tolerations[0].kee",
+    ]
+    assert strict_unknown_fields(kind, pod) == [
+        "spec.containers[0].imag",
+        "spec.tolerations[0].kee",
+    ]
+    assert prune(kind, pod) == {
+        "spec": {"containers": [{"name": "main"}], "tolerations": [{}]}
+    }
 
 
 def test_it_reports_several_errors_at_once() -> None:
-    job = {"spec": {"parallelism": "two", "suspend": "no", "template": {"spec": {"containers": {"a": [1]}}}}}
+    job = {
+        "spec": {
+            "parallelism": "two",
+            "suspend": "no",
+            "template": {"spec": {"containers": {"a": [1]}}},
+        }
+    }
     text = apply_error(kind_of("batch/v1", "Job"), "n", "j", job)
     assert text == (
         "failed to create typed patch object (n/j; batch/v1, Kind=Job): errors:\n"
@@ -116,11 +157,22 @@ def test_it_reports_several_errors_at_once() -> None:
 
 def test_it_refuses_duplicate_keys_and_accepts_nulls_and_scalar_quantities() -> None:
     pod = kind_of("v1", "Pod")
-    twice = {"spec": {"containers": [{"name": "a"}, {"name": "a"}], "nodeSelector": None}}
-    assert str(type_errors(pod, twice)[0]) == '.spec.containers: duplicate entries for key [name="a"]'
+    twice = {
+        "spec": {"containers": [{"name": "a"}, {"name": "a"}], "nodeSelector": None}
+    }
+    assert (
+        str(type_errors(pod, twice)[0])
+        == '.spec.containers: duplicate entries for key [name="a"]'
+    )
     quota = kind_of("v1", "ResourceQuota")
-    assert errors(quota, {"spec": {"hard": {"pods": True, "cpu": 1.5, "memory": None}}}) == []
-    assert errors(quota, {"spec": {"hard": {"pods": {}}}})[0].message == "expected any scalar, got &{map[]}"
+    assert (
+        errors(quota, {"spec": {"hard": {"pods": True, "cpu": 1.5, "memory": None}}})
+        == []
+    )
+    assert (
+        errors(quota, {"spec": {"hard": {"pods": {}}}})[0].message
+        == "expected any scalar, got &{map[]}"
+    )
     assert errors(quota, {"spec": []})[0].message == "expected map, got &{[]}"
 
 
@@ -136,9 +188,15 @@ def test_a_string_field_shows_what_it_got_in_go_syntax() -> None:
 def test_lists_tell_how_they_merge() -> None:
     pod = schema_for(kind_of("v1", "Pod")).fields["spec"]
     containers, tolerations = pod.fields["containers"], pod.fields["tolerations"]
-    assert (list_type(containers), list_keys(containers), is_atomic(containers)) == ("map", ("name",), False)
+    assert (list_type(containers), list_keys(containers), is_atomic(containers)) == (
+        "map",
+        ("name",),
+        False,
+    )
     assert (list_type(tolerations), is_atomic(tolerations)) == ("atomic", True)
-    finalizers = schema_for(kind_of("v1", "Pod")).fields["metadata"].fields["finalizers"]
+    finalizers = (
+        schema_for(kind_of("v1", "Pod")).fields["metadata"].fields["finalizers"]
+    )
     assert (list_type(finalizers), is_atomic(finalizers)) == ("set", False)
     assert is_atomic(pod.fields["nodeSelector"])
     assert not is_atomic(pod)
@@ -166,12 +224,17 @@ def same(ours: Schema, theirs: dict[str, Any], path: str) -> Iterator[str]:
 def scalar_names(theirs: dict[str, Any]) -> set[str]:
     if theirs["type"] == "string":
         return {"time"} if theirs.get("format") == "date-time" else {"string"}
-    return {"integer": {"int"}, "boolean": {"bool"}, "object": {"any", "object"}}.get(theirs["type"], set())
+    return {"integer": {"int"}, "boolean": {"bool"}, "object": {"any", "object"}}.get(
+        theirs["type"], set()
+    )
 
 
 def same_list(ours: Schema, theirs: dict[str, Any], path: str) -> Iterator[str]:
     keys = tuple(theirs.get("x-kubernetes-list-map-keys", ()))
-    if (ours.list_type, ours.keys) != (theirs.get("x-kubernetes-list-type", "atomic"), keys):
+    if (ours.list_type, ours.keys) != (
+        theirs.get("x-kubernetes-list-type", "atomic"),
+        keys,
+    ):
         yield f"{path}: list {ours.list_type} {ours.keys}"
     assert ours.items is not None
     yield from same(ours.items, theirs["items"], path + "[]")
@@ -187,17 +250,31 @@ def same_fields(ours: Schema, theirs: dict[str, Any], path: str) -> Iterator[str
         yield from same(ours.fields[name], theirs["properties"][name], f"{path}.{name}")
 
 
-@pytest.mark.skipif(not (SHARED / "crds").is_dir(), reason="no definitions are on this machine")
-@pytest.mark.parametrize(
-    "kind", [k for k in KINDS if k.group in {KUEUE_GROUP, JOBSET_GROUP}], ids=lambda k: str(k.kind)
+@pytest.mark.skipif(
+    not (SHARED / "crds").is_dir(), reason="no definitions are on this machine"
 )
-def test_schemas_agree_with_the_definitions_that_kueue_and_jobset_ship(kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [k for k in KINDS if k.group in {KUEUE_GROUP, JOBSET_GROUP}],
+    ids=lambda k: str(k.kind),
+)
+def test_schemas_agree_with_the_definitions_that_kueue_and_jobset_ship(
+    kind: Kind,
+) -> None:
     yaml = pytest.importorskip("yaml")
-    definition = yaml.safe_load((SHARED / "crds" / f"{kind.group}_{kind.plural}.yaml").read_text())
-    version = next(v for v in definition["spec"]["versions"] if v["name"] == kind.version)
+    definition = yaml.safe_load(
+        (SHARED / "crds" / f"{kind.group}_{kind.plural}.yaml").read_text()
+    )
+    version = next(
+        v for v in definition["spec"]["versions"] if v["name"] == kind.version
+    )
     properties = dict(version["schema"]["openAPIV3Schema"]["properties"])
     properties.pop("metadata")
     schema = schema_for(kind)
     assert set(properties) == set(schema.fields) - {"metadata"}
-    lines = [line for name in properties for line in same(schema.fields[name], properties[name], f".{name}")]
+    lines = [
+        line
+        for name in properties
+        for line in same(schema.fields[name], properties[name], f".{name}")
+    ]
     assert lines == []

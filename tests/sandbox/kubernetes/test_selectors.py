@@ -27,7 +27,8 @@ def test_it_selects(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["team=vision", "!team", "gone", "team in (vision)", "team notin (nlp)", "a,team"]
+    "text",
+    ["team=vision", "!team", "gone", "team in (vision)", "team notin (nlp)", "a,team"],
 )
 def test_it_passes_over(text: str) -> None:
     assert not parse_labels(text)(LABELS)
@@ -45,10 +46,17 @@ def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "values", "selected"),
-    [("In", ["nlp"], True), ("NotIn", ["nlp"], False), ("Exists", [], True), ("DoesNotExist", [], False)],
+    [
+        ("In", ["nlp"], True),
+        ("NotIn", ["nlp"], False),
+        ("Exists", [], True),
+        ("DoesNotExist", [], False),
+    ],
 )
 def test_expressions_are_read(operator: str, values: list[str], selected: bool) -> None:
-    selector = {"matchExpressions": [{"key": "team", "operator": operator, "values": values}]}
+    selector = {
+        "matchExpressions": [{"key": "team", "operator": operator, "values": values}]
+    }
     assert matches_selector(selector, LABELS) is selected
 
 

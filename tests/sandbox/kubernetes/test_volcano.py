@@ -13,7 +13,13 @@ from sandbox.kubernetes import Cluster
 from sandbox.world import ClusterSpec, NodeGroup, sample
 from tests.recordings.calling import call
 from tests.sandbox.kubernetes.test_cluster import HEADERS, TOKENS, send
-from tests.sandbox.kubernetes.volcanoes import BATCH, BUS, SCHEDULING, TEAM, VolcanoWorld
+from tests.sandbox.kubernetes.volcanoes import (
+    BATCH,
+    BUS,
+    SCHEDULING,
+    TEAM,
+    VolcanoWorld,
+)
 
 AGGREGATED = {
     "authorization": "Bearer admin",
@@ -43,17 +49,23 @@ def test_it_serves_volcanos_kinds_with_their_short_names(world: VolcanoWorld) ->
         "podgroups": ("PodGroup", True),
         "commands": ("Command", True),
     }
-    groups = call(world.cluster.app, "GET", "/apis", {}, AGGREGATED, b"").json()["items"]
+    groups = call(world.cluster.app, "GET", "/apis", {}, AGGREGATED, b"").json()[
+        "items"
+    ]
     names = [group["metadata"]["name"] for group in groups]
     assert len(names) == len(set(names))
-    served = next(one for one in groups if one["metadata"]["name"] == "scheduling.volcano.sh")
+    served = next(
+        one for one in groups if one["metadata"]["name"] == "scheduling.volcano.sh"
+    )
     assert [one["shortNames"] for one in served["versions"][0]["resources"]] == [
         ["q", "queue-v1beta1"],
         ["pg", "podgroup-v1beta1"],
     ]
 
 
-@pytest.mark.parametrize("group", ["kueue.x-k8s.io", "jobset.x-k8s.io", "visibility.kueue.x-k8s.io"])
+@pytest.mark.parametrize(
+    "group", ["kueue.x-k8s.io", "jobset.x-k8s.io", "visibility.kueue.x-k8s.io"]
+)
 def test_it_has_neither_kueue_nor_jobset(world: VolcanoWorld, group: str) -> None:
     names = [one["name"] for one in world.send("GET", "/apis")["groups"]]
     assert group not in names
@@ -65,20 +77,28 @@ def test_it_has_neither_kueue_nor_jobset(world: VolcanoWorld, group: str) -> Non
 def test_a_cluster_with_kueue_has_no_volcano(version: str) -> None:
     cluster = Cluster("dev", tokens=TOKENS)
     assert send(cluster, "GET", f"/apis/{version}").status == 404
-    assert send(cluster, "GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues").status == 200
+    assert (
+        send(cluster, "GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues").status == 200
+    )
 
 
 def test_queues_are_kueues_or_volcanos() -> None:
-    with pytest.raises(ValueError, match="yarn: a cluster's queues are kueue's or volcano's"):
+    with pytest.raises(
+        ValueError, match="yarn: a cluster's queues are kueue's or volcano's"
+    ):
         Cluster("dev", queueing="yarn")
 
 
 def test_its_programs_are_those_of_a_release_and_its_scheduler_has_the_capacity_plugin(
     world: VolcanoWorld,
 ) -> None:
-    deployments = world.send("GET", "/apis/apps/v1/namespaces/volcano-system/deployments")["items"]
+    deployments = world.send(
+        "GET", "/apis/apps/v1/namespaces/volcano-system/deployments"
+    )["items"]
     images = {
-        one["metadata"]["name"]: one["spec"]["template"]["spec"]["containers"][0]["image"]
+        one["metadata"]["name"]: one["spec"]["template"]["spec"]["containers"][0][
+            "image"
+        ]
         for one in deployments
     }
     assert images == {
@@ -89,14 +109,25 @@ def test_its_programs_are_those_of_a_release_and_its_scheduler_has_the_capacity_
     path = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
     settings = yaml.safe_load(world.send("GET", path)["data"]["volcano-scheduler.conf"])
     plugins = [one["name"] for tier in settings["tiers"] for one in tier["plugins"]]
-    assert settings["actions"].split(", ") == ["enqueue", "allocate", "backfill", "reclaim"]
+    assert settings["actions"].split(", ") == [
+        "enqueue",
+        "allocate",
+        "backfill",
+        "reclaim",
+    ]
     assert "capacity" in plugins
     assert not {"proportion", "overcommit"} & set(plugins)
 
 
 def test_it_is_born_with_two_queues_one_under_the_other(world: VolcanoWorld) -> None:
-    found = {one["metadata"]["name"]: one for one in world.send("GET", f"/apis/{SCHEDULING}/queues")["items"]}
-    assert {name: (one["status"]["state"], one["spec"].get("parent")) for name, one in found.items()} == {
+    found = {
+        one["metadata"]["name"]: one
+        for one in world.send("GET", f"/apis/{SCHEDULING}/queues")["items"]
+    }
+    assert {
+        name: (one["status"]["state"], one["spec"].get("parent"))
+        for name, one in found.items()
+    } == {
         "default": ("Open", "root"),
         "root": ("Open", None),
     }
@@ -106,18 +137,32 @@ def test_both_kinds_of_job_live_beside_each_other(world: VolcanoWorld) -> None:
     world.job("same", 1, 1, queue="default")
     container = {"name": "main", "image": "train:1"}
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
-    world.send("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", {"metadata": {"name": "same"}, "spec": spec})
+    world.send(
+        "POST",
+        f"/apis/batch/v1/namespaces/{TEAM}/jobs",
+        {"metadata": {"name": "same"}, "spec": spec},
+    )
     world.pass_time()
     assert len(world.pods()) == 2
-    assert world.send("GET", f"/apis/batch/v1/namespaces/{TEAM}/jobs/same")["status"]["active"] == 1
+    assert (
+        world.send("GET", f"/apis/batch/v1/namespaces/{TEAM}/jobs/same")["status"][
+            "active"
+        ]
+        == 1
+    )
 
-    world.send("DELETE", f"/apis/batch/v1/namespaces/{TEAM}/jobs/same?propagationPolicy=Background")
+    world.send(
+        "DELETE",
+        f"/apis/batch/v1/namespaces/{TEAM}/jobs/same?propagationPolicy=Background",
+    )
 
     assert set(world.phases()) == {"same-worker-0"}
     assert world.phase("same") == "Running"
 
 
-def test_a_job_of_kubernetes_is_not_suspended_by_a_label_of_kueue(world: VolcanoWorld) -> None:
+def test_a_job_of_kubernetes_is_not_suspended_by_a_label_of_kueue(
+    world: VolcanoWorld,
+) -> None:
     labels = {"kueue.x-k8s.io/queue-name": "team"}
     container = {"name": "main", "image": "train:1"}
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
@@ -143,7 +188,10 @@ def test_a_job_of_kubernetes_is_not_suspended_by_a_label_of_kueue(world: Volcano
         ),
         pytest.param(
             f"/apis/{BATCH}/namespaces/{TEAM}/jobs",
-            {"metadata": {"name": "j"}, "spec": {"tasks": [{"name": "a", "parallelism": 1}]}},
+            {
+                "metadata": {"name": "j"},
+                "spec": {"tasks": [{"name": "a", "parallelism": 1}]},
+            },
             'unknown field "spec.tasks[0].parallelism"',
             id="job",
         ),
@@ -152,13 +200,17 @@ def test_a_job_of_kubernetes_is_not_suspended_by_a_label_of_kueue(world: Volcano
 def test_fields_that_a_definition_does_not_have_are_refused(
     world: VolcanoWorld, path: str, body: dict[str, Any], field: str
 ) -> None:
-    status, message = world.refused("POST", f"{path}?fieldValidation=Strict", _whole(path, body))
+    status, message = world.refused(
+        "POST", f"{path}?fieldValidation=Strict", _whole(path, body)
+    )
     assert status == 400
     assert field in message
 
 
 def _whole(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    kind = {"queues": "Queue", "podgroups": "PodGroup", "jobs": "Job"}[path.rpartition("/")[2]]
+    kind = {"queues": "Queue", "podgroups": "PodGroup", "jobs": "Job"}[
+        path.rpartition("/")[2]
+    ]
     return {"apiVersion": BATCH if kind == "Job" else SCHEDULING, "kind": kind, **body}
 
 
@@ -191,7 +243,10 @@ def _whole(path: str, body: dict[str, Any]) -> dict[str, Any]:
         ),
         pytest.param(
             f"/apis/{BATCH}/namespaces/{TEAM}/jobs",
-            {"metadata": {"name": "j"}, "spec": {"policies": [{"event": "Boom", "action": "AbortJob"}]}},
+            {
+                "metadata": {"name": "j"},
+                "spec": {"policies": [{"event": "Boom", "action": "AbortJob"}]},
+            },
             'spec.policies[0].event: Unsupported value: "Boom"',
             id="event",
         ),
@@ -211,14 +266,22 @@ def test_values_that_a_definition_does_not_allow_are_refused(
     assert said in message
 
 
-def test_a_queue_is_applied_and_its_parent_stays_with_volcano(world: VolcanoWorld) -> None:
+def test_a_queue_is_applied_and_its_parent_stays_with_volcano(
+    world: VolcanoWorld,
+) -> None:
     headers = {**HEADERS, "content-type": "application/apply-patch+yaml"}
-    body = yaml.safe_dump(world.queue_body("q", weight=2, capability={"cpu": "4"})).encode()
+    body = yaml.safe_dump(
+        world.queue_body("q", weight=2, capability={"cpu": "4"})
+    ).encode()
     path = f"/apis/{SCHEDULING}/queues/q"
-    made = call(world.cluster.app, "PATCH", path, {"fieldManager": "portal"}, headers, body)
+    made = call(
+        world.cluster.app, "PATCH", path, {"fieldManager": "portal"}, headers, body
+    )
     assert made.status == 201, made.text
 
-    again = call(world.cluster.app, "PATCH", path, {"fieldManager": "portal"}, headers, body).json()
+    again = call(
+        world.cluster.app, "PATCH", path, {"fieldManager": "portal"}, headers, body
+    ).json()
 
     assert again["spec"]["parent"] == "root"
     owners = {
@@ -231,15 +294,23 @@ def test_a_queue_is_applied_and_its_parent_stays_with_volcano(world: VolcanoWorl
 
 
 def test_a_cluster_of_a_world_may_be_volcanos(tmp_path: Path) -> None:
-    spec = ClusterSpec("batch", "eastus", (NodeGroup("a100", 1, 8, "nvidia-a100"),), queueing="volcano")
-    cluster = build(spec, Directory(sample()), Credentials.open(tmp_path / "secrets.json"), "", None)
-    made = {(one["kind"], one["metadata"]["name"]) for one in cluster.snapshot()["objects"]}
+    spec = ClusterSpec(
+        "batch", "eastus", (NodeGroup("a100", 1, 8, "nvidia-a100"),), queueing="volcano"
+    )
+    cluster = build(
+        spec, Directory(sample()), Credentials.open(tmp_path / "secrets.json"), "", None
+    )
+    made = {
+        (one["kind"], one["metadata"]["name"]) for one in cluster.snapshot()["objects"]
+    }
     assert {("Queue", "default"), ("Node", "aks-a100-eastus-vmss000000")} <= made
     assert ("Namespace", "kueue-system") not in made
 
 
 def test_a_client_learns_which_fields_a_job_has(world: VolcanoWorld) -> None:
-    address = world.send("GET", "/openapi/v3")["paths"][f"apis/{BATCH}"]["serverRelativeURL"]
+    address = world.send("GET", "/openapi/v3")["paths"][f"apis/{BATCH}"][
+        "serverRelativeURL"
+    ]
     found = world.send("GET", address.partition("?")[0])["components"]["schemas"]
     job = found["sh.volcano.batch.v1alpha1.Job"]
     assert job["x-kubernetes-group-version-kind"] == [
@@ -265,6 +336,8 @@ def test_jobs_are_chosen_by_their_own_fields_alone(world: VolcanoWorld) -> None:
     found = call(world.cluster.app, "GET", world.jobs(), query, HEADERS, b"").json()
     assert [one["metadata"]["name"] for one in found["items"]] == ["a"]
     query = {"fieldSelector": "status.successful=1"}
-    assert call(world.cluster.app, "GET", world.jobs(), query, HEADERS, b"").status == 400
+    assert (
+        call(world.cluster.app, "GET", world.jobs(), query, HEADERS, b"").status == 400
+    )
     path = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
     assert call(world.cluster.app, "GET", path, query, HEADERS, b"").status == 200

@@ -30,14 +30,21 @@ def rule(group: str, version: str, resource: str, *operations: str) -> dict[str,
 
 
 def guard(
-    world: VolcanoWorld, name: str, rules: list[dict[str, Any]], *validations: Any, **spec: Any
+    world: VolcanoWorld,
+    name: str,
+    rules: list[dict[str, Any]],
+    *validations: Any,
+    **spec: Any,
 ) -> None:
-    selector = {"matchExpressions": [{"key": "quartermaster.io/tenancy", "operator": "Exists"}]}
+    selector = {
+        "matchExpressions": [{"key": "quartermaster.io/tenancy", "operator": "Exists"}]
+    }
     whole = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": rules, "namespaceSelector": selector},
         "validations": [
-            {"expression": one, "message": message, "reason": "Forbidden"} for one, message in validations
+            {"expression": one, "message": message, "reason": "Forbidden"}
+            for one, message in validations
         ],
         **spec,
     }
@@ -54,7 +61,9 @@ def world(request: pytest.FixtureRequest) -> VolcanoWorld:
     world = VolcanoWorld()
     for name in (TEAM, "other"):
         world.queue(name)
-        world.send("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": OURS}})
+        world.send(
+            "PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": OURS}}
+        )
     world.namespace("free")
     rules = [
         rule("batch.volcano.sh", "v1alpha1", "jobs"),
@@ -91,12 +100,19 @@ def test_a_job_in_its_own_queue_runs(world: VolcanoWorld) -> None:
 
 @pytest.mark.parametrize("queue", ["other", "default"])
 def test_a_job_in_another_queue_is_denied(world: VolcanoWorld, queue: str) -> None:
-    status, message = world.refused("POST", world.jobs(), world.job_body("train", queue=queue))
+    status, message = world.refused(
+        "POST", world.jobs(), world.job_body("train", queue=queue)
+    )
     said = "ValidatingAdmissionPolicy 'queues' with binding 'queues' denied request: another queue"
-    assert (status, message) == (403, f'jobs.batch.volcano.sh "train" is forbidden: {said}')
+    assert (status, message) == (
+        403,
+        f'jobs.batch.volcano.sh "train" is forbidden: {said}',
+    )
 
 
-def test_a_job_that_names_no_queue_is_denied_as_one_in_the_default_queue(world: VolcanoWorld) -> None:
+def test_a_job_that_names_no_queue_is_denied_as_one_in_the_default_queue(
+    world: VolcanoWorld,
+) -> None:
     body = world.job_body("train")
     del body["spec"]["queue"]
     assert world.refused("POST", world.jobs(), body)[0] == 403
@@ -120,7 +136,9 @@ def test_a_pod_with_gpus_does_not_go_past_volcano(world: VolcanoWorld) -> None:
     path = f"/api/v1/namespaces/{TEAM}/pods"
     status, message = world.refused("POST", path, pod_body("p"))
     assert (status, message.rpartition(": ")[2]) == (403, "past Volcano")
-    assert world.refused("POST", path, pod_body("p", schedulerName="volcano"))[1].endswith("without a queue")
+    assert world.refused("POST", path, pod_body("p", schedulerName="volcano"))[
+        1
+    ].endswith("without a queue")
     named = {"scheduling.volcano.sh/queue-name": TEAM}
     other = {"scheduling.volcano.sh/queue-name": "other"}
     denied = pod_body("p", schedulerName="volcano", annotations=other)
@@ -135,7 +153,11 @@ def test_the_jobs_of_kubernetes_get_no_gpus_past_volcano(world: VolcanoWorld) ->
     template = {"spec": pod_body("x")["spec"]}
     body = {"metadata": {"name": "plain"}, "spec": {"template": template}}
     world.send("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", body)
-    told = [message for _, reason, message in world.events("Job") if reason == "FailedCreate"]
+    told = [
+        message
+        for _, reason, message in world.events("Job")
+        if reason == "FailedCreate"
+    ]
     assert told
     assert told[0].endswith("past Volcano")
     assert world.pods() == []

@@ -6,7 +6,13 @@ import pytest
 
 from sandbox.kubernetes import Cluster
 from tests.sandbox.kubernetes.test_cluster import TOKENS
-from tests.sandbox.kubernetes.volcanoes import BATCH, GPU, SCHEDULING, TEAM, VolcanoWorld
+from tests.sandbox.kubernetes.volcanoes import (
+    BATCH,
+    GPU,
+    SCHEDULING,
+    TEAM,
+    VolcanoWorld,
+)
 
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
@@ -29,19 +35,30 @@ def test_a_job_runs_and_ends_well(world: VolcanoWorld) -> None:
     assert group["spec"]["minMember"] == 2
     assert group["spec"]["minTaskMember"] == {"worker": 2}
     assert group["spec"]["queue"] == TEAM
-    assert (group["spec"]["minResources"][GPU], group["spec"]["minResources"]["pods"]) == ("8", "2")
+    assert (
+        group["spec"]["minResources"][GPU],
+        group["spec"]["minResources"]["pods"],
+    ) == ("8", "2")
     world.pass_time()
     assert world.phases() == {"train-worker-0": "Running", "train-worker-1": "Running"}
-    assert (world.phase("train"), world.group("train")["status"]["phase"]) == ("Running", "Running")
+    assert (world.phase("train"), world.group("train")["status"]["phase"]) == (
+        "Running",
+        "Running",
+    )
     assert world.group("train")["status"]["running"] == 2
-    assert world.get_job("train")["status"]["taskStatusCount"] == {"worker": {"phase": {"Running": 2}}}
+    assert world.get_job("train")["status"]["taskStatusCount"] == {
+        "worker": {"phase": {"Running": 2}}
+    }
 
     world.pass_time(31)
 
     job = world.get_job("train")
     assert phases_of(job) == ["Pending", "Running", "Completed"]
     assert (job["status"]["succeeded"], job["status"]["version"]) == (2, 1)
-    assert world.phases() == {"train-worker-0": "Succeeded", "train-worker-1": "Succeeded"}
+    assert world.phases() == {
+        "train-worker-0": "Succeeded",
+        "train-worker-1": "Succeeded",
+    }
 
 
 def test_the_group_of_a_job_that_ended_is_gone(world: VolcanoWorld) -> None:
@@ -53,7 +70,10 @@ def test_the_group_of_a_job_that_ended_is_gone(world: VolcanoWorld) -> None:
     world.pass_time(6)
 
     assert (world.phase("train"), world.groups()) == ("Completed", [])
-    assert world.get_queue()["status"] == {"allocated": {"cpu": "0", "memory": "0"}, "state": "Open"}
+    assert world.get_queue()["status"] == {
+        "allocated": {"cpu": "0", "memory": "0"},
+        "state": "Open",
+    }
 
 
 def test_a_pod_knows_its_job_its_group_and_its_number(world: VolcanoWorld) -> None:
@@ -76,10 +96,16 @@ def test_a_pod_knows_its_job_its_group_and_its_number(world: VolcanoWorld) -> No
     env = {one["name"]: one.get("value") for one in pod["spec"]["containers"][0]["env"]}
     assert (env["VC_TASK_INDEX"], env["VK_TASK_INDEX"]) == ("1", "1")
     owner = pod["metadata"]["ownerReferences"][0]
-    assert (owner["apiVersion"], owner["kind"], owner["name"]) == (BATCH, "Job", "train")
+    assert (owner["apiVersion"], owner["kind"], owner["name"]) == (
+        BATCH,
+        "Job",
+        "train",
+    )
 
 
-def test_the_svc_plugin_gives_pods_names_until_the_job_ends(world: VolcanoWorld) -> None:
+def test_the_svc_plugin_gives_pods_names_until_the_job_ends(
+    world: VolcanoWorld,
+) -> None:
     world.job("train", seconds=5, plugins={"svc": []})
     service = world.send("GET", f"/api/v1/namespaces/{TEAM}/services/train")
     assert service["spec"]["clusterIP"] == "None"
@@ -89,14 +115,19 @@ def test_the_svc_plugin_gives_pods_names_until_the_job_ends(world: VolcanoWorld)
     assert hosts["VC_WORKER_NUM"] == "2"
     pod = world.pods()[0]["spec"]
     assert (pod["hostname"], pod["subdomain"]) == ("train-worker-0", "train")
-    assert world.get_job("train")["status"]["controlledResources"] == {"plugin-svc": "svc"}
+    assert world.get_job("train")["status"]["controlledResources"] == {
+        "plugin-svc": "svc"
+    }
 
     world.pass_time()
     world.pass_time(6)
 
     assert world.ask("GET", f"/api/v1/namespaces/{TEAM}/services/train").status == 404
     assert (
-        world.ask("GET", f"/apis/networking.k8s.io/v1/namespaces/{TEAM}/networkpolicies/train").status == 404
+        world.ask(
+            "GET", f"/apis/networking.k8s.io/v1/namespaces/{TEAM}/networkpolicies/train"
+        ).status
+        == 404
     )
 
 
@@ -111,13 +142,23 @@ def test_the_svc_plugin_takes_flags(world: VolcanoWorld) -> None:
     assert hosts["my_task.host"] == "train-my-task-0.train\ntrain-my-task-1.train"
 
 
-def test_a_group_needs_what_each_task_needs_before_what_only_fills_up(world: VolcanoWorld) -> None:
+def test_a_group_needs_what_each_task_needs_before_what_only_fills_up(
+    world: VolcanoWorld,
+) -> None:
     body = world.job_body("train", workers=3, gpus=1)
     worker = body["spec"]["tasks"][0]
-    container = {**worker["template"]["spec"]["containers"][0], "resources": {"limits": {GPU: "4"}}}
+    container = {
+        **worker["template"]["spec"]["containers"][0],
+        "resources": {"limits": {GPU: "4"}},
+    }
     leader = {"name": "leader", "replicas": 1, "minAvailable": 1}
-    leader["template"] = {"spec": {**worker["template"]["spec"], "containers": [container]}}
-    body["spec"] |= {"minAvailable": 3, "tasks": [{**worker, "minAvailable": 1}, leader]}
+    leader["template"] = {
+        "spec": {**worker["template"]["spec"], "containers": [container]}
+    }
+    body["spec"] |= {
+        "minAvailable": 3,
+        "tasks": [{**worker, "minAvailable": 1}, leader],
+    }
     world.send("POST", world.jobs(), body)
     assert world.group("train")["spec"]["minResources"][GPU] == "6"
 
@@ -133,14 +174,21 @@ def test_no_pod_is_made_before_the_group_may_have_any(world: VolcanoWorld) -> No
     assert set(world.phases()) == {"second-worker-0", "second-worker-1"}
 
 
-def test_without_a_policy_a_job_fails_once_all_its_pods_ended(world: VolcanoWorld) -> None:
+def test_without_a_policy_a_job_fails_once_all_its_pods_ended(
+    world: VolcanoWorld,
+) -> None:
     world.job("train", seconds=5, code=1)
     world.pass_time()
     world.pass_time(6)
-    assert (world.phase("train"), world.get_job("train")["status"]["failed"]) == ("Failed", 2)
+    assert (world.phase("train"), world.get_job("train")["status"]["failed"]) == (
+        "Failed",
+        2,
+    )
 
 
-def test_a_job_starts_anew_as_often_as_it_may_and_then_fails(world: VolcanoWorld) -> None:
+def test_a_job_starts_anew_as_often_as_it_may_and_then_fails(
+    world: VolcanoWorld,
+) -> None:
     world.job("train", seconds=5, code=1, policies=RESTART, maxRetry=2)
     world.pass_time()
     before = {pod["metadata"]["uid"] for pod in world.pods()}
@@ -148,13 +196,21 @@ def test_a_job_starts_anew_as_often_as_it_may_and_then_fails(world: VolcanoWorld
     world.pass_time(6)
 
     job = world.get_job("train")
-    assert (job["status"]["retryCount"], job["status"]["state"]["phase"]) == (1, "Pending")
+    assert (job["status"]["retryCount"], job["status"]["state"]["phase"]) == (
+        1,
+        "Pending",
+    )
     assert not before & {pod["metadata"]["uid"] for pod in world.pods()}
-    assert {pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in world.pods()} == {"2"}
+    assert {
+        pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in world.pods()
+    } == {"2"}
     world.pass_time()
     world.pass_time(6)
     job = world.get_job("train")
-    assert (job["status"]["state"]["phase"], job["status"]["retryCount"]) == ("Failed", 2)
+    assert (job["status"]["state"]["phase"], job["status"]["retryCount"]) == (
+        "Failed",
+        2,
+    )
     assert phases_of(job)[-2:] == ["Restarting", "Failed"]
     assert "Failed" in world.phases().values()
     assert world.groups() == []
@@ -177,7 +233,9 @@ def test_a_lost_node_makes_all_start_anew(world: VolcanoWorld) -> None:
     world.job("train", workers=2, gpus=8, policies=RESTART)
     world.pass_time()
 
-    world.send("POST", "/sandbox/interruptions", {"node": "n-1", "notice": 0, "back_after": 5})
+    world.send(
+        "POST", "/sandbox/interruptions", {"node": "n-1", "notice": 0, "back_after": 5}
+    )
     world.pass_time(1)
 
     assert world.get_job("train")["status"]["retryCount"] == 1
@@ -212,7 +270,11 @@ def test_a_policy_may_answer_a_code(world: VolcanoWorld) -> None:
 
 @pytest.mark.parametrize(
     ("action", "phase"),
-    [("AbortJob", "Aborted"), ("TerminateJob", "Terminated"), ("CompleteJob", "Completed")],
+    [
+        ("AbortJob", "Aborted"),
+        ("TerminateJob", "Terminated"),
+        ("CompleteJob", "Completed"),
+    ],
 )
 def test_a_command_ends_a_job(world: VolcanoWorld, action: str, phase: str) -> None:
     world.job("train")
@@ -252,7 +314,10 @@ def test_a_deleted_job_takes_all_that_it_made_with_it(world: VolcanoWorld) -> No
     world.send("DELETE", f"{world.jobs()}/train")
 
     assert (world.pods(), world.groups()) == ([], [])
-    assert world.ask("GET", f"/api/v1/namespaces/{TEAM}/configmaps/train-svc").status == 404
+    assert (
+        world.ask("GET", f"/api/v1/namespaces/{TEAM}/configmaps/train-svc").status
+        == 404
+    )
 
 
 def test_fewer_replicas_delete_pods_and_more_make_some(world: VolcanoWorld) -> None:
@@ -261,10 +326,19 @@ def test_fewer_replicas_delete_pods_and_more_make_some(world: VolcanoWorld) -> N
     path = f"{world.jobs()}/train"
 
     world.send(
-        "PATCH", path, {"spec": {"minAvailable": 1, "tasks": [task | {"replicas": 1, "minAvailable": 1}]}}
+        "PATCH",
+        path,
+        {
+            "spec": {
+                "minAvailable": 1,
+                "tasks": [task | {"replicas": 1, "minAvailable": 1}],
+            }
+        },
     )
     world.pass_time()
-    world.send("PATCH", path, {"spec": {"tasks": [task | {"replicas": 3, "minAvailable": 1}]}})
+    world.send(
+        "PATCH", path, {"spec": {"tasks": [task | {"replicas": 3, "minAvailable": 1}]}}
+    )
     world.pass_time()
 
     assert set(world.phases()) == {f"train-worker-{number}" for number in range(3)}
@@ -287,21 +361,35 @@ def test_a_task_waits_for_the_tasks_that_it_depends_on(world: VolcanoWorld) -> N
     assert set(world.phases()) == {"train-later-0", "train-worker-0"}
 
 
-def test_pods_that_are_refused_are_told_of_and_made_once_there_is_room(world: VolcanoWorld) -> None:
+def test_pods_that_are_refused_are_told_of_and_made_once_there_is_room(
+    world: VolcanoWorld,
+) -> None:
     quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
     world.send("POST", f"/api/v1/namespaces/{TEAM}/resourcequotas", quota)
 
     world.job("train")
 
-    told = [message for _, reason, message in world.events("Job") if reason == "FailedCreate"]
+    told = [
+        message
+        for _, reason, message in world.events("Job")
+        if reason == "FailedCreate"
+    ]
     assert told
-    assert told[0].startswith("Error creating pods: [failed to create pod train-worker-1, err: ")
-    world.send("PATCH", f"/api/v1/namespaces/{TEAM}/resourcequotas/few", {"spec": {"hard": {"pods": "9"}}})
+    assert told[0].startswith(
+        "Error creating pods: [failed to create pod train-worker-1, err: "
+    )
+    world.send(
+        "PATCH",
+        f"/api/v1/namespaces/{TEAM}/resourcequotas/few",
+        {"spec": {"hard": {"pods": "9"}}},
+    )
     world.pass_time()
     assert world.phase("train") == "Running"
 
 
-def test_a_job_that_starts_anew_in_a_closed_queue_waits_until_it_is_open(world: VolcanoWorld) -> None:
+def test_a_job_that_starts_anew_in_a_closed_queue_waits_until_it_is_open(
+    world: VolcanoWorld,
+) -> None:
     world.job("train", policies=RESTART)
     world.pass_time()
     world.command("Queue", TEAM, "CloseQueue")
@@ -309,7 +397,11 @@ def test_a_job_that_starts_anew_in_a_closed_queue_waits_until_it_is_open(world: 
     world.send("DELETE", f"/api/v1/namespaces/{TEAM}/pods/train-worker-0")
 
     assert (world.phase("train"), world.pods(), world.groups()) == ("Pending", [], [])
-    told = [message for _, reason, message in world.events("Job") if reason == "PodGroupError"]
+    told = [
+        message
+        for _, reason, message in world.events("Job")
+        if reason == "PodGroupError"
+    ]
     assert told[0].startswith("Failed to create PodGroup, err: ")
     assert "can only submit PodGroup to queue with state `Open`" in told[0]
     world.command("Queue", TEAM, "OpenQueue")
@@ -323,14 +415,18 @@ def test_what_a_plugin_cannot_make_is_told_of(world: VolcanoWorld) -> None:
 
     world.job("train", plugins={"svc": []})
 
-    told = [message for _, reason, message in world.events("Job") if reason == "PluginError"]
+    told = [
+        message for _, reason, message in world.events("Job") if reason == "PluginError"
+    ]
     assert told[0].startswith("Execute plugin when job add failed, err: ")
     assert world.groups() == []
 
 
 def test_so_many_pods_may_be_enough(world: VolcanoWorld) -> None:
     body = world.job_body("train", 1, 1, seconds=5, minSuccess=1)
-    body["spec"]["tasks"].append(world.job_body("x", 1, 1)["spec"]["tasks"][0] | {"name": "server"})
+    body["spec"]["tasks"].append(
+        world.job_body("x", 1, 1)["spec"]["tasks"][0] | {"name": "server"}
+    )
     world.send("POST", world.jobs(), body)
     world.pass_time()
 
@@ -351,7 +447,11 @@ def test_too_few_good_ends_are_a_failure(world: VolcanoWorld) -> None:
     world.send(
         "POST",
         world.jobs(),
-        {**body, "metadata": {"name": "strict"}, "spec": {**body["spec"], "minSuccess": 2}},
+        {
+            **body,
+            "metadata": {"name": "strict"},
+            "spec": {**body["spec"], "minSuccess": 2},
+        },
     )
     world.pass_time()
     world.pass_time(6)
@@ -383,7 +483,9 @@ def test_jobs_go_on_where_they_were_after_a_new_start(world: VolcanoWorld) -> No
     world.pass_time()
 
     again = VolcanoWorld()
-    again.cluster = Cluster("dev", tokens=TOKENS, state=world.cluster.snapshot(), queueing="volcano")
+    again.cluster = Cluster(
+        "dev", tokens=TOKENS, state=world.cluster.snapshot(), queueing="volcano"
+    )
     again.cluster.controllers.now = lambda: again.time
     again.cluster.controllers.resume()
     # The first reads of custom kinds fill the caches of a server that starts anew.

@@ -22,7 +22,10 @@ def test_so_many_are_in_use_from_now_on(world: VolcanoWorld) -> None:
     occupy(world, 12)
     world.pass_time(1000)
     assert world.get_queue()["status"]["allocated"][GPU] == "12"
-    assert (world.phase("sandbox-a100"), world.groups()[0]["status"]["phase"]) == ("Running", "Running")
+    assert (world.phase("sandbox-a100"), world.groups()[0]["status"]["phase"]) == (
+        "Running",
+        "Running",
+    )
     assert world.get_job("sandbox-a100")["status"]["running"] == 1
 
     world.job("train", workers=1, gpus=8)
@@ -51,4 +54,7 @@ def test_it_may_be_stopped_as_any_job(world: VolcanoWorld) -> None:
 def test_a_namespace_without_a_queue_uses_none(world: VolcanoWorld) -> None:
     world.namespace("free")
     body = {"namespace": "free", "flavor": "a100", "gpus": 1}
-    assert world.refused("POST", "/sandbox/workloads", body) == (400, "free has no Queue")
+    assert world.refused("POST", "/sandbox/workloads", body) == (
+        400,
+        "free has no Queue",
+    )

@@ -28,7 +28,9 @@ def test_a_queue_says_nothing_of_how_many_groups_are_in_it(world: VolcanoWorld) 
     assert set(world.get_queue()["status"]) == {"allocated", "state"}
 
 
-def test_a_command_closes_an_empty_queue_and_opens_it_again(world: VolcanoWorld) -> None:
+def test_a_command_closes_an_empty_queue_and_opens_it_again(
+    world: VolcanoWorld,
+) -> None:
     world.command("Queue", TEAM, "CloseQueue")
     assert state(world) == "Closed"
     told = world.events("Queue", "default")
@@ -38,7 +40,9 @@ def test_a_command_closes_an_empty_queue_and_opens_it_again(world: VolcanoWorld)
     world.command("Queue", TEAM, "OpenQueue")
 
     assert state(world) == "Open"
-    assert ("Normal", "OpenQueue", "Open queue succeed") in world.events("Queue", "default")
+    assert ("Normal", "OpenQueue", "Open queue succeed") in world.events(
+        "Queue", "default"
+    )
 
 
 def test_a_queue_in_use_closes_once_its_groups_are_gone(world: VolcanoWorld) -> None:
@@ -64,7 +68,10 @@ def test_a_queue_that_is_closing_may_not_be_changed(world: VolcanoWorld) -> None
     world.job("train")
     world.command("Queue", TEAM, "CloseQueue")
     said = world.refused("PATCH", f"{QUEUES}/{TEAM}", {"spec": {"weight": 2}})[1]
-    assert 'requestBody.spec.state: Invalid value: "Closing": queue state must be in [Open Closed]' in said
+    assert (
+        'requestBody.spec.state: Invalid value: "Closing": queue state must be in [Open Closed]'
+        in said
+    )
 
 
 def test_the_root_stays_open(world: VolcanoWorld) -> None:

@@ -27,16 +27,25 @@ def nodes_of(world: VolcanoWorld, namespace: str = TEAM) -> list[str]:
 
 
 def scheduled(pod: Any) -> tuple[str, str]:
-    found = next(one for one in pod["status"]["conditions"] if one["type"] == "PodScheduled")
+    found = next(
+        one for one in pod["status"]["conditions"] if one["type"] == "PodScheduled"
+    )
     return found.get("reason", ""), found.get("message", "")
 
 
 def test_a_group_that_fits_gets_nodes_for_all_its_pods(world: VolcanoWorld) -> None:
     world.job("train", workers=2, gpus=8)
     assert nodes_of(world) == ["n-0", "n-1"]
-    assert world.said("train", "Scheduled") == ("tasks in gang are ready to be scheduled", "")
+    assert world.said("train", "Scheduled") == (
+        "tasks in gang are ready to be scheduled",
+        "",
+    )
     assert ("Normal", "Scheduled", "pod group is ready") in world.events("PodGroup")
-    told = ("Normal", "Scheduled", f"Successfully assigned {TEAM}/train-worker-0 to n-0")
+    told = (
+        "Normal",
+        "Scheduled",
+        f"Successfully assigned {TEAM}/train-worker-0 to n-0",
+    )
     assert told in world.events("Pod")
 
 
@@ -55,10 +64,15 @@ def test_a_group_that_does_not_fit_gets_no_node_at_all() -> None:
     counts = "2 Pending, 2 minAvailable; Pending: 2 Unschedulable"
     said = f"pod group is not ready, {counts}. Origin reason is gang-worker-0: {why}"
     assert world.group("gang")["status"]["phase"] == "Inqueue"
-    assert world.said("gang") == ("NotEnoughResources", f"2/2 tasks in gang unschedulable: {said}")
-    assert ("Warning", "Unschedulable", f"2/2 tasks in gang unschedulable: {said}") in world.events(
-        "PodGroup"
+    assert world.said("gang") == (
+        "NotEnoughResources",
+        f"2/2 tasks in gang unschedulable: {said}",
     )
+    assert (
+        "Warning",
+        "Unschedulable",
+        f"2/2 tasks in gang unschedulable: {said}",
+    ) in world.events("PodGroup")
 
 
 def test_it_is_said_how_many_pods_would_have_a_node() -> None:
@@ -74,9 +88,11 @@ def test_it_is_said_how_many_pods_would_have_a_node() -> None:
     short = "pod group is not ready, 4 Pending, 4 minAvailable; Pending: 1 Unschedulable, 3 Schedulable"
     said = f"{short}. Origin reason is gang-worker-3: {why}"
     assert world.said("gang")[1] == f"1/4 tasks in gang unschedulable: {said}"
-    assert ("Warning", "Unschedulable", f"4/4 tasks in gang unschedulable: {said}") in world.events(
-        "PodGroup"
-    )
+    assert (
+        "Warning",
+        "Unschedulable",
+        f"4/4 tasks in gang unschedulable: {said}",
+    ) in world.events("PodGroup")
     possible = f"Pod {TEAM}/gang-worker-0 can possibly be assigned to n-1, once minAvailable is satisfied"
     assert scheduled(pods[0]) == ("Schedulable", possible)
     assert scheduled(pods[3]) == ("Unschedulable", why)
@@ -102,19 +118,26 @@ def test_what_kept_a_group_from_its_nodes_stays_written_after_it_got_them() -> N
     world.send("DELETE", f"{world.jobs()}/one")
 
     status = world.group("gang")["status"]
-    assert [one["type"] for one in status["conditions"]] == ["Unschedulable", "Scheduled"]
+    assert [one["type"] for one in status["conditions"]] == [
+        "Unschedulable",
+        "Scheduled",
+    ]
     assert {one["status"] for one in status["conditions"]} == {"True"}
     assert status["phase"] == "Running"
 
 
-def test_a_queue_keeps_groups_without_pods_that_are_too_much_for_it(world: VolcanoWorld) -> None:
+def test_a_queue_keeps_groups_without_pods_that_are_too_much_for_it(
+    world: VolcanoWorld,
+) -> None:
     world.queue("other", gpus=8)
     world.job("first", workers=1, gpus=6, namespace="other")
 
     world.job("second", workers=1, gpus=4, namespace="other")
 
     assert world.group("second", "other")["status"] == {"phase": "Pending"}
-    assert [pod["metadata"]["name"] for pod in world.pods("other")] == ["first-worker-0"]
+    assert [pod["metadata"]["name"] for pod in world.pods("other")] == [
+        "first-worker-0"
+    ]
     told = world.events("PodGroup", "other")
     assert ("Normal", "Unschedulable", QUOTA) in told
     without = "0/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable"
@@ -130,7 +153,11 @@ def test_all_that_is_lacking_is_named(world: VolcanoWorld) -> None:
         namespace="other",
         pod={
             "containers": [
-                {"name": "c", "image": "i", "resources": {"limits": {GPU: "1", "memory": "1Gi"}}},
+                {
+                    "name": "c",
+                    "image": "i",
+                    "resources": {"limits": {GPU: "1", "memory": "1Gi"}},
+                },
             ]
         },
     )
@@ -139,7 +166,11 @@ def test_all_that_is_lacking_is_named(world: VolcanoWorld) -> None:
 
 
 def test_nobody_waits_for_more_than_the_cluster_has(world: VolcanoWorld) -> None:
-    world.send("PATCH", f"/apis/{SCHEDULING}/queues/{TEAM}", {"spec": {"capability": {GPU: "99"}}})
+    world.send(
+        "PATCH",
+        f"/apis/{SCHEDULING}/queues/{TEAM}",
+        {"spec": {"capability": {GPU: "99"}}},
+    )
     world.job("huge", workers=3, gpus=8)
     assert (world.group("huge")["status"]["phase"], world.pods()) == ("Pending", [])
     assert ("Normal", "Unschedulable", QUOTA) in world.events("PodGroup")
@@ -164,7 +195,11 @@ def test_more_capability_lets_the_next_in(world: VolcanoWorld) -> None:
     world.job("second", workers=1, gpus=4, namespace="other")
     assert world.phases("other") == {"first-worker-0": "Pending"}
 
-    world.send("PATCH", f"/apis/{SCHEDULING}/queues/other", {"spec": {"capability": {GPU: "8"}}})
+    world.send(
+        "PATCH",
+        f"/apis/{SCHEDULING}/queues/other",
+        {"spec": {"capability": {GPU: "8"}}},
+    )
 
     assert set(world.phases("other")) == {"first-worker-0", "second-worker-0"}
 
@@ -196,7 +231,9 @@ def test_a_group_that_lost_its_room_in_the_queue_gets_no_nodes() -> None:
 
 
 @pytest.mark.parametrize("first", ["low", "high"])
-def test_the_higher_priority_of_a_queue_goes_first(world: VolcanoWorld, first: str) -> None:
+def test_the_higher_priority_of_a_queue_goes_first(
+    world: VolcanoWorld, first: str
+) -> None:
     for name, value in (("low", 1), ("high", 100)):
         body = {"metadata": {"name": name}, "value": value}
         world.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body)
@@ -243,7 +280,11 @@ def test_each_task_of_a_group_needs_its_own_least() -> None:
     other = world.job_body("x", 1, 1)["spec"]["tasks"][0] | {"name": "other"}
     other["template"]["spec"]["nodeSelector"] = {"kind": "tpu"}
     body["spec"]["tasks"].append(other)
-    world.send("PATCH", f"/apis/{SCHEDULING}/queues/{TEAM}", {"spec": {"capability": None, "deserved": None}})
+    world.send(
+        "PATCH",
+        f"/apis/{SCHEDULING}/queues/{TEAM}",
+        {"spec": {"capability": None, "deserved": None}},
+    )
     world.send("POST", world.jobs(), body)
     assert nodes_of(world) == []
     assert world.group("mixed")["status"]["phase"] == "Pending"
@@ -259,7 +300,9 @@ def test_a_group_that_lost_a_pod_for_good_is_unknown(world: VolcanoWorld) -> Non
     world.job("train", workers=2, gpus=4)
     world.pass_time()
     world.send(
-        "PATCH", f"/api/v1/namespaces/{TEAM}/pods/train-worker-0/status", {"status": {"phase": "Failed"}}
+        "PATCH",
+        f"/api/v1/namespaces/{TEAM}/pods/train-worker-0/status",
+        {"status": {"phase": "Failed"}},
     )
     world.pass_time()
     assert world.group("train")["status"]["phase"] == "Unknown"
@@ -267,16 +310,26 @@ def test_a_group_that_lost_a_pod_for_good_is_unknown(world: VolcanoWorld) -> Non
     assert world.said("train")[1] == f"1/2 tasks in gang unschedulable: {said}"
 
 
-def test_queues_say_what_they_hold_and_the_root_what_all_do(world: VolcanoWorld) -> None:
+def test_queues_say_what_they_hold_and_the_root_what_all_do(
+    world: VolcanoWorld,
+) -> None:
     world.queue("other", gpus=8)
     pod = {
         "containers": [
-            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+            {
+                "name": "c",
+                "image": "i",
+                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+            }
         ]
     }
     world.job("cpus", workers=2, gpus=0, pod=pod)
     world.job("gpus", workers=1, gpus=3, namespace="other")
-    assert world.get_queue()["status"]["allocated"] == {"cpu": "1", "memory": "2Gi", "pods": "2"}
+    assert world.get_queue()["status"]["allocated"] == {
+        "cpu": "1",
+        "memory": "2Gi",
+        "pods": "2",
+    }
     assert world.get_queue("other")["status"]["allocated"] == {
         "cpu": "0",
         "memory": "0",
@@ -289,7 +342,9 @@ def test_queues_say_what_they_hold_and_the_root_what_all_do(world: VolcanoWorld)
 
 @pytest.mark.parametrize(("guest", "lender"), [("a", "b"), ("b", "a")])
 @pytest.mark.parametrize("policies", [[], RESTART], ids=["stays short", "starts anew"])
-def test_what_a_queue_deserves_is_taken_back(guest: str, lender: str, policies: list[Any]) -> None:
+def test_what_a_queue_deserves_is_taken_back(
+    guest: str, lender: str, policies: list[Any]
+) -> None:
     world = VolcanoWorld()
     for name in (guest, lender):
         world.queue(name, gpus=16, deserved=8)
@@ -301,9 +356,13 @@ def test_what_a_queue_deserves_is_taken_back(guest: str, lender: str, policies: 
     world.pass_time()
 
     assert set(world.phases(lender).values()) == {"Running"}
-    assert world.get_queue(guest)["status"]["allocated"].get(GPU, "0") == ("0" if policies else "8")
+    assert world.get_queue(guest)["status"]["allocated"].get(GPU, "0") == (
+        "0" if policies else "8"
+    )
     assert ("Normal", "Evict", "reclaim") in world.events("PodGroup", guest)
-    assert ("Normal", "Evict", "Pod is evicted, because of reclaim") in world.events("Pod", guest)
+    assert ("Normal", "Evict", "Pod is evicted, because of reclaim") in world.events(
+        "Pod", guest
+    )
     world.send("DELETE", f"{world.jobs(lender)}/mine")
     world.pass_time()
     world.pass_time()
@@ -337,7 +396,9 @@ def test_nothing_is_taken_where_that_would_not_do(world: VolcanoWorld) -> None:
     world.queue("lender", gpus=16, deserved=16)
     world.queue("third", gpus=8, deserved=8)
     world.job("safe", workers=1, gpus=8, namespace="third")
-    world.send("PATCH", f"/apis/{SCHEDULING}/queues/{TEAM}", {"spec": {"deserved": {GPU: "0"}}})
+    world.send(
+        "PATCH", f"/apis/{SCHEDULING}/queues/{TEAM}", {"spec": {"deserved": {GPU: "0"}}}
+    )
     world.job("guest", workers=1, gpus=8, policies=RESTART)
     world.pass_time()
 

@@ -17,7 +17,8 @@ from workloads.templates.library import BY_SLUG
 TEAM = WHERE.namespace
 A100, SKU = {"accelerator": "nvidia-a100"}, ("sku", "gpu", "NoSchedule")
 NODES = tuple(
-    NodeSpec(f"a100-{n}", gpus=8, cpu="96", memory="1900Gi", labels=A100, taints=(SKU,)) for n in range(5)
+    NodeSpec(f"a100-{n}", gpus=8, cpu="96", memory="1900Gi", labels=A100, taints=(SKU,))
+    for n in range(5)
 )
 
 
@@ -26,7 +27,9 @@ def world() -> VolcanoWorld:
     """A team that may hold 32 of 40 GPUs, on a cluster with the priority of its runs."""
     world = VolcanoWorld(NODES)
     world.queue(TEAM, gpus=32)
-    priority = next(one for one in pod_priorities() if one["metadata"]["name"] == WHERE.priority)
+    priority = next(
+        one for one in pod_priorities() if one["metadata"]["name"] == WHERE.priority
+    )
     world.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
     return world
 
@@ -39,14 +42,20 @@ def hand_in(world: VolcanoWorld, *program: str) -> str:
     for plural, manifest in [*(("configmaps", one) for one in others), ("jobs", job)]:
         version = BATCH if plural == "jobs" else "v1"
         base = f"/apis/{BATCH}" if version == BATCH else "/api/v1"
-        apply(world, f"{base}/namespaces/{TEAM}/{plural}/{manifest['metadata']['name']}", manifest)
+        apply(
+            world,
+            f"{base}/namespaces/{TEAM}/{plural}/{manifest['metadata']['name']}",
+            manifest,
+        )
     return whole.name
 
 
 def apply(world: VolcanoWorld, path: str, manifest: Any) -> None:
     headers = {**HEADERS, "content-type": "application/apply-patch+yaml"}
     query = {"fieldManager": "quartermaster", "fieldValidation": "Strict"}
-    answer = call(world.cluster.app, "PATCH", path, query, headers, json.dumps(manifest).encode())
+    answer = call(
+        world.cluster.app, "PATCH", path, query, headers, json.dumps(manifest).encode()
+    )
     assert answer.status < 300, answer.text
 
 

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.kubernetes.volcanoes import BATCH, GPU, SCHEDULING, TEAM, VolcanoWorld
+from tests.sandbox.kubernetes.volcanoes import (
+    BATCH,
+    GPU,
+    SCHEDULING,
+    TEAM,
+    VolcanoWorld,
+)
 
 QUEUES = f"/apis/{SCHEDULING}/queues"
 GROUPS = f"/apis/{SCHEDULING}/namespaces/{TEAM}/podgroups"
@@ -27,7 +33,12 @@ def said_by(webhook: str, text: str) -> tuple[int, str]:
 
 
 def group_body(name: str = "g", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": SCHEDULING, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": SCHEDULING,
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def close(world: VolcanoWorld, name: str = TEAM) -> None:
@@ -36,7 +47,11 @@ def close(world: VolcanoWorld, name: str = TEAM) -> None:
 
 def test_a_queue_is_filled_in(world: VolcanoWorld) -> None:
     spec = world.send("POST", QUEUES, world.queue_body("q"))["spec"]
-    assert (spec["weight"], spec["reclaimable"], spec["dequeueStrategy"]) == (1, True, "traverse")
+    assert (spec["weight"], spec["reclaimable"], spec["dequeueStrategy"]) == (
+        1,
+        True,
+        "traverse",
+    )
     assert world.get_queue("q")["status"]["state"] == "Open"
 
 
@@ -76,8 +91,12 @@ def test_a_queue_is_filled_in(world: VolcanoWorld) -> None:
         ),
     ],
 )
-def test_a_queue_is_refused(world: VolcanoWorld, spec: dict[str, Any], said: str) -> None:
-    assert world.refused("POST", QUEUES, world.queue_body("q", **spec)) == said_by("validatequeue", said)
+def test_a_queue_is_refused(
+    world: VolcanoWorld, spec: dict[str, Any], said: str
+) -> None:
+    assert world.refused("POST", QUEUES, world.queue_body("q", **spec)) == said_by(
+        "validatequeue", said
+    )
 
 
 def test_a_queue_is_judged_again_when_it_changes(world: VolcanoWorld) -> None:
@@ -85,7 +104,9 @@ def test_a_queue_is_judged_again_when_it_changes(world: VolcanoWorld) -> None:
     said = f"deserved[{GPU}]=16 must be <= capability[{GPU}]=3"
     assert said in world.refused("PATCH", f"{QUEUES}/{TEAM}", change)[1]
     both = {"spec": {"capability": {GPU: "3"}, "deserved": {GPU: "3"}}}
-    assert world.send("PATCH", f"{QUEUES}/{TEAM}", both)["spec"]["capability"] == {GPU: "3"}
+    assert world.send("PATCH", f"{QUEUES}/{TEAM}", both)["spec"]["capability"] == {
+        GPU: "3"
+    }
 
 
 def test_a_queue_with_pods_gets_no_children(world: VolcanoWorld) -> None:
@@ -133,9 +154,18 @@ def test_a_queue_goes_even_while_it_is_open_and_in_use(world: VolcanoWorld) -> N
 
 def test_a_job_is_filled_in(world: VolcanoWorld) -> None:
     body = world.job_body("train", 2, 1)
-    del body["spec"]["minAvailable"], body["spec"]["queue"], body["spec"]["tasks"][0]["name"]
+    del (
+        body["spec"]["minAvailable"],
+        body["spec"]["queue"],
+        body["spec"]["tasks"][0]["name"],
+    )
     spec = world.send("POST", world.jobs(), body)["spec"]
-    assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == (
+    assert (
+        spec["queue"],
+        spec["schedulerName"],
+        spec["maxRetry"],
+        spec["minAvailable"],
+    ) == (
         "default",
         "volcano",
         3,
@@ -165,10 +195,16 @@ def test_plugins_that_need_names_of_pods_get_them(world: VolcanoWorld) -> None:
             "job 'minAvailable' should not be greater than total replicas in tasks;",
             id="more than all",
         ),
-        pytest.param({"plugins": {"magic": []}}, "unable to find job plugin: magic;", id="no such plugin"),
+        pytest.param(
+            {"plugins": {"magic": []}},
+            "unable to find job plugin: magic;",
+            id="no such plugin",
+        ),
     ],
 )
-def test_a_job_is_refused(world: VolcanoWorld, change: dict[str, Any], said: str) -> None:
+def test_a_job_is_refused(
+    world: VolcanoWorld, change: dict[str, Any], said: str
+) -> None:
     body = world.job_body("train")
     body["spec"] |= change
     assert world.refused("POST", world.jobs(), body) == said_by("validatejob", said)
@@ -182,7 +218,9 @@ def test_a_job_is_refused(world: VolcanoWorld, change: dict[str, Any], said: str
             "'minAvailable' is greater than 'replicas' in task: worker, job: train;",
             id="more than its replicas",
         ),
-        pytest.param({"name": "Worker"}, "a lowercase RFC 1123 label must consist of", id="name"),
+        pytest.param(
+            {"name": "Worker"}, "a lowercase RFC 1123 label must consist of", id="name"
+        ),
         pytest.param(
             {"template": {"spec": {"containers": [{"image": "i"}]}}},
             "spec.task[0].template.spec.containers[0].name: Required value",
@@ -209,7 +247,9 @@ def test_a_job_is_refused(world: VolcanoWorld, change: dict[str, Any], said: str
             id="an event twice",
         ),
         pytest.param(
-            {"policies": [{"exitCode": 0, "action": "AbortJob"}]}, "0 is not a valid error code", id="0"
+            {"policies": [{"exitCode": 0, "action": "AbortJob"}]},
+            "0 is not a valid error code",
+            id="0",
         ),
         pytest.param(
             {"policies": [{"exitCode": 2, "action": "AbortJob"}] * 2},
@@ -228,7 +268,9 @@ def test_a_job_is_refused(world: VolcanoWorld, change: dict[str, Any], said: str
         ),
     ],
 )
-def test_a_task_is_refused(world: VolcanoWorld, change: dict[str, Any], said: str) -> None:
+def test_a_task_is_refused(
+    world: VolcanoWorld, change: dict[str, Any], said: str
+) -> None:
     body = world.job_body("train")
     body["spec"]["tasks"][0] |= change
     status, message = world.refused("POST", world.jobs(), body)
@@ -239,21 +281,29 @@ def test_a_task_is_refused(world: VolcanoWorld, change: dict[str, Any], said: st
 def test_two_tasks_of_a_name_are_refused(world: VolcanoWorld) -> None:
     body = world.job_body("train")
     body["spec"]["tasks"] *= 2
-    assert world.refused("POST", world.jobs(), body) == said_by("validatejob", "duplicated task name worker;")
+    assert world.refused("POST", world.jobs(), body) == said_by(
+        "validatejob", "duplicated task name worker;"
+    )
 
 
 def test_a_closed_queue_takes_no_work(world: VolcanoWorld) -> None:
     close(world)
     why = f"can only submit job to queue with state `Open`, queue `{TEAM}` status is `Closed`;"
-    assert world.refused("POST", world.jobs(), world.job_body("train")) == said_by("validatejob", why)
+    assert world.refused("POST", world.jobs(), world.job_body("train")) == said_by(
+        "validatejob", why
+    )
     why = f"can only submit PodGroup to queue with state `Open`, queue `{TEAM}` status is `Closed`."
-    assert world.refused("POST", GROUPS, group_body(queue=TEAM)) == said_by("validatepodgroup", why)
+    assert world.refused("POST", GROUPS, group_body(queue=TEAM)) == said_by(
+        "validatepodgroup", why
+    )
 
 
 def test_a_queue_with_children_takes_no_work(world: VolcanoWorld) -> None:
     world.send("POST", QUEUES, world.queue_body("below", parent=TEAM))
     why = f"can only submit job to leaf queue, queue `{TEAM}` has 1 child queues;"
-    assert world.refused("POST", world.jobs(), world.job_body("train")) == said_by("validatejob", why)
+    assert world.refused("POST", world.jobs(), world.job_body("train")) == said_by(
+        "validatejob", why
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,14 +312,20 @@ def test_a_queue_with_children_takes_no_work(world: VolcanoWorld) -> None:
         pytest.param({"queue": "default"}, FIXED, id="queue"),
         pytest.param({"schedulerName": "other"}, FIXED, id="scheduler"),
         pytest.param(
-            {"tasks": []}, "job 'minAvailable' must not be greater than total replicas", id="no tasks"
+            {"tasks": []},
+            "job 'minAvailable' must not be greater than total replicas",
+            id="no tasks",
         ),
         pytest.param(
-            {"minAvailable": 0, "tasks": []}, "job updates may not add or remove tasks", id="no tasks needed"
+            {"minAvailable": 0, "tasks": []},
+            "job updates may not add or remove tasks",
+            id="no tasks needed",
         ),
     ],
 )
-def test_most_of_a_job_stays_as_it_is(world: VolcanoWorld, change: dict[str, Any], said: str) -> None:
+def test_most_of_a_job_stays_as_it_is(
+    world: VolcanoWorld, change: dict[str, Any], said: str
+) -> None:
     world.job("train")
     found = world.refused("PATCH", f"{world.jobs()}/train", {"spec": change})
     assert found == said_by("validatejob", said)
@@ -281,7 +337,13 @@ def test_the_size_of_a_job_may_change_within_reason(world: VolcanoWorld) -> None
     said = "'minAvailable' must be <= 'replicas' in task: worker"
     smaller = {"spec": {"tasks": [task | {"replicas": 1}]}}
     assert world.refused("PATCH", path, smaller) == said_by("validatejob", said)
-    larger = {"spec": {"maxRetry": 9, "priorityClassName": "", "tasks": [task | {"replicas": 3}]}}
+    larger = {
+        "spec": {
+            "maxRetry": 9,
+            "priorityClassName": "",
+            "tasks": [task | {"replicas": 3}],
+        }
+    }
     assert world.send("PATCH", path, larger)["spec"]["tasks"][0]["replicas"] == 3
     labels = {"metadata": {"labels": {"a": "b"}}}
     assert world.send("PATCH", path, labels)["metadata"]["labels"] == {"a": "b"}
@@ -293,12 +355,17 @@ def test_a_group_is_put_into_the_queue_of_its_namespace(world: VolcanoWorld) -> 
     world.send("PATCH", f"/api/v1/namespaces/{TEAM}", note)
     assert world.send("POST", GROUPS, group_body("second"))["spec"]["queue"] == TEAM
     world.send("POST", QUEUES, world.queue_body("other"))
-    assert world.send("POST", GROUPS, group_body("third", queue="other"))["spec"]["queue"] == "other"
+    assert (
+        world.send("POST", GROUPS, group_body("third", queue="other"))["spec"]["queue"]
+        == "other"
+    )
 
 
 def test_a_group_of_no_queue_is_refused(world: VolcanoWorld) -> None:
     why = 'unable to find queue: queue.scheduling.volcano.sh "nobody" not found'
-    assert world.refused("POST", GROUPS, group_body(queue="nobody")) == said_by("validatepodgroup", why)
+    assert world.refused("POST", GROUPS, group_body(queue="nobody")) == said_by(
+        "validatepodgroup", why
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,7 +388,9 @@ def test_a_group_of_no_queue_is_refused(world: VolcanoWorld) -> None:
         ),
     ],
 )
-def test_a_pod_of_volcano_is_refused(world: VolcanoWorld, annotations: dict[str, str], said: str) -> None:
+def test_a_pod_of_volcano_is_refused(
+    world: VolcanoWorld, annotations: dict[str, str], said: str
+) -> None:
     world.send("POST", QUEUES, world.queue_body("shut"))
     close(world, "shut")
     spec = {"containers": [{"name": "c", "image": "i"}]}

@@ -31,7 +31,9 @@ def post(office: Running) -> Running:
 
 @pytest.fixture
 def web(post: Running) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=post.post.described["inbox"], trust_env=False, timeout=20) as client:
+    with httpx.Client(
+        base_url=post.post.described["inbox"], trust_env=False, timeout=20
+    ) as client:
         yield client
 
 
@@ -49,11 +51,18 @@ def admin(post: Running) -> dict[str, str]:
     return {"Authorization": f"Bearer {post.post.sandbox.admin_secret}"}
 
 
-def test_what_arrives_is_listed_and_shown(post: Running, web: httpx.Client, session: smtplib.SMTP) -> None:
+def test_what_arrives_is_listed_and_shown(
+    post: Running, web: httpx.Client, session: smtplib.SMTP
+) -> None:
     assert "Nothing has arrived yet" in web.get("/").text
-    session.sendmail("qm@example.com", ["ada@example.com"], "Subject: <b>Hi</b>\r\n\r\nA & B\r\n")
+    session.sendmail(
+        "qm@example.com", ["ada@example.com"], "Subject: <b>Hi</b>\r\n\r\nA & B\r\n"
+    )
     assert web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY)).text == "ok"
-    assert web.post(f"/teams/{post.post.sandbox.key}", json=teams(ENTRY)).status_code == 202
+    assert (
+        web.post(f"/teams/{post.post.sandbox.key}", json=teams(ENTRY)).status_code
+        == 202
+    )
     listed = web.get("/messages").json()["messages"]
     assert [(row["number"] > 0, row["way"]) for row in listed] == [
         (True, "smtp"),
@@ -75,12 +84,20 @@ def test_what_arrives_is_listed_and_shown(post: Running, web: httpx.Client, sess
         ("slack", {"text": "x"}, 400),
         (
             "slack",
-            {"text": "x", "blocks": [{"type": "header", "text": {"type": "mrkdwn", "text": "x"}}]},
+            {
+                "text": "x",
+                "blocks": [{"type": "header", "text": {"type": "mrkdwn", "text": "x"}}],
+            },
             400,
         ),
         (
             "slack",
-            {"text": "x", "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}]},
+            {
+                "text": "x",
+                "blocks": [
+                    {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
+                ],
+            },
             400,
         ),
         ("slack", {"text": "x", "blocks": [{"type": "section", "fields": []}]}, 400),
@@ -97,9 +114,13 @@ def test_what_the_real_ones_refuse_is_refused(
     assert post.got == []
 
 
-def test_a_card_with_a_button_that_needs_a_bot_is_refused(post: Running, web: httpx.Client) -> None:
+def test_a_card_with_a_button_that_needs_a_bot_is_refused(
+    post: Running, web: httpx.Client
+) -> None:
     card = teams(ENTRY)
-    card["attachments"][0]["content"]["actions"] = [{"type": "Action.Submit", "title": "Approve"}]
+    card["attachments"][0]["content"]["actions"] = [
+        {"type": "Action.Submit", "title": "Approve"}
+    ]
     assert web.post(f"/teams/{post.post.sandbox.key}", json=card).status_code == 400
 
 
@@ -108,22 +129,34 @@ def test_a_wrong_key_is_answered_as_each_of_them_does(web: httpx.Client) -> None
     assert web.post("/teams/guessed", json=teams(ENTRY)).status_code == 401
 
 
-def test_faults_come_and_go_at_the_administrators_wish(post: Running, web: httpx.Client) -> None:
+def test_faults_come_and_go_at_the_administrators_wish(
+    post: Running, web: httpx.Client
+) -> None:
     fault = {"way": "slack", "status": 429, "retry_after": 7, "times": 1}
     assert web.post("/sandbox/faults", json=fault).status_code == 401
     assert web.delete("/sandbox/faults").status_code == 401
     assert web.delete("/messages").status_code == 401
     assert (
-        web.post("/sandbox/faults", json={"way": "fax", "status": 500}, headers=admin(post)).status_code
+        web.post(
+            "/sandbox/faults", json={"way": "fax", "status": 500}, headers=admin(post)
+        ).status_code
         == 400
     )
-    assert web.post("/sandbox/faults", json=fault, headers=admin(post)).status_code == 204
+    assert (
+        web.post("/sandbox/faults", json=fault, headers=admin(post)).status_code == 204
+    )
     refused = web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY))
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "7")
-    assert web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY)).status_code == 200
+    assert (
+        web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY)).status_code
+        == 200
+    )
     web.post("/sandbox/faults", json=fault | {"times": None}, headers=admin(post))
     assert web.delete("/sandbox/faults", headers=admin(post)).status_code == 204
-    assert web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY)).status_code == 200
+    assert (
+        web.post(f"/slack/{post.post.sandbox.key}", json=slack(ENTRY)).status_code
+        == 200
+    )
     assert web.delete("/messages", headers=admin(post)).status_code == 204
     assert post.got == []
 
@@ -135,7 +168,11 @@ def test_mail_is_taken_in_the_order_of_the_protocol(session: smtplib.SMTP) -> No
     assert session.docmd("RCPT", "TO:<ada@example.com>")[0] == 503
     assert session.docmd("MAIL", "FROM:<qm@example.com>")[0] == 250
     assert session.docmd("DATA")[0] == 503
-    assert (session.rset()[0], session.noop()[0], session.docmd("TURN")[0]) == (250, 250, 500)
+    assert (session.rset()[0], session.noop()[0], session.docmd("TURN")[0]) == (
+        250,
+        250,
+        500,
+    )
 
 
 def test_a_password_is_taken_over_tls_only(post: Running) -> None:

@@ -41,7 +41,9 @@ REFUSED_RETRY = 15_000
 NOT_STARTED = re.compile("waiting to start|does not have a host assigned")
 # A node writes RFC 3339 with nanoseconds, in its own time zone. What has no time is its complaint, and no line of the
 # program.
-STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)((?:\.\d{1,9})?)(Z|[+-]\d\d:\d\d)", re.ASCII)
+STAMP = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)((?:\.\d{1,9})?)(Z|[+-]\d\d:\d\d)", re.ASCII
+)
 PLACE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z\.\d{1,9}", re.ASCII)
 POD = ("v1", "Pod")
 OVER = frozenset({"Succeeded", "Failed"})
@@ -101,7 +103,11 @@ def _key(place: str) -> tuple[str, int]:
     """Places in order: "2026-11-23T10:00:00.123456789Z.2" is behind the same time's 1."""
     at, _, number = place.rpartition(".")
     seconds, _, fraction = at.rstrip("Z").partition(".")
-    return (f"{seconds}.{fraction:0<9}", int(number)) if at and number.isdigit() else (place, 0)
+    return (
+        (f"{seconds}.{fraction:0<9}", int(number))
+        if at and number.isdigit()
+        else (place, 0)
+    )
 
 
 def _up_to(lines: Iterable[Line], place: str) -> int:
@@ -113,7 +119,9 @@ def _is_over(pod: Manifest) -> bool:
     """Whether nothing is written in a pod any more: it has ended, or all its containers have."""
     status = pod.get("status", {})
     states = [one.get("state", {}) for one in status.get("containerStatuses") or ()]
-    return status.get("phase") in OVER or (bool(states) and all("terminated" in one for one in states))
+    return status.get("phase") in OVER or (
+        bool(states) and all("terminated" in one for one in states)
+    )
 
 
 @dataclass(eq=False)
@@ -140,8 +148,15 @@ class Follower:
 class Reader:
     """The one that reads a pod's log in this process, in a thread of its own, while anybody follows."""
 
-    def __init__(self, client: Callable[[], Client], namespace: str, pod: str, *, tail: int) -> None:
-        self._client, self._namespace, self._pod, self._tail = client, namespace, pod, tail
+    def __init__(
+        self, client: Callable[[], Client], namespace: str, pod: str, *, tail: int
+    ) -> None:
+        self._client, self._namespace, self._pod, self._tail = (
+            client,
+            namespace,
+            pod,
+            tail,
+        )
         self._lock = threading.Lock()
         self._lines: deque[Line] = deque(maxlen=MAX_KEPT)
         self._count = 0
@@ -205,7 +220,11 @@ class Reader:
             while not self._over.is_set():
                 self._read_on()
                 self._joined.clear()
-                if not self.followers and not self._joined.wait(LINGER) and readers.forget_unfollowed(self):
+                if (
+                    not self.followers
+                    and not self._joined.wait(LINGER)
+                    and readers.forget_unfollowed(self)
+                ):
                     self._end("")
         finally:
             self._end("")
@@ -227,10 +246,14 @@ class Reader:
         except TemporaryError as error:
             # A pause of the program and a break of the connection look alike: both go on behind the last line.
             self._tell("" if opened else SILENT)
-            logger.info("log is asked for again", pod=self._pod, error=error.message[:100])
+            logger.info(
+                "log is asked for again", pod=self._pod, error=error.message[:100]
+            )
             self._over.wait(PAUSE)
         except ConnectorError as error:
-            self._end(GONE if getattr(error, "code", "") == "not_found" else error.message)
+            self._end(
+                GONE if getattr(error, "code", "") == "not_found" else error.message
+            )
 
     def _read_once(self, heard: Callable[[], None]) -> None:
         try:
@@ -325,16 +348,22 @@ class Readers:
         """Follow a pod's log; raises Conflict for who follows too many, or where too many are read."""
         with self._lock:
             theirs = sum(
-                one.user_id == follower.user_id for each in self._by_pod.values() for one in each.followers
+                one.user_id == follower.user_id
+                for each in self._by_pod.values()
+                for one in each.followers
             )
             if theirs >= MAX_FOLLOWED:
                 raise Conflict(
-                    f"You follow {MAX_FOLLOWED} logs already. Close some first.", code="too_many_logs"
+                    f"You follow {MAX_FOLLOWED} logs already. Close some first.",
+                    code="too_many_logs",
                 )
             reader = self._by_pod.get(source.key)
             if reader is None or reader.ended is not None:
                 if len(self._by_pod) >= MAX_READERS:
-                    raise Conflict("Too many logs are followed now. Try again later.", code="too_many_logs")
+                    raise Conflict(
+                        "Too many logs are followed now. Try again later.",
+                        code="too_many_logs",
+                    )
                 # Whoever comes back finds what was written meanwhile.
                 tail = MAX_KEPT if follower.after else TAIL
                 reader = Reader(source.client, source.namespace, source.pod, tail=tail)
@@ -441,15 +470,25 @@ def read_log(source: Source, *, tail: int, after: str = "") -> list[Line]:
     """The last lines of a pod's log now, or those behind a place; raises Conflict where there is none, and why."""
     try:
         raw = source.client().log(
-            source.namespace, source.pod, since=since_of(after), tail=None if after else tail
+            source.namespace,
+            source.pod,
+            since=since_of(after),
+            tail=None if after else tail,
         )
         with closing(raw):
             return [*islice(lines_in(raw, after=after), MAX_KEPT)]
     except TemporaryError as error:
-        raise Away(f"The cluster does not answer: {error.message[:200]}", code="cluster_away") from error
+        raise Away(
+            f"The cluster does not answer: {error.message[:200]}", code="cluster_away"
+        ) from error
     except ConnectorError as error:
         if NOT_STARTED.search(error.message):
-            raise Conflict("The pod has not started yet.", code="log_not_started") from error
+            raise Conflict(
+                "The pod has not started yet.", code="log_not_started"
+            ) from error
         if getattr(error, "code", "") != "not_found":
-            raise Away(f"The cluster refuses its log: {error.message[:200]}", code="cluster_away") from error
+            raise Away(
+                f"The cluster refuses its log: {error.message[:200]}",
+                code="cluster_away",
+            ) from error
         raise Conflict(GONE, code="log_gone") from error

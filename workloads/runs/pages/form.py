@@ -8,7 +8,13 @@ from django import forms
 
 from provisioning.desired import priorities
 from web.fields import StrictForm, WholeNumberField
-from workloads.runs.planning.plan import MAX_TITLE, Place, Problem, Submission, topology_of
+from workloads.runs.planning.plan import (
+    MAX_TITLE,
+    Place,
+    Problem,
+    Submission,
+    topology_of,
+)
 from workloads.runs.planning.pools import Pool, fitting
 from workloads.runs.planning.words import level_words
 from workloads.templates.library import Template, without_topology
@@ -43,14 +49,18 @@ class RunForm(StrictForm):
     also = StrictForm.also | {"check", "manifest"}
 
     title = forms.CharField(
-        label="Name", max_length=MAX_TITLE, help_text="What it is called here and, shortened, on the cluster."
+        label="Name",
+        max_length=MAX_TITLE,
+        help_text="What it is called here and, shortened, on the cluster.",
     )
     flavor = forms.ChoiceField(label="Kind of GPU", required=False)
     script_text = forms.CharField(
         label="Paste a script",
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 8, "class": "input--code", "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={"rows": 8, "class": "input--code", "spellcheck": "false"}
+        ),
         help_text=f"It is put beside the image; at most {MAX_SCRIPT_BYTES // 1024} KiB. "
         "Leave it empty when the program is in the image.",
     )
@@ -61,18 +71,24 @@ class RunForm(StrictForm):
         max_length=MAX_TEXT,
         help_text="An address that begins with https:// and needs no password. It is fetched to /opt/source.",
     )
-    git_revision = forms.CharField(label="Branch, tag or commit", required=False, max_length=200)
+    git_revision = forms.CharField(
+        label="Branch, tag or commit", required=False, max_length=200
+    )
     claims = forms.CharField(
         label="Volumes",
         required=False,
         max_length=2_000,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "input--code", "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={"rows": 2, "class": "input--code", "spellcheck": "false"}
+        ),
     )
     variables = forms.CharField(
         label="Environment variables",
         required=False,
         max_length=20_000,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "input--code", "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={"rows": 3, "class": "input--code", "spellcheck": "false"}
+        ),
         help_text="One in a line, such as EPOCHS=3. No passwords: everybody of the team can read them.",
     )
     topology = forms.ChoiceField(
@@ -101,14 +117,20 @@ class RunForm(StrictForm):
         if resumes is not None and "checkpoint" in self.fields:
             kept = self.fields["checkpoint"]
             kept.disabled, kept.initial = True, resumes["values"].get("checkpoint", "")
-            kept.help_text = f"It goes on in {folder}, and keeps its own checkpoints there."
+            kept.help_text = (
+                f"It goes on in {folder}, and keeps its own checkpoints there."
+            )
         flavor, priority = self.fields["flavor"], self.fields["priority"]
         assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
         assert isinstance(priority, forms.ChoiceField)  # noqa: S101
         # What is offered and not held yet can be chosen, too: the answer leads to the form that asks for it.
         kinds = {
             **place.pools,
-            **{name: one for name, one in place.offered.items() if name not in place.pools},
+            **{
+                name: one
+                for name, one in place.offered.items()
+                if name not in place.pools
+            },
         }
         flavor.choices = [
             *(
@@ -124,7 +146,13 @@ class RunForm(StrictForm):
             f"{' or '.join(f'{name}:/data' for name in volumes)}. Behind it, :ro for one that is only read."
         )
         if not template.accepts_files:
-            for name in ("script_text", "script_file", "git_url", "git_revision", "claims"):
+            for name in (
+                "script_text",
+                "script_file",
+                "git_url",
+                "git_revision",
+                "claims",
+            ):
                 del self.fields[name]
 
     def _offer_topology(self, place: Place, template: Template) -> None:
@@ -140,10 +168,17 @@ class RunForm(StrictForm):
                 # It comes from the form of another place, whose nodes have some.
                 self.also = self.also | {"topology"}
             return
-        ways = [Topology(level, is_required) for level in levels for is_required in (True, False)]
+        ways = [
+            Topology(level, is_required)
+            for level in levels
+            for is_required in (True, False)
+        ]
         field = self.fields["topology"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [("", "Anywhere"), *((topology_key(one), level_words(one)) for one in ways)]
+        field.choices = [
+            ("", "Anywhere"),
+            *((topology_key(one), level_words(one)) for one in ways),
+        ]
 
     @property
     def numbers(self) -> list[str]:
@@ -164,9 +199,13 @@ class RunForm(StrictForm):
         found: list[str] = []
         if self.template.repository is not None:
             url, revision = self.template.repository
-            found.append(f"Without a program of yours it runs that of {url} at {revision}.")
+            found.append(
+                f"Without a program of yours it runs that of {url} at {revision}."
+            )
         if self.template.claims:
-            mounted = " and ".join(f"{one.name} at {one.path}" for one in self.template.claims)
+            mounted = " and ".join(
+                f"{one.name} at {one.path}" for one in self.template.claims
+            )
             found.append(f"It mounts {mounted}.")
         if self.template.variables:
             found.append(f"It sets {', '.join(self.template.variables)}.")
@@ -185,7 +224,8 @@ class RunForm(StrictForm):
     def _says(self, *names: str) -> bool:
         usual = {"script_file": "train.py", "checkpoint_minutes": "0"}
         return any(
-            name in self.errors or self.data.get(name, "") not in ("", usual.get(name)) for name in names
+            name in self.errors or self.data.get(name, "") not in ("", usual.get(name))
+            for name in names
         )
 
     @property
@@ -204,10 +244,15 @@ class RunForm(StrictForm):
             flavor=said["flavor"],
             priority=said["priority"],
             values=values,
-            script={"file": said["script_file"] or "train.py", "text": script.replace("\r\n", "\n")}
+            script={
+                "file": said["script_file"] or "train.py",
+                "text": script.replace("\r\n", "\n"),
+            }
             if script.strip()
             else None,
-            repository={"url": source, "revision": said["git_revision"] or "main"} if source else None,
+            repository={"url": source, "revision": said["git_revision"] or "main"}
+            if source
+            else None,
             claims=said.get("claims") or (),
             variables=said["variables"] or {},
             topology=_topology_in(said.get("topology", "")),
@@ -243,7 +288,9 @@ class RunForm(StrictForm):
             name, _, rest = line.partition(":")
             path, _, mode = rest.partition(":")
             if not path or mode not in ("", "ro", "rw"):
-                raise forms.ValidationError(f"“{line[:60]}” is not of the form name:/path.", code="claims")
+                raise forms.ValidationError(
+                    f"“{line[:60]}” is not of the form name:/path.", code="claims"
+                )
             found.append({"name": name, "path": path, "read_only": mode == "ro"})
         return found
 
@@ -253,7 +300,9 @@ class RunForm(StrictForm):
         for line in _lines(self.cleaned_data["variables"]):
             name, sign, value = line.partition("=")
             if not sign:
-                raise forms.ValidationError(f"“{line[:60]}” is not of the form NAME=value.", code="variables")
+                raise forms.ValidationError(
+                    f"“{line[:60]}” is not of the form NAME=value.", code="variables"
+                )
             found[name.strip()] = value
         return found
 
@@ -267,16 +316,32 @@ class WordsField(forms.CharField):
         try:
             return tuple(shlex.split(text))
         except ValueError as error:
-            raise forms.ValidationError("A quotation mark has no partner.", code="words") from error
+            raise forms.ValidationError(
+                "A quotation mark has no partner.", code="words"
+            ) from error
 
 
-def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[str, str]:
+def starts(
+    template: Template, place: Place, given: Mapping[str, str]
+) -> dict[str, str]:
     """What a form begins with: what the link says, else the template's defaults and the first kind of GPU held."""
-    found = {one.name: shown(one.default) for one in template.parameters if one.default is not None}
-    are_together = any(found.get(name, "1") not in ("0", "1") for name in ("gpus", "nodes"))
-    found["flavor"] = fitting(place.pools, template, are_together=are_together) or next(iter(place.pools), "")
+    found = {
+        one.name: shown(one.default)
+        for one in template.parameters
+        if one.default is not None
+    }
+    are_together = any(
+        found.get(name, "1") not in ("0", "1") for name in ("gpus", "nodes")
+    )
+    found["flavor"] = fitting(place.pools, template, are_together=are_together) or next(
+        iter(place.pools), ""
+    )
     found["script_file"] = "train.py"
-    usual = template.priority if template.priority in place.priorities else place.where.priority
+    usual = (
+        template.priority
+        if template.priority in place.priorities
+        else place.where.priority
+    )
     found["priority"] = usual if usual in place.priorities else place.priorities[-1]
     if not place.pools and "gpus" in found:
         found["gpus"] = "0"
@@ -293,7 +358,8 @@ def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
     """The form filled in with what another run was submitted with."""
     script, source = submission["script"] or {}, submission["repository"] or {}
     claims = [
-        f"{one['name']}:{one['path']}{':ro' if one.get('read_only') else ''}" for one in submission["claims"]
+        f"{one['name']}:{one['path']}{':ro' if one.get('read_only') else ''}"
+        for one in submission["claims"]
     ]
     return {
         **{name: shown(value) for name, value in submission["values"].items()},
@@ -306,7 +372,9 @@ def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
         "git_revision": source.get("revision", ""),
         "claims": "\n".join(claims),
         "topology": topology_key(topology_of(submission.get("topology"))),
-        "variables": "\n".join(f"{name}={value}" for name, value in submission["variables"].items()),
+        "variables": "\n".join(
+            f"{name}={value}" for name, value in submission["variables"].items()
+        ),
     }
 
 
@@ -354,10 +422,15 @@ def _field(one: Parameter) -> forms.Field:
     }
     if one.type is Type.COUNT:
         return WholeNumberField(
-            most=one.maximum, least=one.minimum, of=UNITS.get(one.name, one.name), **common
+            most=one.maximum,
+            least=one.minimum,
+            of=UNITS.get(one.name, one.name),
+            **common,
         )
     if one.type is Type.CHOICE:
-        return forms.ChoiceField(choices=[(each, each) for each in one.choices], **common)
+        return forms.ChoiceField(
+            choices=[(each, each) for each in one.choices], **common
+        )
     if one.type is Type.FLAG:
         return forms.BooleanField(**common)
     kind = WordsField if one.type is Type.WORDS else forms.CharField

@@ -11,7 +11,18 @@ from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
 from ui.amounts import gpus, span, usd
-from ui.parts import BeforeAfter, Entry, Fact, Figure, Hint, Link, Row, Verdict, Wait, entry_of
+from ui.parts import (
+    BeforeAfter,
+    Entry,
+    Fact,
+    Figure,
+    Hint,
+    Link,
+    Row,
+    Verdict,
+    Wait,
+    entry_of,
+)
 from workloads.explanations import Explanation
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.models import Run
@@ -88,15 +99,23 @@ def yaml_of(manifests: Sequence[Any]) -> str:
 def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> RunAnswer:
     """The answer beside the form: whether it can be sent, what it costs, and whether it would wait."""
     figures: list[Figure] = [
-        {"label": "An hour", "value": usd(plan.usd_per_hour), "note": _gpus_words(plan)},
+        {
+            "label": "An hour",
+            "value": usd(plan.usd_per_hour),
+            "note": _gpus_words(plan),
+        },
         {
             "label": "Until its time limit",
             "value": "–" if plan.usd_at_limit is None else usd(plan.usd_at_limit),
-            "note": "It runs until you stop it." if plan.seconds is None else "It costs only while it runs.",
+            "note": "It runs until you stop it."
+            if plan.seconds is None
+            else "It costs only while it runs.",
         },
     ]
     verdict = (
-        _refusal(plan, tenancy, flavor, now) if plan.problems else start_of_plan(plan, tenancy, flavor, now)
+        _refusal(plan, tenancy, flavor, now)
+        if plan.problems
+        else start_of_plan(plan, tenancy, flavor, now)
     )
     return RunAnswer(
         verdict=verdict,
@@ -105,7 +124,8 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
         ask_for_spot=_spot_link(plan, tenancy, now),
         memory=_memory_of(plan, tenancy, now),
         differences=[
-            {"label": one.label, "before": one.before, "after": one.after} for one in plan.differences
+            {"label": one.label, "before": one.before, "after": one.after}
+            for one in plan.differences
         ]
         if isinstance(plan, ResumePlan)
         else None,
@@ -160,9 +180,19 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
 def mending_of(run: Run) -> Link | None:
     """Where the cause is put right of a run that ended before its program began; None for any other."""
     if run.state == State.REFUSED:
-        return {"label": "Change it and submit it again", "href": again_link(run.team.slug, run.pk)}
-    if run.state == State.FAILED and run.started_at is None and run.submission["repository"]:
-        return {"label": CHANGE_SOURCE.label, "href": f"{again_link(run.team.slug, run.pk)}#id_git_url"}
+        return {
+            "label": "Change it and submit it again",
+            "href": again_link(run.team.slug, run.pk),
+        }
+    if (
+        run.state == State.FAILED
+        and run.started_at is None
+        and run.submission["repository"]
+    ):
+        return {
+            "label": CHANGE_SOURCE.label,
+            "href": f"{again_link(run.team.slug, run.pk)}#id_git_url",
+        }
     return None
 
 
@@ -192,7 +222,9 @@ def figures_of(run: Run, now: datetime) -> list[Figure]:
         {
             "label": "Cost",
             "value": usd(run.cost(now)),
-            "note": rate if limit is None else f"{rate}, {usd(limit)} at its time limit",
+            "note": rate
+            if limit is None
+            else f"{rate}, {usd(limit)} at its time limit",
         },
     ]
 
@@ -221,18 +253,31 @@ def story_of(seen: RunSeen) -> list[Entry]:
     if run.started_at is not None:
         found.append(entry_of("past", "Started to run", run.started_at))
     if run.stop_asked_at is not None and run.stop_asked_by is not None:
-        found.append(entry_of("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
+        found.append(
+            entry_of(
+                "past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name
+            )
+        )
     if run.is_over:
-        return [*found, entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
+        return [
+            *found,
+            entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run)),
+        ]
     if seen.sent_back_at is not None:
-        found.append(entry_of("past", "Sent back to the line by its queue", seen.sent_back_at))
+        found.append(
+            entry_of("past", "Sent back to the line by its queue", seen.sent_back_at)
+        )
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
     if seen.stop_at is not None:
-        found.append(entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at))
+        found.append(
+            entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at)
+        )
     if run.limit_seconds and run.running_since is not None:
         found.append(
             entry_of(
-                "future", f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began", None
+                "future",
+                f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began",
+                None,
             )
         )
     return found
@@ -246,7 +291,11 @@ def facts_of(run: Run) -> list[Fact]:
             "label": "Template",
             "text": template_words(run.template, run.template_version),
         },
-        {"label": "Team", "text": run.team.name, "href": reverse("team", args=[run.team.slug])},
+        {
+            "label": "Team",
+            "text": run.team.name,
+            "href": reverse("team", args=[run.team.slug]),
+        },
         {"label": "Cluster", "text": run.cluster.title},
         {"label": "Namespace", "copyable": tenancy.namespace},
         {"label": "On the cluster", "copyable": run.name},
@@ -258,13 +307,18 @@ def facts_of(run: Run) -> list[Fact]:
         rows.append({"label": "Topology", "text": close})
     if asked["repository"]:
         rows.append(
-            {"label": "Source", "text": f"{asked['repository']['url']} at {asked['repository']['revision']}"}
+            {
+                "label": "Source",
+                "text": f"{asked['repository']['url']} at {asked['repository']['revision']}",
+            }
         )
     if asked["claims"]:
         rows.append(
             {
                 "label": "Volumes",
-                "text": ", ".join(f"{one['name']} at {one['path']}" for one in asked["claims"]),
+                "text": ", ".join(
+                    f"{one['name']} at {one['path']}" for one in asked["claims"]
+                ),
             }
         )
     if run.checkpoints:
@@ -322,17 +376,24 @@ def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdic
     lacks = next((one.lacks for one in plan.problems if one.lacks), 0)
     hint: Hint | None = None
     if lacks:
-        row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=flavor)
+        row = Flavor.objects.select_related("cluster").get(
+            cluster=tenancy.cluster_id, name=flavor
+        )
         hint = {
             "text": "The form for them is filled in, and says at once whether they are yours.",
-            "label": f"Ask for {lacks} more" if plan.pool else f"Ask for {gpus(lacks, row.kind)}",
+            "label": f"Ask for {lacks} more"
+            if plan.pool
+            else f"Ask for {gpus(lacks, row.kind)}",
             "href": ask_for(row.key, lacks, tenancy, now),
         }
     return {
         "tone": "bad",
         "sentence": first.text,
         "detail": "",
-        "rules": [{"mark": "no", "text": one.text, "number": "", "deciding": True} for one in others],
+        "rules": [
+            {"mark": "no", "text": one.text, "number": "", "deciding": True}
+            for one in others
+        ],
         "hint": hint,
     }
 
@@ -344,8 +405,13 @@ def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Link | None:
         return None
     if any(one.name == pool.other and one.gpus for one in tenancy.desired.flavors):
         return None
-    row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=pool.other)
-    return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row.key, plan.gpus, tenancy, now)}
+    row = Flavor.objects.select_related("cluster").get(
+        cluster=tenancy.cluster_id, name=pool.other
+    )
+    return {
+        "label": f"Ask for {plan.gpus} on spot",
+        "href": ask_for(row.key, plan.gpus, tenancy, now),
+    }
 
 
 def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Memory | None:
@@ -355,7 +421,12 @@ def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Memory | None:
         return None
     ask: Link | None = None
     if not found.is_held:
-        row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=found.flavor)
+        row = Flavor.objects.select_related("cluster").get(
+            cluster=tenancy.cluster_id, name=found.flavor
+        )
         count = max(plan.gpus, 1)
-        ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row.key, count, tenancy, now)}
+        ask = {
+            "label": f"Ask for {gpus(count, row.kind)}",
+            "href": ask_for(row.key, count, tenancy, now),
+        }
     return Memory(words=found.words, ask=ask)

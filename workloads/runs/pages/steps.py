@@ -38,14 +38,23 @@ def link_of(
     href = ""
     if step.action in (Action.REQUEST_GPUS, Action.RENEW):
         flavor = flavor_key(tenancy.cluster.name, str(step.data.get("flavor")))
-        href = ask_for(flavor, int(step.data["gpus"]), tenancy, now) if flavor in flavors else ""
+        href = (
+            ask_for(flavor, int(step.data["gpus"]), tenancy, now)
+            if flavor in flavors
+            else ""
+        )
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
     return {"label": step.label, "href": href} if href else None
 
 
 def wait_of(
-    why: Explanation, tenancy: Tenancy, *, run: int | None, flavor: Flavor | None, now: datetime
+    why: Explanation,
+    tenancy: Tenancy,
+    *,
+    run: int | None,
+    flavor: Flavor | None,
+    now: datetime,
 ) -> Wait:
     """The lines about work of a tenancy that waits, with the link of its next step; `flavor` is what it waits for."""
     flavors = [flavor.key] if flavor is not None else []
@@ -56,11 +65,15 @@ def wait_of(
         "place": why.line,
         "expected": why.when,
         "advice": why.do,
-        "action": link_of(why, tenancy, run=run, tenancies=[tenancy], flavors=flavors, now=now),
+        "action": link_of(
+            why, tenancy, run=run, tenancies=[tenancy], flavors=flavors, now=now
+        ),
     }
 
 
-def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]) -> str:
+def _of_run(
+    step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]
+) -> str:
     """Where a step leads that needs the form or the log of a run."""
     if step.action is Action.SHOW_LOGS:
         return f"{reverse('run', args=[run])}#logs"
@@ -68,8 +81,15 @@ def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]
         return again_link(tenancy.team.slug, run, step)
     if step.action is Action.USE_FLAVOR:
         target = (step.data.get("cluster"), step.data.get("namespace"))
-        place = next((one for one in tenancies if (one.cluster.name, one.namespace) == target), None)
-        return again_link(tenancy.team.slug, run, step, place=place) if place is not None else ""
+        place = next(
+            (one for one in tenancies if (one.cluster.name, one.namespace) == target),
+            None,
+        )
+        return (
+            again_link(tenancy.team.slug, run, step, place=place)
+            if place is not None
+            else ""
+        )
     return ""
 
 
@@ -84,13 +104,23 @@ def ask_for(flavor: str, count: int, tenancy: Tenancy, now: datetime) -> str:
     )
 
 
-def again_link(team: str, run: int, step: Step | None = None, *, place: Tenancy | None = None) -> str:
+def again_link(
+    team: str, run: int, step: Step | None = None, *, place: Tenancy | None = None
+) -> str:
     """The form filled in with what a run was submitted with, and with what a step changes about it."""
-    changed = {name: str(step.data[name]) for name in FILLED_IN if step is not None and name in step.data}
+    changed = {
+        name: str(step.data[name])
+        for name in FILLED_IN
+        if step is not None and name in step.data
+    }
     if step is not None and step.action is Action.USE_FLAVOR:
         # All of its GPUs together: what one pod asks for stays.
         changed.pop("gpus", None)
-    query = {"again": str(run), **({"place": str(place.pk)} if place else {}), **changed}
+    query = {
+        "again": str(run),
+        **({"place": str(place.pk)} if place else {}),
+        **changed,
+    }
     return f"{reverse('run-new', args=[team])}?{urlencode(query)}"
 
 

@@ -6,12 +6,22 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
@@ -115,7 +125,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "may_read": may_stop,
         "again": again_link(found.team.slug, found.pk),
         "resume": resume_link(found.team.slug, found.pk),
-        "may_resume": found.is_over and found.started_at is not None and bool(found.checkpoints),
+        "may_resume": found.is_over
+        and found.started_at is not None
+        and bool(found.checkpoints),
         "token": new_key(),
         "chosen": chosen,
         "log": _log_of(found, pod, is_gone=found.is_over and not seen.pods),
@@ -166,7 +178,9 @@ def run_again(request: HttpRequest, pk: int) -> HttpResponse:
         request,
         pk,
         ROUTE_AGAIN,
-        lambda run, by, key: actions.submit_again(run, by=by, key=key, now=timezone.now()),
+        lambda run, by, key: actions.submit_again(
+            run, by=by, key=key, now=timezone.now()
+        ),
         mended_at=lambda run: again_link(run.team.slug, run.pk),
     )
 
@@ -200,7 +214,9 @@ def _once_more(
         return reverse("run", args=[submit(found, user, f"form:{key}").pk])
 
     try:
-        return HttpResponseRedirect(once(user, route=route, key=key, body={"run": str(pk)}, action=action))
+        return HttpResponseRedirect(
+            once(user, route=route, key=key, body={"run": str(pk)}, action=action)
+        )
     except NoRight as refusal:
         raise PermissionDenied(refusal.message) from refusal
     except BadInput as refusal:
@@ -223,12 +239,21 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
     try:
         source = source_of(found, request.GET.get("pod", ""))
         if follow:
-            return stream_of(request, source, user_id=user.pk, after=after if PLACE.fullmatch(after) else "")
+            return stream_of(
+                request,
+                source,
+                user_id=user.pk,
+                after=after if PLACE.fullmatch(after) else "",
+            )
         lines = read_log(source, tail=MAX_KEPT)
     except Refused as refusal:
         if follow:
             return _no_log(refusal)
-        return HttpResponse(f"{refusal.message}\n", status=STATUS[refusal.sort], content_type="text/plain")
+        return HttpResponse(
+            f"{refusal.message}\n",
+            status=STATUS[refusal.sort],
+            content_type="text/plain",
+        )
     text = "".join(f"{one.text}\n" for one in lines)
     name = f"{source.pod}.log"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -237,7 +262,10 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]:
     """Where the log of a pod comes from; of none, that of the run's first one. One that is gone has no file."""
-    address, named = reverse("run-log", args=[found.pk]), {"pod": pod.name} if pod else {}
+    address, named = (
+        reverse("run-log", args=[found.pk]),
+        {"pod": pod.name} if pod else {},
+    )
     file = f"{address}?{urlencode(named)}" if named else address
     return {
         "title": f"Log of {pod.label}" if pod else "Log",
@@ -252,7 +280,9 @@ def _no_log(refusal: Refused) -> HttpResponse:
     kind = "end" if is_final else "waiting"
     body = f"retry: {SOON}\n\nevent: {kind}\ndata: {refusal.message}\n\n"
     return HttpResponse(
-        body, content_type="text/event-stream", headers={"Cache-Control": "private, no-store"}
+        body,
+        content_type="text/event-stream",
+        headers={"Cache-Control": "private, no-store"},
     )
 
 
@@ -265,18 +295,28 @@ class _Chosen:
         self.tenancies = [one for one in open_to(user) if one.team_id == team.pk]
         self.resumed = self._run(asked.get("resume", ""))
         self.again = self.resumed or self._run(asked.get("again", ""))
-        wanted = asked.get("place", "") or (str(self.again.tenancy_id) if self.again else "")
+        wanted = asked.get("place", "") or (
+            str(self.again.tenancy_id) if self.again else ""
+        )
         if self.resumed:
             # Its checkpoints are on a volume of its namespace.
-            self.tenancies = [one for one in self.tenancies if one.pk == self.resumed.tenancy_id]
+            self.tenancies = [
+                one for one in self.tenancies if one.pk == self.resumed.tenancy_id
+            ]
         by_pk = {str(one.pk): one for one in self.tenancies}
-        self.tenancy: Tenancy | None = by_pk.get(wanted) or _first_with_gpus(self.tenancies)
+        self.tenancy: Tenancy | None = by_pk.get(wanted) or _first_with_gpus(
+            self.tenancies
+        )
         self.moved = self._moved(wanted) if wanted not in by_pk else ""
         slug = asked.get("template", "") or (self.again.template if self.again else "")
         self.slug = slug
         self.given = {key: str(value) for key, value in asked.items()}
-        self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
-        self.template: Template | None = self.place.templates.get(slug) if self.place else None
+        self.place: Place | None = (
+            place_of(self.tenancy, by=user) if self.tenancy else None
+        )
+        self.template: Template | None = (
+            self.place.templates.get(slug) if self.place else None
+        )
 
     def _run(self, pk: str) -> Run | None:
         if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
@@ -291,7 +331,11 @@ class _Chosen:
         before = "The link names a place in which your team cannot start runs now."
         if self.again and str(self.again.tenancy_id) == wanted:
             there = self.again.tenancy
-            left = "in which nothing new can start now" if there.is_here else "which your team leaves"
+            left = (
+                "in which nothing new can start now"
+                if there.is_here
+                else "which your team leaves"
+            )
             before = f"Run {self.again.pk} is of {there.namespace} on {there.cluster.title}, {left}."
         now = f"{self.tenancy.namespace} on {self.tenancy.cluster.title}"
         return f"{before} This one would run in {now}: look at its kind of GPU, its priority and its volumes."
@@ -299,20 +343,38 @@ class _Chosen:
     @property
     def withdrawn(self) -> str:
         """That the template is no longer offered, and what becomes of the run's values; empty where it is."""
-        gone = withdrawn(self.slug) if self.slug and self.place and not self.template else ""
-        kept = f" What run {self.again.pk} was submitted with is filled in there." if self.again else ""
+        gone = (
+            withdrawn(self.slug)
+            if self.slug and self.place and not self.template
+            else ""
+        )
+        kept = (
+            f" What run {self.again.pk} was submitted with is filled in there."
+            if self.again
+            else ""
+        )
         return f"{gone}{kept}" if gone else ""
 
     def _link(self, tenancy: Tenancy | None, template: Template | None) -> str:
         """The same page for another place or template, filled in from the same run."""
-        kept = {name: self.given[name] for name in ("again", "resume") if self.given.get(name)}
-        chosen = {"place": tenancy.pk if tenancy else ""} | ({"template": template.slug} if template else {})
+        kept = {
+            name: self.given[name]
+            for name in ("again", "resume")
+            if self.given.get(name)
+        }
+        chosen = {"place": tenancy.pk if tenancy else ""} | (
+            {"template": template.slug} if template else {}
+        )
         return f"?{urlencode(kept | chosen)}"
 
     @property
     def missing(self) -> str:
         """What the cluster lacks for the template."""
-        return lacking(self.template, self.place.abilities) if self.template and self.place else ""
+        return (
+            lacking(self.template, self.place.abilities)
+            if self.template and self.place
+            else ""
+        )
 
     @property
     def volumes(self) -> list[str]:
@@ -338,7 +400,9 @@ class _Chosen:
         assert self.tenancy is not None  # noqa: S101 - there is a form only then
         key = _key(form)
         if self.resumed:
-            return actions.preview_resume(self.resumed.pk, form.changes, by=self.user, key=key)
+            return actions.preview_resume(
+                self.resumed.pk, form.changes, by=self.user, key=key
+            )
         return actions.preview(self.tenancy.pk, form.submission, by=self.user, key=key)
 
     def submit(self, form: RunForm) -> Run:
@@ -346,8 +410,12 @@ class _Chosen:
         assert self.tenancy is not None  # noqa: S101 - there is a form only then
         key, now = _key(form), timezone.now()
         if self.resumed:
-            return actions.resume(self.resumed.pk, by=self.user, key=key, now=now, changes=form.changes)
-        return actions.submit(self.tenancy.pk, form.submission, by=self.user, key=key, now=now)
+            return actions.resume(
+                self.resumed.pk, by=self.user, key=key, now=now, changes=form.changes
+            )
+        return actions.submit(
+            self.tenancy.pk, form.submission, by=self.user, key=key, now=now
+        )
 
     def starts(self) -> dict[str, str]:
         """What the form begins with."""
@@ -386,7 +454,8 @@ class _Chosen:
                     "href": self._link(self.tenancy, one),
                 }
                 for one in sorted(
-                    place.templates.values(), key=lambda one: bool(lacking(one, place.abilities))
+                    place.templates.values(),
+                    key=lambda one: bool(lacking(one, place.abilities)),
                 )
             ]
             if place
@@ -401,7 +470,9 @@ class _Chosen:
 
 def _first_with_gpus(tenancies: list[Tenancy]) -> Tenancy | None:
     """Where a form begins that was told no place: the first namespace with GPUs, else the first."""
-    with_gpus = (one for one in tenancies if any(quota.gpus for quota in one.desired.flavors))
+    with_gpus = (
+        one for one in tenancies if any(quota.gpus for quota in one.desired.flavors)
+    )
     return next(with_gpus, None) or next(iter(tenancies), None)
 
 
@@ -426,9 +497,14 @@ def _answer(chosen: _Chosen, form: RunForm) -> page.RunAnswer | None:
     return page.answer_of(plan, chosen.tenancy, flavor, now=timezone.now())
 
 
-def _page(request: HttpRequest, chosen: _Chosen, form: RunForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, chosen: _Chosen, form: RunForm, *, status: int = 200
+) -> HttpResponse:
     if not form.data.get("token"):
-        form.data = {**{name: form.data[name] for name in form.data}, "token": new_key()}
+        form.data = {
+            **{name: form.data[name] for name in form.data},
+            "token": new_key(),
+        }
     answer = _answer(chosen, form)
     if request.method != "POST":
         # Nobody has written anything yet: what is still empty is no mistake.
@@ -455,7 +531,10 @@ def _submit(chosen: _Chosen, form: RunForm, user: User) -> str:
         return reverse("run", args=[chosen.submit(form).pk])
 
     body = {name: str(value) for name, value in form.submission.as_json().items()}
-    body |= {"tenancy": str(tenancy.pk), "resume": str(chosen.resumed.pk if chosen.resumed else "")}
+    body |= {
+        "tenancy": str(tenancy.pk),
+        "resume": str(chosen.resumed.pk if chosen.resumed else ""),
+    }
     return once(user, route=ROUTE, key=_key(form), body=body, action=action)
 
 

@@ -28,7 +28,9 @@ FIELDS = {one.kind: (one.topology_field,) for one in TEMPLATES if one.topology_f
 def learn(*, now: datetime) -> None:
     """Ask the clusters that were never asked, or not for a minute; of one that is silent, what was known stays."""
     known = Q(ability__seen_at__gt=now - AGAIN)
-    for cluster in Cluster.objects.filter(enabled=True).exclude(known).select_related("ability"):
+    for cluster in (
+        Cluster.objects.filter(enabled=True).exclude(known).select_related("ability")
+    ):
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
             continue
         try:
@@ -41,14 +43,20 @@ def _learn(cluster: Cluster, client: Client) -> None:
     earlier: ClusterAbility | None = getattr(cluster, "ability", None)
     groups = {kind.partition(".")[2] for kind in KINDS}
     served = {group: client.served_kinds(group) for group in sorted(groups)}
-    kinds = sorted(kind for kind in KINDS if kind.partition(".")[0] in served[kind.partition(".")[2]])
+    kinds = sorted(
+        kind
+        for kind in KINDS
+        if kind.partition(".")[0] in served[kind.partition(".")[2]]
+    )
     with_kueue = not cluster.has_volcano
     flavors = cluster.flavors.values_list("name", flat=True)
     ClusterAbility.objects.update_or_create(
         cluster=cluster,
         defaults={
             "kinds": kinds,
-            "integrations": integrations_in(settings_text(client)) if with_kueue else None,
+            "integrations": integrations_in(settings_text(client))
+            if with_kueue
+            else None,
             "topologies": topologies_of(client, flavors) if with_kueue else {},
             "schemas": schemas_of(client, kinds, earlier.schemas if earlier else {}),
             "seen_at": timezone.now(),
@@ -68,7 +76,9 @@ def topologies_of(client: Client, flavors: Iterable[str]) -> dict[str, list[str]
             name = ((live or {}).get("spec") or {}).get("topologyName")
             topology = client.get((KUEUE, "Topology"), name) if name else None
             if topology is not None:
-                found[flavor] = [str(one["nodeLabel"]) for one in topology["spec"]["levels"]]
+                found[flavor] = [
+                    str(one["nodeLabel"]) for one in topology["spec"]["levels"]
+                ]
     except PermanentError as error:
         if error.code != "forbidden":
             raise
@@ -99,7 +109,9 @@ def schemas_of(
         return {}
 
 
-def _schema_of(client: Client, kind: str, address: str, known: Mapping[str, Any]) -> Mapping[str, Any]:
+def _schema_of(
+    client: Client, kind: str, address: str, known: Mapping[str, Any]
+) -> Mapping[str, Any]:
     if known.get("address") == address:
         return known
     schema = client.schema(address, kind.partition(".")[0])
@@ -111,7 +123,11 @@ def has_field(schema: Mapping[str, Any], path: str) -> bool:
     """Whether an object of this schema has a field, such as `spec.suspend`."""
     found: Any = schema
     for name in path.split("."):
-        found = (found.get("properties") or {}).get(name) if isinstance(found, Mapping) else None
+        found = (
+            (found.get("properties") or {}).get(name)
+            if isinstance(found, Mapping)
+            else None
+        )
     return found is not None
 
 
@@ -122,5 +138,7 @@ def integrations_in(settings: str | None) -> list[str] | None:
     except yaml.YAMLError:
         return None
     integrations = found.get("integrations") if isinstance(found, dict) else None
-    frameworks = integrations.get("frameworks") if isinstance(integrations, dict) else None
+    frameworks = (
+        integrations.get("frameworks") if isinstance(integrations, dict) else None
+    )
     return [str(one) for one in frameworks] if isinstance(frameworks, list) else None

@@ -38,7 +38,9 @@ class Outlook:
     below: int = 0
 
 
-def outlook_of(tenancy: Tenancy, flavor: str, gpus: int, *, priority: str = "") -> Outlook:
+def outlook_of(
+    tenancy: Tenancy, flavor: str, gpus: int, *, priority: str = ""
+) -> Outlook:
     """What so many GPUs of a flavor would find in a namespace, as `outlooks_of` finds it."""
     return outlooks_of(tenancy, [(flavor, gpus)], priority=priority)[flavor, gpus]
 
@@ -55,12 +57,19 @@ def outlooks_of(
     )
     found = list(copies.values_list("body", flat=True))
     history = history_of(
-        waits_of(found), source=f"the jobs of {tenancy.namespace} that the cluster still shows"
+        waits_of(found),
+        source=f"the jobs of {tenancy.namespace} that the cluster still shows",
     )
     holders, waiting = [*quota_holders_of(found)], len(line_in(map(workload_of, found)))
-    promised = promised_by_volcano(found) if tenancy.cluster.has_volcano else Counter[str]()
+    promised = (
+        promised_by_volcano(found) if tenancy.cluster.has_volcano else Counter[str]()
+    )
     profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
-    lower = quota_holders_of(_below(found, priority)) if priority and not tenancy.cluster.has_volcano else ()
+    lower = (
+        quota_holders_of(_below(found, priority))
+        if priority and not tenancy.cluster.has_volcano
+        else ()
+    )
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
@@ -92,7 +101,9 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
             "rules": [],
         }
     else:
-        seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests))
+        seen = outlook_of(
+            tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests)
+        )
         found = start_of(plan.gpus, plan.pool, seen)
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
@@ -105,7 +116,9 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
     }
 
 
-def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Verdict:
+def start_of(
+    wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE
+) -> Verdict:
     """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
 
     `taken_back` is what becomes of it when others take back what it borrowed.
@@ -113,12 +126,21 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
     free = pool.gpus - outlook.used
     held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
     if wanted <= free and not outlook.waiting:
-        return {"tone": "good", "sentence": "It can start at once", "detail": f"{held}.", "rules": []}
+        return {
+            "tone": "good",
+            "sentence": "It can start at once",
+            "detail": f"{held}.",
+            "rules": [],
+        }
     # What runs may have borrowed already, and nobody lends the same twice.
     may_borrow = wanted - free <= pool.borrow and not outlook.waiting
     borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
     said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
-    takes = wanted > free and not may_borrow and wanted <= min(free + outlook.below, pool.gpus)
+    takes = (
+        wanted > free
+        and not may_borrow
+        and wanted <= min(free + outlook.below, pool.gpus)
+    )
     if takes:
         said.append(
             f"Jobs of your team with a lower priority hold {outlook.below}: as many of them as it takes are stopped "
@@ -135,7 +157,9 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BAC
         )
     if outlook.estimate is not None:
         low, high = span(outlook.estimate.low), span(outlook.estimate.high)
-        said.append(f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them).")
+        said.append(
+            f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them)."
+        )
     else:
         said.append("Too few jobs of this size have waited here to say how long.")
     return {

@@ -50,15 +50,24 @@ def place_of(tenancy: Tenancy, *, by: User, with_lent: bool = True) -> Place:
     return places_of([tenancy], by=by, with_lent=with_lent)[0]
 
 
-def places_of(tenancies: Sequence[Tenancy], *, by: User, with_lent: bool = True) -> list[Place]:
+def places_of(
+    tenancies: Sequence[Tenancy], *, by: User, with_lent: bool = True
+) -> list[Place]:
     """The same of several, in their order; four queries however many they are."""
     clusters = {one.cluster_id for one in tenancies}
-    flavors = {(one.cluster_id, one.name): one for one in Flavor.objects.filter(cluster__in=clusters)}
+    flavors = {
+        (one.cluster_id, one.name): one
+        for one in Flavor.objects.filter(cluster__in=clusters)
+    }
     lenders, templates = _lenders(clusters) if with_lent else {}, offered()
     return [
         _place(
             one,
-            {name: flavor for (cluster, name), flavor in flavors.items() if cluster == one.cluster_id},
+            {
+                name: flavor
+                for (cluster, name), flavor in flavors.items()
+                if cluster == one.cluster_id
+            },
             lenders.get(one.cluster_id, ()),
             by,
             templates,
@@ -69,7 +78,9 @@ def places_of(tenancies: Sequence[Tenancy], *, by: User, with_lent: bool = True)
 
 def pools_of(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Mapping[str, Pool]:
     """The GPUs that a namespace has of each of its cluster's flavors, with what can be borrowed; in two queries."""
-    return _pools(tenancy, flavors, _lenders([tenancy.cluster_id]).get(tenancy.cluster_id, ()))
+    return _pools(
+        tenancy, flavors, _lenders([tenancy.cluster_id]).get(tenancy.cluster_id, ())
+    )
 
 
 def _place(
@@ -109,7 +120,9 @@ def _place(
     )
 
 
-def _pools(tenancy: Tenancy, flavors: Mapping[str, Flavor], lenders: Sequence[Lender]) -> Mapping[str, Pool]:
+def _pools(
+    tenancy: Tenancy, flavors: Mapping[str, Flavor], lenders: Sequence[Lender]
+) -> Mapping[str, Pool]:
     spec, levels = tenancy.desired, _levels(tenancy.cluster)
     lent = lent_to(tenancy.namespace, spec.cohort, lenders)
     return {
@@ -136,10 +149,17 @@ def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
     for cluster, name, cohort, flavors in rows.values_list(
         "cluster_id", "namespace", "spec__cohort", "spec__flavors"
     ):
-        lends = {(one["name"], one.get("resource", GPU)): one["gpus"] for one in flavors or ()}
+        lends = {
+            (one["name"], one.get("resource", GPU)): one["gpus"]
+            for one in flavors or ()
+        }
         found[cluster].append(Lender(name=name, cohort=cohort or "", lends=lends))
-    own = Tenancy.objects.present().filter(cluster=OuterRef("cluster"), namespace=OuterRef("name"))
-    copies = ClusterObject.objects.filter(~Exists(own), cluster__in=clusters, kind="ClusterQueue")
+    own = Tenancy.objects.present().filter(
+        cluster=OuterRef("cluster"), namespace=OuterRef("name")
+    )
+    copies = ClusterObject.objects.filter(
+        ~Exists(own), cluster__in=clusters, kind="ClusterQueue"
+    )
     for cluster, name, body in copies.values_list("cluster_id", "name", "body"):
         queue = queue_of(body)
         lends = {(one.flavor, one.resource): one.lends for one in queue.quotas}
@@ -154,13 +174,22 @@ def abilities_of(tenancy: Tenancy) -> Abilities:
     if seen is None:
         return Abilities(ALWAYS, queueing=queueing, is_known=False)
     fields = {kind: asked["fields"] for kind, asked in seen.schemas.items()}
-    return Abilities(frozenset(seen.kinds), seen.integrations, queueing=queueing, fields=fields)
+    return Abilities(
+        frozenset(seen.kinds), seen.integrations, queueing=queueing, fields=fields
+    )
 
 
 def claims_of(tenancy: Tenancy) -> Mapping[str, str]:
     """The claims that the portal keeps in a namespace, by name: what each is."""
-    rows = Allocation.objects.live().filter(tenancy=tenancy, offering="volume").order_by("title")
-    volumes = {claim_name(spec["name"]): title for spec, title in rows.values_list("spec", "title")}
+    rows = (
+        Allocation.objects.live()
+        .filter(tenancy=tenancy, offering="volume")
+        .order_by("title")
+    )
+    volumes = {
+        claim_name(spec["name"]): title
+        for spec, title in rows.values_list("spec", "title")
+    }
     return {"datasets": "the team's shared disk", **volumes}
 
 
@@ -168,25 +197,35 @@ def _levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
     """The levels of each flavor's topology in which several nodes can be together."""
     seen: ClusterAbility | None = getattr(cluster, "ability", None)
     found = seen.topologies if seen is not None else {}
-    return {name: tuple(one for one in levels if one != HOSTNAME) for name, levels in found.items()}
+    return {
+        name: tuple(one for one in levels if one != HOSTNAME)
+        for name, levels in found.items()
+    }
 
 
 def _pool(
-    flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int, levels: tuple[str, ...] = ()
+    flavor: Flavor,
+    there: Iterable[Flavor],
+    gpus: int,
+    borrow: int,
+    levels: tuple[str, ...] = (),
 ) -> Pool:
     is_spot = flavor.is_spot
     wanted = Flavor.Capacity.ON_DEMAND if is_spot else Flavor.Capacity.SPOT
     same = [
         one
         for one in there
-        if (one.product, one.memory_gb, one.resource) == (flavor.product, flavor.memory_gb, flavor.resource)
+        if (one.product, one.memory_gb, one.resource)
+        == (flavor.product, flavor.memory_gb, flavor.resource)
     ]
     # The cheapest: that is what a team would ask for.
     others = [one for one in same if one.capacity_type == wanted and one.is_offered]
     other = min(others, key=lambda one: one.price_per_gpu_hour, default=None)
     spot = flavor if is_spot else other
     return Pool(
-        kind=Kind(flavor.name, flavor.resource, flavor.node_labels, flavor.node_taints or []),
+        kind=Kind(
+            flavor.name, flavor.resource, flavor.node_labels, flavor.node_taints or []
+        ),
         product=flavor.product,
         gpus=gpus,
         borrow=borrow,

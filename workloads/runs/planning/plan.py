@@ -10,10 +10,26 @@ from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
-from workloads.templates.library import BY_SLUG, Abilities, Template, lacking, without_topology
+from workloads.templates.library import (
+    BY_SLUG,
+    Abilities,
+    Template,
+    lacking,
+    without_topology,
+)
 from workloads.templates.parameters import TESTS, Checked, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
-from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Topology, Where, name_of, run_of
+from workloads.templates.run import (
+    HOUR,
+    Claim,
+    Repository,
+    Run,
+    Script,
+    Topology,
+    Where,
+    name_of,
+    run_of,
+)
 
 MAX_TITLE, MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 60, 8, 50, 1_000
 SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -128,40 +144,66 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
     if template is None:
         known = ", ".join(place.templates)
         return _refused(
-            name, Problem(field="template", text=f"There is no such template. Known are: {known}.")
+            name,
+            Problem(
+                field="template", text=f"There is no such template. Known are: {known}."
+            ),
         )
     if missing := lacking(template, place.abilities):
-        return _refused(name, Problem(field="template", text=missing, code="not_on_this_cluster"))
+        return _refused(
+            name, Problem(field="template", text=missing, code="not_on_this_cluster")
+        )
     found = [*_of_the_frame(asked, place)]
     asked = _filled_in(asked, template, place)
     pool = place.pools.get(asked.flavor)
     free = {one.name for one in template.parameters if not one.is_fixed}
-    given: dict[str, object] = {k: v for k, v in asked.values.items() if v not in (None, "")}
+    given: dict[str, object] = {
+        k: v for k, v in asked.values.items() if v not in (None, "")
+    }
     if not asked.flavor and "gpus" in free:
         given.setdefault("gpus", 0)
     checked = check(template.parameters, given)
     if asked.flavor and pool is None:
         found.append(_not_held(asked, template, place, checked))
     better = recommended(
-        asked.flavor, place.pools, place.offered, template, are_together=_are_together(checked.values)
+        asked.flavor,
+        place.pools,
+        place.offered,
+        template,
+        are_together=_are_together(checked.values),
     )
     if pool is not None and (refused := refused_pool(pool, template)):
         advice = f" {better.advice}" if better is not None else ""
-        found.append(Problem(field="flavor", text=f"{refused}{advice}", code="not_of_the_template"))
+        found.append(
+            Problem(
+                field="flavor", text=f"{refused}{advice}", code="not_of_the_template"
+            )
+        )
     found += [Problem(field=each, text=text) for each, text in checked.problems.items()]
-    if asked.topology and (refused := _refused_topology(asked.topology, template, pool, place)):
+    if asked.topology and (
+        refused := _refused_topology(asked.topology, template, pool, place)
+    ):
         found.append(Problem(field="topology", text=refused, code="no_such_topology"))
     if refused := refused_image(checked.values.get("image"), place.images):
         found.append(Problem(field="image", text=refused, code="image_not_allowed"))
     if found:
         return replace(_refused(name, *found), recommended=better)
-    run = _run(asked, template, place, checked.values, name=name, kind=pool.kind if pool else None)
+    run = _run(
+        asked,
+        template,
+        place,
+        checked.values,
+        name=name,
+        kind=pool.kind if pool else None,
+    )
     if refused := template.refused(run):
         return _refused(name, Problem(field=_field_of(run, refused), text=refused))
     return replace(_sized(run, template, place, pool), recommended=better)
 
 
-def _not_held(asked: Submission, template: Template, place: Place, checked: Checked) -> Problem:
+def _not_held(
+    asked: Submission, template: Template, place: Place, checked: Checked
+) -> Problem:
     """A kind of GPU that the team has none of, with how many the run takes, where the cluster offers it."""
     lacks = 0
     if asked.flavor in place.offered and not checked.problems:
@@ -200,7 +242,9 @@ def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Pla
         checkpoint_minutes=run.count("checkpoint_minutes", 0),
         template_version=template.version,
         unknown_volumes=[
-            one.name for one in run.claims if place.volumes is not None and one.name not in place.volumes
+            one.name
+            for one in run.claims
+            if place.volumes is not None and one.name not in place.volumes
         ],
     )
 
@@ -227,7 +271,8 @@ def _filled_in(asked: Submission, template: Template, place: Place) -> Submissio
         source = {"url": url, "revision": revision}
     return replace(
         asked,
-        priority=asked.priority or (template.priority if template.priority in place.priorities else ""),
+        priority=asked.priority
+        or (template.priority if template.priority in place.priorities else ""),
         claims=(*usual, *asked.claims),
         repository=source,
     )
@@ -242,7 +287,9 @@ def _run(
     name: str,
     kind: Kind | None,
 ) -> Run:
-    where = replace(place.where, kind=kind, priority=asked.priority or place.priorities[-1])
+    where = replace(
+        place.where, kind=kind, priority=asked.priority or place.priorities[-1]
+    )
     if not asked.priority and place.where.priority in place.priorities:
         where = replace(where, priority=place.where.priority)
     run = run_of(asked.template, values, name=name, where=where)
@@ -250,11 +297,18 @@ def _run(
     return replace(
         run,
         script=Script(script["file"], script["text"]) if script else None,
-        repository=Repository(source["url"], source["revision"], GIT_IMAGE) if source else None,
+        repository=Repository(source["url"], source["revision"], GIT_IMAGE)
+        if source
+        else None,
         claims=tuple(
-            Claim(str(one["name"]), str(one["path"]), bool(one.get("read_only"))) for one in asked.claims
+            Claim(str(one["name"]), str(one["path"]), bool(one.get("read_only")))
+            for one in asked.claims
         ),
-        variables={**template.variables, **_variables_in(template, values), **asked.variables},
+        variables={
+            **template.variables,
+            **_variables_in(template, values),
+            **asked.variables,
+        },
         resume_from=asked.resume_from,
         topology=topology_of(asked.topology),
     )
@@ -262,7 +316,11 @@ def _run(
 
 def topology_of(asked: Mapping[str, object] | None) -> Topology | None:
     """How close a submission wants its pods; None where it does not say."""
-    return Topology(str(asked["level"]), bool(asked.get("required", True))) if asked else None
+    return (
+        Topology(str(asked["level"]), bool(asked.get("required", True)))
+        if asked
+        else None
+    )
 
 
 def _refused_topology(
@@ -272,7 +330,10 @@ def _refused_topology(
     if absent := without_topology(template, place.abilities):
         return f"{absent} Leave the topology out."
     if pool is None or not pool.levels:
-        kind, knows = pool.kind.name if pool else "CPUs", place.abilities.queueing.title()
+        kind, knows = (
+            pool.kind.name if pool else "CPUs",
+            place.abilities.queueing.title(),
+        )
         return f"The nodes of {kind} on {place.cluster} have no topology that {knows} knows. Leave it out."
     if asked["level"] in pool.levels:
         return ""
@@ -297,7 +358,10 @@ def _of_the_frame(asked: Submission, place: Place) -> list[Problem]:
     title = asked.title.strip()
     if not title or len(title) > MAX_TITLE or not title.isprintable():
         found.append(
-            Problem(field="title", text=f"Give the run a name of at most {MAX_TITLE} characters in one line.")
+            Problem(
+                field="title",
+                text=f"Give the run a name of at most {MAX_TITLE} characters in one line.",
+            )
         )
     if asked.priority and asked.priority not in place.priorities:
         known = ", ".join(place.priorities)
@@ -314,7 +378,9 @@ def _of_the_frame(asked: Submission, place: Place) -> list[Problem]:
 
 def _of_files(asked: Submission) -> list[Problem]:
     found: list[Problem] = []
-    if asked.script is not None and not SCRIPT_FILE.fullmatch(asked.script.get("file", "")):
+    if asked.script is not None and not SCRIPT_FILE.fullmatch(
+        asked.script.get("file", "")
+    ):
         found.append(
             Problem(
                 field="script",
@@ -322,17 +388,32 @@ def _of_files(asked: Submission) -> list[Problem]:
             )
         )
     if len(asked.claims) > MAX_CLAIMS:
-        found.append(Problem(field="claims", text=f"A run mounts at most {MAX_CLAIMS} volumes."))
-    path = Parameter(name="path", type=Type.PATH, title="Where a volume is mounted", help="")
+        found.append(
+            Problem(field="claims", text=f"A run mounts at most {MAX_CLAIMS} volumes.")
+        )
+    path = Parameter(
+        name="path", type=Type.PATH, title="Where a volume is mounted", help=""
+    )
     paths = [str(one.get("path", "")) for one in asked.claims]
     for one, where in zip(asked.claims, paths, strict=True):
         if not CLAIM.fullmatch(str(one.get("name", ""))):
-            found.append(Problem(field="claims", text="A volume is called as its claim in your namespace."))
+            found.append(
+                Problem(
+                    field="claims",
+                    text="A volume is called as its claim in your namespace.",
+                )
+            )
         elif refused := TESTS[Type.PATH](path, where):
             found.append(Problem(field="claims", text=refused))
     if len({each.rstrip("/") for each in paths}) < len(paths):
-        found.append(Problem(field="claims", text="Two volumes cannot be mounted at the same path."))
-    if len(asked.variables) > MAX_VARIABLES or any(len(str(v)) > MAX_VALUE for v in asked.variables.values()):
+        found.append(
+            Problem(
+                field="claims", text="Two volumes cannot be mounted at the same path."
+            )
+        )
+    if len(asked.variables) > MAX_VARIABLES or any(
+        len(str(v)) > MAX_VALUE for v in asked.variables.values()
+    ):
         text = f"A run has at most {MAX_VARIABLES} variables of at most {MAX_VALUE} characters."
         found.append(Problem(field="variables", text=text))
     return found
@@ -343,7 +424,11 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
     gpus = run.gpus * pods
     if pool is None:
         if gpus:
-            return [Problem(field="flavor", text="Choose the kind of GPU that the run takes.")]
+            return [
+                Problem(
+                    field="flavor", text="Choose the kind of GPU that the run takes."
+                )
+            ]
         return _beyond_quota(run, place, pods)
     found: list[Problem] = []
     if run.gpus > pool.per_node:
@@ -387,7 +472,11 @@ def _field_of(run: Run, refused: str) -> str:
         return "checkpoint"
     if run.script is not None and "script" in refused.lower():
         return "script"
-    return "repository" if run.repository is not None and "variable" not in refused else "variables"
+    return (
+        "repository"
+        if run.repository is not None and "variable" not in refused
+        else "variables"
+    )
 
 
 def _refused(name: str, *problems: Problem) -> Plan:

@@ -45,7 +45,11 @@ class Pool:
     def words(self) -> str:
         """What one of them is, with its memory where it is known."""
         spot = " (spot)" if self.is_spot else ""
-        name = f"a slice of {self.product}{spot}" if self.is_slice else f"{self.product}{spot}"
+        name = (
+            f"a slice of {self.product}{spot}"
+            if self.is_slice
+            else f"{self.product}{spot}"
+        )
         return f"{name} with {self.memory} GB" if self.memory else name
 
 
@@ -62,7 +66,9 @@ class Recommended:
     @property
     def advice(self) -> str:
         """What to do, in short."""
-        return f"{'Take' if self.is_held else 'Ask for'} {self.flavor}: {self.pool.words}."
+        return (
+            f"{'Take' if self.is_held else 'Ask for'} {self.flavor}: {self.pool.words}."
+        )
 
 
 def refused_pool(pool: Pool, template: Template) -> str:
@@ -77,13 +83,18 @@ def refused_pool(pool: Pool, template: Template) -> str:
     return ""
 
 
-def fitting(pools: Mapping[str, Pool], template: Template, *, are_together: bool = False) -> str:
+def fitting(
+    pools: Mapping[str, Pool], template: Template, *, are_together: bool = False
+) -> str:
     """The kind of GPU that a form begins with: the smallest one that the template runs on; empty where none is.
 
     `are_together` tells that the GPUs of the run exchange what they compute, which slices cannot.
     """
     if not template.gpu_memory:
-        return next((name for name, pool in pools.items() if not refused_pool(pool, template)), "")
+        return next(
+            (name for name, pool in pools.items() if not refused_pool(pool, template)),
+            "",
+        )
     return min(_enough(pools, template, are_together), default=(0, Decimal(0), ""))[2]
 
 
@@ -123,7 +134,9 @@ def recommended(
         )
     if are_together and _has_slices(held, template):
         words += " Slices are left out: GPUs that train together have to be whole ones."
-    return Recommended(flavor=name, pool=pool, is_held=is_held, is_chosen=name == chosen, words=words)
+    return Recommended(
+        flavor=name, pool=pool, is_held=is_held, is_chosen=name == chosen, words=words
+    )
 
 
 def _enough(
@@ -132,7 +145,11 @@ def _enough(
     """Memory, price and name of those that a template runs on."""
     for name, pool in pools.items():
         knows = pool.memory or not template.gpu_memory
-        if knows and not refused_pool(pool, template) and not (are_together and pool.is_slice):
+        if (
+            knows
+            and not refused_pool(pool, template)
+            and not (are_together and pool.is_slice)
+        ):
             yield pool.memory, pool.usd_per_hour, name
 
 
@@ -141,7 +158,9 @@ def _beside(offered: Mapping[str, Pool], held: Iterable[str]) -> dict[str, Pool]
 
 
 def _has_slices(held: Mapping[str, Pool], template: Template) -> bool:
-    return any(pool.is_slice and not refused_pool(pool, template) for pool in held.values())
+    return any(
+        pool.is_slice and not refused_pool(pool, template) for pool in held.values()
+    )
 
 
 def _capital(words: str) -> str:

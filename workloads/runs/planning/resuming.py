@@ -44,7 +44,8 @@ class ResumePlan(Plan):
 def submission_of(kept: Mapping[str, Any]) -> Submission:
     """A submission as it was, from what a row keeps of it."""
     values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in kept["values"].items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in kept["values"].items()
     }
     return Submission(**{**kept, "values": values})
 
@@ -75,7 +76,9 @@ def with_changes(
     )
 
 
-def refused_resume(before: Submission, after: Submission, plan: Plan, *, written: Any) -> Iterator[Problem]:
+def refused_resume(
+    before: Submission, after: Submission, plan: Plan, *, written: Any
+) -> Iterator[Problem]:
     """Why a plan cannot go on from checkpoints, which the objects `written` of the earlier run kept."""
     folder = after.resume_from
     asked = after.values.get("checkpoint")
@@ -95,28 +98,49 @@ def refused_resume(before: Submission, after: Submission, plan: Plan, *, written
 
 
 def differences(
-    before: Submission, after: Submission, template: Template | None, *, written: Any, plan: Plan
+    before: Submission,
+    after: Submission,
+    template: Template | None,
+    *,
+    written: Any,
+    plan: Plan,
 ) -> list[Difference]:
     """What changes, in the order of the form; a value that was left out counts as the template's default."""
     before = replace(before, priority=priority_of(written) or before.priority)
-    after = replace(after, priority=priority_of(plan.manifests) or after.priority or before.priority)
+    after = replace(
+        after, priority=priority_of(plan.manifests) or after.priority or before.priority
+    )
     found = [
-        _difference(name, label, getattr(before, name), getattr(after, name)) for name, label in FRAME.items()
+        _difference(name, label, getattr(before, name), getattr(after, name))
+        for name, label in FRAME.items()
     ]
-    parameters = {one.name: one for one in template.parameters} if template is not None else {}
+    parameters = (
+        {one.name: one for one in template.parameters} if template is not None else {}
+    )
     for name in dict.fromkeys((*parameters, *before.values, *after.values)):
         known = parameters.get(name)
         usual = known.default if known is not None else None
         label = known.title if known is not None else name
-        found.append(_difference(name, label, before.values.get(name, usual), after.values.get(name, usual)))
+        found.append(
+            _difference(
+                name,
+                label,
+                before.values.get(name, usual),
+                after.values.get(name, usual),
+            )
+        )
     found += [
-        _difference("variables", name, before.variables.get(name), after.variables.get(name))
+        _difference(
+            "variables", name, before.variables.get(name), after.variables.get(name)
+        )
         for name in dict.fromkeys((*before.variables, *after.variables))
     ]
     return [one for one in found if one is not None]
 
 
-def _difference(field: str, label: str, before: object, after: object) -> Difference | None:
+def _difference(
+    field: str, label: str, before: object, after: object
+) -> Difference | None:
     before, after = _comparable(before), _comparable(after)
     if before == after:
         return None
@@ -157,4 +181,6 @@ def _shown(value: Any) -> str:
 
 
 def _merged(kept: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in {**kept, **changed}.items() if value is not None}
+    return {
+        name: value for name, value in {**kept, **changed}.items() if value is not None
+    }

@@ -30,10 +30,14 @@ def spot_of(plan: Plan) -> Spot | None:
     if pool is None or not plan.gpus or pool.other_usd is None or plan.problems:
         return None
     on_demand, spot = (
-        (pool.other_usd, pool.usd_per_hour) if pool.is_spot else (pool.usd_per_hour, pool.other_usd)
+        (pool.other_usd, pool.usd_per_hour)
+        if pool.is_spot
+        else (pool.usd_per_hour, pool.other_usd)
     )
     if not pool.interruption_hours or not plan.seconds:
-        return Spot(is_chosen=pool.is_spot, words=_discount(on_demand, spot), found=None)
+        return Spot(
+            is_chosen=pool.is_spot, words=_discount(on_demand, spot), found=None
+        )
     hours = plan.seconds / HOUR
     # The nodes of a gang go on together or not at all; each pod of a sweep loses its own work alone.
     nodes, alike = (plan.pods, 1) if plan.is_gang else (1, plan.pods)
@@ -54,7 +58,11 @@ def spot_of(plan: Plan) -> Spot | None:
         spot=None if found.spot is None else found.spot * alike,
         interruptions=found.interruptions * alike,
     )
-    return Spot(is_chosen=pool.is_spot, words=_words(whole, plan, pool.interruption_hours), found=whole)
+    return Spot(
+        is_chosen=pool.is_spot,
+        words=_words(whole, plan, pool.interruption_hours),
+        found=whole,
+    )
 
 
 def _discount(on_demand: Decimal, spot: Decimal) -> str:
@@ -73,7 +81,11 @@ def _words(found: Comparison, plan: Plan, every: int) -> str:
             f"{taken}: without checkpoints in between, a run over {plan.pods} nodes would never finish on spot. "
             "Say how often the program writes one."
         )
-    times = f"about {found.interruptions:.1f} times" if found.interruptions >= 1 else "less than once"
+    times = (
+        f"about {found.interruptions:.1f} times"
+        if found.interruptions >= 1
+        else "less than once"
+    )
     lost = (
         f"half of the {plan.checkpoint_minutes} minutes between checkpoints"
         if plan.checkpoint_minutes
@@ -84,9 +96,14 @@ def _words(found: Comparison, plan: Plan, every: int) -> str:
         if found.saves > 0
         else f"Spot is dearer here: about {usd(found.spot)} against {usd(found.on_demand)}"
     )
-    said = [f"{verdict}.", f"{taken}, {times} in this run; each time loses {usd(found.lost)}, {lost}."]
+    said = [
+        f"{verdict}.",
+        f"{taken}, {times} in this run; each time loses {usd(found.lost)}, {lost}.",
+    ]
     if found.break_even and plan.checkpoint_minutes and found.saves > 0:
-        said.append(f"It pays while checkpoints are at most {span_words(found.break_even)} apart.")
+        said.append(
+            f"It pays while checkpoints are at most {span_words(found.break_even)} apart."
+        )
     return " ".join(said)
 
 

@@ -13,4 +13,8 @@ def level_words(topology: Topology | None) -> str:
     if topology is None:
         return ""
     name = level_name(topology.level)
-    return f"All nodes in one {name}" if topology.is_required else f"In one {name} where there is room"
+    return (
+        f"All nodes in one {name}"
+        if topology.is_required
+        else f"In one {name} where there is room"
+    )
