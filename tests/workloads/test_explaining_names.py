@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,6 +191,7 @@ FACTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(FACTS)
 def test_every_explanation_is_whole_and_tells_no_name_that_the_reader_may_not_see(
@@ -222,6 +224,7 @@ def assert_whole(found: Explanation) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(FACTS, st.sampled_from([1, 29, 31, 121, 3_600, 86_400, 86_400 * 60]))
 def test_an_explanation_holds_as_long_as_it_says_and_only_its_estimate_moves_on(

@@ -367,6 +367,7 @@ def test_what_is_said_again_without_a_change_makes_nothing_anew(scene: Scene) ->
     assert not copies_read(scene)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "queue"),
     [

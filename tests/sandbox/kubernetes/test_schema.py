@@ -250,6 +250,7 @@ def same_fields(ours: Schema, theirs: dict[str, Any], path: str) -> Iterator[str
         yield from same(ours.fields[name], theirs["properties"][name], f"{path}.{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (SHARED / "crds").is_dir(), reason="no definitions are on this machine"
 )
