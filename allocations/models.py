@@ -41,7 +41,7 @@ __all__ = [
 
 
 # The rows that say how far an allocation has come, one of each kind of provisioner.
-MADE_BY = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
+MADE_BY = ("tenancy__cluster", "task", "notebook", "reservation", "endpoint__account")
 
 
 class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
@@ -65,9 +65,7 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related(
-            "team", "flavor__cluster", "tenancy__cluster", "hold__request", *MADE_BY
-        )
+        return self.select_related("team", "flavor__cluster", "hold__request", *MADE_BY)
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""

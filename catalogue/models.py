@@ -119,8 +119,11 @@ def arrival_by(provisioner: Provisioner, cluster: Cluster | None) -> Arrival:
 
 def arrival_on(cluster: Cluster | None) -> Arrival:
     """How what is granted gets to a cluster; what needs none is there as soon as it is written down."""
-    if cluster is None or cluster.delivery == Cluster.Delivery.APPLY:
+    if cluster is None:
         return Arrival.WRITTEN
+    if cluster.delivery == Cluster.Delivery.APPLY:
+        answers = cluster.reachable is not False
+        return Arrival.WRITTEN if answers else Arrival.WHEN_IT_ANSWERS
     return (
         Arrival.COMMITTED
         if cluster.git_way == Cluster.GitWay.DIRECT

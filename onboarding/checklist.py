@@ -39,7 +39,7 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> Checklist:
     by_git = tenancy.cluster.delivery == tenancy.cluster.Delivery.GIT
     return {
         "title": title,
-        "looked_at": tenancy.last_looked_at,
+        "looked_at": _looked_at(tenancy),
         "items": items,
         "done": "ready" if tenancy.cluster.is_observed else "committed",
         "commit": tenancy.ready["message"]
@@ -74,10 +74,25 @@ def _item(
     }
 
 
+def _is_away(tenancy: Tenancy) -> bool:
+    """Whether nobody can look now: its objects are shown as they were seen last."""
+    return tenancy.cluster.reachable is False
+
+
+def _looked_at(tenancy: Tenancy) -> datetime | None:
+    """When its objects were seen last, which no look in vain makes newer."""
+    looked, contact = tenancy.last_looked_at, tenancy.cluster.last_contact_at
+    if looked is None or contact is None or not _is_away(tenancy):
+        return looked
+    return min(looked, contact)
+
+
 def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
     if row is None:
         return TONES["waiting"]
-    is_behind = tenancy.observed_generation != tenancy.generation
+    is_behind = tenancy.observed_generation != tenancy.generation and not _is_away(
+        tenancy
+    )
     # Before the first pass that ended well there is no older state: what was seen was seen as it is wanted.
     if (
         row["state"] in ("true", "committed")

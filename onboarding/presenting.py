@@ -45,6 +45,7 @@ ENVIRONMENTS: Mapping[str, str] = {
 SIZES = ((1, 7), (2, 7))
 SOON = {
     Arrival.WRITTEN: "usually in about 5 seconds",
+    Arrival.WHEN_IT_ANSWERS: "once the cluster answers again",
     Arrival.COMMITTED: "committed to Git in about 5 seconds",
     Arrival.IN_AZURE: "usually within minutes",
     Arrival.PROPOSED: "in a pull request in about 5 seconds",

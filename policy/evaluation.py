@@ -33,6 +33,7 @@ __all__ = [
 DAY = timedelta(days=1)
 AT_ONCE = {
     Arrival.WRITTEN: "Yours in about 5 seconds.",
+    Arrival.WHEN_IT_ANSWERS: "The cluster does not answer now: yours, and charged, once it does.",
     Arrival.COMMITTED: "Committed to Git in about 5 seconds, yours once the cluster follows.",
     Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
     Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",

@@ -25,10 +25,12 @@ NO_BUDGET = Left(Decimal(0), Decimal(0), None, None, 100)
 class Arrival(StrEnum):
     """How what is granted gets to where it is used.
 
-    It is written to its cluster, committed to Git, proposed as a pull request to merge, or made in Azure.
+    It is written to its cluster, at once or when that answers again, committed to Git, proposed as a pull request to
+    merge, or made in Azure.
     """
 
     WRITTEN = "written"
+    WHEN_IT_ANSWERS = "when_it_answers"
     COMMITTED = "committed"
     PROPOSED = "proposed"
     IN_AZURE = "in_azure"

@@ -55,6 +55,7 @@ class Pass:
     began: datetime
     wanted: list[Key] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    has_observed: bool = False
     writes: int = 0
     drifts: Drifts | None = None
 
@@ -172,6 +173,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         _remove(run, client)
         return
     live = observe(client, desired, spec, is_new=not run.tenancy.observed_generation)
+    run.has_observed = True
     steps = plan(desired, live)
     if any(step.verb is not Verb.KEEP for step in steps):
         identity.confirm(cluster, client)
@@ -201,6 +203,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
 def _remove(run: Pass, client: Client) -> None:
     """Delete what a team that left had here; nothing is made true any more."""
     run.wanted = [Key("v1", "Namespace", "", run.tenancy.namespace)]
+    run.has_observed = True
     removal = Removal(
         run.tenancy, client, pay=run.pay, check=lambda: run.lease.check(now=run.now())
     )
@@ -240,22 +243,32 @@ def _failed(run: Pass, error: ConnectorError) -> None:
         )
     else:
         wait = AGAIN_WHEN_REFUSED
-    unseen = run.wanted[len(run.seen) :]
-    rest = [Seen.failed(key, str(error), now=run.now()) for key in unseen[:1]]
-    rest += [Seen.waiting(key, now=run.now()) for key in unseen[1:]]
     logger.warning(
         "tenancy not true", extra={"error": error.message, "writes": run.writes}
     )
     write_status(
         run.tenancy,
         run.lease,
-        seen=[*run.seen, *rest],
+        seen=_seen_before(run, error),
         error=error,
         writes=run.writes,
         now=run.now(),
         requeue_at=run.now() + wait,
         drifts=run.drifts,
     )
+
+
+def _seen_before(run: Pass, error: ConnectorError) -> list[Seen] | None:
+    """What was seen before a pass failed, where it failed, and what it did not come to.
+
+    None where nothing was looked at of what stood there once: no object is at fault, and none is known to be gone.
+    """
+    if run.tenancy.observed_generation and not run.has_observed:
+        return None
+    unseen = run.wanted[len(run.seen) :]
+    failed = [Seen.failed(key, str(error), now=run.now()) for key in unseen[:1]]
+    waiting = [Seen.waiting(key, now=run.now()) for key in unseen[1:]]
+    return [*run.seen, *failed, *waiting]
 
 
 def observe(

@@ -74,7 +74,7 @@ def write_status(
     tenancy: Tenancy,
     lease: Lease[Tenancy],
     *,
-    seen: Sequence[Seen],
+    seen: Sequence[Seen] | None,
     error: ConnectorError | None,
     writes: int,
     now: datetime,
@@ -85,16 +85,16 @@ def write_status(
 ) -> bool:
     """End a pass: record the generation that was read, release the lease, and tell the audit log of a change.
 
-    `used` is what the queue said of its use in this pass, None where it was not read or says nothing; `drifts` what
-    was found changed from elsewhere, None where the pass did not come to look. Returns False, and changes nothing,
-    when the lease is no longer the newest.
+    `seen` is None where no object was looked at: what was known of them stays. `used` is what the queue said of its use
+    in this pass, None where it was not read or says nothing; `drifts` what was found changed from elsewhere, None where
+    the pass did not come to look. Returns False, and changes nothing, when the lease is no longer the newest.
     """
     conditions = _ready(tenancy, error, said, drifts, now)
     is_true = said.is_true if said else error is None
-    fields = _outcome(tenancy, is_true=is_true, used=used, now=now) | {
-        "objects_seen": _since_kept(tenancy.objects_seen, seen),
-        "conditions": _drifted(conditions, error, drifts, now),
-    }
+    fields = _outcome(tenancy, is_true=is_true, used=used, now=now)
+    fields["conditions"] = _drifted(conditions, error, drifts, now)
+    if seen is not None:
+        fields["objects_seen"] = _since_kept(tenancy.objects_seen, seen)
     if drifts is not None and error is None:
         fields["rendered"] = drifts.rendered
     with transaction.atomic():

@@ -455,6 +455,7 @@ OF_STATE = (
         "tenancy__created_at",
         "tenancy__true_since",
         "tenancy__is_true",
+        "tenancy__cluster__reachable",
     ),
     *("tenancy__conditions", "tenancy__generation", "tenancy__observed_generation"),
     *(
@@ -522,6 +523,9 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
             "flavor__capacity_type",
             "flavor__cluster__name",
             "flavor__cluster__title",
+            "flavor__cluster__delivery",
+            "flavor__cluster__git_way",
+            "flavor__cluster__reachable",
         ),
     )
     tenancies = Tenancy.objects.select_related("team", "cluster", "project").only(

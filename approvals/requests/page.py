@@ -41,7 +41,6 @@ from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
 from approvals.requests.model_page import ModelShown
 from approvals.requests.presenting import (
-    SOON,
     asks,
     hint_of,
     lapse_words,
@@ -288,7 +287,7 @@ def _soon(request: Request) -> str:
     """How long setting it up takes, and who does it."""
     if request.is_by_person:
         return "A platform lead carries it out. It costs nothing before it is there."
-    return timeline.told_by(request) or SOON[request.arrival]
+    return timeline.soon(request)
 
 
 def _waiting(

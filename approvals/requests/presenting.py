@@ -32,6 +32,7 @@ FEWEST_SAMPLES = 5
 MOST_SAMPLES = 50
 SOON = {
     Arrival.WRITTEN: "Usually a few seconds.",
+    Arrival.WHEN_IT_ANSWERS: "The cluster does not answer now: it is made once it does, and costs nothing before.",
     Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
     Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
     Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",

@@ -17,6 +17,7 @@ from audit.events import Kind
 from audit.models import Event
 from catalogue.offering import in_sentence
 from manual.models import Task
+from policy.rules import Arrival
 from provisioning.models import Tenancy
 from ui.amounts import gpus
 from ui.parts import Entry, in_time
@@ -216,11 +217,7 @@ def coming(
     elif state is State.SETTING_UP:
         task = task_of(tasks, Task.Kind.SET_UP)
         is_open = task is not None and not task.is_over
-        who = (
-            _who(task)
-            if task is not None and is_open
-            else told_by(request) or SOON[request.arrival]
-        )
+        who = _who(task) if task is not None and is_open else soon(request)
         yield _now(f"Setting up{on}", why=who, tone="moving")
         yield from _ahead(task)
     elif (
@@ -320,6 +317,13 @@ def _asked_after(task: Task) -> Iterator[Entry]:
             why=why,
             tone="waiting",
         )
+
+
+def soon(request: Request) -> str:
+    """When what the portal makes is there, or what its provisioner says of it."""
+    if request.arrival is Arrival.WHEN_IT_ANSWERS:
+        return SOON[request.arrival]
+    return told_by(request) or SOON[request.arrival]
 
 
 def told_by(request: Request) -> str:

@@ -95,7 +95,7 @@ class Place(TypedDict):
     tenancy: Tenancy
     cluster: Cluster
     checklist: Checklist
-    parked: str
+    trouble: str
     retry: str
     away: str
     apart: Apart | None
@@ -257,6 +257,7 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
     retry = reverse("look-again", args=[row.pk]) if may_retry else ""
     away = row.cluster.reachable is False
     may_share = by.may(Permission.MANAGE_CLUSTERS)
+    listed = checklist(row, title=row.cluster.title, retry=retry)
     return {
         "drift_url": f"{reverse('cluster', args=[row.cluster.name])}#drift"
         if may_share and row.is_drifting
@@ -264,14 +265,25 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
         "shares_url": reverse("tenancy-shares", args=[row.pk]) if may_share else "",
         "tenancy": row,
         "cluster": row.cluster,
-        "checklist": checklist(row, title=row.cluster.title, retry=retry),
-        "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "",
+        "checklist": listed,
+        "trouble": _trouble(row, listed),
         "retry": retry,
         "away": f"{row.cluster.title} does not answer: {row.cluster.message}"
         if away
         else "",
         "apart": apart,
     }
+
+
+def _trouble(row: Tenancy, listed: Checklist) -> str:
+    """What keeps all of it from being looked after; empty where an object's line says it, or the cluster is away."""
+    is_said = row.cluster.reachable is False or any(
+        item["tone"] == "bad" for item in listed["items"]
+    )
+    has_stopped = row.ready["reason"] in ("Refused", "WillTryAgain") and not is_said
+    if not row.parked_at and not has_stopped:
+        return ""
+    return f"{row.ready['message']} {row.explanation}"
 
 
 def person(row: Membership) -> Person:

@@ -18,6 +18,7 @@ from approvals.models import Request
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from fleet.models import Cluster
 from tests import factories
 from tests.scene import Scene
 
@@ -87,6 +88,18 @@ def test_it_says_that_the_cluster_refused(page: Client, scene: Scene) -> None:
     said = shown(page, asked)
     assert "could not be set up" in said
     assert "exceeded quota" in said
+
+
+def test_it_waits_for_a_cluster_that_does_not_answer_and_has_not_failed(
+    page: Client, scene: Scene
+) -> None:
+    Cluster.objects.update(reachable=False)
+    asked = ask(scene, 1)
+    factories.make_true(scene.tenancy, failed="Namespace", message="It is away.")
+    said = shown(page, asked)
+    assert "Setting up" in said
+    assert "The cluster does not answer now: it is made once it does" in said
+    assert "could not be set up" not in said
 
 
 def test_it_says_when_it_ends_soon_and_that_it_ended(

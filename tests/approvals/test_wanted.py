@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from approvals.requests.actions import judge
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.models import OfferingSetting
 from catalogue.offerings import OFFERINGS
@@ -233,6 +234,18 @@ def test_a_training_is_never_made_smaller_than_it_may_be(places: Scene) -> None:
         OFFERINGS[key].spec.least() for key in ("training", "gpus", "namespace")
     ] == [8, 1, 1]
     assert wanted(places, "training").ask().least == 8
+
+
+def test_what_goes_to_a_cluster_that_does_not_answer_comes_when_it_does(
+    places: Scene,
+) -> None:
+    Cluster.objects.update(reachable=False)
+    asked = wanted(places, "gpus")
+    assert asked.ask().arrival is Arrival.WHEN_IT_ANSWERS
+    answer = judge(asked, person=places.ada, now=NOW).answer
+    assert answer.sentence == (
+        "Automatic. The cluster does not answer now: yours, and charged, once it does."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Home, teams and a team's page: what they show to whom, and that more rows cost no more queries."""
 
+import re
 from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -17,6 +19,7 @@ from offboarding.models import Departure
 from policy.document import Thresholds
 from provisioning.models import Drift, Tenancy
 from provisioning.stages import Stage
+from reconciling.conditions import READY, upsert
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
@@ -148,6 +151,37 @@ def test_a_failed_place_says_why_and_can_be_tried_again(
     page = text(client, "/teams/vision/")
     assert "The cluster answers 403." in page
     assert f'action="/tenancies/{place.pk}/look-again"' in page
+
+
+def test_what_keeps_all_of_a_place_from_being_looked_after_is_said_beside_its_objects(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    factories.make_true(place)
+    Tenancy.objects.update(
+        is_true=False,
+        conditions=upsert(
+            [],
+            READY,
+            status="False",
+            reason="Refused",
+            message="Kueue v0.14.0 is too old.",
+            now=timezone.now(),
+        ),
+    )
+    page = text(client, "/teams/vision/")
+    assert "Kueue v0.14.0 is too old." in page
+    assert "objects ready" in page
+
+
+def test_objects_of_a_cluster_that_is_away_are_shown_as_they_were_seen_last(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    seen = timezone.now() - timedelta(minutes=12)
+    factories.make_true(place)
+    Tenancy.objects.update(generation=F("generation") + 1, is_true=False)
+    Cluster.objects.update(reachable=False, message="away", last_contact_at=seen)
+    page = text(client, "/teams/vision/")
+    assert re.search(r"objects ready, last looked\s+<time[^>]*>12 min ago</time>", page)
 
 
 def test_a_cluster_that_is_away_does_not_take_the_page_with_it(

@@ -547,10 +547,22 @@ def test_a_cluster_that_takes_no_teams_goes_on_with_those_it_has(place: Place) -
     assert place.row.is_settled
 
 
+def test_what_stood_stays_said_when_nobody_can_look(place: Place) -> None:
+    place.reconcile()
+    seen = place.row.objects_seen
+    assert {each["state"] for each in seen} == {"true"}
+    Cluster.objects.update(kubeconfig="gone.yaml")
+    place.reconcile()
+    assert place.row.ready["status"] == "False"
+    assert place.row.objects_seen == seen
+
+
 def test_a_missing_kubeconfig_is_said(place: Place) -> None:
     Cluster.objects.update(kubeconfig="gone.yaml")
     place.reconcile()
-    assert place.row.ready["message"] == "The kubeconfig gone.yaml is not there."
+    assert place.row.ready["message"] == (
+        f"The portal cannot sign in to {place.row.cluster.title}: its kubeconfig gone.yaml is not there."
+    )
     assert place.kubernetes.cluster.requests == {}
 
 
