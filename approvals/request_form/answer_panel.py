@@ -1,13 +1,16 @@
 """The answer beside a form: verdict, price, what would change, or what is still missing."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NotRequired, Protocol, TypedDict
 
+from django.urls import reverse
+
 from accounts.models import User
 from approvals.judging.inputs import answer_of
+from approvals.models import Request
 from approvals.renewals import words as renewal
 from approvals.requests.actions import Judged, check, judge
 from approvals.requests.links import ask_link
@@ -23,13 +26,21 @@ from approvals.requests.presenting import (
 )
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
+from approvals.states import State
 from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome, duration
-from ui.amounts import moment, usd
+from ui.amounts import ago, moment, usd
 from ui.parts import BeforeAfter, Hint, Verdict
 from web.fields import INPUT
 from web.refusals import Refused
+
+# Whoever goes back to the form in this time may take what they sent for not sent yet.
+JUST_NOW = timedelta(minutes=30)
+CAME: Mapping[str, str] = {
+    State.WAITING: "waits",
+    State.APPROVED: "was granted",
+}
 
 
 class Answer(TypedDict):
@@ -50,6 +61,7 @@ class Answer(TypedDict):
     after: Sequence[str]
     about: str
     vacancy: NotRequired[str]
+    already: NotRequired[Hint | None]
 
 
 class AnswerContext(TypedDict):
@@ -93,7 +105,30 @@ def answer_context(
     said["vacancy"] = (
         of_plans(judged.answer.route, person).words if said["people"] else ""
     )
+    if wanted.renews is None and not own:
+        said["already"] = _already(wanted, person, now)
     return {"answer": said, "lacks": []}
+
+
+def _already(wanted: Wanted, person: User, now: datetime) -> Hint | None:
+    """That the person has just asked for the same, and what came of it: who went back may not know."""
+    same = Request.objects.filter(
+        requester=person,
+        team=wanted.team,
+        tenancy=wanted.tenancy,
+        offering=wanted.offering.key,
+        spec=wanted.spec.model_dump(mode="json"),
+        created_at__gte=now - JUST_NOW,
+        state__in=CAME,
+    )
+    last = same.order_by("-pk").only("state", "created_at").first()
+    if last is None:
+        return None
+    when = ago(last.created_at, now)
+    return {
+        "text": f"You asked for the same {when}, and it {CAME[last.state]}. This asks for it once more.",
+        "href": reverse("request", args=[last.pk]),
+    }
 
 
 def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:

@@ -112,6 +112,20 @@ def test_the_form_does_not_start_with_an_ask_that_still_waits(
     assert "Ask for 5 × A100" not in shown
 
 
+def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    page.post(NEW, values())
+    asked = Request.objects.get()
+    said = "You asked for the same just now, and it was granted. This asks for it once more."
+    shown = text(page.post(PREVIEW, values()))
+    assert said in shown
+    assert f'href="/requests/{asked.pk}/"' in shown
+    assert "for the same" not in text(page.post(PREVIEW, values(gpus="1")))
+    Request.objects.update(created_at=timezone.now() - timedelta(minutes=31))
+    assert "for the same" not in text(page.post(PREVIEW, values()))
+
+
 def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:
     client.force_login(factories.person("Noor Haddad"))
     assert "You are in no team yet" in text(client.get(NEW))
@@ -311,10 +325,10 @@ def test_it_asks_the_database_as_often_for_many_kinds_as_for_few(
     a100: Flavor,
 ) -> None:
     factories.request(ada, place, a100, gpus=1)
-    with django_assert_max_num_queries(21) as few:
+    with django_assert_max_num_queries(22) as few:
         page.get(NEW)
     for number in range(20):
         factories.flavor(place.cluster, f"kind-{number}")
-    with django_assert_max_num_queries(21) as many:
+    with django_assert_max_num_queries(22) as many:
         page.get(NEW)
     assert len(few) == len(many)
