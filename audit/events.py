@@ -214,6 +214,10 @@ class Kind(models.TextChoices):
         "model_account.parked",
         "gave up making or deleting an account of Azure OpenAI",
     )
+    MODEL_ACCOUNT_TRIED_AGAIN = (
+        "model_account.tried_again",
+        "had an account of Azure OpenAI tried again",
+    )
     REGISTRY_GRANTED = (
         "registry.granted",
         "gave the team’s group access to the registry",
@@ -225,6 +229,10 @@ class Kind(models.TextChoices):
     REGISTRY_PARKED = (
         "registry.parked",
         "gave up giving or taking access to the registry",
+    )
+    REGISTRY_TRIED_AGAIN = (
+        "registry.tried_again",
+        "had access to the registry tried again",
     )
     RESERVATION_TRIED_AGAIN = (
         "reservation.tried_again",

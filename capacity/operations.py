@@ -37,7 +37,10 @@ SOON, BUSY_WAIT, LOOK_AGAIN = (
     timedelta(minutes=5),
 )
 LONG, DEADLINE = timedelta(minutes=30), timedelta(hours=2)
-PARKED = f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find out why in the workers' logs."
+PARKED = (
+    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find out why in the workers' logs, "
+    "and have it tried again."
+)
 Clock = Callable[[], datetime]
 
 

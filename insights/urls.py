@@ -4,6 +4,7 @@ from django.urls import path
 
 from insights.capacity import limit_page
 from insights.capacity import page as capacity
+from insights.model_endpoints import views as model_endpoints
 from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
 from insights.reservations import views as reservations
@@ -26,6 +27,11 @@ urlpatterns = [
         "capacity/reservations/<int:pk>/retry",
         reservations.retry,
         name="reservation-retry",
+    ),
+    path(
+        "capacity/models/<int:pk>/retry",
+        model_endpoints.retry,
+        name="model-endpoint-retry",
     ),
     path("capacity/orphans/<int:pk>", reservations.orphan, name="orphan"),
     path("capacity/limits/<int:pk>", limit_page.limit, name="limit"),

@@ -18,6 +18,7 @@ from accounts.models import Team, User
 from accounts.replay import Answer, answer_once, earlier_answer
 from approvals.models import Request as Ask
 from approvals.requests.serializers import RequestSerializer
+from capacity.registry import actions as registry
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import Brought, Enrolment, Start, ask_directory, enrol
 from onboarding.groups import offers
@@ -33,7 +34,15 @@ from onboarding.team_changes import (
 )
 from provisioning.api import TenancySerializer
 from web.refusals import BadInput, Refused
-from web.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
+from web.strict import (
+    Choice,
+    Gpus,
+    Moment,
+    NothingSerializer,
+    PageQuery,
+    StrictSerializer,
+    Text,
+)
 
 
 class StartSerializer(StrictSerializer):
@@ -153,6 +162,15 @@ class GroupQuery(StrictSerializer):
     q = Text(required=False, allow_blank=True, max_length=100)
 
 
+class ImagesSerializer(serializers.Serializer[Any]):
+    """A team's access to the registry of images."""
+
+    repositories = serializers.CharField(
+        help_text="Where the team's images are; empty while that is not known."
+    )
+    sentence = serializers.CharField(help_text="What its group may do, or why not yet.")
+
+
 class TeamEndpoint(TeamReadEndpoint):
     """Teams, and bringing one on board."""
 
@@ -226,6 +244,21 @@ class TeamEndpoint(TeamReadEndpoint):
         return Response(
             self.shown(get_object_or_404(rows, team__slug=slug), OnboardedSerializer)
         )
+
+    @extend_schema(
+        operation_id="teams_images_look_again",
+        request=NothingSerializer,
+        responses=ImagesSerializer,
+    )
+    def look_again_at_images(self, request: Request, slug: str) -> Response:
+        """Have a worker look at the team's access to the registry now, parked or not (platform leads)."""
+        team = self.get_object()
+        self.body(NothingSerializer)
+        return answer_once(request, lambda: self._look_again_at_images(team))
+
+    def _look_again_at_images(self, team: Team) -> Answer:
+        row = registry.try_again(team, by=self.caller, now=timezone.now())
+        return Answer(ImagesSerializer(row).data)
 
     def _enrol(self, enrolment: Enrolment, brought: Brought) -> Answer:
         done = enrol(enrolment, brought=brought, by=self.caller, now=timezone.now())

@@ -24,6 +24,11 @@ urlpatterns = [
     ),
     path("teams/<slug:slug>/projects", project_views.projects, name="team-projects"),
     path("teams/<slug:slug>/onboarding", views.progress, name="onboarding"),
+    path(
+        "teams/<slug:slug>/images/look-again",
+        views.look_again_at_images,
+        name="images-look-again",
+    ),
     path("tenancies/<int:pk>/use", use_views.use_it, name="use-it"),
     path("tenancies/<int:pk>/look-again", views.look_again, name="look-again"),
 ]

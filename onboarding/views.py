@@ -21,6 +21,8 @@ from django.views.decorators.http import (
 from accounts.current_user import STATUS, sent, visitor, with_refusal
 from accounts.directory.client import graph
 from accounts.idempotency import led_to, once
+from accounts.models import Team
+from capacity.registry import actions as registry
 from connectors.errors import ConnectorError
 from onboarding import journey, presenting
 from onboarding.actions import ask_directory, enrol
@@ -32,7 +34,7 @@ from onboarding.progress import progress_of
 from onboarding.recommending import KEYS, recommend
 from provisioning import actions as provisioning
 from provisioning.models import Tenancy
-from web.refusals import Refused
+from web.refusals import Refused, Sort
 
 GONE = "That draft is gone: it was kept for as long as you were signed in. Start again."
 
@@ -247,3 +249,18 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
         "onboarding" if Onboarding.objects.filter(tenancy=tenancy).exists() else "team",
         tenancy.team.slug,
     )
+
+
+@require_POST
+def look_again_at_images(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have a worker look at a team's access to the registry now."""
+    team = get_object_or_404(Team.objects.visible_to(request.user), slug=slug)
+    try:
+        registry.try_again(team, by=visitor(request), now=timezone.now())
+    except Refused as refusal:
+        if refusal.sort is Sort.RIGHTS:
+            raise PermissionDenied(refusal.message) from refusal
+        messages.warning(request, refusal.message)
+    else:
+        messages.success(request, "A worker looks at it now.")
+    return redirect("team", team.slug)

@@ -274,6 +274,11 @@ nested = [
         name="projects",
     ),
     path(
+        "teams/<slug:slug>/images/look-again/",
+        TeamEndpoint.as_view({"post": "look_again_at_images"}),
+        name="team-images-look-again",
+    ),
+    path(
         "teams/<slug:slug>/onboarding/",
         TeamEndpoint.as_view({"get": "onboarding"}),
         name="onboarding",

@@ -45,6 +45,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
+class NothingSerializer(StrictSerializer):
+    """An empty object."""
+
+
 class Integer(serializers.IntegerField):
     """A whole JSON number: no text, no fraction, no boolean."""
 

@@ -18,7 +18,7 @@ from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from web.refusals import NoRight
-from web.strict import PageQuery, StrictSerializer
+from web.strict import NothingSerializer, PageQuery, StrictSerializer
 
 
 class DirectoryBrakeSerializer(serializers.Serializer[DirectoryBrake]):
@@ -81,10 +81,6 @@ class RestoredSerializer(serializers.Serializer[Any]):
     """What came back."""
 
     restored = AccessLossSerializer(many=True)
-
-
-class NothingSerializer(StrictSerializer):
-    """An empty object."""
 
 
 class DirectoryEndpoint(Endpoint):

@@ -34,13 +34,12 @@ from approvals.policy_desk.serializers import (
     YamlQuery,
     simulation_shown,
 )
-from approvals.requests.serializers import NothingSerializer
 from approvals.versions import seen_version
 from policy.differences import differences
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.refusals import NoRight
-from web.strict import PageQuery, with_places
+from web.strict import NothingSerializer, PageQuery, with_places
 
 
 class ReadersOnly(Endpoint):

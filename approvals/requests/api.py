@@ -37,7 +37,6 @@ from approvals.requests.serializers import (
     CommentsSerializer,
     EditSerializer,
     FlavorOptionQuery,
-    NothingSerializer,
     OptionSerializer,
     OptionsSerializer,
     PolicySerializer,
@@ -53,6 +52,7 @@ from approvals.states import State
 from approvals.versions import etag_of, is_known, seen_version
 from catalogue import choices
 from provisioning.models import Tenancy
+from web.strict import NothingSerializer
 
 ETAG = OpenApiParameter(
     "ETag",

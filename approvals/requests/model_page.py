@@ -2,6 +2,10 @@
 
 from typing import TypedDict
 
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
 from allocations.models import Allocation
 from capacity.openai.calling import WHO, example, network_words
 from ui.parts import Fact
@@ -15,10 +19,14 @@ class ModelShown(TypedDict):
     who: str
     network: str
     example: str
+    retry: str
 
 
-def of_allocation(allocation: Allocation | None) -> ModelShown | None:
-    """What the page says of a model that is granted; None for anything else. Reads what the row points at."""
+def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown | None:
+    """What the page says of a model that is granted; None for anything else. Reads what the row points at.
+
+    `retry` is where a platform lead has an account tried again that is tried no more.
+    """
     endpoint = allocation.endpoint if allocation is not None else None
     if endpoint is None:
         return None
@@ -40,8 +48,12 @@ def of_allocation(allocation: Allocation | None) -> ModelShown | None:
     ]
     if account.endpoint:
         rows.insert(1, {"label": "Address", "copyable": account.endpoint})
+    may_retry = account.parked_at is not None and viewer.may(Permission.MANAGE_CLUSTERS)
     return {
         "rows": rows,
+        "retry": reverse("model-endpoint-retry", args=[endpoint.pk])
+        if may_retry
+        else "",
         "message": account.message or endpoint.refusal,
         "who": WHO,
         "network": network_words(endpoint),

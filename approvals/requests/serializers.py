@@ -459,10 +459,6 @@ class RenewSerializer(StrictSerializer):
     )
 
 
-class NothingSerializer(StrictSerializer):
-    """An empty object."""
-
-
 class NearestSerializer(OutputSerializer[Any]):
     """The nearest ask that the policy would approve at once."""
 

@@ -16,10 +16,9 @@ from accounts.api import PersonSerializer
 from accounts.endpoints import Endpoint
 from accounts.models import Delegation
 from accounts.stand_ins import actions as delegation
-from approvals.requests.serializers import NothingSerializer
 from approvals.stand_ins import actions as lending
 from web.refusals import BadInput
-from web.strict import Moment, PageQuery, StrictSerializer, Text
+from web.strict import Moment, NothingSerializer, PageQuery, StrictSerializer, Text
 
 
 class DelegationSerializer(serializers.Serializer[Delegation]):

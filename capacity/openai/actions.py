@@ -7,13 +7,15 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.models import Team
+from accounts.models import Team, User
+from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.openai.enqueue import enqueue_on_commit
 from capacity.openai.models import ModelAccount, ModelEndpoint
 from capacity.openai.states import State
+from web.refusals import Conflict, NoRight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +119,35 @@ def look_again(team: Team, *, now: datetime) -> None:
         .values_list("pk", flat=True)
     ):
         _wanted_anew(locked_account(pk), now=now)
+
+
+@transaction.atomic
+def try_again(endpoint_id: int, *, by: User, now: datetime) -> ModelEndpoint:
+    """Have a worker try a model's account now, whatever wait its failures had earned it, parked or not.
+
+    It is harmless to repeat. Raises NoRight for others than platform leads, Conflict for a model that is deleted.
+    """
+    if not by.may(Permission.MANAGE_CLUSTERS):
+        raise NoRight("Platform leads have it tried again.", code="not_a_platform_lead")
+    row = locked(endpoint_id)
+    account = row.account
+    if row.state == State.DELETED:
+        raise Conflict(
+            "It is deleted: there is nothing to try.", code="model_endpoint_is_deleted"
+        )
+    was_parked = account.parked_at is not None
+    account.message = "" if was_parked else account.message
+    account.save(update_fields=["message", *account.retry(now=now)])
+    record(
+        Kind.MODEL_ACCOUNT_TRIED_AGAIN,
+        actor=by.as_actor(),
+        subject=("model_account", account.pk),
+        team_id=account.team_id,
+        what=account.region,
+        was_parked=was_parked,
+    )
+    enqueue_on_commit(account.pk)
+    return row
 
 
 @transaction.atomic

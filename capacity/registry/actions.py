@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.models import Team
-from audit.actors import PORTAL
+from accounts.models import Team, User
+from accounts.roles import Permission
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.connection import is_connected
@@ -16,6 +17,7 @@ from capacity.registry.enqueue import enqueue_on_commit
 from capacity.registry.models import RegistryAccess
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from web.refusals import Conflict, NoRight
 
 MAX_AT_ONCE = 200
 # Of what is kept for a return, nobody of the team may use anything.
@@ -73,6 +75,28 @@ def follow_all(*, now: datetime) -> None:
         follow(team, now=now)
 
 
+@transaction.atomic
+def try_again(team: Team, *, by: User, now: datetime) -> RegistryAccess:
+    """Have a worker try the team's access now, parked or not; harmless to repeat.
+
+    Raises NoRight for others than platform leads, Conflict where the team has none to the registry.
+    """
+    if not by.may(Permission.MANAGE_CLUSTERS):
+        raise NoRight("Platform leads have it tried again.", code="not_a_platform_lead")
+    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True)
+    row = rows.filter(team=team, registry=registry_id(), is_wanted=True).first()
+    if row is None:
+        raise Conflict(
+            "The team has no access to a registry to be tried.", code="no_registry"
+        )
+    row.team, was_parked = team, row.parked_at is not None
+    row.message = "" if was_parked else row.message
+    row.save(update_fields=["message", *row.retry(now=now)])
+    append(Kind.REGISTRY_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked)
+    enqueue_on_commit(row.pk)
+    return row
+
+
 def is_on_platform(team: Team) -> bool:
     """Whether a team may work on a cluster, or was on none yet."""
     places = Tenancy.objects.filter(team=team)
@@ -117,11 +141,13 @@ def withdrawn(access_id: int, *, generation: int) -> None:
     append(Kind.REGISTRY_WITHDRAWN, row)
 
 
-def append(kind: Kind, access: RegistryAccess, **details: Any) -> None:
+def append(
+    kind: Kind, access: RegistryAccess, *, actor: Actor = PORTAL, **details: Any
+) -> None:
     """Record an event about an access."""
     record(
         kind,
-        actor=PORTAL,
+        actor=actor,
         subject=("registry_access", access.pk),
         team_id=access.team_id,
         what=access.registry.rpartition("/")[2],

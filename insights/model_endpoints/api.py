@@ -3,15 +3,22 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
+from accounts.replay import Answer, answer_once
 from capacity.models import ModelEndpoint
+from capacity.openai import actions
 from capacity.openai.calling import example, network_words
 from capacity.openai.states import State
 from web.output import OutputSerializer
-from web.strict import Choice, PageQuery, Text
+from web.strict import Choice, NothingSerializer, PageQuery, Text
 
 STATES = [(each.value, each.words) for each in State]
 
@@ -96,6 +103,18 @@ class ModelEndpointEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, En
     lookup_value_converter = "int"
     ordering = "-id"
     asks = {"list": ModelEndpointQuery}
+
+    @extend_schema(request=NothingSerializer, responses=ModelEndpointSerializer)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: int) -> Response:
+        """Have a worker try its account now, parked or not (platform leads)."""
+        row = self.get_object()
+        self.body(NothingSerializer)
+        return answer_once(request, lambda: self._retry(row.pk))
+
+    def _retry(self, number: int) -> Answer:
+        actions.try_again(number, by=self.caller, now=timezone.now())
+        return Answer(self.shown(self.get_object(), ModelEndpointSerializer))
 
     def get_queryset(self) -> QuerySet[ModelEndpoint]:
         """Those of one's own teams; all of them for leads and auditors."""

@@ -34,7 +34,7 @@ from insights.reservations.gathering import (
 )
 from insights.reservations.presenting import orphan_standing, standing
 from web.output import OutputSerializer
-from web.strict import Choice, PageQuery, StrictSerializer, Text
+from web.strict import Choice, NothingSerializer, PageQuery, Text
 
 CENT = Decimal("0.01")
 STATES = [(each.value, each.words) for each in State]
@@ -186,10 +186,6 @@ class ReservationQuery(PageQuery):
 
     team = Text(required=False, max_length=40)
     state = Choice(choices=[each.value for each in State], required=False)
-
-
-class NothingSerializer(StrictSerializer):
-    """An empty object."""
 
 
 class ReservationEndpoint(mixins.ListModelMixin, Endpoint):

@@ -209,6 +209,8 @@ CODES: Mapping[str, str] = {
     "registered_twice": "The API server is registered as another cluster already.",
     "renewal_waits": "A request to keep these GPUs longer waits for a decision already.",
     "required": "A text is missing.",
+    "model_endpoint_is_deleted": "The model is deleted: ask for a new one.",
+    "no_registry": "The team has no access to a registry: nothing is to be tried.",
     "reservation_is_released": "The reservation is released: ask for a new one.",
     "reserved": "The name is kept for the portal or the cluster.",
     "resource_taken": "Volcano counts by resource, so each kind of GPU on a cluster with it has one of its own.",

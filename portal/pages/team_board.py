@@ -115,6 +115,7 @@ class Board(TypedDict):
     left: Sequence[LeftWork]
     places: Sequence[Place]
     images: RegistryAccess | None
+    may_retry_images: bool
     people: Sequence[Person]
     more_people: bool
     ask_columns: Columns
@@ -167,7 +168,10 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
         "places": [place(row, by=by, apart=apart.get(row.pk)) for row in tenancies],
-        "images": access_of(team),
+        "images": (images := access_of(team)),
+        "may_retry_images": images is not None
+        and images.parked_at is not None
+        and by.may(Permission.MANAGE_CLUSTERS),
         "people": [person(row) for row in people[:MOST_PEOPLE]],
         "more_people": len(people) > MOST_PEOPLE,
         "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],

@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from approvals.models import Request
+from audit.models import Event
 from capacity.models import ModelAccount, ModelEndpoint
 from capacity.subscriptions import observing
 from tests import factories
@@ -73,6 +74,50 @@ def test_the_page_says_what_azure_refused(here: Models, client: Client) -> None:
     shown = page_of(here, client)
     assert "Could not be set up" in shown
     assert "InsufficientQuota" in shown
+
+
+def parked(here: Models) -> ModelEndpoint:
+    """A granted model whose account is tried no more."""
+    here.grant(30)
+    ModelAccount.objects.update(parked_at=here.time(), message="5 tries ended.")
+    return ModelEndpoint.objects.get()
+
+
+def test_a_parked_account_is_tried_again_by_platform_leads_alone(
+    here: Models, client: Client
+) -> None:
+    row = parked(here)
+    path = f"/capacity/models/{row.pk}/retry"
+    assert path not in page_of(here, client)
+    assert client.post(path).status_code == 403
+    client.force_login(here.scene.priya)
+    asked = Request.objects.get()
+    assert path in client.get(f"/requests/{asked.pk}/").content.decode()
+    assert client.post(path)["Location"] == f"/requests/{asked.pk}/"
+    account = ModelAccount.objects.get()
+    assert (account.parked_at, account.message) == (None, "")
+    assert Event.objects.filter(kind="model_account.tried_again").count() == 1
+    here.time.pass_(minutes=1)
+    here.work()
+    row.refresh_from_db()
+    assert row.state == "ready"
+
+
+def test_it_is_tried_again_over_the_api_and_what_is_deleted_is_not(
+    here: Models,
+) -> None:
+    row, path = parked(here), "model-endpoints/{}/retry/"
+    assert Caller(here.scene.ada).post(path.format(row.pk), {}).status_code == 403
+    lead = Caller(here.scene.priya)
+    assert lead.post(path.format(row.pk), {}).json()["message"] == ""
+    assert lead.post(path.format(row.pk), {"soon": True}).status_code == 422
+    ModelEndpoint.objects.update(state="deleting", capacity=0)
+    ModelEndpoint.objects.update(state="deleted", deleted_at=here.time())
+    answer = lead.post(path.format(row.pk), {})
+    assert (answer.status_code, answer.json()["code"]) == (
+        409,
+        "model_endpoint_is_deleted",
+    )
 
 
 def test_the_page_asks_no_more_than_others(

@@ -35,6 +35,7 @@ from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from sandbox.world import group_id
 from tests import factories
+from tests.calling import Caller
 from tests.capacity.connected import Time, connected
 from tests.capacity.test_books_and_azure import Crash, crashing
 from tests.sandbox.azure.running import INSIDE, Running
@@ -312,6 +313,41 @@ def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
     leave(here, Stage.LEAVING, Stage.RETAINED)
     here.work()
     assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
+
+
+def test_an_access_that_is_tried_no_more_is_tried_again_by_platform_leads_alone(
+    here: Here, client: Client
+) -> None:
+    actions.follow_all(now=here.time())
+    RegistryAccess.objects.update(parked_at=here.time(), message="5 tries ended.")
+    page, path = "/teams/vision/", "/teams/vision/images/look-again"
+    client.force_login(here.scene.ada)
+    assert path not in client.get(page).content.decode()
+    assert client.post(path).status_code == 403
+    client.force_login(here.scene.priya)
+    shown = client.get(page).content.decode()
+    assert path in shown
+    assert "5 tries ended." in shown
+    assert client.post(path)["Location"] == page
+    assert RegistryAccess.objects.get().parked_at is None
+    assert Event.objects.filter(kind="registry.tried_again").count() == 1
+    RegistryAccess.objects.update(requeue_at=here.time())
+    here.work()
+    assert here.who(WHOLE) == [(group_id(1), ACR_PULL)]
+    assert path not in client.get(page).content.decode()
+
+
+def test_it_is_tried_again_over_the_api_where_there_is_a_registry(here: Here) -> None:
+    path = "teams/vision/images/look-again/"
+    lead = Caller(here.scene.priya)
+    answer = lead.post(path, {})
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_registry")
+    actions.follow_all(now=here.time())
+    assert lead.post(path, {}).json() == {
+        "repositories": "",
+        "sentence": "Your group gets access to the registry within minutes.",
+    }
+    assert Caller(here.scene.ada).post(path, {}).status_code == 403
 
 
 def test_a_registry_that_is_gone_says_so(here: Here) -> None:
