@@ -140,9 +140,9 @@ def _status_on_cluster(allocation: Allocation) -> Status:
     )
     if was_true or tenancy.is_settled:
         return Status(Phase.READY)
-    # Where the whole cluster is away nothing is wrong with what was granted: it comes when the cluster does.
-    is_stuck = tenancy.has_failed and tenancy.cluster.reachable is not False
-    return Status(Phase.STUCK if is_stuck else Phase.PENDING, tenancy.ready["message"])
+    return Status(
+        Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"]
+    )
 
 
 def _begin_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

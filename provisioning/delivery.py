@@ -34,8 +34,7 @@ def _client(cluster: Cluster) -> Client:
         changed = path.stat().st_mtime_ns
     except OSError as error:
         raise PermanentError(
-            f"The portal cannot sign in to {cluster.title}: its kubeconfig {cluster.kubeconfig} is not there.",
-            code="no_kubeconfig",
+            f"The kubeconfig {cluster.kubeconfig} is not there.", code="no_kubeconfig"
         ) from error
     key = (str(path), cluster.context, changed, os.getpid())
     return _kept(

@@ -247,8 +247,14 @@ class Tenancy(Row, Reconciled):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is not true, and will hardly become so before somebody does something about it."""
-        return self.ready["reason"] in ("Refused", "Parked")
+        """Whether it is not true, and will hardly become so before somebody does something about it.
+
+        What a cluster that does not answer keeps from being made comes by itself when the cluster does.
+        """
+        reason = self.ready["reason"]
+        return reason == "Parked" or (
+            reason == "Refused" and self.cluster.reachable is not False
+        )
 
     @property
     def is_drifting(self) -> bool:

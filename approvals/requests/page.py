@@ -560,7 +560,9 @@ def _may(
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
-        "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
+        "renew": has_gpus
+        and state in (State.ACTIVE, State.ENDING_SOON)
+        and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": has_gpus and releases,
         "cancel": releases and is_booked,
         "let_go": releases and not is_booked and may_release(request, now=now),

@@ -364,6 +364,8 @@ def _moving(row: Tenancy) -> Entry:
         else f"Setting up in {row.cluster.title}"
     )
     why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
+    if row.cluster.reachable is False and not failed:
+        why = "The cluster does not answer now: it goes on once it does."
     return {
         "phase": "now",
         "tone": "bad" if failed else "moving",

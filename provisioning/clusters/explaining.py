@@ -176,12 +176,7 @@ OF_CLUSTERS: Classes = (
         ),
     ),
     (
-        _any(
-            "The kubeconfig ",
-            "The portal cannot sign in to ",
-            "cannot use the kubeconfig:",
-            "not inside a cluster:",
-        ),
+        _any("The kubeconfig ", "cannot use the kubeconfig:", "not inside a cluster:"),
         Explanation(
             "The portal cannot reach the cluster, because its kubeconfig is missing or cannot be read.",
             "A platform lead puts the file into its folder.",

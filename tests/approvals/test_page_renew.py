@@ -120,8 +120,12 @@ def test_what_went_back_is_offered_anew(page: Client, held: Allocation) -> None:
     assert "not held any more" in page.get(address(held)).content.decode()
 
 
-def test_the_pages_lead_there(page: Client, held: Allocation) -> None:
-    for where in ("/teams/vision/", f"/requests/{request_of(held).pk}/"):  # type: ignore[union-attr]
+def test_the_pages_lead_there_once_it_is_there(page: Client, held: Allocation) -> None:
+    asked = f"/requests/{request_of(held).pk}/"  # type: ignore[union-attr]
+    assert "7 more days" not in page.get(asked).content.decode()
+    assert held.tenancy is not None
+    factories.make_true(held.tenancy, at=timezone.now() + timedelta(seconds=1))
+    for where in ("/teams/vision/", asked):
         assert f'href="{address(held)}"' in page.get(where).content.decode()
 
 

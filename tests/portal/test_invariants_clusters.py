@@ -251,10 +251,7 @@ def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(
     gone(standing)
     report = check(now=standing.time)
     assert [f.promise for f in report.findings] == ["I1"]
-    assert any(
-        "away: not looked at. The portal cannot sign in" in note
-        for note in report.notes
-    )
+    assert any("away: not looked at. The kubeconfig" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(

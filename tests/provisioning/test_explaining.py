@@ -107,10 +107,7 @@ def test_every_class_is_explained(name: str) -> None:
     ("message", "words"),
     [
         ("Namespace qm-x exists and is not ours; it was not touched.", "did not make"),
-        (
-            "The portal cannot sign in to Training: its kubeconfig gone.yaml is not there.",
-            "kubeconfig",
-        ),
+        ("The kubeconfig gone.yaml is not there.", "kubeconfig"),
         ("training does not answer.", "does not answer"),
         (
             "ClusterQueue x: .spec.cohortName is missing after writing.",

@@ -145,7 +145,7 @@ def test_one_cluster_that_is_away_does_not_keep_others_from_being_looked_at(
     assert look(place)
     assert (
         Cluster.objects.get(pk=away.pk).message
-        == f"The portal cannot sign in to {away.title}: its kubeconfig not-there.yaml is not there."
+        == "The kubeconfig not-there.yaml is not there."
     )
 
 

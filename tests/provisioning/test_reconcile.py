@@ -560,9 +560,7 @@ def test_what_stood_stays_said_when_nobody_can_look(place: Place) -> None:
 def test_a_missing_kubeconfig_is_said(place: Place) -> None:
     Cluster.objects.update(kubeconfig="gone.yaml")
     place.reconcile()
-    assert place.row.ready["message"] == (
-        f"The portal cannot sign in to {place.row.cluster.title}: its kubeconfig gone.yaml is not there."
-    )
+    assert place.row.ready["message"] == "The kubeconfig gone.yaml is not there."
     assert place.kubernetes.cluster.requests == {}
 
 
