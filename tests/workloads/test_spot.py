@@ -73,7 +73,7 @@ def test_of_a_gang_one_node_interrupts_all_and_of_a_sweep_itself_alone() -> None
     [
         (
             {"checkpoint_minutes": 0},
-            "half of all that ran, because it says no minutes between checkpoints",
+            "half of the run on average: as long as nobody says how many minutes lie between",
         ),
         (
             {"checkpoint_minutes": 0, "pods": 8, "gpus": 64, "is_gang": True},
@@ -102,6 +102,46 @@ def test_it_says_what_matters(change: dict[str, object], said: str) -> None:
     spot = spot_of(replace(PLAN, **change))  # type: ignore[arg-type]
     assert spot is not None
     assert said in spot.words
+
+
+@pytest.mark.parametrize(
+    ("change", "is_cheaper"),
+    [
+        pytest.param({}, True, id="it saves"),
+        pytest.param({"other_usd": Decimal("3.9")}, False, id="lost work eats it up"),
+        pytest.param(
+            {"other_usd": Decimal(4), "interruption_hours": 0}, False, id="one price"
+        ),
+        pytest.param({"interruption_hours": 0}, True, id="the price alone is known"),
+    ],
+)
+def test_it_says_whether_spot_is_cheaper(
+    change: dict[str, object], is_cheaper: bool
+) -> None:
+    pool = replace(POOL, **change)  # type: ignore[arg-type]
+    spot = spot_of(replace(PLAN, pool=pool))
+    assert spot is not None
+    assert spot.is_cheaper is is_cheaper
+
+
+def test_a_run_that_would_never_finish_on_spot_is_not_cheaper_there() -> None:
+    gang = replace(PLAN, checkpoint_minutes=0, pods=8, gpus=64, is_gang=True)
+    spot = spot_of(gang)
+    assert spot is not None
+    assert not spot.is_cheaper
+
+
+def test_the_page_does_not_offer_to_ask_for_spot_that_is_dearer(
+    watched: Watched, on_spot: Flavor
+) -> None:
+    on_spot.price_per_gpu_hour *= Decimal("2.9")
+    on_spot.interruption_hours = 1
+    on_spot.save()
+    browser = client(watched.ada)
+    typed = filled(browser.get(address(watched)), minutes="1440", check="1")
+    shown = browser.post(address(watched), typed).content.decode()
+    assert "Spot is dearer here" in shown or "would never finish" in shown
+    assert "on spot</a>" not in shown
 
 
 def test_where_there_is_one_price_nothing_is_compared() -> None:

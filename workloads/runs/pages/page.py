@@ -112,6 +112,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
             else "It costs only while it runs.",
         },
     ]
+    spot = spot_of(plan)
     verdict = (
         _refusal(plan, tenancy, flavor, now)
         if plan.problems
@@ -120,8 +121,10 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
     return RunAnswer(
         verdict=verdict,
         figures=figures if not plan.problems or plan.gpus else [],
-        spot=spot_of(plan),
-        ask_for_spot=_spot_link(plan, tenancy, now),
+        spot=spot,
+        ask_for_spot=_spot_link(plan, tenancy, now)
+        if spot is not None and spot.is_cheaper
+        else None,
         memory=_memory_of(plan, tenancy, now),
         differences=[
             {"label": one.label, "before": one.before, "after": one.after}

@@ -16,10 +16,12 @@ MINUTES = Decimal(60)
 class Spot:
     """A run on spot beside the same run on demand, which of both was chosen, and a sentence about it in `words`.
 
-    `found` is None where nobody has said how often nodes are taken back, or where the run has no time limit.
+    `found` is None where nobody has said how often nodes are taken back, or where the run has no time limit;
+    `is_cheaper` then compares the prices alone.
     """
 
     is_chosen: bool
+    is_cheaper: bool
     words: str
     found: Comparison | None
 
@@ -36,7 +38,10 @@ def spot_of(plan: Plan) -> Spot | None:
     )
     if not pool.interruption_hours or not plan.seconds:
         return Spot(
-            is_chosen=pool.is_spot, words=_discount(on_demand, spot), found=None
+            is_chosen=pool.is_spot,
+            is_cheaper=spot < on_demand,
+            words=_discount(on_demand, spot),
+            found=None,
         )
     hours = plan.seconds / HOUR
     # The nodes of a gang go on together or not at all; each pod of a sweep loses its own work alone.
@@ -60,6 +65,7 @@ def spot_of(plan: Plan) -> Spot | None:
     )
     return Spot(
         is_chosen=pool.is_spot,
+        is_cheaper=whole.saves > 0,
         words=_words(whole, plan, pool.interruption_hours),
         found=whole,
     )
@@ -89,7 +95,8 @@ def _words(found: Comparison, plan: Plan, every: int) -> str:
     lost = (
         f"half of the {plan.checkpoint_minutes} minutes between checkpoints"
         if plan.checkpoint_minutes
-        else "half of all that ran, because it says no minutes between checkpoints"
+        else "half of the run on average: as long as nobody says how many minutes lie between two checkpoints, the "
+        "portal counts on none"
     )
     verdict = (
         f"Spot costs about {usd(found.spot)} instead of {usd(found.on_demand)}"
