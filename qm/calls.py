@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from time import sleep
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import requests
 from requests.auth import AuthBase
@@ -218,10 +218,7 @@ def refusal(response: requests.Response) -> Ended:
     """A refusal in the portal's own sentences, one for each value at fault."""
     status = response.status_code
     if response.is_redirect:
-        return Ended(
-            f"The portal has moved to {response.headers['Location']}: qm login --url …",
-            Code.AWAY,
-        )
+        return _sent_on(response)
     try:
         found = response.json()
         code, detail, errors = (
@@ -246,6 +243,19 @@ def refusal(response: requests.Response) -> Ended:
         sentences.append(f"The number of the call is {found['request_id']}.")
     again = status in AGAIN or (status, code) == (409, "in_flight")
     return Ended("\n".join(sentences), code_of(status), again=again, problem=code)
+
+
+def _sent_on(response: requests.Response) -> Ended:
+    """What a redirection comes to, which the portal's API never answers with: the token does not follow it."""
+    target = urljoin(response.url, response.headers["Location"])
+    asked, host = urlsplit(response.url), urlsplit(target)
+    if (host.scheme, host.netloc) == (asked.scheme, asked.netloc):
+        return Ended(
+            f"What answers at {response.url} leads to {target}, which no portal's API does. QM_URL and qm login --url "
+            "take the portal's address, without a path.",
+            Code.AWAY,
+        )
+    return Ended(f"The portal has moved to {target}: qm login --url …", Code.AWAY)
 
 
 def code_of(status: int) -> Code:

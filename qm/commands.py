@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 from click.shell_completion import get_completion_class
@@ -14,6 +15,7 @@ from qm import __version__, choosing, completing, configuration, following, word
 from qm.calls import Portal, key_of, option_named
 from qm.configuration import Access
 from qm.endings import MEANINGS, Code, Ended
+from qm.option_types import WholeNumber, lower_case
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHELLS = ("bash", "zsh", "fish")
@@ -89,7 +91,7 @@ def qm() -> None:
     metavar="URL",
     required=True,
     envvar="QM_URL",
-    help="The portal's address, as in https://gpus.example.com.",
+    help="The portal's address, without a path, as in https://gpus.example.com.",
 )
 @click.option(
     "--token-stdin",
@@ -219,12 +221,10 @@ def templates(slug: str, is_json: bool) -> None:
     required=True,
     help="What the pods run, with its tag; without one it is the latest.",
 )
-@click.option(
-    "--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs on each node."
-)
+@click.option("--gpus", type=WholeNumber(min=0), metavar="N", help="GPUs on each node.")
 @click.option(
     "--nodes",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help="Nodes, which start together.",
 )
@@ -232,8 +232,9 @@ def templates(slug: str, is_json: bool) -> None:
     "--flavor",
     metavar="NAME",
     default="",
+    callback=lower_case,
     shell_complete=completing.flavors,
-    help="The kind of GPU, as in a100.",
+    help="The kind of GPU as qm places names it, such as a100-80gb.",
 )
 @click.option(
     "--place",
@@ -385,7 +386,7 @@ def train(
 @click.option("--all", "with_over", is_flag=True, help="Those that are over, too.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     default=USUAL_ROWS,
     show_default=True,
@@ -402,7 +403,8 @@ def list_runs(
 ) -> None:
     """The newest runs of your teams."""
     live = None if with_over or state else "true"
-    found = portal().listed(
+    api = portal()
+    found = api.listed(
         "runs/",
         most=limit,
         team=team,
@@ -410,6 +412,8 @@ def list_runs(
         mine="true" if mine else None,
         live=live,
     )
+    if team and not found["results"]:
+        _refuse_unknown_team(api, team)
     if is_json:
         return words.printed(found)
     rows = [
@@ -550,15 +554,16 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     help="Another time limit: 4h, 90m, 1h30m, 2d.",
 )
 @click.option(
-    "--gpus", type=click.IntRange(min=0), metavar="N", help="Other GPUs on each node."
+    "--gpus", type=WholeNumber(min=0), metavar="N", help="Other GPUs on each node."
 )
 @click.option(
-    "--nodes", type=click.IntRange(min=1), metavar="N", help="Another number of nodes."
+    "--nodes", type=WholeNumber(min=1), metavar="N", help="Another number of nodes."
 )
 @click.option(
     "--flavor",
     metavar="NAME",
     default="",
+    callback=lower_case,
     shell_complete=completing.flavors,
     help="Another kind of GPU.",
 )
@@ -637,7 +642,7 @@ def again(
 )
 @click.option(
     "--worker",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     help="The pod with this number.",
 )
@@ -646,7 +651,7 @@ def again(
 )
 @click.option(
     "--tail",
-    type=click.IntRange(min=1, max=5_000),
+    type=WholeNumber(min=1, max=5_000),
     metavar="N",
     help=f"So many lines; {USUAL_LINES:,} otherwise.",
 )
@@ -847,6 +852,20 @@ def _started(
         click.echo(run["name"])
     if over is not None:
         following.ended(over)
+
+
+def _refuse_unknown_team(api: Portal, slug: str) -> None:
+    """Raises Ended for a team that there is not, or that is not this person's to see."""
+    try:
+        api.get(f"teams/{quote(slug, safe='')}/")
+    except Ended as ended:
+        if ended.exit_code != Code.NOT_FOUND:
+            raise
+        own = ", ".join(one["slug"] for one in api.get("me/")["teams"]) or "none"
+        raise Ended(
+            f"There is no team {slug} that you may see. Your teams: {own}.",
+            Code.NOT_FOUND,
+        ) from None
 
 
 def _refuse_both(follow: bool, other: bool) -> None:

@@ -86,6 +86,12 @@ def checked(url: str) -> str:
             f"{url} is no address of a portal, as in https://gpus.example.com.",
             Code.USAGE,
         )
+    if parts.path.strip("/") or parts.fragment:
+        raise Ended(
+            f"{url} is more than the portal's address. Leave out what follows the host in QM_URL or --url: "
+            f"{parts.scheme}://{parts.netloc}",
+            Code.USAGE,
+        )
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
         raise Ended(f"A token goes over https only: https://{parts.netloc}", Code.USAGE)
     return url.rstrip("/")

@@ -29,7 +29,7 @@ MEANINGS: Mapping[Code, str] = {
     Code.REFUSED: "The portal refused, and each value at fault has a sentence.",
     Code.NOT_SIGNED_IN: "No token, or one that is not taken any more: `qm login`.",
     Code.AWAY: "The portal or the cluster does not answer.",
-    Code.NOT_FOUND: "There is no such run, template or place, or it is not yours to see.",
+    Code.NOT_FOUND: "There is no such run, template, place or team, or it is not yours to see.",
     Code.INTERRUPTED: "Ctrl-C. A run that was followed goes on.",
 }
 

@@ -16,7 +16,7 @@ RUN is a run's number, its name, or how its name begins where only one does. `--
 QM_VARIABLES = (
     (
         "`QM_URL`",
-        "The portal's address, in place of the stored one. A stored token goes to its own portal alone.",
+        "The portal's address without a path, in place of the stored one. A stored token goes to its own portal alone.",
     ),
     ("`QM_TOKEN`", "The token, in place of the stored one."),
     (

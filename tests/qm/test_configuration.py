@@ -131,6 +131,17 @@ def test_plain_http_is_for_loopback_alone(url: str) -> None:
         configuration.checked(url)
 
 
+@pytest.mark.parametrize("more", ["/requests", "/teams/vision/", "/#runs"])
+def test_a_portals_address_has_no_path(
+    portal: Misbehaving, terminal: Terminal, more: str
+) -> None:
+    done = terminal("list", QM_URL=f"{portal.url}{more}", QM_TOKEN=TOKEN)
+    assert done.exit_code == 2
+    assert "Leave out what follows the host in QM_URL or --url" in done.stderr
+    assert done.stderr.rstrip().endswith(portal.url)
+    assert not portal.calls
+
+
 def test_a_stored_token_is_of_no_use_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         configuration,

@@ -581,15 +581,24 @@ def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
     assert portal.sent("GET runs/")[1].address.endswith("&limit=100&cursor=abc%3D")
 
 
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        (
+            "https://new.example.com/",
+            "The portal has moved to https://new.example.com/",
+        ),
+        ("/sign-in?next=/requests/api/v1/runs/", "without a path"),
+    ],
+)
 def test_the_token_follows_no_redirection(
-    portal: Misbehaving, terminal: Terminal
+    portal: Misbehaving, terminal: Terminal, location: str, said: str
 ) -> None:
-    portal.answers["GET runs/"] = [
-        Answer(302, "", {"Location": f"{portal.url}/stolen"})
-    ]
+    portal.answers["GET runs/"] = [Answer(302, "", {"Location": location})]
     done = terminal("list")
     assert (done.exit_code, len(portal.calls)) == (5, 1)
-    assert "has moved to" in done.stderr
+    assert said in done.stderr
+    assert ("has moved" in done.stderr) == said.startswith("The portal has moved")
 
 
 def test_the_token_is_shown_nowhere(

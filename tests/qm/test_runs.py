@@ -394,6 +394,34 @@ def test_lists_are_the_apis_json_from_as_many_pages_as_it_takes(signed: Signed) 
     assert said.stderr == "There are more: --limit shows them.\n"
 
 
+def test_a_list_of_a_team_that_there_is_not_is_refused(signed: Signed) -> None:
+    wrong = signed.terminal("list", "--team", "visoin")
+    assert wrong.exit_code == 6
+    assert wrong.stderr == (
+        "There is no team visoin that you may see. Your teams: vision.\n"
+    )
+    assert signed.terminal("list", "--team", "visoin", "--json").exit_code == 6
+    empty = signed.terminal("list", "--team", "vision")
+    assert (empty.exit_code, empty.stderr) == (
+        0,
+        "None runs or waits: --all shows earlier ones.\n",
+    )
+
+
+def test_a_kind_of_gpu_is_taken_in_capitals_too(signed: Signed) -> None:
+    done = signed.terminal(*TRAIN, "--flavor", "A100", "--", "train.py")
+    assert done.exit_code == 0
+    assert Run.objects.filter(flavor__name="a100").exists()
+
+
+def test_a_number_in_words_is_refused_with_what_to_write(signed: Signed) -> None:
+    done = signed.terminal("train", *IMAGE, "--gpus", "two", "--", "train.py")
+    assert done.exit_code == 2
+    assert "'--gpus': Write a whole number of at least 0, not 'two'." in done.stderr
+    many = signed.terminal("logs", "1", "--tail", "9999")
+    assert "Write a whole number from 1 to 5000, not '9999'." in many.stderr
+
+
 def test_several_places_and_kinds_are_named_with_the_option_that_chooses(
     signed: Signed,
 ) -> None:
