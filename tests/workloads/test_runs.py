@@ -243,7 +243,11 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
         "holds no h100",
     ),
     "an unknown parameter": (values(turbo=True), "turbo", "no such parameter"),
-    "an image that is none": (values(image="$(id)"), "image", "is an image"),
+    "an image that is none": (
+        values(image="$(id)"),
+        "image",
+        "the address of a container image",
+    ),
     "a script of 10 MB": (
         lambda asked: replace(
             asked, script={"file": "train.py", "text": "#" * 10_000_000}

@@ -202,6 +202,61 @@ def test_the_answer_comes_while_typing_and_says_what_is_missing(
     assert not Run.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        pytest.param(
+            {"gpus": "64"},
+            "GPUs on each node: Write a whole number of GPUs from 0 to 16.",
+            id="more GPUs than a node has",
+        ),
+        pytest.param(
+            {"minutes": "0"},
+            "Time limit (minutes): Write a whole number of minutes from 5 to 43,200.",
+            id="no minute",
+        ),
+        pytest.param(
+            {"minutes": "9999999"},
+            "Time limit (minutes): Write a whole number of minutes from 5 to 43,200.",
+            id="too many minutes",
+        ),
+        pytest.param(
+            {"program": 'train.py "unclosed'},
+            "Program: A quotation mark has no partner.",
+            id="a quotation without an end",
+        ),
+    ],
+)
+def test_the_answer_names_the_field_that_is_wrong_and_why(
+    watched: Watched, changed: dict[str, str], said: str
+) -> None:
+    ada, where = client(watched.ada), address(watched)
+    preview = where.replace("/new?", "/new/preview?")
+    shown = page(ada.post(preview, filled(ada.get(where), **changed))).words
+    assert said in shown
+    assert "as soon as this is clear:" in shown
+    assert "Still empty" not in shown
+    both = page(ada.post(preview, filled(ada.get(where), **changed, image=""))).words
+    assert said in both
+    assert "Still empty: Image." in both
+
+
+def test_the_answer_lists_what_is_empty_before_anything_is_wrong(
+    watched: Watched,
+) -> None:
+    shown = page(client(watched.ada).get(address(watched))).words
+    assert "as soon as you have filled in: Name, Image, Program." in shown
+    assert "as soon as this is clear" not in shown
+
+
+def test_a_bad_image_is_refused_with_how_one_is_written(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where), image="https://hub.docker.com/r/pytorch")
+    shown = page(ada.post(where.replace("/new?", "/new/preview?"), typed)).words
+    assert "Image has to be the address of a container image, such as" in shown
+    assert "without https:// and spaces" in shown
+
+
 def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
     run = submit(watched)
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)

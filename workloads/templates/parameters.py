@@ -194,7 +194,8 @@ def _image(one: Parameter, value: object) -> str:
     return (
         ""
         if fine
-        else f"{one.title} is an image, as in registry.example.com/team/train:1."
+        else f"{one.title} has to be the address of a container image, such as "
+        "registry.example.com/team/train:1: without https:// and spaces, and its name in small letters."
     )
 
 

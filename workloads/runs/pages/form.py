@@ -275,6 +275,30 @@ class RunForm(StrictForm):
             "variables": {**dict.fromkeys(kept["variables"]), **asked.variables},
         }
 
+    @property
+    def missing(self) -> list[str]:
+        """The labels of what has to be filled in and is empty."""
+        return [
+            str(field.label)
+            for name, field in self.fields.items()
+            if self._is_missing(name)
+        ]
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is refused of what was filled in, each sentence behind the label of its field."""
+        return [
+            f"{self.fields[name].label}: {text}" if name in self.fields else str(text)
+            for name, texts in self.errors.items()
+            if not self._is_missing(name)
+            for text in texts
+        ]
+
+    def _is_missing(self, name: str) -> bool:
+        field = self.fields.get(name)
+        is_asked = field is not None and field.required and not field.disabled
+        return is_asked and not str(self.data.get(name, "")).strip()
+
     def add_problems(self, problems: Sequence[Problem]) -> None:
         """Put what the plan refuses at its fields."""
         for one in problems:

@@ -508,8 +508,9 @@ def _page(
     answer = _answer(chosen, form)
     if request.method != "POST":
         # Nobody has written anything yet: what is still empty is no mistake.
-        for name in [name for name in form.errors if not form.data.get(name)]:
-            form.errors.pop(name)
+        for name in form.fields.keys() & form.errors.keys():
+            if not form.data.get(name):
+                form.errors.pop(name)
     context = chosen.context | {
         "form": form,
         "answer": answer,
