@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Role
 from notebooks.profile_desk import actions
+from notebooks.profiles.priority import goes_first_words
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
@@ -20,6 +21,7 @@ from workloads.choosing.page import Card, Outcome, cards_of
 from workloads.models import ClusterObject
 
 pytestmark = pytest.mark.django_db
+GOES_FIRST = goes_first_words(0)
 GPU = """
 slug: {slug}
 title: {gpus} × A100
@@ -83,6 +85,21 @@ def holds(tenancy: Tenancy, gpus: int) -> None:
     )
 
 
+def waits(tenancy: Tenancy, *, gpus: int, priority: int) -> None:
+    """A job of the team waits for so many GPUs, as its cluster last told."""
+    body = admitted(tenancy.namespace, gpus)
+    body["metadata"]["name"] = body["metadata"]["uid"] = "waits"
+    body["spec"]["priority"] = priority
+    body["status"] = {}
+    ClusterObject.objects.create(
+        cluster=tenancy.cluster,
+        kind="Workload",
+        namespace=tenancy.namespace,
+        name="waits",
+        body=body,
+    )
+
+
 def admitted(namespace: str, gpus: int) -> dict[str, Any]:
     """A Workload that Kueue let in."""
     condition = {
@@ -135,7 +152,60 @@ def test_a_card_says_what_a_server_is_and_costs_and_that_it_starts_now(
     )
     assert card.usd_per_hour == Decimal("7.34")
     assert card.answer.outcome is Outcome.NOW
-    assert card.answer.detail == "2 of your 2 × A100 are free now."
+    assert card.answer.detail == f"2 of your 2 × A100 are free now. {GOES_FIRST}"
+
+
+def test_a_card_says_that_waiting_work_of_a_higher_priority_stops_the_notebook(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, GPU.format(slug="one", gpus=1))
+    waits(tenancy, gpus=2, priority=100_000)
+    answer = cards(tenancy)["one"].answer
+    assert (answer.outcome, answer.sentence) == (
+        Outcome.QUEUE,
+        "It may start, and be stopped for what waits",
+    )
+    assert (
+        "It has a higher priority and takes these GPUs as soon as they are enough for it: the notebook is stopped "
+        "then, with what it has in memory."
+    ) in answer.detail
+    assert GOES_FIRST not in answer.detail
+
+
+def test_what_waits_with_the_notebooks_own_priority_takes_nothing_from_it(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, GPU.format(slug="one", gpus=1))
+    waits(tenancy, gpus=2, priority=0)
+    answer = cards(tenancy)["one"].answer
+    assert answer.sentence == "It may start before what waits"
+    assert "It has a higher priority" not in answer.detail
+    assert answer.detail.endswith(GOES_FIRST)
+
+
+def test_on_a_cluster_with_volcano_nothing_takes_a_notebooks_gpus(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, GPU.format(slug="one", gpus=1))
+    tenancy.cluster.queueing = "volcano"
+    tenancy.cluster.save(update_fields=["queueing"])
+    waits(tenancy, gpus=2, priority=100_000)
+    assert "higher priority" not in cards(tenancy)["one"].answer.detail
+
+
+@pytest.mark.parametrize("away", ["the cluster", "JupyterHub"])
+def test_nothing_starts_at_once_while_somebody_does_not_answer(
+    lead: User, ada: User, tenancy: Tenancy, away: str
+) -> None:
+    offer(lead, CPU)
+    offer(lead, GPU.format(slug="one", gpus=1))
+    found = cards_of(tenancy, now=timezone.now(), away=away)
+    assert {one.answer.sentence for one in found} == {
+        f"It starts when {away} answers again"
+    }
+    assert {one.answer.outcome for one in found} == {Outcome.QUEUE}
+    details = [one.answer.detail for one in found]
+    assert all(one.startswith("What was known before: ") for one in details)
 
 
 def test_a_server_without_gpus_always_starts_and_costs_nothing(

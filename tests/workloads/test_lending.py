@@ -251,7 +251,10 @@ def test_the_answer_promises_to_borrow_only_what_is_there(
     wanted: int, used: int, waiting: int, to_borrow: int, sentence: str, borrowed: int
 ) -> None:
     found = start_of(
-        wanted, pool(to_borrow), Outlook(used=used, waiting=waiting, estimate=None)
+        wanted,
+        pool(to_borrow),
+        Outlook(used=used, waiting=waiting, estimate=None),
+        priority=0,
     )
     assert found["sentence"] == sentence
     assert ("would be borrowed" in found["detail"]) == bool(borrowed)
@@ -272,8 +275,30 @@ def test_the_answer_says_whom_it_would_push_out(
     wanted: int, below: int, to_borrow: int, sentence: str
 ) -> None:
     outlook = Outlook(used=1, waiting=0, estimate=None, below=below)
-    found = start_of(wanted, pool(to_borrow), outlook)
+    found = start_of(wanted, pool(to_borrow), outlook, priority=0)
     assert found["sentence"] == sentence
     assert ("lower priority hold 1" in found["detail"]) == sentence.startswith(
         "It pushes"
     )
+
+
+@pytest.mark.parametrize(
+    ("priorities", "said"),
+    [
+        pytest.param((100_000,), "It has a higher priority and takes", id="one waits"),
+        pytest.param((0, 100_000), "One of them has a higher", id="one of two"),
+        pytest.param((100_000, 100_000), "2 of them have a higher", id="two"),
+    ],
+)
+def test_the_answer_says_what_waits_and_would_stop_it(
+    priorities: tuple[int, ...], said: str
+) -> None:
+    outlook = Outlook(
+        used=1, waiting=len(priorities), estimate=None, priorities=priorities
+    )
+    found = start_of(1, pool(0), outlook, priority=1_000)
+    assert found["sentence"] == "It may start, and be stopped for what waits"
+    assert said in found["detail"]
+    assert "the run goes back to the line then" in found["detail"]
+    highest = start_of(1, pool(0), outlook, priority=100_000)
+    assert highest["sentence"] == "It may start before what waits"

@@ -15,6 +15,7 @@ from notebooks.hubs.models import Hub
 from notebooks.profile_desk import actions as desk
 from notebooks.profiles.document import read
 from notebooks.profiles.idle import Reclaim
+from notebooks.profiles.priority import goes_first_words
 from notebooks.servers import actions
 from notebooks.servers.ending import reclaim_idle
 from notebooks.servers.models import NotebookServer as Server
@@ -38,6 +39,7 @@ from tests.notebooks.test_servers import (
 )
 from tests.pages import Element, parsed
 from tests.workloads.copying import Copying
+from tests.workloads.test_choosing import waits
 from workloads.models import Feed
 from workloads.notebook_pages.shown import label_values
 from workloads.notebook_pages.words import idle_words, length, limit_words
@@ -932,4 +934,24 @@ def test_a_cluster_that_is_silent_is_said_before_a_notebook_is_launched_there(
     Feed.objects.create(
         cluster=tenancy.cluster, kind="Pod", silent_since=timezone.now()
     )
-    assert said in words(browser(ada).get(PAGE))
+    shown = words(browser(ada).get(PAGE))
+    assert said in shown
+    assert "It can start at once" not in shown
+    assert "It starts when the cluster answers again" in shown
+    [told, *_] = Caller(ada).get(f"places/{tenancy.pk}/profiles/").json()["results"]
+    assert told["answer"]["sentence"] == "It starts when the cluster answers again"
+
+
+def test_a_ready_notebook_says_what_takes_its_gpus_and_that_such_work_waits(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
+    assert goes_first_words(0) in shown
+    assert "waits. As soon as" not in shown
+    waits(tenancy, gpus=2, priority=1_000)
+    shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
+    assert (
+        "1 job of the team with a higher priority waits. As soon as these GPUs are enough for it, the queue takes "
+        "them and the notebook is stopped: save what is in memory."
+    ) in shown

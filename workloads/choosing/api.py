@@ -7,14 +7,16 @@ from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
+from notebooks.hubs.models import Hub
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
-from workloads.choosing.page import cards_of
+from workloads.choosing.page import away_of, cards_of
 from workloads.choosing.repositories import address_of, vscode_link
 from workloads.choosing.serializers import (
     DevContainerSerializer,
     ProfileCardsSerializer,
 )
+from workloads.freshness import seen_of
 from workloads.runs.planning.places import open_to
 
 
@@ -29,7 +31,10 @@ class ProfileChoiceEndpoint(Endpoint):
         tenancy = next((one for one in open_to(self.caller) if one.pk == pk), None)
         if tenancy is None:
             raise NotFound
-        found = cards_of(tenancy, now=timezone.now())
+        now = timezone.now()
+        hub = Hub.objects.filter(cluster=tenancy.cluster_id).first()
+        away = away_of(hub, seen_of(tenancy.cluster, now), now)
+        found = cards_of(tenancy, now=now, away=away)
         return Response(self.shown({"results": found}, ProfileCardsSerializer))
 
     @extend_schema(

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -10,19 +10,22 @@ from enum import StrEnum
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
 from fleet.models import Flavor
+from notebooks.hubs.models import Hub
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
 from notebooks.profiles.choosing import NotAChoice, chosen
 from notebooks.profiles.devcontainers import devcontainer
 from notebooks.profiles.document import Document, usual
 from notebooks.profiles.pricing import price_words, size_words
+from notebooks.profiles.priority import goes_first_words, priority_of
 from notebooks.profiles.publishing import most_gpus
 from notebooks.profiles.spawning import refused_here
 from provisioning.models import Tenancy
 from ui.amounts import gpus
 from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
-from workloads.runs.planning.outlook import outlooks_of, start_of
+from workloads.freshness import Seen
+from workloads.runs.planning.outlook import MAY_BE_STOPPED, outlooks_of, start_of
 from workloads.runs.planning.places import pools_of
 from workloads.runs.planning.pools import Pool
 
@@ -104,13 +107,21 @@ class Card:
         }
 
 
+def away_of(hub: Hub | None, seen: Seen, now: datetime) -> str:
+    """Who has to answer again before anything starts in a namespace; empty where everybody does."""
+    if seen.silence(now):
+        return "the cluster"
+    return "JupyterHub" if hub is not None and hub.reachable is False else ""
+
+
 def cards_of(
-    tenancy: Tenancy, *, now: datetime, choices: Choices | None = None
+    tenancy: Tenancy, *, now: datetime, away: str = "", choices: Choices | None = None
 ) -> list[Card]:
     """Every profile that is offered, those that start first before those that never will.
 
-    `tenancy` comes with team, project and cluster; `choices` are what was chosen in which profile, by its slug, where
-    it is not as usual. In five queries, and one more where profiles want GPUs that the cluster has not.
+    `tenancy` comes with team, project and cluster; `away` is who has to answer again before anything starts;
+    `choices` are what was chosen in which profile, by its slug, where it is not as usual. In five queries, and one more
+    where profiles want GPUs that the cluster has not.
     """
     profiles, picked = offered(), choices or {}
     flavors = flavors_on(tenancy.cluster_id)
@@ -129,10 +140,13 @@ def cards_of(
             )
         count, flavor = counts[document.slug], flavors.get(document.flavor)
         if not count:
-            return Answer(
-                outcome=Outcome.NOW,
-                sentence="It can start at once",
-                detail=WITHOUT_GPUS,
+            return _once_back(
+                Answer(
+                    outcome=Outcome.NOW,
+                    sentence="It can start at once",
+                    detail=WITHOUT_GPUS,
+                ),
+                away,
             )
         pool = pools.get(document.flavor)
         room = pool.gpus + pool.borrow if pool else 0
@@ -140,12 +154,18 @@ def cards_of(
             return _not_here(document, tenancy, elsewhere)
         if pool is None or count > room:
             return _not_held(count, pool, flavor, tenancy, now)
-        found = start_of(
-            count, pool, outlooks[document.flavor, count], taken_back=TAKEN_BACK
-        )
+        priority, outlook = priority_of(document), outlooks[document.flavor, count]
+        found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
-        return Answer(
-            outcome=outcome, sentence=found["sentence"], detail=found["detail"]
+        is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano
+        later = "" if is_said else f" {goes_first_words(priority)}"
+        return _once_back(
+            Answer(
+                outcome=outcome,
+                sentence=found["sentence"],
+                detail=f"{found['detail']}{later}",
+            ),
+            away,
         )
 
     cards = [
@@ -164,6 +184,18 @@ def cards_of(
             one.profile.document.order,
             one.profile.document.slug,
         ),
+    )
+
+
+def _once_back(answer: Answer, away: str) -> Answer:
+    """The answer for a namespace where somebody has to answer again first."""
+    if not away:
+        return answer
+    return replace(
+        answer,
+        outcome=Outcome.QUEUE,
+        sentence=f"It starts when {away} answers again",
+        detail=f"What was known before: {answer.detail}",
     )
 
 

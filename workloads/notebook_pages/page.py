@@ -15,6 +15,7 @@ from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profile_desk.kept import offered_instead, retired_words
 from notebooks.profiles.idle import unfollowed_since
+from notebooks.profiles.priority import goes_first_words
 from notebooks.profiles.states import State as ProfileState
 from notebooks.servers import actions
 from notebooks.servers.ending import use_of
@@ -243,6 +244,20 @@ def idle_unknown_of(one: ServerSeen, now: datetime) -> str:
     )
 
 
+def going_first_of(one: ServerSeen) -> str:
+    """That work waits which takes a ready server's GPUs, and what to do; empty where none does."""
+    count = one.going_first
+    if not count:
+        return ""
+    waits = "1 job of the team with a higher priority waits"
+    if count > 1:
+        waits = f"{count} jobs of the team with a higher priority wait"
+    return (
+        f"{waits}. As soon as these GPUs are enough for {'it' if count == 1 else 'one'}, the queue takes them and the "
+        "notebook is stopped: save what is in memory."
+    )
+
+
 def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
     """That a hub is gone or does not answer, and what this means for what is shown; empty where it does."""
     if hub is None:
@@ -432,9 +447,12 @@ def _starting(one: ServerSeen) -> str:
 def _ready(one: ServerSeen, *, by: User, now: datetime) -> str:
     if one.server.owner_id != by.pk:
         return f"{one.server.owner.name} can work in it. Only they can open it."
-    if one.server.gpus:
-        return "It is ready: open it and work. Its GPUs are yours, and cost, until it stops."
-    return "It is ready: open it and work."
+    if not one.server.gpus:
+        return "It is ready: open it and work."
+    first = (
+        "" if one.server.cluster.has_volcano else f" {goes_first_words(one.priority)}"
+    )
+    return f"It is ready: open it and work. Its GPUs are yours until it stops.{first}"
 
 
 def _stopped_words(server: NotebookServer) -> str:

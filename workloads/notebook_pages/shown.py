@@ -11,6 +11,7 @@ from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profiles.document import Document
 from notebooks.profiles.idle import Reclaim, idle_since, stops_at, unknown_since
+from notebooks.profiles.priority import priority_of
 from notebooks.servers.ending import documents_of, limit_of, threshold_of, use_of
 from notebooks.servers.states import State
 from workloads.board import work_of_team
@@ -18,6 +19,7 @@ from workloads.explanations import Explanation
 from workloads.freshness import Seen
 from workloads.models import ClusterObject
 from workloads.reading.values import Object, part
+from workloads.runs.planning.outlook import outlook_of
 
 # What KubeSpawner writes on the pod of a server.
 SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
@@ -30,6 +32,7 @@ class ServerSeen:
     `why` says why one that starts is not there yet, None before it has a pod. Since `idle_unknown_since` nobody can
     tell whether it is used; None where that is known. `uncarried` says when GPUs end that carry it, None for
     never; `goes_back` is when it is stopped with them, as its owner was told, else as far as is known now.
+    `going_first` is how much work of the team waits that could take its GPUs.
     """
 
     server: NotebookServer
@@ -40,6 +43,12 @@ class ServerSeen:
     uncarried: Uncarried | None = None
     goes_back: datetime | None = None
     idle_unknown_since: datetime | None = None
+    going_first: int = 0
+
+    @property
+    def priority(self) -> int:
+        """With which priority it runs."""
+        return priority_of(self.document)
 
     @property
     def address(self) -> str:
@@ -114,7 +123,7 @@ def idle_of(server: NotebookServer) -> datetime | None:
 
 
 def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSeen:
-    """What is known of one server; nine queries at most. It comes described, with `tenancy__cluster__hub`."""
+    """What is known of one server; ten queries at most. It comes described, with `tenancy__cluster__hub`."""
     why, seen = (None, None)
     if server.state == State.STARTING:
         why, seen = _why(server, by=by, now=now)
@@ -123,12 +132,11 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         if server.flavor_id
         else None
     )
+    document = documents_of([server]).get((server.profile_id, server.profile_version))
     return ServerSeen(
         server=server,
         hub=getattr(server.tenancy.cluster, "hub", None),
-        document=documents_of([server]).get(
-            (server.profile_id, server.profile_version)
-        ),
+        document=document,
         why=why,
         seen=seen,
         uncarried=uncarried,
@@ -136,7 +144,15 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         idle_unknown_since=unknown_since(use_of(server), now)
         if server.state == State.READY
         else None,
+        going_first=_going_first(server, priority_of(document)),
     )
+
+
+def _going_first(server: NotebookServer, priority: int) -> int:
+    if server.state != State.READY or server.flavor is None:
+        return 0
+    flavor, gpus = server.flavor.name, server.gpus
+    return outlook_of(server.tenancy, flavor, gpus).going_first(priority)
 
 
 def _goes_back(

@@ -36,7 +36,7 @@ from notebooks.servers.models import IN_MOTION
 from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
-from workloads.choosing.page import Card, Outcome, cards_of
+from workloads.choosing.page import Card, Outcome, away_of, cards_of
 from workloads.freshness import seen_of
 from workloads.notebook_pages import page
 from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
@@ -64,18 +64,13 @@ def notebooks(request: HttpRequest, slug: str) -> HttpResponse:
         (one for one in tenancies if str(one.pk) == request.GET.get("place")), None
     )
     tenancy = chosen or _usual_place(tenancies)
-    cards = (
-        cards_of(tenancy, now=timezone.now(), choices=choices_in(request))
-        if tenancy
-        else []
-    )
-    shown = _Shown(team, user, tenancies, tenancy, cards)
+    shown = _shown(request, team, user, tenancies, tenancy)
     if request.method != "POST":
         return _page(request, shown)
     card = next(
         (
             one
-            for one in cards
+            for one in shown.cards
             if one.profile.document.slug == request.POST.get("profile")
         ),
         None,
@@ -119,6 +114,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "end": page.end_notice_of(seen, user, now),
         "exempt": server.is_exempt(now),
         "idle_unknown": page.idle_unknown_of(seen, now),
+        "going_first": page.going_first_of(seen),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
         "story": page.story_of(seen),
@@ -275,13 +271,44 @@ def _launch(form: LaunchForm, tenancy: Tenancy, user: User) -> str:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the page of notebooks is about: a team, its namespaces, and the profiles in the chosen one."""
+    """What the page of notebooks is about: a team, its namespaces, and the profiles in the chosen one.
+
+    `notice` says that its cluster or its hub does not answer.
+    """
 
     team: Team
     user: User
     tenancies: Sequence[Tenancy]
     tenancy: Tenancy | None
-    cards: Sequence[Card]
+    hub: Hub | None = None
+    cards: Sequence[Card] = ()
+    notice: str = ""
+
+
+def _shown(
+    request: HttpRequest,
+    team: Team,
+    user: User,
+    tenancies: Sequence[Tenancy],
+    tenancy: Tenancy | None,
+) -> _Shown:
+    if tenancy is None:
+        return _Shown(team, user, tenancies, None)
+    now = timezone.now()
+    hub = Hub.objects.filter(cluster=tenancy.cluster_id).first()
+    seen = seen_of(tenancy.cluster, now)
+    away = away_of(hub, seen, now)
+    cards = cards_of(tenancy, now=now, away=away, choices=choices_in(request))
+    notice = page.hub_notice_of(hub, now, of_server=False)
+    return _Shown(
+        team,
+        user,
+        tenancies,
+        tenancy,
+        hub,
+        cards,
+        notice or page.silence_notice_of(seen, now),
+    )
 
 
 def _page(
@@ -291,11 +318,7 @@ def _page(
     form: LaunchForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    now, team, tenancy = timezone.now(), shown.team, shown.tenancy
-    hub = Hub.objects.filter(cluster=tenancy.cluster_id).first() if tenancy else None
-    silence = (
-        page.silence_notice_of(seen_of(tenancy.cluster, now), now) if tenancy else ""
-    )
+    now, team, tenancy, hub = timezone.now(), shown.team, shown.tenancy, shown.hub
     context = {
         "team": team,
         "is_member": team.pk in shown.user.team_ids,
@@ -309,7 +332,7 @@ def _page(
             for one in shown.tenancies
         ],
         "hub": hub,
-        "notice": page.hub_notice_of(hub, now, of_server=False) or silence,
+        "notice": shown.notice,
         "cards": [_card(one, hub, form) for one in shown.cards],
         "servers": page.lists_of(team, shown.user, now=now),
         "first": {

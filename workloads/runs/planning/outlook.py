@@ -22,6 +22,7 @@ from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
 from workloads.templates.pods import priority_of
 
+MAY_BE_STOPPED = "It may start, and be stopped for what waits"
 BACK_IN_LINE = "the run goes back to the line then"
 
 
@@ -29,13 +30,19 @@ BACK_IN_LINE = "the run goes back to the line then"
 class Outlook:
     """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait, and an estimate.
 
-    `below` are those of the GPUs held that Kueue takes from work of a lower priority.
+    `below` are those of the GPUs held that Kueue takes from work of a lower priority. `priorities` are those of what
+    waits, where that can take GPUs away.
     """
 
     used: int
     waiting: int
     estimate: Estimate | None
     below: int = 0
+    priorities: tuple[int, ...] = ()
+
+    def going_first(self, priority: int) -> int:
+        """How many of what waits could take the GPUs of work with this priority."""
+        return sum(one > priority for one in self.priorities)
 
 
 def outlook_of(
@@ -60,22 +67,21 @@ def outlooks_of(
         waits_of(found),
         source=f"the jobs of {tenancy.namespace} that the cluster still shows",
     )
-    holders, waiting = [*quota_holders_of(found)], len(line_in(map(workload_of, found)))
+    holders, line = [*quota_holders_of(found)], line_in(map(workload_of, found))
+    # Volcano takes nothing away for pods that preempt nobody, and no pod of a team may.
+    takes_away = not tenancy.cluster.has_volcano
     promised = (
         promised_by_volcano(found) if tenancy.cluster.has_volcano else Counter[str]()
     )
     profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
-    lower = (
-        quota_holders_of(_below(found, priority))
-        if priority and not tenancy.cluster.has_volcano
-        else ()
-    )
+    lower = quota_holders_of(_below(found, priority)) if priority and takes_away else ()
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
             used=sum(one.gpus for one in holders if one.flavor == flavor)
             + promised[profiles.get(flavor, "")],
-            waiting=waiting,
+            waiting=len(line),
+            priorities=tuple(one.priority for one in line) if takes_away else (),
             estimate=history.estimate(gpus, waited=timedelta(0)),
         )
         for flavor, gpus in wanted
@@ -101,10 +107,10 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
             "rules": [],
         }
     else:
-        seen = outlook_of(
-            tenancy, flavor, plan.gpus, priority=priority_of(plan.manifests)
-        )
-        found = start_of(plan.gpus, plan.pool, seen)
+        priority = priority_of(plan.manifests)
+        value, _ = PRIORITIES.get(priority, (0, ""))
+        seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority)
+        found = start_of(plan.gpus, plan.pool, seen, priority=value)
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
         return found
@@ -117,11 +123,16 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
 
 
 def start_of(
-    wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE
+    wanted: int,
+    pool: Pool,
+    outlook: Outlook,
+    *,
+    priority: int,
+    taken_back: str = BACK_IN_LINE,
 ) -> Verdict:
     """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
 
-    `taken_back` is what becomes of it when others take back what it borrowed.
+    `taken_back` is what becomes of it when others take its GPUs: what it borrowed, or what a higher priority takes.
     """
     free = pool.gpus - outlook.used
     held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
@@ -155,6 +166,9 @@ def start_of(
         said.append(
             f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already{earlier}."
         )
+    ahead = outlook.going_first(priority) if wanted <= free else 0
+    if ahead:
+        said.append(f"{_goes_first(ahead, outlook.waiting)}: {taken_back}.")
     if outlook.estimate is not None:
         low, high = span(outlook.estimate.low), span(outlook.estimate.high)
         said.append(
@@ -164,7 +178,9 @@ def start_of(
         said.append("Too few jobs of this size have waited here to say how long.")
     return {
         "tone": "waiting",
-        "sentence": _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
+        "sentence": MAY_BE_STOPPED
+        if ahead
+        else _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
         "detail": f"{held}. {' '.join(said)}",
         "rules": [],
     }
@@ -176,6 +192,13 @@ def _sentence(*, may_borrow: bool, takes: bool, fits: bool) -> str:
     if takes:
         return "It pushes out work of a lower priority"
     return "It may start before what waits" if fits else "It waits in line first"
+
+
+def _goes_first(count: int, waiting: int) -> str:
+    if count == 1:
+        it = "It" if waiting == 1 else "One of them"
+        return f"{it} has a higher priority and takes these GPUs as soon as they are enough for it"
+    return f"{count} of them have a higher priority and take these GPUs as soon as they are enough for one"
 
 
 def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
