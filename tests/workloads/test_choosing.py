@@ -151,6 +151,7 @@ def test_a_card_says_what_a_server_is_and_costs_and_that_it_starts_now(
         "$7.34 an hour",
     )
     assert card.usd_per_hour == Decimal("7.34")
+    assert card.is_paid
     assert card.answer.outcome is Outcome.NOW
     assert card.answer.detail == f"2 of your 2 × A100 are free now. {GOES_FIRST}"
 
@@ -237,6 +238,7 @@ def test_what_the_team_lacks_is_asked_for_with_the_form_filled_in(
     offer(lead, GPU.format(slug="small", gpus=1).replace("flavor: a100", "flavor: t4"))
     found = cards(tenancy)
     four, small = found["four"].answer, found["small"].answer
+    assert not found["four"].is_paid
     assert (four.outcome, four.lacks, four.sentence) == (
         Outcome.NOT_HELD,
         2,

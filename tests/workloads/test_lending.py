@@ -30,8 +30,9 @@ from workloads.runs.pages.form import pool_words
 from workloads.runs.planning.lending import Lender, lent_to
 from workloads.runs.planning.outlook import Outlook, start_of
 from workloads.runs.planning.places import place_of, places_of
-from workloads.runs.planning.plan import Plan
+from workloads.runs.planning.plan import Plan, Problem
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.words import paid_words
 
 A100, GPU = "a100", "nvidia.com/gpu"
 WORKLOAD = ("kueue.x-k8s.io/v1beta2", "Workload")
@@ -302,3 +303,16 @@ def test_the_answer_says_what_waits_and_would_stop_it(
     assert "the run goes back to the line then" in found["detail"]
     highest = start_of(1, pool(0), outlook, priority=100_000)
     assert highest["sentence"] == "It may start before what waits"
+
+
+@pytest.mark.parametrize(("to_borrow", "is_said"), [(0, False), (2, True)])
+def test_who_pays_for_what_is_borrowed_is_said_where_there_is_some(
+    to_borrow: int, is_said: bool
+) -> None:
+    plan = Plan(name="it", manifests=(), problems=(), gpus=2, pool=pool(to_borrow))
+    said = paid_words(plan)
+    assert "stopping it saves nothing, giving GPUs back does." in said
+    assert ("What it borrows, the team that holds it pays for." in said) == is_said
+    assert not paid_words(replace(plan, gpus=0))
+    problem = Problem(field="gpus", text="Too many.")
+    assert not paid_words(replace(plan, problems=[problem]))

@@ -390,7 +390,11 @@ def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
     )
     worked_on(server)
     shown = browser(ada).get(path)
-    assert "Mei Chen stopped it. It costs nothing now." in words(shown)
+    assert (
+        "Mei Chen stopped it. It uses no GPUs now; those that Vision holds cost, used or not, until they are given "
+        "back or end."
+    ) in words(shown)
+    assert "They use no GPUs" in words(browser(ada).get(PAGE))
     assert buttons(shown) == {"Start again", "Remove"}
     assert browser(mei).post(f"{path}/start").status_code == 403
     assert browser(ada).post(f"{path}/start").headers["Location"] == path
@@ -889,7 +893,8 @@ def test_what_happens_to_an_unused_notebook_is_said_before_it_is_launched() -> N
         "Unused for 1 h, you are told."
     )
     assert (
-        idle_words(document, Reclaim.OFF) == "It goes on, and costs, until you stop it."
+        idle_words(document, Reclaim.OFF)
+        == "It goes on, and keeps its GPUs, until you stop it."
     )
     assert (
         limit_words(document) == "12 h at most, then it is stopped. Its volumes stay."
@@ -948,6 +953,7 @@ def test_a_ready_notebook_says_what_takes_its_gpus_and_that_such_work_waits(
     server = running(tenancy, ada, hub)
     shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
     assert goes_first_words(0) in shown
+    assert "Vision pays for those that it holds, used or not." in shown
     assert "waits. As soon as" not in shown
     waits(tenancy, gpus=2, priority=1_000)
     shown = words(browser(ada).get(f"/notebooks/{server.pk}"))

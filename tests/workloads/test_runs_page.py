@@ -249,6 +249,20 @@ def test_the_answer_lists_what_is_empty_before_anything_is_wrong(
     assert "as soon as this is clear" not in shown
 
 
+def test_the_answer_says_that_held_gpus_are_paid_for_whether_it_runs_or_not(
+    watched: Watched,
+) -> None:
+    ada, where = client(watched.ada), address(watched)
+    preview = where.replace("/new?", "/new/preview?")
+    typed = filled(ada.get(where))
+    shown = page(ada.post(preview, typed)).words
+    assert "stopping it saves nothing, giving GPUs back does." in shown
+    assert "costs only while it runs" not in shown
+    assert "1 h at most." in shown
+    without = page(ada.post(preview, {**typed, "gpus": "0", "flavor": ""})).words
+    assert "saves nothing" not in without
+
+
 def test_a_bad_image_is_refused_with_how_one_is_written(watched: Watched) -> None:
     ada, where = client(watched.ada), address(watched)
     typed = filled(ada.get(where), image="https://hub.docker.com/r/pytorch")

@@ -80,6 +80,12 @@ class Card:
     answer: Answer
 
     @property
+    def is_paid(self) -> bool:
+        """Whether its GPUs are paid for already, by who holds them, whether it runs or not."""
+        can_start = self.answer.outcome in (Outcome.NOW, Outcome.QUEUE)
+        return can_start and bool(self.usd_per_hour)
+
+    @property
     def devcontainer(self) -> str:
         """The text of its `devcontainer.json`."""
         return devcontainer(self.profile.document)

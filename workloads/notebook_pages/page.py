@@ -141,7 +141,7 @@ def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
         return f"{_stopped_words(server)} It is being stopped now. {STAYS}{wait}"
     if state is State.FAILED:
         return f"It did not start. {server.message}"
-    return f"{_stopped_words(server)} It costs nothing now. {STAYS}"
+    return f"{_stopped_words(server)} {_costs_when_stopped(server)} {STAYS}"
 
 
 def instead_of(server: NotebookServer) -> Link:
@@ -452,7 +452,20 @@ def _ready(one: ServerSeen, *, by: User, now: datetime) -> str:
     first = (
         "" if one.server.cluster.has_volcano else f" {goes_first_words(one.priority)}"
     )
-    return f"It is ready: open it and work. Its GPUs are yours until it stops.{first}"
+    paid = f"{one.server.team.name} pays for those that it holds, used or not"
+    return f"It is ready: open it and work. Its GPUs are yours until it stops; {paid}.{first}"
+
+
+def _costs_when_stopped(server: NotebookServer) -> str:
+    """What a stopped server costs: money follows what a team holds, and its GPUs stay held until they end."""
+    if not server.gpus:
+        return "It costs nothing now."
+    if server.stop_reason == StopReason.END:
+        return "It uses no GPUs now."
+    return (
+        f"It uses no GPUs now; those that {server.team.name} holds cost, used or not, "
+        "until they are given back or end."
+    )
 
 
 def _stopped_words(server: NotebookServer) -> str:

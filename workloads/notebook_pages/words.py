@@ -19,10 +19,10 @@ def idle_words(document: Document, reclaim: Reclaim) -> str:
     if not most_gpus(document):
         return "It goes on until you stop it."
     if document.idle_minutes is None or reclaim is Reclaim.OFF:
-        return "It goes on, and costs, until you stop it."
+        return "It goes on, and keeps its GPUs, until you stop it."
     after = length(document.idle_minutes)
     if reclaim is Reclaim.WARN:
-        return f"Unused for {after}, you are told. It goes on, and costs, until you stop it."
+        return f"Unused for {after}, you are told. It goes on, and keeps its GPUs, until you stop it."
     before = length(
         int(notice(timedelta(minutes=document.idle_minutes)).total_seconds()) // 60
     )

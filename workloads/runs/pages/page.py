@@ -31,7 +31,7 @@ from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ResumePlan
 from workloads.runs.planning.spot import Spot, spot_of
-from workloads.runs.planning.words import level_words
+from workloads.runs.planning.words import level_words, paid_words
 from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_words
@@ -71,6 +71,7 @@ class RunAnswer:
 
     verdict: Verdict
     figures: Sequence[Figure]
+    paid: str
     spot: Spot | None
     ask_for_spot: Link | None
     memory: Memory | None
@@ -109,7 +110,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
             "value": "–" if plan.usd_at_limit is None else usd(plan.usd_at_limit),
             "note": "It runs until you stop it."
             if plan.seconds is None
-            else "It costs only while it runs.",
+            else f"{span_of(plan.seconds)} at most.",
         },
     ]
     spot = spot_of(plan)
@@ -121,6 +122,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
     return RunAnswer(
         verdict=verdict,
         figures=figures if not plan.problems or plan.gpus else [],
+        paid=paid_words(plan),
         spot=spot,
         ask_for_spot=_spot_link(plan, tenancy, now)
         if spot is not None and spot.is_cheaper

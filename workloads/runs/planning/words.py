@@ -1,5 +1,6 @@
 """How pages and answers say what a run asks for. Pure."""
 
+from workloads.runs.planning.plan import Plan
 from workloads.templates.run import Topology
 
 
@@ -17,4 +18,17 @@ def level_words(topology: Topology | None) -> str:
         f"All nodes in one {name}"
         if topology.is_required
         else f"In one {name} where there is room"
+    )
+
+
+def paid_words(plan: Plan) -> str:
+    """Who pays for the GPUs of a run that can be sent: money follows what is held, whatever runs on it."""
+    if plan.problems or plan.pool is None or not plan.gpus:
+        return ""
+    lent = (
+        " What it borrows, the team that holds it pays for." if plan.pool.borrow else ""
+    )
+    return (
+        "Your team pays for the GPUs that it holds, used or not, and this is the run's part of that: stopping it saves "
+        f"nothing, giving GPUs back does.{lent}"
     )
