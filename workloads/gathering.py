@@ -19,9 +19,10 @@ from workloads.estimating import History, history_of
 from workloads.freshness import Seen, seen_in
 from workloads.grouping import pieces_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
-from workloads.models import ClusterObject, Feed, Run
+from workloads.models import ClusterObject, Feed
 from workloads.observed import Allocation as Held
-from workloads.observed import Cluster, Elsewhere, Nodes, Queue, Viewer
+from workloads.observed import Cluster, Elsewhere, JobKey, Nodes, Queue, Viewer
+from workloads.own_work import POD, OwnWork, Place, own_work_in
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
 from workloads.reading.pods import OVER, event_of, nodes_of
@@ -156,7 +157,10 @@ def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
 
 
 def explained(known: Known, *, now: datetime) -> Explained:
-    """Read the copies and explain all that runs and waits in a team's namespaces; two queries, however much it is."""
+    """Read the copies and explain all that runs and waits in a team's namespaces.
+
+    Two queries, however much it is, and a third one where there are pods that no job made.
+    """
     namespaces = defaultdict[int, set[str]](set)
     for one in known.tenancies:
         namespaces[one.cluster_id].add(one.namespace)
@@ -170,8 +174,15 @@ def explained(known: Known, *, now: datetime) -> Explained:
     listened = {one.cluster.name: one.is_listened_to for one in known.seen.values()}
     free = [one for one in _free(known, objects, nodes, clock) if listened[one.cluster]]
     work, histories = list[Work](), dict[str, History]()
-    for pk in known.seen:
-        read = read_once()
+    reads = {pk: read_once() for pk in known.seen}
+    own = own_work_in(
+        known.tenancies,
+        {
+            seen.cluster.name: [*_keys(objects[pk], namespaces[pk], reads[pk])]
+            for pk, seen in known.seen.items()
+        },
+    )
+    for pk, read in reads.items():
         in_queue = by_queue(
             objects[pk]["Workload"], objects[pk]["LocalQueue"], read=read
         )
@@ -180,7 +191,7 @@ def explained(known: Known, *, now: datetime) -> Explained:
             for name, workloads in in_queue.items()
         }
         around = _around(
-            known, pk, objects[pk], in_queue, found, viewer, nodes[pk], free, read
+            known, pk, objects[pk], in_queue, found, viewer, nodes[pk], free, read, own
         )
         work += _work(objects[pk], sorted(namespaces[pk]), around, now, read=read)
         histories |= {
@@ -190,27 +201,39 @@ def explained(known: Known, *, now: datetime) -> Explained:
     over = sorted((one for one in work if one.is_over), key=_since, reverse=True)
     gone = {id(one) for one in over[MAX_OVER:]}
     return Explained(
-        work=in_order(_with_runs(known, [one for one in work if id(one) not in gone])),
+        work=in_order(_with_names(own, [one for one in work if id(one) not in gone])),
         left_out=len(gone),
         histories=histories,
         until=min([*ends, *filter(None, [clock.until])], default=None),
     )
 
 
-def _with_runs(known: Known, work: Sequence[Work]) -> Iterator[Work]:
-    """Each with the number of the run that it is: the row of one is there before anything of it is on a cluster."""
-    rows = Run.objects.filter(
-        tenancy__in=known.tenancies, name__in={one.key.name for one in work}
-    )
-    by_place = {
-        (cluster, namespace, name): pk
-        for cluster, namespace, name, pk in rows.values_list(
-            "tenancy__cluster__name", "tenancy__namespace", "name", "pk"
-        )
-    }
+def _keys(objects: Objects, namespaces: set[str], read: Read) -> Iterator[JobKey]:
+    """The keys of a team's jobs on a cluster, and of its pods that no job made."""
+    for workload in objects["Workload"]:
+        yield from _within(namespaces, read(workload).key)
+    for job in objects["Job"]:
+        yield from _within(namespaces, JobKey(*_place(job)))
+    for pod in objects["Pod"]:
+        if not part(pod, "metadata").get("ownerReferences"):
+            yield from _within(namespaces, JobKey(*_place(pod), kind=POD))
+
+
+def _within(namespaces: set[str], key: JobKey) -> Iterator[JobKey]:
+    if key.namespace in namespaces:
+        yield key
+
+
+def _with_names(own: Mapping[Place, OwnWork], work: Sequence[Work]) -> Iterator[Work]:
+    """Each with what the portal started it as: its row is there before anything of it is on a cluster."""
     for one in work:
-        run = by_place.get((one.cluster, one.key.namespace, one.key.name))
-        yield one if run is None else replace(one, run=run)
+        found = own.get((one.cluster, one.key.namespace, one.key.name))
+        if found is None:
+            yield one
+        else:
+            yield replace(
+                one, run=found.run, notebook=found.notebook, title=found.title
+            )
 
 
 def _since(one: Work) -> datetime:
@@ -340,6 +363,7 @@ def _around(
     nodes: Nodes,
     free: Sequence[Elsewhere],
     read: Read,
+    own: Mapping[Place, OwnWork],
 ) -> Around:
     # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
     queues = {
@@ -365,6 +389,11 @@ def _around(
             key.uid: key for one in objects["Workload"] if (key := read(one).key).uid
         },
         "elsewhere": tuple(free),
+        "called": {
+            (namespace, name): one.title
+            for (there, namespace, name), one in own.items()
+            if there == seen.cluster.name
+        },
     }
 
     # A team's own queue has the name of its namespace (provisioning.desired.queues).

@@ -72,8 +72,9 @@ class HoldingPod:
 class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
 
-    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none; `run` the number of the run that it
-    is, None where it was not started as one. `sent_back_at` is when its queue stopped it, until it starts again.
+    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none. `run` or `notebook` is the number
+    of the one that it is, None where the portal did not start it as one, and `title` what people call that.
+    `sent_back_at` is when its queue stopped it, until it starts again.
     """
 
     key: JobKey
@@ -89,6 +90,8 @@ class Work:
     # Those of its GPUs that are MIG slices.
     slices: Slices = ()
     run: int | None = None
+    notebook: int | None = None
+    title: str = ""
     sent_back_at: datetime | None = None
 
     @property

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict
 
-from django.urls import reverse
-
 from provisioning.models import Tenancy
 from ui.parts import Link
 from workloads.explanations import Action, Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
+from workloads.own_work import own_link
 from workloads.reasons.words import gpu_words
 from workloads.runs.pages.page import IDLE_WORD
 from workloads.runs.pages.steps import link_of
@@ -74,9 +73,9 @@ class Lines:
             tone, word = "ending", IDLE_WORD
         why = one.why
         return {
-            "name": one.key.name,
-            "href": reverse("run", args=[one.run]) if one.run else "",
-            "kind": one.key.kind,
+            "name": one.title or one.key.name,
+            "href": own_link(run=one.run, notebook=one.notebook),
+            "kind": str(one.key) if one.title else one.key.kind,
             "where": self.titles[one.cluster],
             "tone": tone,
             "word": word,

@@ -26,6 +26,7 @@ class TeamLine:
     """The queue of one of a team's namespaces."""
 
     team: Team
+    tenancy: Tenancy
     namespace: str
     line: QueueLine
 
@@ -58,7 +59,9 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     """A cluster's queues, each team's own by name and the others as sums; four queries, however many jobs there are."""
     flavors = list(cluster.flavors.all())
     tenancies = list(
-        Tenancy.objects.present().filter(cluster=cluster).select_related("team")
+        Tenancy.objects.present()
+        .filter(cluster=cluster)
+        .select_related("team", "cluster")
     )
     found: dict[str, list[Object]] = defaultdict(list)
     rows = ClusterObject.objects.filter(cluster=cluster, kind__in=KINDS).values_list(
@@ -95,7 +98,9 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
         rooms=rooms_of(nodes, [one.name for one in flavors]),
         teams=sorted(
             (
-                TeamLine(team=own[name].team, namespace=name, line=line)
+                TeamLine(
+                    team=own[name].team, tenancy=own[name], namespace=name, line=line
+                )
                 for name, line in lines.items()
                 if name in own
             ),

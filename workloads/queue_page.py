@@ -1,6 +1,6 @@
 """The page of a cluster's queues."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,8 @@ from fleet.models import Cluster
 from fleet.names import profile_of
 from provisioning.desired.priorities import title_of
 from ui.amounts import gpus, jobs, span
-from workloads.queue_board import Others, TeamLine, queues_of_cluster
+from workloads.own_work import OwnWork, Place, own_link, own_work_in
+from workloads.queue_board import ClusterQueues, Others, TeamLine, queues_of_cluster
 from workloads.queueing import Holder, QueueLine, Waiter
 from workloads.reasons.words import gpu_words
 
@@ -25,9 +26,15 @@ MOST_JOBS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class JobLine:
-    """A job that has its GPUs or waits, with these and its priority in words."""
+    """A job that has its GPUs or waits, with these and its priority in words.
+
+    It is called as people named the run or notebook that it is, with `sub` for what it is on the cluster.
+    """
 
     job: Holder | Waiter
+    name: str
+    sub: str
+    href: str
     gpus: str
     priority: str
 
@@ -55,7 +62,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     found = queues_of_cluster(cluster, by=user, now=now)
     titles = {one.name: one.kind for one in found.flavors}
     sliced = {one.name for one in found.flavors if profile_of(one.resource)}
-    silence = found.seen.silence(now)
+    silence, own = found.seen.silence(now), _own_work(found)
     context = {
         "cluster": cluster,
         "rooms": [
@@ -66,7 +73,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
             }
             for one in found.rooms
         ],
-        "teams": [_block(one, titles, sliced, now) for one in found.teams],
+        "teams": [_block(one, titles, sliced, own, now) for one in found.teams],
         "others": _others(found.others, now, has_slices=bool(sliced)),
         "silent": f"{silence}: what you see is from then." if silence else "",
         "is_unread": not found.seen.is_known and not silence,
@@ -74,10 +81,43 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "workloads/queue.html", context)
 
 
+def _own_work(found: ClusterQueues) -> Mapping[Place, OwnWork]:
+    """What the portal started of the jobs that are shown."""
+    keys = [
+        each.key
+        for one in found.teams
+        for those in (one.line.running, one.line.waiting)
+        for each in those[:MOST_JOBS]
+    ]
+    tenancies = [one.tenancy for one in found.teams]
+    return own_work_in(tenancies, {found.seen.cluster.name: keys})
+
+
+def _job(
+    job: Holder | Waiter,
+    gpus: str,
+    place: tuple[str, str],
+    own: Mapping[Place, OwnWork],
+) -> JobLine:
+    started = own.get((*place, job.key.name))
+    return JobLine(
+        job=job,
+        name=started.title if started else job.key.name,
+        sub=str(job.key) if started else job.key.kind,
+        href=own_link(run=started.run, notebook=started.notebook) if started else "",
+        gpus=gpus,
+        priority=title_of(job.priority),
+    )
+
+
 def _block(
-    one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: datetime
+    one: TeamLine,
+    titles: dict[str, str],
+    sliced: Collection[str],
+    own: Mapping[Place, OwnWork],
+    now: datetime,
 ) -> Block:
-    line = one.line
+    line, place = one.line, (one.tenancy.cluster.name, one.namespace)
     return Block(
         team=one.team,
         namespace=one.namespace,
@@ -98,17 +138,11 @@ def _block(
         else "",
         stops=stops_of(line),
         running=[
-            JobLine(
-                job=each, gpus=_gpus(each, titles), priority=title_of(each.priority)
-            )
+            _job(each, _gpus(each, titles), place, own)
             for each in line.running[:MOST_JOBS]
         ],
         waiting=[
-            JobLine(
-                job=each,
-                gpus=gpu_words(each.gpus, each.slices) or "none",
-                priority=title_of(each.priority),
-            )
+            _job(each, gpu_words(each.gpus, each.slices) or "none", place, own)
             for each in line.waiting[:MOST_JOBS]
         ],
         more=max(len(line.running) - MOST_JOBS, 0)

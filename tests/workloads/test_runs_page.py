@@ -26,6 +26,7 @@ from workloads.runs.pages.form import RunForm
 from workloads.runs.pages.views import MOST_ROWS
 from workloads.runs.planning.places import place_of
 from workloads.template_desk.models import TemplateVersion
+from workloads.template_desk.offered import template_titles
 from workloads.templates.library import BY_SLUG
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
 
@@ -261,6 +262,25 @@ def test_the_answer_says_that_held_gpus_are_paid_for_whether_it_runs_or_not(
     assert "1 h at most." in shown
     without = page(ada.post(preview, {**typed, "gpus": "0", "flavor": ""})).words
     assert "saves nothing" not in without
+
+
+def test_the_list_calls_templates_by_their_titles_in_one_query(
+    watched: Watched, django_assert_num_queries: Any
+) -> None:
+    used = [("single-node", 0), ("gone", 0), ("gone", 3)]
+    with django_assert_num_queries(1):
+        titles = template_titles(used)
+    assert titles == {
+        ("single-node", 0): "Single node",
+        ("gone", 0): "gone",
+        ("gone", 3): "gone",
+    }
+    with django_assert_num_queries(0):
+        template_titles([("single-node", 0)])
+    submit(watched)
+    shown = page(client(watched.ada).get(f"/teams/{watched.team.slug}/runs")).words
+    assert "Single node" in shown
+    assert "single-node" not in shown
 
 
 def test_a_bad_image_is_refused_with_how_one_is_written(watched: Watched) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching, worker_pass
 from tests.workloads.test_runs import ASKED, look_after, submit, until
 from tests.workloads.test_runs_page import form
+from workloads import kept_boards
 from workloads.runs.models import Run
 
 
@@ -26,6 +28,13 @@ def links(user: User, address: str) -> dict[str, str]:
     browser.force_login(user)
     shown = parsed(browser.get(address).content.decode())
     return {one.words: one.attrs["href"] for one in shown.walk() if "href" in one.attrs}
+
+
+def page_of(user: User, address: str) -> str:
+    """The words of a page, with single spaces."""
+    browser = Client()
+    browser.force_login(user)
+    return " ".join(parsed(browser.get(address).content.decode()).words.split())
 
 
 @pytest.fixture
@@ -75,6 +84,24 @@ def test_free_gpus_of_another_kind_are_one_click_away(
         )
 
 
+def test_pages_call_a_run_by_its_name_and_what_it_is_on_the_cluster_second(
+    watched: Watched, waiting: Run
+) -> None:
+    first = Run.objects.exclude(pk=waiting.pk).get()
+    Run.objects.filter(pk=first.pk).update(title="Retrain the detector")
+    kept_boards.at_hand.clear()
+    cache.clear()
+    until_explained(waiting, "Or stop")
+    on_cluster = f"{first.main['kind']} {first.name}"
+    shown = page_of(watched.ada, f"/runs/{waiting.pk}")
+    assert f"Or stop “Retrain the detector” ({on_cluster}), which holds 2." in shown
+    for address in (f"/teams/{watched.team.slug}/work", "/clusters/training/queue"):
+        assert f"Retrain the detector {on_cluster}" in page_of(watched.ada, address)
+        assert (
+            links(watched.ada, address)["Retrain the detector"] == f"/runs/{first.pk}"
+        )
+
+
 def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
     watched: Watched, waiting: Run
 ) -> None:
@@ -112,7 +139,7 @@ def test_a_run_that_made_room_for_another_is_told_so_on_its_page_and_in_its_log(
         )
         kind = second.main["kind"]
         assert (
-            f"because it made room for {kind} {second.name}, which ranks higher in your queue."
+            f"because it made room for “prio” ({kind} {second.name}), which ranks higher in your queue."
             in told
         )
         assert "Sent back to the line by its queue" in told

@@ -7,7 +7,13 @@ from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN, no_fit
 from workloads.reasons.messages import Cause, Kind, decisive, preempted
 from workloads.reasons.stops import preemptor
-from workloads.reasons.words import amount, request_more, use_elsewhere, whole
+from workloads.reasons.words import (
+    amount,
+    display_name,
+    request_more,
+    use_elsewhere,
+    whole,
+)
 
 
 def no_quota(facts: Facts, message: str, clock: Clock) -> Answer | None:
@@ -90,9 +96,9 @@ def _or_stop(cause: Cause, facts: Facts) -> str:
         and (not first or one.key.uid != first)
     ]
     found = min(mine, key=lambda one: one.gpus, default=None)
-    return (
-        f" Or stop {found.key}, which holds {found.gpus}." if found is not None else ""
-    )
+    if found is None:
+        return ""
+    return f" Or stop {display_name(found.key, facts)}, which holds {found.gpus}."
 
 
 def _use(cause: Cause, facts: Facts) -> str:

@@ -19,8 +19,11 @@ QUANTITY = re.compile(r"(\d+)([KMGTPE]i|[kMGTPE])?", re.ASCII)
 
 
 def display_name(key: JobKey, facts: Facts) -> str:
-    """A job's name for those who may see it, and that it is another team's for everybody else."""
-    return str(key) if facts.viewer.may_see(key) else ANOTHER
+    """A job's name for those who may see it, as people gave it first; for others, that it is another team's."""
+    if not facts.viewer.may_see(key):
+        return ANOTHER
+    title = facts.called.get((key.namespace, key.name))
+    return f"“{title}” ({key})" if title else str(key)
 
 
 def redacted(message: str) -> str:

@@ -1,6 +1,6 @@
 """Which templates are offered: the platform team's own first, then those of the product that are not replaced."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import structlog
 
@@ -46,6 +46,24 @@ def withdrawn(slug: str) -> str:
         if row is not None
         else ""
     )
+
+
+def template_titles(
+    used: Iterable[tuple[str, int]],
+) -> Mapping[tuple[str, int], str]:
+    """The titles of templates by slug and version, 0 for the product's own; one query, none without own ones."""
+    wanted = set(used)
+    shipped = {one.slug: one.title for one in TEMPLATES}
+    found = {one: shipped.get(one[0], one[0]) for one in wanted if not one[1]}
+    own = {slug for slug, number in wanted if number}
+    if own:
+        rows = TemplateVersion.objects.filter(slug__in=own)
+        kept = {
+            (slug, number): title
+            for slug, number, title in rows.values_list("slug", "number", "title")
+        }
+        found |= {one: kept.get(one, one[0]) for one in wanted - found.keys()}
+    return found
 
 
 def template_words(slug: str, number: int) -> str:

@@ -34,7 +34,7 @@ from workloads.runs.planning.spot import Spot, spot_of
 from workloads.runs.planning.words import level_words, paid_words
 from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
-from workloads.template_desk.offered import template_words
+from workloads.template_desk.offered import template_titles, template_words
 
 TONES = {
     State.SUBMITTED: "moving",
@@ -344,14 +344,19 @@ def span_of(seconds: int | None) -> str:
     return span(timedelta(seconds=seconds or 0))
 
 
-def row_of(run: Run, now: datetime) -> Row:
-    """A run as a line of the list."""
+def rows_of(runs: Sequence[Run], now: datetime) -> list[Row]:
+    """Runs as the lines of a list, in one query for the titles of all."""
+    titles = template_titles((one.template, one.template_version) for one in runs)
+    return [_row(one, titles[one.template, one.template_version], now) for one in runs]
+
+
+def _row(run: Run, template: str, now: datetime) -> Row:
     return {
         "cells": [
             {
                 "text": run.title,
                 "href": reverse("run", args=[run.pk]),
-                "sub": f"{run.requester.name} · {run.template}",
+                "sub": f"{run.requester.name} · {template}",
             },
             {"tone": "ending", "word": IDLE_WORD}
             if _is_wasted(run, now)

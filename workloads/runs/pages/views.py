@@ -148,7 +148,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
     shown = found[:MOST_ROWS]
     context = {
         "team": team,
-        "rows": [page.row_of(one, now) for one in shown],
+        "rows": page.rows_of(shown, now),
         "columns": COLUMNS,
         "next": f"?before={shown[-1].pk}" if len(found) > MOST_ROWS else None,
         "first": "?" if before else None,
