@@ -14,14 +14,17 @@ from accounts.models import User
 from accounts.roles import Permission
 from approvals.decisions import actions as decisions
 from approvals.decisions import page as deciding
+from approvals.decisions import route_words
 from approvals.decisions.empty_seats import empty_seats
 from approvals.decisions.forms import DecisionForm
+from approvals.decisions.routing import open_step
 from approvals.judging.asked import asked_for
-from approvals.models import Request
+from approvals.models import Decision, Request
 from approvals.policy_desk.limits_page import context as policy_context
 from approvals.requests import listing
 from approvals.requests import page as request_page
 from approvals.requests.filters import QueueFilter
+from approvals.states import State
 from web.refusals import Refused, Sort
 
 DONE = {
@@ -63,9 +66,7 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             decided = decide(asked, form, by=visitor(request))
-            messages.success(
-                request, f"{DONE[form.cleaned_data['do']]}: {_name(decided)}."
-            )
+            messages.success(request, _done(form.cleaned_data["do"], decided))
             return HttpResponseRedirect(_onwards(visitor(request), pk))
         except Refused as refusal:
             status = add_refusal(form, refusal)
@@ -173,6 +174,18 @@ def _onwards(viewer: User, pk: int) -> str:
         if following
         else reverse("request", args=[pk])
     )
+
+
+def _done(what: str, decided: Request) -> str:
+    """What was done, and who decides next where an approval was not the last one."""
+    following = open_step(decided) if decided.state == State.WAITING else None
+    if what == "ask" or following is None:
+        return f"{DONE[what]}: {_name(decided)}."
+    approved = following.decisions.filter(verdict=Decision.Verdict.APPROVE)
+    begun = "Your approval is counted" if approved.exists() else "Your step is approved"
+    less = " for less" if what == "less" else ""
+    who = route_words.who(following)
+    return f"{begun}{less}: {_name(decided)}. Next to decide: {who}."
 
 
 def _name(decided: Request) -> str:

@@ -201,7 +201,10 @@ def test_what_is_approved_for_less_is_named_with_what_was_asked(
     asked = ask(scene, 12)
     decide(page, asked, "less", count="10")
     elena = signed_in(scene.elena)
-    assert said_after(page, asked) == "Approved for less: 10 of 12 × A100 for Vision."
+    assert said_after(page, asked) == (
+        "Your step is approved for less: 10 of 12 × A100 for Vision. "
+        "Next to decide: engineering leadership."
+    )
     decide(elena, asked, "approve")
     assert said_after(elena, asked) == "Approved: 10 of 12 × A100 for Vision."
     told = Notice.objects.get(kind=NoticeKind.REQUEST_DECIDED, person=scene.ada)
@@ -209,6 +212,31 @@ def test_what_is_approved_for_less_is_named_with_what_was_asked(
     whole = ask(scene, 3)
     decide(page, whole, "approve")
     assert said_after(page, whole) == "Approved: 3 × A100 for Vision."
+
+
+def test_an_approval_says_who_decides_next_until_the_last_one(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene, 12)
+    decide(page, asked, "approve")
+    assert said_after(page, asked) == (
+        "Your step is approved: 12 × A100 for Vision. "
+        "Next to decide: engineering leadership."
+    )
+    elena = signed_in(scene.elena)
+    decide(elena, asked, "approve")
+    assert said_after(elena, asked) == "Approved: 12 × A100 for Vision."
+
+
+def test_an_approval_of_a_step_that_needs_another_says_that_it_is_counted(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene)
+    asked.steps.update(quorum=2)
+    decide(page, asked, "approve")
+    assert said_after(page, asked) == (
+        "Your approval is counted: 3 × A100 for Vision. Next to decide: platform leads."
+    )
 
 
 def said_after(client: Client, request: Request) -> str:
