@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from approvals.request_form.offers import Offers
+from approvals.requests.links import on_board_link
 from catalogue.choices import clusters_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
@@ -45,7 +46,8 @@ def lacks(user: User, offers: Offers | None, *, slug: str) -> Empty | None:
     `offers` are those of what takes GPUs of a cluster; None for what any team may ask for.
     """
     if not user.teams:
-        return _in_no_team(offers)
+        action = on_board_link(user)
+        return _in_no_team(offers) | ({"action": action} if action else {})
     named = [team for team in user.teams if team.slug == slug]
     if offers is None or (not named and offers.flavors):
         return None

@@ -22,6 +22,7 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import led_to, new_key, once
 from approvals.request_form import answer_panel
 from approvals.request_form.form import RequestForm, starts
+from approvals.request_form.likely_team import last_team
 from approvals.request_form.not_yet import lacks
 from approvals.request_form.offers import Offers
 from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
@@ -57,6 +58,7 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
         )
     sent = request.POST if request.method == "POST" else request.GET
     team = str(sent.get("team", ""))
+    likely = team or ("" if request.method == "POST" else last_team(user))
     offers = Offers.of(user) if offering.on_cluster else None
     lacking = lacks(user, offers, slug=team)
     if lacking is not None:
@@ -67,14 +69,15 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
     def points() -> list[Point]:
         # What was granted shows no form again, so that none are made for it.
         return (
-            starting_points(user, offers, now, team=team)
+            starting_points(user, offers, now, team=likely)
             if offers and offering.key == "gpus"
             else []
         )
 
     if request.method != "POST":
         begun = points()
-        return _page(request, _begun(request, offering, setting, begun), begun)
+        form = _begun(request, offering, setting, begun, team=likely)
+        return _page(request, form, begun)
     only_answers = "check" in request.POST or "quick" in request.POST
     form = _form(request, offering, setting, _data(request), follows_team=only_answers)
     if only_answers:
@@ -129,11 +132,14 @@ def _begun(
     offering: Offering,
     setting: OfferingSetting,
     points: list[Point],
+    *,
+    team: str,
 ) -> RequestForm:
-    """The form that nobody has sent yet, filled in from the link."""
+    """The form that nobody has sent yet, filled in from the link, for this team where it can have the offering."""
     teams, link = visitor(request).teams, request.GET.dict()
+    ordered = sorted(teams, key=lambda each: each.slug != team)
     data, lists = starts(
-        link, offering, setting, teams, usual=usual_of(points), now=timezone.now()
+        link, offering, setting, ordered, usual=usual_of(points), now=timezone.now()
     )
     form = RequestForm(
         data, offering=offering, setting=setting, teams=teams, lists=lists

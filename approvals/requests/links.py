@@ -7,7 +7,9 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from accounts.models import User
 from approvals.models import Request
+from ui.parts import Link
 from web.fields import INPUT
 
 
@@ -48,3 +50,10 @@ def again_link(request: Request, *, now: datetime) -> str:
         ).replace(second=0, microsecond=0),
         namespace=place.namespace if place else "",
     )
+
+
+def on_board_link(user: User) -> Link | None:
+    """The wizard that brings a team on board; None for somebody to whom it is not offered."""
+    if not user.may_onboard:
+        return None
+    return {"label": "Bring a team on board", "href": reverse("onboard")}

@@ -12,6 +12,7 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from approvals.models import Request
 from approvals.requests import actions, listing
 from approvals.requests import page as request_page
+from approvals.requests.links import on_board_link
 from approvals.requests.paging import page_of
 from approvals.requests.text_form import TextForm
 from web.refusals import Refused
@@ -29,6 +30,9 @@ def requests(request: HttpRequest) -> HttpResponse:
         "columns": listing.COLUMNS,
         "rows": [listing.row(each, now=now) for each in page.rows],
         "page": page,
+        "clear": {"label": "Clear the filter", "href": "?"},
+        "first": {"label": "Ask for GPUs", "href": reverse("request-new")},
+        "on_board": on_board_link(visitor(request)),
     }
     return render(request, "approvals/requests.html", context)
 

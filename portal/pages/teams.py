@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from accounts.current_user import visitor
 from accounts.models import Team
 from allocations.models import Allocation
+from approvals.requests.links import on_board_link
 from portal.pages import team_board
 from ui.parts import Cell, Column, Columns, Row
 
@@ -57,9 +58,7 @@ def teams(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS,
         "may_onboard": user.may_onboard,
         "what_a_team_is": WHAT_A_TEAM_IS,
-        "first": {"label": "Bring a team on board", "href": reverse("onboard")}
-        if user.may_onboard
-        else None,
+        "first": on_board_link(user),
     }
     return render(request, "portal/teams.html", context)
 

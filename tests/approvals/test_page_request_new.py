@@ -128,7 +128,44 @@ def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
 
 def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:
     client.force_login(factories.person("Noor Haddad"))
-    assert "You are in no team yet" in text(client.get(NEW))
+    shown = text(client.get(NEW))
+    assert "You are in no team yet" in shown
+    assert 'href="/teams/new"' in shown
+
+
+def test_who_only_looks_is_not_offered_to_bring_a_team_on_board(client: Client) -> None:
+    client.force_login(factories.person("Rita Blum", Role.AUDITOR))
+    assert 'href="/teams/new"' not in text(client.get(NEW))
+
+
+@pytest.fixture
+def audio(ada: User, place: Tenancy) -> Tenancy:
+    """Ada's other team, whose name is the first."""
+    there = factories.tenancy(factories.team("Audio"), place.cluster)
+    factories.join(there.team, ada)
+    return there
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_form_starts_with_the_team_of_the_last_ask(
+    page: Client, ada: User, audio: Tenancy, place: Tenancy, a100: Flavor, waits: bool
+) -> None:
+    assert page.get(NEW).context["form"]["team"].value() == "audio"
+    factories.request(ada, place, a100, gpus=8 if waits else 1)
+    response = page.get(NEW)
+    assert response.context["form"]["team"].value() == "vision"
+    assert {point["values"]["team"] for point in response.context["points"]} == {
+        "vision"
+    }
+    assert page.get(NEW, {"team": "audio"}).context["form"]["team"].value() == "audio"
+
+
+def test_other_offerings_start_with_the_team_of_the_last_ask(
+    page: Client, ada: User, audio: Tenancy, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100)
+    form = page.get("/requests/new/volume").context["form"]
+    assert form["team"].value() == "vision"
 
 
 def test_a_link_fills_the_form(page: Client) -> None:
