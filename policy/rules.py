@@ -359,15 +359,19 @@ def count_of(number: int) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """ "5 minutes", "3 hours", "14 days 1 h": what is begun counts, so that nothing over a limit reads like it."""
+    """ "5 minutes", "3 hours", "5 h 31 min", "14 days 1 h": to the minute, so that a price times it is the sum.
+
+    A minute that is begun counts, so that nothing over a limit reads like it.
+    """
     minutes = max(-(-int(length.total_seconds()) // 60), 1)
     if minutes < 60:
         return f"{minutes} minute{'s' if minutes > 1 else ''}"
-    hours = -(-int(length.total_seconds()) // 3600)
-    if hours < 48:
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48 and not minutes:
         return f"{hours} hour{'s' if hours > 1 else ''}"
-    days, rest = divmod(hours, 24)
-    return f"{days} days {rest} h" if rest else f"{days} days"
+    days, hours = divmod(hours, 24) if hours >= 48 else (0, hours)
+    parts = {"days": days, "h": hours, "min": minutes}
+    return " ".join(f"{number} {unit}" for unit, number in parts.items() if number)
 
 
 def _days_limit(_: Any, bound: Any) -> str:

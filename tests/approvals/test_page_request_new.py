@@ -1,6 +1,8 @@
 """Asking on the page: starting points, the answer, what is refused at the field, and sending it twice."""
 
+import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from audit.models import Event, RefusalCount
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories
+from ui.amounts import usd
 
 pytestmark = pytest.mark.django_db
 NEW, PREVIEW = "/requests/new", "/requests/preview/gpus"
@@ -173,6 +176,15 @@ def test_a_link_fills_the_form(page: Client) -> None:
     assert 'value="5"' in shown
     assert "Platform leads decide." in shown
     assert "Automatic if you ask for 2." in shown
+
+
+def test_the_price_times_the_time_is_the_sum(page: Client) -> None:
+    until = timezone.now() + timedelta(hours=5, minutes=31)
+    sent = values(gpus="2", until=until.strftime("%Y-%m-%dT%H:%M"))
+    answer = page.post(PREVIEW, sent).context["answer"]
+    told = re.search(r"^2 × \$3.67 per GPU-hour × 5 h (\d+) min", answer["formula"])
+    assert told is not None
+    assert answer["total"] == usd(2 * Decimal("3.67") * (5 + Decimal(told[1]) / 60))
 
 
 def test_a_small_ask_is_granted_at_once(page: Client, ada: User) -> None:

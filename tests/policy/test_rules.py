@@ -93,7 +93,7 @@ EDGES: Mapping[str, Edge] = {
     "days": Edge(
         of(length=14 * DAY),
         of(length=14 * DAY + SECOND),
-        "14 days 1 h",
+        "14 days 1 min",
         "people decide beyond 14 days",
     ),
     "gpus": Edge(of(2), of(3), "3 GPUs", "people decide above 2"),
@@ -202,7 +202,7 @@ def test_over_the_longest_time_nobody_can_approve() -> None:
     assert rule is not None
     assert (rule.blocks, rule.text, rule.limit) == (
         True,
-        "90 days 1 h",
+        "90 days 1 min",
         "at most 90 days, whoever approves",
     )
 
@@ -303,9 +303,13 @@ def test_what_is_not_known_is_no_budget() -> None:
         (timedelta(minutes=59, seconds=1), "1 hour"),
         (timedelta(hours=1), "1 hour"),
         (timedelta(hours=47), "47 hours"),
-        (timedelta(hours=47, seconds=1), "2 days"),
+        (timedelta(hours=5, minutes=30, seconds=1), "5 h 31 min"),
+        (timedelta(hours=47, seconds=1), "47 h 1 min"),
+        (2 * DAY - timedelta(seconds=1), "2 days"),
         (2 * DAY, "2 days"),
         (2 * DAY + timedelta(hours=5), "2 days 5 h"),
+        (3 * DAY - timedelta(minutes=31), "2 days 23 h 29 min"),
+        (3 * DAY + timedelta(minutes=1), "3 days 1 min"),
     ],
 )
 def test_a_length_is_said_as_people_say_it(length: timedelta, words: str) -> None:
