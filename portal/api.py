@@ -3,9 +3,9 @@
 from functools import cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, resolve
 from django.views.decorators.http import require_safe
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
@@ -56,6 +56,7 @@ from onboarding.api import GroupEndpoint, TeamEndpoint
 from onboarding.projects_api import ProjectEndpoint
 from portal.api_audit import EventEndpoint
 from portal.http.problem_codes import CODES
+from portal.http.problems import SlashMissing
 from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 from workloads.api import WorkEndpoint
@@ -354,13 +355,25 @@ class Documentation(SpectacularSwaggerSplitView):
 
 @extend_schema(exclude=True)
 class NoSuchAddress(APIView):
-    """Every address under /api/ that is none."""
+    """Every address under /api/ that is none; one that lacks its last slash leads to the one that has it."""
 
     schema = None
 
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Lead whoever reads to the address with its slash; nothing that is sent is repeated there."""
+        if request.method in ("GET", "HEAD") and _lacks_slash(request.path):
+            return HttpResponsePermanentRedirect(
+                request.get_full_path(force_append_slash=True)
+            )
+        return super().dispatch(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Signed in or not, by whatever method: there is nothing here."""
-        raise NotFound
+        raise SlashMissing(request.path) if _lacks_slash(request.path) else NotFound
+
+
+def _lacks_slash(path: str) -> bool:
+    return not path.endswith("/") and resolve(f"{path}/").url_name != "api-nothing"
 
 
 @require_safe

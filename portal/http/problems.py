@@ -45,6 +45,13 @@ TITLES = {
 }
 
 
+class SlashMissing(exceptions.NotFound):
+    """The address without the slash at its end is none; the one with it is."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Write the address with a slash at its end: {path}/")
+
+
 def problem_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: every refusal as problem+json; None leaves what nobody expected to Django."""
     request = context["request"]
@@ -122,7 +129,7 @@ def _from_drf(request: Any, error: exceptions.APIException) -> Response:
         )
     detail = (
         "There is no such thing, or it is not yours to see."
-        if status == 404
+        if status == 404 and not isinstance(error, SlashMissing)
         else str(error.detail)
     )
     return _respond(request, status, str(error.get_codes()), detail, [], headers)
