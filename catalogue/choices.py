@@ -48,7 +48,8 @@ NO_NODES = "No nodes: the capacity alone"
 class Choice:
     """One line of a drop-down; `reason` says why it cannot be chosen now, "" when it can.
 
-    Where lines are shown in groups, `short` is the label within its `group`.
+    Where lines are shown in groups, `short` is the label within its `group`. `takes` names the only flavor that it
+    goes with.
     """
 
     value: str
@@ -56,6 +57,7 @@ class Choice:
     reason: str = ""
     group: str = ""
     short: str = ""
+    takes: str = ""
 
 
 def choices_of(
@@ -201,7 +203,15 @@ def _flavor_line(row: Flavor) -> Choice:
 def profiles_of() -> list[Choice]:
     """The profiles of notebooks that take GPUs, with the kind that each takes."""
     found = in_order([one.document for one in offered() if most_gpus(one.document)])
-    return [Choice(one.slug, f"{one.title} · {one.flavor}") for one in found]
+    kinds = Flavor.objects.filter(name__in={one.flavor for one in found}).kinds()
+    return [
+        Choice(
+            one.slug,
+            f"{one.title} · {kinds.get(one.flavor, one.flavor)}",
+            takes=one.flavor,
+        )
+        for one in found
+    ]
 
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:

@@ -311,6 +311,10 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
         """What may be asked for now: offered, on a cluster that is in use."""
         return self.filter(is_offered=True, cluster__enabled=True)
 
+    def kinds(self) -> dict[str, str]:
+        """What people call these kinds of GPU, by their names: {"t4-16gb": "T4"}; one query."""
+        return {row.name: row.kind for row in self}
+
     def offered_to(self, team: Team | None) -> "FlavorQuerySet":
         """What this team may ask for now; None is a team that is not there yet."""
         return self.offered().filter(

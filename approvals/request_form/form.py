@@ -1,6 +1,6 @@
 """The form of an offering, made from its typed spec, so that form, API and policy never disagree about a field."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -241,7 +241,33 @@ def starts(
         for name in [*found, "namespace", "reason", "starts_at"]
         if link.get(name) or name in empty
     }
-    return found | dict(usual) | named, lists
+    values = found | dict(usual) | named
+    return values | _in_agreement(values, lists, fixed=named), lists
+
+
+def _in_agreement(
+    values: Mapping[str, str], lists: Lists, *, fixed: Collection[str]
+) -> dict[str, str]:
+    """The first flavor with a line that takes it, such as a notebook's profile, where these values disagree.
+
+    What is `fixed` stays as it is; nothing changes where nothing agrees.
+    """
+    flavors = [line.value for line in lists.get("flavor", []) if not line.reason]
+    pairs = (
+        {"flavor": flavor, name: line.value}
+        for flavor in sorted(flavors, key=lambda each: each != values.get("flavor"))
+        for name, lines in lists.items()
+        for line in sorted(lines, key=lambda each: each.value != values.get(name))
+        if line.takes and not line.reason and line.takes == flavor.partition("/")[2]
+    )
+    return next(
+        (
+            pair
+            for pair in pairs
+            if all(values.get(name) == pair[name] for name in pair if name in fixed)
+        ),
+        {},
+    )
 
 
 def _first_team(

@@ -151,8 +151,9 @@ def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> No
     ):
         raise BadInput(refused, code="not_for_you", field="profile")
     if document.flavor != flavor:
+        kind = Flavor.objects.filter(name=document.flavor).kinds().get(document.flavor)
         words = (
-            f"takes GPUs of the kind {document.flavor}"
+            f"takes GPUs of the kind {kind or document.flavor}"
             if document.flavor
             else "takes no GPUs"
         )

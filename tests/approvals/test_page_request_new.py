@@ -277,7 +277,7 @@ def test_a_reason_is_asked_for_only_when_a_person_decides(page: Client) -> None:
 def test_a_person_is_not_asked_without_a_reason(page: Client) -> None:
     response = page.post(NEW, values(gpus="3", reason="because"))
     assert response.status_code == 422
-    assert "Say in a sentence what it is for." in text(response)
+    assert "what it is for, in at least 10 characters." in text(response)
     assert ">because</textarea>" in text(response).replace("\n", "")
     assert RefusalCount.objects.get(status=422).count == 1
 

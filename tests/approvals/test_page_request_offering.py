@@ -14,6 +14,7 @@ from approvals.fulfilment import actions as fulfilment
 from approvals.models import Request
 from audit.models import RefusalCount
 from catalogue import actions as offering_actions
+from fleet.models import Flavor
 from manual.models import Task
 from tests import factories
 from tests.approvals.shop import SPECS
@@ -212,7 +213,8 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(
         ),
         ("openai", {"region": "moon"}, "Choose one of the list."),
         ("cluster", {"vm_size": "Standard_Free"}, "Choose one of the list."),
-        ("endpoint", {"reason": "because"}, "Say in a sentence what it is for."),
+        ("endpoint", {"reason": ""}, "Say in a sentence what it is for."),
+        ("endpoint", {"reason": "because"}, "in at least 10 characters."),
         ("volume", {"team": "speech"}, "Choose one of your teams."),
         ("volume", {"until": "2020-01-01T00:00"}, "The end must lie in the future."),
         ("volume", {"price": "0"}, "There is no field “price” here."),
@@ -299,6 +301,46 @@ def test_what_cannot_be_chosen_is_not_shown_as_chosen(
     assert answer.status_code == 422
     assert '<option value="">Choose one</option>' in text(answer)
     assert 'value="speech/h100" selected' not in text(answer)
+
+
+@pytest.fixture
+def t4(scene: Scene) -> Flavor:
+    """A kind of GPU that Vision's cluster does not have, with a profile that comes first."""
+    kind = factories.flavor(factories.cluster("cheap"), "t4-16gb", product="T4")
+    factories.notebooks_on(kind.cluster, slug="a-first", flavor=kind.name)
+    return kind
+
+
+def test_a_notebook_starts_with_a_profile_that_takes_the_gpus_of_the_team(
+    page: Client, t4: Flavor
+) -> None:
+    form = page.get("/requests/new/notebook?team=vision").context["form"]
+    assert (form["flavor"].value(), form["profile"].value()) == (
+        "training/a100",
+        "pytorch",
+    )
+
+
+def test_a_notebook_starts_with_gpus_that_a_profile_takes(
+    page: Client, scene: Scene
+) -> None:
+    cheaper = factories.flavor(
+        scene.flavor.cluster, "v100", price_per_gpu_hour=Decimal("0.10")
+    )
+    form = page.get("/requests/new/notebook").context["form"]
+    assert form["flavor"].value() == "training/a100"
+    linked = page.get("/requests/new/notebook", {"flavor": cheaper.key})
+    assert linked.context["form"]["flavor"].value() == cheaper.key
+
+
+def test_a_profile_that_takes_other_gpus_names_them_as_people_do(
+    page: Client, t4: Flavor
+) -> None:
+    shown = page.get("/requests/new/notebook", {"profile": "a-first"})
+    assert "PyTorch · T4" in text(shown)
+    assert shown.context["lacks"] == [
+        "PyTorch takes GPUs of the kind T4. Choose another."
+    ]
 
 
 def speech_has_another_cluster(scene: Scene) -> None:
