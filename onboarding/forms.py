@@ -177,7 +177,7 @@ class StartForm(StrictForm):
         max_length=2000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Asked only when a person decides: what is it for, and why this much?",
+        help_text="Needed when a person decides: what is it for, and why this much?",
     )
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:

@@ -61,11 +61,9 @@ def preview(request: HttpRequest) -> HttpResponse:
     if draft is None or cluster is None:
         return render(request, "onboarding/answer.html", {})
     form = StartForm(request.POST, cluster=cluster)
-    return render(
-        request,
-        "onboarding/answer.html",
-        answer_to(form, draft, person=visitor(request), now=timezone.now()),
-    )
+    answer = answer_to(form, draft, person=visitor(request), now=timezone.now())
+    context = {**answer, "form": form, "is_preview": True}
+    return render(request, "onboarding/preview.html", context)
 
 
 def found_groups(user: User, *, text: str, chosen: str) -> FoundGroups:

@@ -257,8 +257,9 @@ def check_answer(answer_: Answer, *, reason: str, field: str = "gpus") -> None:
             field=at,
         )
     if answer_.outcome is Outcome.PEOPLE and len(reason.strip()) < LEAST_REASON:
+        length = f", in at least {LEAST_REASON} characters" if reason.strip() else ""
         raise BadInput(
-            "A person decides this. Say in a sentence what it is for.",
+            f"A person decides this. Say in a sentence what it is for{length}.",
             code="reason_needed",
             field="reason",
         )

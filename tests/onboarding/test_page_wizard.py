@@ -331,6 +331,21 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
     assert not Request.objects.exists()
 
 
+def test_a_reason_is_optional_only_where_the_policy_decides(
+    browser: Client, a100: Flavor
+) -> None:
+    start = fill(browser, "start")
+    preview = start.replace("/teams/new?", "/teams/new/preview?")
+
+    def label(size: str, address: str = preview) -> str:
+        shown = browser.post(address, {"size": size}).content.decode()
+        return shown.split('for="id_reason"')[1].split("</label>")[0]
+
+    assert "(optional)" in label(f"{a100.pk}:2:7")
+    assert "(optional)" not in label(f"{a100.pk}:8:7")
+    assert "(optional)" not in label(f"{a100.pk}:8:7", start)
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [
