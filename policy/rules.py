@@ -386,7 +386,7 @@ def _days_limit(_: Any, bound: Any) -> str:
 def _use_text(value: Any, _: Any) -> str:
     use, held = value
     return (
-        f"use of the {count_of(held)} held is not measured yet"
+        f"use of the {count_of(held)} held does not count yet"
         if use is None
         else f"{use:.0f} % of the {count_of(held)} held in use"
     )
@@ -398,7 +398,7 @@ def _use_limit(value: Any, bound: Any) -> str:
         until_then = (
             "counts as used until then" if counts else "people decide until then"
         )
-        return f"it is measured once held for {hours} hours; {until_then}"
+        return f"it counts once held for {hours} hours; {until_then}"
     return f"people decide below {least} %"
 
 

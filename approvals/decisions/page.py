@@ -148,7 +148,7 @@ def context(
         "sentence": sentence(request, count, held, judged, now=now),
         "verdict": _verdict(request, judged),
         "changes": changes(request, judged, holdings, now=now) if judged else [],
-        "use": use(request, held, holdings, judged.use_percent if judged else None),
+        "use": use(request, held, holdings, judged),
         "trend": _trend(request, now=now) if held else None,
         "rivals": hurt,
         "primary": primary,
@@ -272,9 +272,10 @@ def changes(
 
 
 def use(
-    request: Request, held: int, holdings: Holdings, percent: Decimal | None
+    request: Request, held: int, holdings: Holdings, judged: Judged | None
 ) -> list[Fact]:
     """What the team does with what it has: held, and what became of what it asked for before."""
+    measured = triage.measured(judged, held) if judged else None
     asked, granted, rejected = (
         holdings["asked"] or 0,
         holdings["granted"] or 0,
@@ -293,10 +294,7 @@ def use(
             "label": "Given back",
             "text": f"{holdings['back'] or 0} early, {holdings['expired'] or 0} at the end",
         },
-        {
-            "label": "Measured use",
-            "text": f"{percent:.0f} %" if percent is not None else "not measured yet",
-        },
+        *([Fact(label="Measured use", text=measured.words)] if measured else []),
     ]
 
 

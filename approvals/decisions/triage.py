@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 
 from approvals.decisions.actions import stops
@@ -167,20 +167,40 @@ def _money(request: Request, judged: Judged | None) -> Figure:
     }
 
 
+@dataclass(frozen=True)
+class Measured:
+    """How much of what is held is in use: a number, "–" for none, and what it is worth."""
+
+    value: str
+    note: str
+
+    @property
+    def words(self) -> str:
+        """In one line: "12 %, too early to count", "not measured yet"."""
+        return self.note if self.value == "–" else f"{self.value}, {self.note}"
+
+
+def measured(judged: Judged, held: int) -> Measured:
+    """The use that the policy counts, else what was measured so far, which is too little for it."""
+    if not held:
+        return Measured("–", "They hold none.")
+    percent = judged.standing.use_percent
+    if percent is None:
+        return Measured("–", "not measured yet")
+    counts = judged.use_percent is not None
+    return Measured(f"{percent:.0f} %", "in use" if counts else "too early to count")
+
+
 def _use(judged: Judged | None, held: int) -> Figure:
-    percent = judged.use_percent if judged else None
     failing = judged is not None and any(
         r.code == "use" and not r.holds for r in judged.answer.rules
     )
+    found = measured(judged, held) if judged else Measured("–", "")
     return {
         "label": "Use",
-        "value": f"{percent:.0f} %" if percent is not None else "–",
+        "value": found.value,
         "unit": f"of {held} held" if held else "",
-        "note": "is busy"
-        if percent is not None
-        else "not measured yet"
-        if held
-        else "They hold none.",
+        "note": found.note,
         "tone": "waiting" if failing else "",
     }
 

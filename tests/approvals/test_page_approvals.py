@@ -81,6 +81,32 @@ def test_what_they_hold_is_shown_with_how_it_was_used(
     assert "reports to Mona Fields" in said
 
 
+def test_use_that_is_measured_and_does_not_count_yet_is_told_once(
+    page: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    ask(scene, 2, hours=1)
+    asked = ask(scene, 5)
+
+    def told() -> tuple[str, str]:
+        context = page.get(f"/approvals/{asked.pk}/").context
+        tile = next(each for each in context["tiles"] if each["label"] == "Use")
+        fact = next(each for each in context["use"] if each["label"] == "Measured use")
+        return f"{tile['value']} {tile['note']}", fact["text"]
+
+    assert told() == ("– not measured yet", "not measured yet")
+    UseDay.objects.create(
+        tenancy=scene.tenancy,
+        flavor=scene.flavor,
+        day=now.date(),
+        samples=30,
+        held_sum=60,
+        used_sum=7,
+        last_at=now,
+    )
+    assert told() == ("12 % too early to count", "12 %, too early to count")
+
+
 def test_where_too_few_are_free_it_says_from_when_it_fits(
     page: Client, scene: Scene
 ) -> None:

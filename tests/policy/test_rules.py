@@ -231,9 +231,9 @@ def test_use_that_is_not_measured_yet_counts_as_the_policy_says(
     assert rule is not None
     assert (rule.holds, rule.text) == (
         counts,
-        "use of the 1 GPU held is not measured yet",
+        "use of the 1 GPU held does not count yet",
     )
-    assert rule.limit == f"it is measured once held for 24 hours; {then}"
+    assert rule.limit == f"it counts once held for 24 hours; {then}"
 
 
 def test_use_counts_from_the_hour_and_the_sample_that_the_policy_names() -> None:
