@@ -1,0 +1,56 @@
+"""A team's name without a space makes no page wider than the screen."""
+
+import pytest
+
+from accounts.models import Team
+from approvals.models import Request
+from tests import factories
+from tests.browser.conftest import Open, overflow
+from tests.scene import Scene
+
+WIDEST = "W" * 60
+PAGES = (
+    "/",
+    "/approvals/",
+    "/approvals/{asked}/",
+    "/requests/",
+    "/requests/{asked}/",
+    "/requests/{waits}/",
+    "/requests/new",
+    "/requests/new/notebook",
+    "/teams/",
+    "/teams/vision/",
+    "/teams/vision/budget",
+    "/teams/vision/runs",
+    "/teams/vision/runs/new",
+    "/teams/vision/notebooks",
+    "/teams/vision/work",
+    "/templates",
+    "/clusters/",
+    "/clusters/training/",
+    "/clusters/training/queue",
+    "/audit/",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_a_name_without_a_space_fits_on_every_page(
+    open_page: Open, scene: Scene, size: str
+) -> None:
+    Team.objects.filter(pk=scene.team.pk).update(name=WIDEST)
+    factories.join(scene.team, scene.priya)
+    granted = factories.request(scene.priya, scene.tenancy, scene.flavor)
+    waits = factories.request(scene.priya, scene.tenancy, scene.flavor, gpus=8)
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    assert Request.objects.get(pk=granted.pk).state == "approved"
+    page = open_page(scene.priya, "/", size=size)
+    wide = {}
+    for path in PAGES:
+        address = path.format(asked=asked.pk, waits=waits.pk)
+        answer = page.goto(address)
+        assert answer is not None
+        assert answer.ok, address
+        if (pixels := overflow(page)) > 0:
+            wide[path] = pixels
+    assert wide == {}
