@@ -3,7 +3,7 @@
 An ask that people decide always has at least one remedy, so that nobody is left to guess why.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR
@@ -25,6 +25,7 @@ from policy.evaluation import (
 from policy.rules import duration, measured_from
 from ui.amounts import gpus, moment, usd
 
+WINDOWS = frozenset({"window", "window_person", "window_usd", "window_usd_person"})
 NOTHING_IS = "Nothing of any size is automatic"
 
 
@@ -80,12 +81,17 @@ class _Case:
     at: datetime | None
     then: Standing | None
 
+    @property
+    def is_window(self) -> bool:
+        """Whether it is about what was granted on the last days."""
+        return self.rule.code in WINDOWS
+
 
 def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remedy]:
-    """Why not even the smallest ask would be automatic, each rule once."""
+    """Why not even the smallest ask would be automatic, each rule once; windows that open together in one sentence."""
     least = resized(ask, standing, count=max(ask.least, 1), days=1)
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
-    seen = set()
+    seen, cases = set(), list[_Case]()
     for rule in evaluate(least, standing, policy).rules:
         # Who has no money left is beyond the soft stage, too: the first of both says it.
         if (
@@ -96,8 +102,16 @@ def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remed
             continue
         seen.add(rule.code)
         at, then = _holds_from(rule.code, least, standing, policy)
-        case = _Case(least, standing, limits, rule, at, then)
-        yield REMEDIES.get(rule.code, _too_large)(case)
+        cases.append(_Case(least, standing, limits, rule, at, then))
+    told = set()
+    for case in cases:
+        if not case.is_window:
+            yield REMEDIES.get(case.rule.code, _too_large)(case)
+        elif case.at not in told:
+            told.add(case.at)
+            yield from _of_windows(
+                [one for one in cases if one.is_window and one.at == case.at]
+            )
     if not seen:
         words = nearest_words(ask, least, now=standing.now)
         yield Remedy(code="ask_less", sentence=words, count=least.count)
@@ -162,17 +176,29 @@ def _of_budget(case: _Case) -> Remedy:
     return Remedy(code=case.rule.code, sentence=words, at=case.at)
 
 
-def _of_window(case: _Case) -> Remedy:
-    whose = "one person" if case.rule.code.endswith("person") else "the team"
-    days = case.limits.window_days
-    if case.at is None or case.then is None:
-        words = f"{NOTHING_IS} to {whose}: the limit without people within {days} days is {_limit(case)}."
-        return Remedy(code=case.rule.code, sentence=words)
-    words = (
-        f"{NOTHING_IS} before {moment(case.at, case.standing.now)}, when {_left(case, case.then)} granted to {whose} "
-        f"leave the window of {days} days."
-    )
-    return Remedy(code=case.rule.code, sentence=words, at=case.at)
+def _of_windows(cases: Sequence[_Case]) -> Iterator[Remedy]:
+    """Of windows that open at the same moment, or of which nobody knows when."""
+    first = cases[0]
+    days, now = first.limits.window_days, first.standing.now
+    gone = [
+        f"{_left(case, case.then)} granted to {_whose(case)}"
+        for case in cases
+        if case.then is not None
+    ]
+    if first.at is not None and gone:
+        words = (
+            f"{NOTHING_IS} before {moment(first.at, now)}, when {' and '.join(gone)} "
+            f"leave the window of {days} days."
+        )
+        yield Remedy(code=first.rule.code, sentence=words, at=first.at)
+        return
+    for case in cases:
+        words = f"{NOTHING_IS} to {_whose(case)}: the limit without people within {days} days is {_limit(case)}."
+        yield Remedy(code=case.rule.code, sentence=words)
+
+
+def _whose(case: _Case) -> str:
+    return "one person" if case.rule.code.endswith("person") else "the team"
 
 
 def _limit(case: _Case) -> str:
@@ -259,10 +285,6 @@ REMEDIES: Mapping[str, Callable[[_Case], Remedy]] = {
     "budget": _of_budget,
     "budget_hours": _of_budget,
     "budget_soft": _of_budget,
-    "window": _of_window,
-    "window_person": _of_window,
-    "window_usd": _of_window,
-    "window_usd_person": _of_window,
     "free": _of_free,
     "after": _of_free,
     "environment": _of_environment,

@@ -106,6 +106,20 @@ CASES: Mapping[str, Case] = {
         ),
         WEDNESDAY,
     ),
+    "two windows that open together": Case(
+        ask(2),
+        standing(
+            recent_team_gpus=6,
+            recent_person_gpus=6,
+            coming=(Coming(WEDNESDAY, team=4, person=3),),
+        ),
+        {"window_gpus_person": 4},
+        (
+            "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when 4 GPUs granted to the team and "
+            "3 GPUs granted to one person leave the window of 7 days."
+        ),
+        WEDNESDAY,
+    ),
     "a budget that is spent": Case(
         ask(),
         standing(budget=SPENT),
