@@ -68,7 +68,7 @@ def capacity_segments(capacity: Amounts) -> tuple[list[Segment], float]:
             segments.append(
                 Segment(
                     name,
-                    WORDS.get(name, name.capitalize()),
+                    _word(name, is_asked=taken["asked"] > 0),
                     amount,
                     percent(at, total),
                     percent(amount, total),
@@ -76,6 +76,15 @@ def capacity_segments(capacity: Amounts) -> tuple[list[Segment], float]:
             )
         at += amount
     return segments, over
+
+
+def _word(kind: str, *, is_asked: bool) -> str:
+    """What a segment is called: what waits for a decision is free until then."""
+    if kind == "asked":
+        return "Free, asked for"
+    if kind == "free" and is_asked:
+        return "Free, not asked for"
+    return WORDS.get(kind, kind.capitalize())
 
 
 def strip_bars(

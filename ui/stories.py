@@ -32,13 +32,14 @@ def verdict_strip(verdict: Verdict) -> Context:
     holding = [rule for rule in rules if not rule.get("deciding")]
     first, others = failing[:1], failing[1:]
     counts = (
-        [f"{len(others)} more {'do' if len(others) > 1 else 'does'} not hold"]
+        [f"{len(others)} more rule{'s are' if len(others) > 1 else ' is'} not met"]
         if others
         else []
     )
-    counts += (
-        [f"{len(holding)} hold{'' if len(holding) > 1 else 's'}"] if holding else []
-    )
+    # "17 rules are met" by itself, "8 are met" behind those that are not.
+    noun = "" if others else " rule" if len(holding) == 1 else " rules"
+    met = "is met" if len(holding) == 1 else "are met"
+    counts += [f"{len(holding)}{noun} {met}"] if holding else []
     return {
         "verdict": verdict,
         "first": first,

@@ -178,7 +178,7 @@ def test_the_screen_holds_everything_a_decision_needs(
     said = shown(page, asked)
     facts = (
         "from 2 to 7",
-        "more do not hold",
+        "more rules are not met",
         "people decide above 2",
         "2 GPUs",
         "7 GPUs",

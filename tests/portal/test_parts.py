@@ -237,6 +237,18 @@ def test_a_capacity_bar_fills_its_frame_exactly() -> None:
     assert over == 0
 
 
+def test_what_is_asked_for_is_free_until_it_is_granted() -> None:
+    asked, _ = drawing.capacity_segments({"total": 24, "used": 8, "asked": 2})
+    quiet, _ = drawing.capacity_segments({"total": 24, "used": 8})
+
+    assert [(s.word, s.amount) for s in asked] == [
+        ("Held", 8),
+        ("Free, asked for", 2),
+        ("Free, not asked for", 14),
+    ]
+    assert [(s.word, s.amount) for s in quiet] == [("Held", 8), ("Free", 16)]
+
+
 def test_a_capacity_bar_says_what_is_asked_beyond_what_is_free() -> None:
     segments, over = drawing.capacity_segments({"total": 16, "used": 14, "asked": 6})
 
@@ -278,7 +290,20 @@ def test_a_verdict_shows_the_deciding_rule_and_folds_the_others() -> None:
     shown, folded = html.split("<details", 1)
     assert "forbids" in shown
     assert "fails 0" not in shown
-    assert "3 more do not hold · 1 holds" in folded
+    assert "3 more rules are not met · 1 is met" in folded
+
+
+@pytest.mark.parametrize(
+    ("met", "words"), [(1, "1 rule is met"), (17, "17 rules are met")]
+)
+def test_rules_that_are_all_met_are_called_rules(met: int, words: str) -> None:
+    rules = [{"mark": "ok", "text": f"rule {number}"} for number in range(met)]
+
+    html = render(
+        "{% verdict_strip v %}", v={"tone": "good", "sentence": "s", "rules": rules}
+    )
+
+    assert f'<summary class="link">{words}</summary>' in html
 
 
 def test_before_after_leaves_out_what_stays() -> None:
