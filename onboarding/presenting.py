@@ -24,6 +24,7 @@ from fleet.models import Cluster, Environment, Flavor
 from fleet.presenting import health
 from onboarding.actions import Start
 from onboarding.forms import StartForm
+from onboarding.images import KIND, PLAIN, registry_name
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
 from onboarding.recommending import Recommendation, recommend
 from policy.evaluation import Standing, evaluate
@@ -267,7 +268,7 @@ def planned_objects(
         dashboards=cluster.dashboards,
         queueing=cluster.queueing,
     )
-    return [
+    objects: list[Planned] = [
         {
             "kind": m["kind"],
             "name": m["metadata"]["name"],
@@ -275,6 +276,9 @@ def planned_objects(
         }
         for m in tenancy_objects(spec)
     ]
+    if name := registry_name():
+        objects.append({"kind": KIND, "name": name, "plain": PLAIN})
+    return objects
 
 
 def answer_to(

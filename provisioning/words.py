@@ -9,6 +9,7 @@ PLAIN: Mapping[tuple[str, str], str] = {
     ("LimitRange", ""): "sizes for jobs that name none",
     ("ServiceAccount", ""): "who jobs run as",
     ("ServiceAccount", "default"): "who pods are that name no account",
+    ("RoleBinding", "portal-runs"): "the portal may start the team’s runs here",
     ("RoleBinding", ""): "the group may work here",
     ("NetworkPolicy", "default-deny"): "no traffic unless allowed",
     ("NetworkPolicy", "allow-jupyterhub"): "notebooks and their hub may talk",

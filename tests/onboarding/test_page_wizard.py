@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
@@ -329,6 +330,27 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
     assert "The space, and no GPUs yet" in say(size="none")
     assert "the answer appears here" in say(**exactly, gpus="")
     assert not Request.objects.exists()
+
+
+def test_the_review_counts_the_registry_as_the_list_afterwards_does(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = fill(browser, "review")
+    before = browser.get(review).context["objects"]
+    monkeypatch.setattr(settings.ENV, "azure_subscription_id", "one")
+    monkeypatch.setattr(settings.ENV, "azure_registry", "/registries/gpuplatform")
+    shown = browser.get(review).context
+    assert [each["name"] for each in shown["objects"][len(before) :]] == ["gpuplatform"]
+    assert shown["objects_note"].startswith(f"{len(before) + 1} objects")
+
+
+def test_the_two_bindings_say_what_each_is_for(browser: Client) -> None:
+    objects = browser.get(fill(browser, "review")).context["objects"]
+    plain = [each["plain"] for each in objects if each["kind"] == "RoleBinding"]
+    assert plain == [
+        "the group may work here",
+        "the portal may start the team’s runs here",
+    ]
 
 
 def test_a_reason_is_optional_only_where_the_policy_decides(
