@@ -575,10 +575,16 @@ def _check_kubeconfig(cluster: Cluster) -> None:
     name = cluster.kubeconfig
     if not name:
         return
-    path = Path(settings.ENV.kubeconfig_dir) / name
-    if not FILE_NAME.fullmatch(name) or not path.is_file():
+    if not FILE_NAME.fullmatch(name):
         raise BadInput(
             "Give the name of a file in the portal's kubeconfig folder, without a path.",
+            code="no_kubeconfig",
+            field="kubeconfig",
+        )
+    path = Path(settings.ENV.kubeconfig_dir) / name
+    if not path.is_file():
+        raise BadInput(
+            "The portal's kubeconfig folder has no file of this name.",
             code="no_kubeconfig",
             field="kubeconfig",
         )

@@ -230,7 +230,8 @@ def waiting(row: Request) -> Wait:
     return {
         "kind": "wait",
         "what": f"{what} waits for {who} to decide",
-        "since": row.created_at,
+        # Each step has waited since the one before it was done.
+        "since": step.opened_at if step is not None else row.created_at,
         "due": step.due_at if step is not None else None,
         "action": {"label": "Open", "href": href},
     }

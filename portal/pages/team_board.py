@@ -196,7 +196,7 @@ def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> F
     others = len(held) - len(gpus)
     kinds = [
         *_kinds(gpus),
-        *([f"{others} other{'' if others == 1 else 's'}"] if others else []),
+        *([f"{others} more thing{'' if others == 1 else 's'}"] if others else []),
     ]
     return {
         "gpus": sum(row.gpus for row in gpus),

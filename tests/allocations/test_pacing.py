@@ -65,7 +65,7 @@ def test_what_lasts_says_where_the_month_ends() -> None:
     course = paced(holding(usd="31.1904761905")).usd
     assert (
         pace_words(course, now=NOW)
-        == "At this pace the month ends at $8,609 of $12,000."
+        == "At this pace the month ends at $8,609 of $12,000, if everything held now goes on."
     )
 
 
@@ -80,7 +80,7 @@ def test_gpu_hours_have_their_own_course() -> None:
     lasting = paced(holding(), hours="1000").gpu_hours
     assert lasting is not None
     assert pace_words(lasting, now=NOW, unit="h") == (
-        "At this pace the month ends at 552 of 1,000 GPU-hours."
+        "At this pace the month ends at 552 of 1,000 GPU-hours, if everything held now goes on."
     )
 
 

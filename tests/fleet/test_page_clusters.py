@@ -161,7 +161,7 @@ def test_it_changes_them_but_never_their_names(priya: Client) -> None:
         ({"name": "Training!"}, "letters"),
         ({"name": ""}, "required"),
         ({"kubeconfig": "../../etc/passwd"}, "without a path"),
-        ({"kubeconfig": "not-there.yaml"}, "name of a file"),
+        ({"kubeconfig": "not-there.yaml"}, "has no file of this name"),
         ({"borrow_percent": "101"}, "Borrow between 0 and 100"),
         ({"purpose": "mining"}, "mining"),
     ],

@@ -12,11 +12,15 @@ from django.utils import timezone
 
 from accounts.models import Team, User
 from accounts.roles import Role
+from allocations.budgets.months import this_month
 from allocations.models import Allocation, Brake, UseDay
+from approvals.decisions import actions as decisions
 from approvals.models import Request
 from fleet.models import Cluster, Flavor
 from offboarding.models import Departure
 from policy.document import Thresholds
+from portal.pages.home_board import waiting
+from portal.pages.team_board import figures
 from provisioning.models import Drift, Tenancy
 from provisioning.stages import Stage
 from reconciling.conditions import READY, upsert
@@ -97,6 +101,21 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     assert f"{OBJECTS} objects ready" in page
     assert "Ada Okafor" in page
     assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
+
+
+def test_what_a_team_holds_beside_gpus_is_no_kind_of_gpu(
+    ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100, gpus=2)
+    [held] = Allocation.objects.select_related("flavor", "tenancy__cluster")
+    later = held.until + timedelta(days=1)
+    volume = Allocation(offering="volume", title="500 GiB corpus", until=later)
+    month = this_month(place.team, now=timezone.now(), rows=[])
+    shown = figures([held, volume, volume], month, now=timezone.now())
+    assert (shown["gpus"], shown["kinds"]) == (2, "2 A100 + 2 more things")
+    assert figures([held, volume], month, now=timezone.now())["kinds"] == (
+        "2 A100 + 1 more thing"
+    )
 
 
 def test_a_team_without_anything_says_so(client: Client, ada: User) -> None:
@@ -245,6 +264,18 @@ def test_home_says_why_it_waits_and_for_whom(
     assert "16 × A100 for Vision waits for platform leads to decide" in page
     assert f"/requests/{asked.pk}/" in page
     assert "flavor=training%2Fa100" in page  # asking again is one click away
+
+
+def test_home_says_since_when_the_step_waits_that_is_open(
+    ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    asked = factories.request(ada, place, a100, gpus=16)
+    later = asked.created_at + timedelta(minutes=11)
+    lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    decisions.approve(asked.pk, by=lead, expected_version=asked.version, now=later)
+    line = waiting(Request.objects.get(pk=asked.pk))
+    assert line["since"] == later
+    assert "waits for engineering leadership" in line["what"]
 
 
 def test_home_leads_to_what_it_has_no_room_for(
