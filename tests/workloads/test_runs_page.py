@@ -137,6 +137,26 @@ def test_without_javascript_it_is_checked_then_submitted_once(watched: Watched) 
     }
 
 
+def test_whoever_goes_back_to_the_form_sees_that_the_run_was_sent(
+    watched: Watched,
+) -> None:
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where))
+    ada.post(where, typed)
+    run = Run.objects.get()
+    said = (
+        "You started one of this name just now: being sent. This starts it once more."
+    )
+    again = ada.post(where, {**filled(ada.get(where)), "check": "1"}).content.decode()
+    assert said in again
+    assert f'href="/runs/{run.pk}"' in again
+    other = {**filled(ada.get(where), title="Another"), "check": "1"}
+    assert "of this name" not in ada.post(where, other).content.decode()
+    Run.objects.update(created_at=timezone.now() - timedelta(minutes=31))
+    later = ada.post(where, {**filled(ada.get(where)), "check": "1"})
+    assert "of this name" not in later.content.decode()
+
+
 def test_the_manifest_that_is_downloaded_is_what_is_created(watched: Watched) -> None:
     ada, where = client(watched.ada), address(watched)
     typed = filled(ada.get(where))

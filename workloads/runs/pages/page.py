@@ -7,10 +7,11 @@ from typing import Any
 
 from django.urls import reverse
 
+from accounts.models import User
 from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
-from ui.amounts import gpus, span, usd
+from ui.amounts import ago, gpus, span, usd
 from ui.parts import (
     BeforeAfter,
     Entry,
@@ -36,6 +37,8 @@ from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_titles, template_words
 
+# Whoever goes back to the form in this time may take what they sent for not sent yet.
+JUST_NOW = timedelta(minutes=30)
 TONES = {
     State.SUBMITTED: "moving",
     State.WAITING: "waiting",
@@ -72,6 +75,7 @@ class RunAnswer:
     verdict: Verdict
     figures: Sequence[Figure]
     paid: str
+    already: Hint | None
     spot: Spot | None
     ask_for_spot: Link | None
     memory: Memory | None
@@ -97,7 +101,15 @@ def yaml_of(manifests: Sequence[Any]) -> str:
     return "---\n".join(as_yaml(one) for one in manifests)
 
 
-def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> RunAnswer:
+def answer_of(
+    plan: Plan,
+    tenancy: Tenancy,
+    flavor: str,
+    *,
+    title: str,
+    by: User,
+    now: datetime,
+) -> RunAnswer:
     """The answer beside the form: whether it can be sent, what it costs, and whether it would wait."""
     figures: list[Figure] = [
         {
@@ -123,6 +135,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
         verdict=verdict,
         figures=figures if not plan.problems or plan.gpus else [],
         paid=paid_words(plan),
+        already=_already(title, tenancy, by, now),
         spot=spot,
         ask_for_spot=_spot_link(plan, tenancy, now)
         if spot is not None and spot.is_cheaper
@@ -139,6 +152,25 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Ru
         name=plan.name,
         is_possible=not plan.problems,
     )
+
+
+def _already(title: str, tenancy: Tenancy, by: User, now: datetime) -> Hint | None:
+    """That the person has just started a run of this name: who went back to the form may not know."""
+    same = Run.objects.filter(
+        requester=by,
+        tenancy=tenancy,
+        title=title,
+        ended_at=None,
+        created_at__gte=now - JUST_NOW,
+    )
+    last = same.order_by("-pk").only("state", "created_at").first()
+    if last is None:
+        return None
+    when, state = ago(last.created_at, now), State(last.state).words.lower()
+    return {
+        "text": f"You started one of this name {when}: {state}. This starts it once more.",
+        "href": reverse("run", args=[last.pk]),
+    }
 
 
 def _volumes_words(plan: Plan, tenancy: Tenancy) -> str:

@@ -487,14 +487,21 @@ def _answer(chosen: _Chosen, form: RunForm) -> page.RunAnswer | None:
     """The answer to a form that is clean enough for one; what the plan refuses is put at its fields."""
     if not form.is_valid() or chosen.tenancy is None:
         return None
-    flavor = form.submission.flavor
+    asked = form.submission
     try:
         plan = chosen.plan(form)
     except Refused as refusal:
         add_refusal(form, refusal)
         return None
     form.add_problems(plan.problems)
-    return page.answer_of(plan, chosen.tenancy, flavor, now=timezone.now())
+    return page.answer_of(
+        plan,
+        chosen.tenancy,
+        asked.flavor,
+        title=asked.title,
+        by=chosen.user,
+        now=timezone.now(),
+    )
 
 
 def _page(
