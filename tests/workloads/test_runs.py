@@ -246,7 +246,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "an image that is none": (
         values(image="$(id)"),
         "image",
-        "the address of a container image",
+        "is no address of a container image",
     ),
     "a script of 10 MB": (
         lambda asked: replace(

@@ -307,7 +307,7 @@ def test_a_bad_image_is_refused_with_how_one_is_written(watched: Watched) -> Non
     ada, where = client(watched.ada), address(watched)
     typed = filled(ada.get(where), image="https://hub.docker.com/r/pytorch")
     shown = page(ada.post(where.replace("/new?", "/new/preview?"), typed)).words
-    assert "Image has to be the address of a container image, such as" in shown
+    assert "Image is no address of a container image: write it like" in shown
     assert "without https:// and spaces" in shown
 
 

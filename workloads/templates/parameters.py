@@ -194,8 +194,8 @@ def _image(one: Parameter, value: object) -> str:
     return (
         ""
         if fine
-        else f"{one.title} has to be the address of a container image, such as "
-        "registry.example.com/team/train:1: without https:// and spaces, and its name in small letters."
+        else f"{one.title} is no address of a container image: write it like registry.example.com/team/train:1, "
+        "without https:// and spaces, and its name in small letters."
     )
 
 
