@@ -1206,7 +1206,7 @@ def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_o
     [
         ({"profile": "nothing"}, "profile", "no profile"),
         ({"profile": "cpu"}, "profile", "takes no GPUs"),
-        ({"flavor": "training/t4"}, "profile", "of the kind a100"),
+        ({"flavor": "training/t4"}, "profile", "of the kind A100"),
         ({"profile": "own-image"}, "profile", "a choice of your own"),
     ],
 )
