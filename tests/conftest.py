@@ -97,6 +97,16 @@ def _static_files_are_found_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Django's, but that nobody is refused a connection before two minutes are over.
+
+    What the machine takes for sixty-four threads, or to begin beside other work, says nothing of the code; who measures
+    it says how long.
+    """
+    connection.settings_dict["OPTIONS"]["pool"]["timeout"] = 120
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(
     postgres: Postgres,
     redis: Redis,
@@ -107,8 +117,6 @@ def django_db_setup(
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         pristine.remember()
         options = connection.settings_dict["OPTIONS"]
-        # What the machine takes for sixty-four threads says nothing of the code; who measures it says how long.
-        options["pool"]["timeout"] = 120
         # All tests run the same few thousand statements, most of them once in a test, and planning one takes PostgreSQL
         # longer than anything else about it: each is planned once in a process.
         options["prepare_threshold"] = 1

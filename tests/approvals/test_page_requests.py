@@ -49,6 +49,7 @@ def test_it_says_what_requests_are_for_when_there_are_none(
     assert "Ask for GPUs" in shown
 
 
+@pytest.mark.django_db
 def test_without_a_team_it_leads_to_the_wizard(client: Client) -> None:
     client.force_login(factories.person("Noor Haddad"))
     assert 'href="/teams/new"' in client.get(URL).content.decode()

@@ -675,8 +675,8 @@ TEMPLATES = "tests.workloads.test_templates:"
 RUNS = [
     Guard(
         "workloads.reasons.words:display_name",
-        "return str(key) if facts.viewer.may_see(key) else ANOTHER",
-        "return str(key)",
+        "if not facts.viewer.may_see(key):",
+        "if False:",
         WHY_QUEUES + "test_whoever_it_made_room_for_is_named_to_those_who_may_see_it",
         {"reason": "InClusterQueue", "words": "which ranks higher in your queue"},
     ),
