@@ -8,14 +8,14 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import Team, User
-from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.openai.enqueue import enqueue_on_commit
 from capacity.openai.models import ModelAccount, ModelEndpoint
 from capacity.openai.states import State
-from web.refusals import Conflict, NoRight
+from capacity.retrying import require_lead, retry_now
+from web.refusals import Conflict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,17 +127,14 @@ def try_again(endpoint_id: int, *, by: User, now: datetime) -> ModelEndpoint:
 
     It is harmless to repeat. Raises NoRight for others than platform leads, Conflict for a model that is deleted.
     """
-    if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads have it tried again.", code="not_a_platform_lead")
+    require_lead(by)
     row = locked(endpoint_id)
     account = row.account
     if row.state == State.DELETED:
         raise Conflict(
             "It is deleted: there is nothing to try.", code="model_endpoint_is_deleted"
         )
-    was_parked = account.parked_at is not None
-    account.message = "" if was_parked else account.message
-    account.save(update_fields=["message", *account.retry(now=now)])
+    was_parked = retry_now(account, now=now)
     record(
         Kind.MODEL_ACCOUNT_TRIED_AGAIN,
         actor=by.as_actor(),

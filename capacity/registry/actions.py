@@ -8,16 +8,16 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from accounts.models import Team, User
-from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.connection import is_connected
 from capacity.registry.enqueue import enqueue_on_commit
 from capacity.registry.models import RegistryAccess
+from capacity.retrying import require_lead, retry_now
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
-from web.refusals import Conflict, NoRight
+from web.refusals import Conflict
 
 MAX_AT_ONCE = 200
 # Of what is kept for a return, nobody of the team may use anything.
@@ -81,17 +81,14 @@ def try_again(team: Team, *, by: User, now: datetime) -> RegistryAccess:
 
     Raises NoRight for others than platform leads, Conflict where the team has none to the registry.
     """
-    if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads have it tried again.", code="not_a_platform_lead")
+    require_lead(by)
     rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True)
     row = rows.filter(team=team, registry=registry_id(), is_wanted=True).first()
     if row is None:
         raise Conflict(
             "The team has no access to a registry to be tried.", code="no_registry"
         )
-    row.team, was_parked = team, row.parked_at is not None
-    row.message = "" if was_parked else row.message
-    row.save(update_fields=["message", *row.retry(now=now)])
+    row.team, was_parked = team, retry_now(row, now=now)
     append(Kind.REGISTRY_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked)
     enqueue_on_commit(row.pk)
     return row

@@ -10,15 +10,15 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from accounts.models import Team, User
-from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.reservations.enqueue import enqueue_on_commit
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.reservations.states import State
+from capacity.retrying import require_lead, retry_now
 from fleet.models import Flavor
-from web.refusals import Conflict, NoRight
+from web.refusals import Conflict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,18 +107,13 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
 
     Raises NoRight for others than platform leads, Conflict for what is released.
     """
-    if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight(
-            "Platform leads have a reservation tried again.", code="not_a_platform_lead"
-        )
+    require_lead(by)
     row = locked(reservation_id)
     if row.state == State.RELEASED:
         raise Conflict(
             "It is released: there is nothing to try.", code="reservation_is_released"
         )
-    was_parked = row.parked_at is not None
-    row.message = "" if was_parked else row.message
-    row.save(update_fields=["message", *row.retry(now=now)])
+    was_parked = retry_now(row, now=now)
     append(
         Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked
     )
