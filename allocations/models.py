@@ -108,6 +108,12 @@ class Hold(Row):
         return None if request is None else request.pk
 
     @property
+    def what(self) -> str:
+        """What was asked for in a few words: "2 × A100"; empty before there is a request."""
+        request = getattr(self, "request", None)
+        return "" if request is None else str(request.name())
+
+    @property
     def reference(self) -> str:
         """What it is for, as the API and the audit log name it: "request-17"."""
         return (

@@ -180,7 +180,7 @@ COLUMNS: Columns = (
 def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:
     """One page of a month's ledger; `before` or `after` in the query name the line where it begins."""
     before, after = (query.get(name, "") for name in ("before", "after"))
-    lines = LedgerEntry.objects.select_related("hold__request")
+    lines = LedgerEntry.objects.select_related("hold__request__flavor")
     lines = lines.filter(budget=budget.pk) if budget.pk else lines.none()
     if LINE.fullmatch(after):
         found = list(lines.filter(pk__gt=int(after)).order_by("pk")[: LINES + 1])
@@ -215,7 +215,11 @@ def _named(hold: Hold) -> str | Cell:
     number = hold.request_id
     if number is None:
         return hold.reference
-    return {"text": f"Request {number}", "href": reverse("request", args=[number])}
+    return {
+        "text": hold.what,
+        "href": reverse("request", args=[number]),
+        "sub": f"request {number}",
+    }
 
 
 def _signed(amount: Decimal) -> Cell:

@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -144,3 +145,29 @@ def test_only_platform_leads_set_it(client: Client, scene: Scene, month: str) ->
         assert (
             client.post(URL, {"month": month, "limit_usd": "100"}).status_code == status
         )
+
+
+def test_the_ledger_says_what_each_line_was_asked_for(
+    client: Client, scene: Scene, month: str
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    client.force_login(scene.ada)
+    shown = client.get(f"{URL}/{month[:7]}").content.decode()
+    assert f'href="/requests/{asked.pk}/"' in shown
+    assert "2 × A100" in shown
+    assert f"request {asked.pk}" in shown
+
+
+def test_a_ledger_asks_the_database_as_often_for_many_lines(
+    client: Client, scene: Scene, month: str, django_assert_max_num_queries: Any
+) -> None:
+    client.force_login(scene.ada)
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1)
+    client.get(f"{URL}/{month[:7]}")
+    with django_assert_max_num_queries(12) as few:
+        client.get(f"{URL}/{month[:7]}")
+    for _ in range(4):
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1)
+    with django_assert_max_num_queries(12) as many:
+        client.get(f"{URL}/{month[:7]}")
+    assert len(few) == len(many)

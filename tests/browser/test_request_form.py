@@ -89,6 +89,19 @@ def test_a_small_ask_takes_two_clicks(open_page: Open, scene: Scene) -> None:
     expect(page.get_by_text("2 × A100 are being set up")).to_be_visible()
 
 
+def test_on_a_phone_it_is_sent_from_below_the_answer_too(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, NEW, size="phone")
+    page.get_by_label("GPUs", exact=True).fill("2")
+    below = page.locator("#answer").get_by_role("button", name="Ask for 2 × A100")
+    expect(below).to_be_visible()
+    below.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 × A100 for Vision")
+    desk = open_page(scene.ada, NEW)
+    expect(desk.get_by_role("button", name=re.compile("^Ask for"))).to_have_count(1)
+
+
 def test_the_kinds_of_gpu_follow_the_team(open_page: Open, scene: Scene) -> None:
     nlp = factories.team("NLP")
     factories.join(nlp, scene.ada)
