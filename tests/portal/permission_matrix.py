@@ -199,6 +199,7 @@ class Prober:
             ("runs/", self.runs[side.team.pk]),
             ("notebooks/", self.notebooks[side.team.pk]),
             ("model-endpoints/", self.models[side.team.pk]),
+            ("capacity/models/", self.models[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
