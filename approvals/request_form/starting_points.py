@@ -11,7 +11,11 @@ from accounts.models import User
 from allocations.budgets import money
 from approvals.models import Request
 from approvals.request_form.offers import Offers
-from approvals.request_form.quick_ends import end_of_day, quick_end
+from approvals.request_form.quick_ends import (
+    end_of_day,
+    end_of_day_words,
+    quick_end,
+)
 from approvals.requests.links import ask_link
 from approvals.states import State
 from catalogue.offering import in_sentence
@@ -58,7 +62,7 @@ def starting_points(
         offers.flavors, key=lambda f: (f.gpus_total >= MANY, f == used, f.gpus_total)
     )
     points = [
-        _point(offers, cheapest, 1, end_of_day(now), "today", now),
+        _point(offers, cheapest, 1, end_of_day(now), end_of_day_words(now), now),
         _point(
             offers,
             used,

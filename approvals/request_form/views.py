@@ -25,7 +25,7 @@ from approvals.request_form.form import RequestForm, starts
 from approvals.request_form.likely_team import last_team
 from approvals.request_form.not_yet import lacks
 from approvals.request_form.offers import Offers
-from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
+from approvals.request_form.quick_ends import quick_end, quick_ends
 from approvals.request_form.starting_points import Point, starting_points, usual_of
 from approvals.requests.actions import submit_within
 from catalogue import page as catalogue_page
@@ -205,7 +205,7 @@ def _page(
         point["current"] = chosen.items() <= point["values"].items()
     context = _context(request, form) | {
         "points": points,
-        "quick_ends": QUICK_ENDS,
+        "quick_ends": quick_ends(timezone.now()),
         "token": new_key(),
     }
     return render(request, "approvals/request_new.html", context, status=status)

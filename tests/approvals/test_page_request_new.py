@@ -13,6 +13,7 @@ from accounts.models import User
 from accounts.roles import Role
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.request_form.quick_ends import end_of_day_words
 from audit.models import Event, RefusalCount
 from fleet.models import Flavor
 from provisioning.models import Tenancy
@@ -72,7 +73,8 @@ def text(response: Any) -> str:
 
 def test_it_starts_from_what_exists_with_prices(page: Client) -> None:
     shown = text(page.get(NEW))
-    for title in ("1 × A100 · today", "2 × A100 · 1 week", "8 × A100 · 3 days"):
+    tonight = f"1 × A100 · {end_of_day_words(timezone.now())}"
+    for title in (tonight, "2 × A100 · 1 week", "8 × A100 · 3 days"):
         assert title in shown
     assert "Automatic. Yours in about 5 seconds." in shown
     assert "Ask for 1 × A100" in shown

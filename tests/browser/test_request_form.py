@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from approvals.models import Request
+from approvals.request_form.quick_ends import end_of_day_words
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.scene import Scene
@@ -68,15 +70,16 @@ def test_the_nearest_automatic_ask_is_one_click_away(
 def test_a_starting_point_is_chosen_for_as_long_as_the_form_says_the_same(
     open_page: Open, scene: Scene
 ) -> None:
+    tonight = f"1 × A100 · {end_of_day_words(timezone.now())}"
     page = open_page(scene.ada, NEW)
     chosen = page.locator(".choice[aria-current]")
-    expect(chosen).to_contain_text("1 × A100 · today")
+    expect(chosen).to_contain_text(tonight)
     page.get_by_label("GPUs", exact=True).fill("16")
     expect(chosen).to_have_count(0)
     expect(page.get_by_role("img", name="Chosen")).to_have_count(0)
     expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_visible()
     page.get_by_label("GPUs", exact=True).fill("1")
-    expect(chosen).to_contain_text("1 × A100 · today")
+    expect(chosen).to_contain_text(tonight)
     expect(page.get_by_role("button", name="Ask for 1 × A100")).to_be_visible()
     page.get_by_role("button", name="1 week").click()
     expect(chosen).to_have_count(0)
