@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -45,6 +46,13 @@ def visible_team(user: User, slug: str) -> Team:
 def sent(request: HttpRequest) -> QueryDict | None:
     """What a form is bound to: None before it is sent; an empty POST is sent too, and answered as any invalid form."""
     return request.POST if request.method == "POST" else None
+
+
+def tell_refusal(request: HttpRequest, refusal: Refused) -> None:
+    """Say on the next page what a button was refused; for want of a right it becomes PermissionDenied."""
+    if refusal.sort is Sort.RIGHTS:
+        raise PermissionDenied(refusal.message) from refusal
+    messages.warning(request, refusal.message)
 
 
 def add_refusal(form: BaseForm, refusal: Refused) -> int:

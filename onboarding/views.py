@@ -18,7 +18,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from accounts.current_user import STATUS, sent, visitor, with_refusal
+from accounts.current_user import STATUS, sent, tell_refusal, visitor, with_refusal
 from accounts.directory.client import graph
 from accounts.idempotency import led_to, once
 from accounts.models import Team
@@ -34,7 +34,7 @@ from onboarding.progress import progress_of
 from onboarding.recommending import KEYS, recommend
 from provisioning import actions as provisioning
 from provisioning.models import Tenancy
-from web.refusals import Refused, Sort
+from web.refusals import Refused
 
 GONE = "That draft is gone: it was kept for as long as you were signed in. Start again."
 
@@ -258,9 +258,7 @@ def look_again_at_images(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         registry.try_again(team, by=visitor(request), now=timezone.now())
     except Refused as refusal:
-        if refusal.sort is Sort.RIGHTS:
-            raise PermissionDenied(refusal.message) from refusal
-        messages.warning(request, refusal.message)
+        tell_refusal(request, refusal)
     else:
         messages.success(request, "A worker looks at it now.")
     return redirect("team", team.slug)

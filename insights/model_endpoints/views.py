@@ -1,17 +1,16 @@
 """What platform leads do about a model of Azure OpenAI on the page of its request."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from accounts.current_user import visitor
+from accounts.current_user import tell_refusal, visitor
 from approvals.models import Request
 from capacity.models import ModelEndpoint
 from capacity.openai import actions
-from web.refusals import Refused, Sort
+from web.refusals import Refused
 
 
 @require_POST
@@ -22,9 +21,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         actions.try_again(row.pk, by=user, now=timezone.now())
     except Refused as refusal:
-        if refusal.sort is Sort.RIGHTS:
-            raise PermissionDenied(refusal.message) from refusal
-        messages.warning(request, refusal.message)
+        tell_refusal(request, refusal)
     else:
         messages.success(request, "A worker tries it now.")
     asked = Request.objects.filter(allocation__endpoint=row).order_by("-pk").first()

@@ -1,7 +1,6 @@
 """Pages of capacity reservations: the list, one of them, giving machines back, and what is orphaned."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.views.decorators.http import (
 from accounts.current_user import (
     STATUS,
     add_refusal,
+    tell_refusal,
     visitor,
     visitor_whom,
     with_refusal,
@@ -32,7 +32,7 @@ from insights.reservations import listing, page
 from insights.reservations.forms import MachinesForm
 from insights.reservations.gathering import grants_of, orphan_prices, usd_per_hour
 from insights.reservations.presenting import machines, orphan_standing, place
-from web.refusals import Refused, Sort
+from web.refusals import Refused
 
 
 @require_safe
@@ -78,7 +78,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         reservations_of_azure.try_again(row.pk, by=visitor(request), now=timezone.now())
     except Refused as refusal:
-        _refused(request, refusal)
+        tell_refusal(request, refusal)
     else:
         messages.success(request, "A worker tries it now.")
     return redirect("reservation", row.pk)
@@ -194,10 +194,3 @@ def _give_back_page(
     return render(
         request, "insights/reservation_give_back.html", context, status=status
     )
-
-
-def _refused(request: HttpRequest, refusal: Refused) -> None:
-    """A refusal for want of a right is answered as such, any other said on the next page."""
-    if refusal.sort is Sort.RIGHTS:
-        raise PermissionDenied(refusal.message) from refusal
-    messages.warning(request, refusal.message)

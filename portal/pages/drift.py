@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.current_user import add_refusal, visitor, with_refusal
+from accounts.current_user import add_refusal, tell_refusal, visitor, with_refusal
 from accounts.models import User
 from fleet.models import Cluster
 from portal.pages import drift_board
@@ -100,7 +100,7 @@ def release_brake(request: HttpRequest, name: str) -> HttpResponse:
     try:
         brake.release(found.pk, by=visitor(request), now=timezone.now())
     except Refused as refusal:
-        _refused(request, refusal)
+        tell_refusal(request, refusal)
     else:
         messages.success(request, "Repairs go on.")
     return redirect("cluster", name)
@@ -112,17 +112,10 @@ def _act(request: HttpRequest, pk: int, act: Act, done: str) -> HttpResponse:
     try:
         act(row.pk, by=user, now=timezone.now())
     except Refused as refusal:
-        _refused(request, refusal)
+        tell_refusal(request, refusal)
         return redirect("drift", row.pk)
     messages.success(request, done)
     return redirect("cluster", row.tenancy.cluster.name)
-
-
-def _refused(request: HttpRequest, refusal: Refused) -> None:
-    """A refusal for want of a right is answered as such, any other said on the next page."""
-    if refusal.sort is Sort.RIGHTS:
-        raise PermissionDenied(refusal.message) from refusal
-    messages.warning(request, refusal.message)
 
 
 def _page(
