@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import reverse
 
 from accounts.models import User
+from approvals.request_form.answer_panel import JUST_NOW
 from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
@@ -37,8 +38,6 @@ from workloads.runs.shown import RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_titles, template_words
 
-# Whoever goes back to the form in this time may take what they sent for not sent yet.
-JUST_NOW = timedelta(minutes=30)
 TONES = {
     State.SUBMITTED: "moving",
     State.WAITING: "waiting",
