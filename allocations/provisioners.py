@@ -97,7 +97,7 @@ def state_of(allocation: Allocation, *, now: datetime) -> State:
 def is_there_at_once(provisioner: Provisioner, cluster: Cluster | None) -> bool:
     """Whether what is granted is there within seconds: made by the portal on a cluster that answers."""
     return provisioner is Provisioner.KUBERNETES and (
-        cluster is None or cluster.reachable is not False
+        cluster is None or not cluster.is_away
     )
 
 

@@ -122,8 +122,7 @@ def arrival_on(cluster: Cluster | None) -> Arrival:
     if cluster is None:
         return Arrival.WRITTEN
     if cluster.delivery == Cluster.Delivery.APPLY:
-        answers = cluster.reachable is not False
-        return Arrival.WRITTEN if answers else Arrival.WHEN_IT_ANSWERS
+        return Arrival.WHEN_IT_ANSWERS if cluster.is_away else Arrival.WRITTEN
     return (
         Arrival.COMMITTED
         if cluster.git_way == Cluster.GitWay.DIRECT

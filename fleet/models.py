@@ -290,6 +290,11 @@ class Cluster(Row):
         return [part for part in self.parts if part["state"] == "bad"]
 
     @property
+    def is_away(self) -> bool:
+        """Whether it did not answer at the last look; of one that was never looked at nobody knows."""
+        return self.reachable is False
+
+    @property
     def has_answered(self) -> bool:
         """Whether its API server answered at the last look, whatever came of the rest of it."""
         return any(

@@ -92,19 +92,17 @@ def counts(cluster: Cluster) -> list[Note]:
 
 def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, or takes no teams."""
-    if cluster.reachable is False and any(
+    if cluster.is_away and any(
         name in cluster.message.partition(":")[0] for name in QUEUES
     ):
         return "bad", "Cannot be used"
-    if cluster.reachable is False and any(
-        word in cluster.message.casefold() for word in REFUSALS
-    ):
+    if cluster.is_away and any(word in cluster.message.casefold() for word in REFUSALS):
         return "bad", "Refuses us"
-    if cluster.reachable is False and cluster.has_answered:
+    if cluster.is_away and cluster.has_answered:
         return "bad", "Cannot be written to"
     if cluster.reachable and cluster.broken_parts:
         return "bad", BROKEN[cluster.broken_parts[0]["part"]]
-    if not cluster.enabled and cluster.reachable is not False:
+    if not cluster.enabled and not cluster.is_away:
         return "past", "Takes no teams"
     if cluster.reachable is not None and not cluster.is_observed:
         return UNSEEN[cluster.reachable]
@@ -113,7 +111,7 @@ def health(cluster: Cluster) -> tuple[str, str]:
 
 def trouble(cluster: Cluster) -> str:
     """What the cluster said when it did not answer as it should; empty when all is well."""
-    return cluster.message if cluster.reachable is False else ""
+    return cluster.message if cluster.is_away else ""
 
 
 def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capacity:

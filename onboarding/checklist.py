@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from fleet.models import Cluster
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.words import plain
@@ -74,15 +75,10 @@ def _item(
     }
 
 
-def _is_away(tenancy: Tenancy) -> bool:
-    """Whether nobody can look now: its objects are shown as they were seen last."""
-    return tenancy.cluster.reachable is False
-
-
 def _looked_at(tenancy: Tenancy) -> datetime | None:
     """When its objects were seen last, which no look in vain makes newer."""
     looked, contact = tenancy.last_looked_at, tenancy.cluster.last_contact_at
-    if looked is None or contact is None or not _is_away(tenancy):
+    if looked is None or contact is None or not tenancy.cluster.is_away:
         return looked
     return min(looked, contact)
 
@@ -90,9 +86,9 @@ def _looked_at(tenancy: Tenancy) -> datetime | None:
 def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
     if row is None:
         return TONES["waiting"]
-    is_behind = tenancy.observed_generation != tenancy.generation and not _is_away(
-        tenancy
-    )
+    is_newest = tenancy.observed_generation == tenancy.generation
+    # Where nobody can look now, they are shown as they were seen last.
+    is_behind = not is_newest and not tenancy.cluster.is_away
     # Before the first pass that ended well there is no older state: what was seen was seen as it is wanted.
     if (
         row["state"] in ("true", "committed")
@@ -102,3 +98,21 @@ def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
         # It stands as it was wanted before; whether that is still what is wanted is looked at now.
         return ("moving", "Looking")
     return TONES[row["state"]]
+
+
+def trouble_of(tenancy: Tenancy, listed: Checklist) -> str:
+    """What keeps all of it from being looked after; empty where an object's line says it, or the cluster is away."""
+    is_said = tenancy.cluster.is_away or any(
+        item["tone"] == "bad" for item in listed["items"]
+    )
+    has_stopped = tenancy.ready["reason"] in ("Refused", "WillTryAgain") and not is_said
+    if not tenancy.parked_at and not has_stopped:
+        return ""
+    return f"{tenancy.ready['message']} {tenancy.explanation}"
+
+
+def away_words(cluster: Cluster) -> str:
+    """That a cluster does not answer, and what came of the last look at it; empty of one that does."""
+    if not cluster.is_away:
+        return ""
+    return f"{cluster.title} does not answer: {cluster.message}"

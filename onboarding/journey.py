@@ -150,7 +150,7 @@ def enrolment_of(draft: Draft, *, now: datetime) -> Enrolment:
 def open_clusters() -> list[Cluster]:
     """The clusters that take teams, with their flavors; those that answer first."""
     rows = Cluster.objects.open_to(None).prefetch_related("flavors")
-    return sorted(rows, key=lambda cluster: cluster.reachable is False)
+    return sorted(rows, key=lambda cluster: cluster.is_away)
 
 
 def cluster_of(draft: Draft) -> Cluster | None:

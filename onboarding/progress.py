@@ -9,7 +9,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from approvals.models import Request
 from fleet.models import Cluster
-from onboarding.checklist import checklist
+from onboarding.checklist import away_words, checklist, trouble_of
 from onboarding.images import access_of, checklist_item
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
@@ -32,6 +32,7 @@ class Progress(TypedDict):
     took: str
     since: timedelta
     failed: bool
+    trouble: str
     late: bool
     retry: str
     state: tuple[str, str]
@@ -46,6 +47,7 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
     may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
+    trouble = trouble_of(tenancy, listed) or away_words(tenancy.cluster)
     access = access_of(onboarding.team)
     if access is not None:
         listed["items"].append(checklist_item(access))
@@ -62,19 +64,14 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
         "took": f"{took:.1f}" if took is not None else "",
         "since": now - onboarding.submitted_at,
         "failed": any(item["tone"] == "bad" for item in listed["items"]),
+        "trouble": trouble,
         "late": took is None and now - onboarding.submitted_at > PROMISE,
         "retry": retry,
         "state": _state(onboarding),
         "first": onboarding.request,
         "promise": int(PROMISE.total_seconds()),
-        "late_words": _late_words(tenancy),
+        "late_words": f"It takes longer than promised: {tenancy.ready['message']}",
     }
-
-
-def _late_words(tenancy: Tenancy) -> str:
-    if tenancy.parked_at:
-        return f"{tenancy.ready['message']} {tenancy.explanation}"
-    return f"It takes longer than promised: {tenancy.ready['message']}"
 
 
 def _state(onboarding: Onboarding) -> tuple[str, str]:

@@ -252,9 +252,7 @@ class Tenancy(Row, Reconciled):
         What a cluster that does not answer keeps from being made comes by itself when the cluster does.
         """
         reason = self.ready["reason"]
-        return reason == "Parked" or (
-            reason == "Refused" and self.cluster.reachable is not False
-        )
+        return reason == "Parked" or (reason == "Refused" and not self.cluster.is_away)
 
     @property
     def is_drifting(self) -> bool:

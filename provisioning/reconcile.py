@@ -203,7 +203,6 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
 def _remove(run: Pass, client: Client) -> None:
     """Delete what a team that left had here; nothing is made true any more."""
     run.wanted = [Key("v1", "Namespace", "", run.tenancy.namespace)]
-    run.has_observed = True
     removal = Removal(
         run.tenancy, client, pay=run.pay, check=lambda: run.lease.check(now=run.now())
     )
@@ -263,7 +262,8 @@ def _seen_before(run: Pass, error: ConnectorError) -> list[Seen] | None:
 
     None where nothing was looked at of what stood there once: no object is at fault, and none is known to be gone.
     """
-    if run.tenancy.observed_generation and not run.has_observed:
+    stood = run.tenancy.stands and run.tenancy.observed_generation
+    if stood and not run.has_observed:
         return None
     unseen = run.wanted[len(run.seen) :]
     failed = [Seen.failed(key, str(error), now=run.now()) for key in unseen[:1]]

@@ -29,7 +29,7 @@ def max_concurrent(cluster: Cluster) -> int:
 
     Of one that does not answer it is one, so that finding out whether it is back costs one worker, not all of them.
     """
-    is_away = cluster.reachable is False or of(cluster).open_until is not None
+    is_away = cluster.is_away or of(cluster).open_until is not None
     return 1 if is_away else cluster.most_at_once
 
 

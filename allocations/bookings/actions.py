@@ -212,7 +212,7 @@ def _of_place(allocation: Allocation) -> str:
         return f"The team leaves {place.cluster.title}."
     if cluster is not None and not cluster.enabled:
         return f"{cluster.title} is out of use."
-    if cluster is not None and cluster.reachable is False:
+    if cluster is not None and cluster.is_away:
         return f"{cluster.title} does not answer: {cluster.message}"
     return provisioners.hindrance(allocation)
 

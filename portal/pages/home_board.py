@@ -370,7 +370,7 @@ def _place_line(row: Tenancy) -> Broken:
 
 def _cluster_line(row: Cluster) -> Broken:
     page = reverse("cluster", args=[row.name])
-    if row.reachable is False:
+    if row.is_away:
         return {
             "what": f"{row.title} does not answer",
             "why": row.message,

@@ -30,7 +30,7 @@ from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, open_of_team
-from onboarding.checklist import checklist
+from onboarding.checklist import away_words, checklist, trouble_of
 from onboarding.images import access_of
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
@@ -259,7 +259,6 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
     """A tenancy with its checklist; the retry button is for members and platform leads."""
     may_retry = row.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[row.pk]) if may_retry else ""
-    away = row.cluster.reachable is False
     may_share = by.may(Permission.MANAGE_CLUSTERS)
     listed = checklist(row, title=row.cluster.title, retry=retry)
     return {
@@ -270,24 +269,11 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
         "tenancy": row,
         "cluster": row.cluster,
         "checklist": listed,
-        "trouble": _trouble(row, listed),
+        "trouble": trouble_of(row, listed),
         "retry": retry,
-        "away": f"{row.cluster.title} does not answer: {row.cluster.message}"
-        if away
-        else "",
+        "away": away_words(row.cluster),
         "apart": apart,
     }
-
-
-def _trouble(row: Tenancy, listed: Checklist) -> str:
-    """What keeps all of it from being looked after; empty where an object's line says it, or the cluster is away."""
-    is_said = row.cluster.reachable is False or any(
-        item["tone"] == "bad" for item in listed["items"]
-    )
-    has_stopped = row.ready["reason"] in ("Refused", "WillTryAgain") and not is_said
-    if not row.parked_at and not has_stopped:
-        return ""
-    return f"{row.ready['message']} {row.explanation}"
 
 
 def person(row: Membership) -> Person:
@@ -364,7 +350,7 @@ def _moving(row: Tenancy) -> Entry:
         else f"Setting up in {row.cluster.title}"
     )
     why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
-    if row.cluster.reachable is False and not failed:
+    if row.cluster.is_away and not failed:
         why = "The cluster does not answer now: it goes on once it does."
     return {
         "phase": "now",

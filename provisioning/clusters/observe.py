@@ -31,7 +31,7 @@ def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
     What is known not to answer is left alone as everywhere else, and while another worker finds out about it.
     """
     cluster = Cluster.objects.select_related("throttle").get(pk=cluster_id)
-    if cluster.reachable is False and throttle.seconds_to_wait(cluster, now=now()):
+    if cluster.is_away and throttle.seconds_to_wait(cluster, now=now()):
         return False
     with throttle.probe(cluster, now=now) as may_call:
         return _look(cluster, now=now) if may_call else bool(cluster.reachable)

@@ -13,6 +13,7 @@ from audit.models import Event
 from fleet.models import Cluster
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
+from reconciling.conditions import READY, upsert
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 
@@ -123,6 +124,27 @@ def test_it_says_when_the_promise_is_not_kept(
 ) -> None:
     Onboarding.objects.update(submitted_at=timezone.now() - timedelta(minutes=2))
     assert "It takes longer than promised" in client.get(PAGE).content.decode()
+
+
+def test_what_came_later_and_is_no_objects_fault_is_said_too(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
+    factories.make_true(onboarding.tenancy)
+    said = "Kueue v0.14.0 is too old."
+    Tenancy.objects.update(
+        is_true=False,
+        conditions=upsert(
+            [],
+            READY,
+            status="False",
+            reason="Refused",
+            message=said,
+            now=timezone.now(),
+        ),
+    )
+    assert said in client.get(PAGE).content.decode()
+    Cluster.objects.update(reachable=False, message="connection refused")
+    assert "does not answer: connection refused" in client.get(PAGE).content.decode()
 
 
 def test_a_strangers_page_looks_like_a_missing_one(
