@@ -1,6 +1,7 @@
 """Logs of runs against a served cluster: nothing lost, nothing twice, and one stream for all who follow."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -353,6 +354,25 @@ def test_a_pod_that_has_not_started_is_waited_for(make: Make, node: str) -> None
         await meanwhile(pod.runs, since=timedelta(seconds=1))
         await meanwhile(pod.ends)
         assert texts(await waiting) == numbered(3)
+
+    run(story)
+
+
+def test_a_program_that_runs_and_ends_between_two_looks_keeps_its_log(
+    make: Make,
+) -> None:
+    pod = make(3)
+    pod.runs(since=timedelta(seconds=1))
+    pod.ends()
+    # Its reader asked before it had started; the pod is over when the reader looks.
+    not_yet = 'container "main" in pod "worker" is waiting to start: ContainerCreating'
+    body = json.dumps(
+        {"kind": "Status", "code": 400, "reason": "BadRequest", "message": not_yet}
+    )
+    pod.kubernetes.fail("/log$", times=1, status=400, body=body)
+
+    async def story() -> None:
+        assert texts(await until(followed(pod), "event: end")) == numbered(3)
 
     run(story)
 

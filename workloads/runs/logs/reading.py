@@ -268,14 +268,19 @@ class Reader:
             self._end_with_its_pod()
 
     def _wait_for_start(self) -> None:
-        """Look again later, unless its container never begins: it says the same for ever."""
+        """Look again later, unless its container never begins: it says the same for ever.
+
+        A short program runs and ends between a read and this look, so what is over is read once more.
+        """
         pod = self._pod_now()
         if pod is None:
             self._end(GONE)
-        elif pod.get("status", {}).get("phase") in OVER:
+        elif pod.get("status", {}).get("phase") not in OVER:
+            self._over.wait(PAUSE)
+        elif self._was_over:
             self._end(NEVER_STARTED)
         else:
-            self._over.wait(PAUSE)
+            self._was_over = True
 
     def _end_with_its_pod(self) -> None:
         """End what was read to its end; a pod on no node has an empty log, and a server that restarts ends it early.
