@@ -43,15 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"bench: {strange}", file=sys.stderr)
         return 2
     measured, failed = measure(names)
-    results.write(RESULTS, measured)
     print(f"\n{results.table(measured)}" if measured else "")
     print(f"\nbench: {len(measured)} of {len(names)} measured, {_missed(measured)}")
     return 1 if failed or not all(each.is_met for each in measured.values()) else 0
 
 
 def measure(names: list[str]) -> tuple[dict[str, Measured], list[str]]:
-    """What was measured, and the names of what could not be."""
+    """What was measured, and the names of what could not be; a run that is ended early keeps what it has measured."""
     measured, failed = dict[str, Measured](), list[str]()
+    results.write(RESULTS, measured)
     with rig.started() as on:
         for name in names:
             print(f"bench: {name} begins", flush=True)
@@ -61,6 +61,9 @@ def measure(names: list[str]) -> tuple[dict[str, Measured], list[str]]:
             except Exception as error:
                 print(f"bench: {name} could not be measured: {error}", file=sys.stderr)
                 failed.append(name)
+            else:
+                results.write(RESULTS, measured)
+                print(results.table({name: measured[name]}), flush=True)
     return measured, failed
 
 

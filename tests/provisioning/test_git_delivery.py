@@ -256,6 +256,24 @@ def test_a_locked_repository_is_tried_again(followed: Followed) -> None:
     assert followed.reconcile() == 1
 
 
+def test_a_host_that_refuses_leaves_what_was_committed_as_it_was_seen(
+    followed: Followed,
+) -> None:
+    assert followed.reconcile() == 1
+    committed = followed.row.objects_seen
+    factories.request(followed.ada, followed.tenancy, followed.a100, gpus=1)
+    lock = followed.theirs.path / "refs" / "heads" / "main.lock"
+    lock.touch()
+    assert followed.reconcile() == 0
+    row = followed.row
+    assert condition(row)[0] == "WillTryAgain"
+    assert row.objects_seen == committed
+    assert {line["state"] for line in committed} == {"committed"}
+    lock.unlink()
+    assert followed.reconcile() == 1
+    assert condition(followed.row)[0] == "Committed"
+
+
 def test_credentials_that_are_not_there_are_said(followed: Followed) -> None:
     Cluster.objects.update(git_credentials="robot")
     assert followed.reconcile() == 0
