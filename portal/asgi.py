@@ -2,11 +2,15 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
-from portal.http.bodies import BoundedBodies  # noqa: E402 - needs the applications that have just been loaded
+# These need the applications that have just been loaded.
+from portal import garbage  # noqa: E402
+from portal.http.bodies import BoundedBodies  # noqa: E402
+from portal.http.handler import OneThreadHandler  # noqa: E402
 
-application = BoundedBodies(django_application)
+application = BoundedBodies(OneThreadHandler())
+garbage.settle()

@@ -6,10 +6,10 @@ import signal
 from typing import Any
 
 from celery import Celery, Task
-from celery.signals import worker_ready
+from celery.signals import worker_before_create_process, worker_ready
 
 from audit import clock
-from portal import folder_broker
+from portal import folder_broker, garbage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -41,6 +41,12 @@ app = Celery(
 app.config_from_object("portal.celery_config")
 # Of every installed app: a list of names would be forgotten when a package is added.
 app.autodiscover_tasks()
+
+
+@worker_before_create_process.connect
+def collect_seldom(**sent: object) -> None:
+    """The loaded application stays, and its pages stay shared with the processes that are forked."""
+    garbage.settle()
 
 
 @worker_ready.connect

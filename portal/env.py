@@ -206,14 +206,9 @@ def cache(url: str) -> dict[str, Any]:
             "LOCATION": unquote(parts.path),
         }
     return {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "portal.http.caching.JsonRedisCache",
         "LOCATION": url,
-        "OPTIONS": {
-            # Django's own would unpickle whatever lies in Redis, which runs it.
-            "serializer": "portal.http.caching.JsonSerializer",
-            "socket_timeout": 1,
-            "socket_connect_timeout": 1,
-        },
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
     }
 
 

@@ -8,6 +8,8 @@ handler400 = "portal.http.problems.unreadable_page"
 handler500 = "portal.http.problems.failed_page"
 
 urlpatterns = [
+    # First: an address of the API would otherwise be held against those of all pages.
+    path("api/", include("portal.api_urls")),
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
@@ -29,5 +31,4 @@ urlpatterns = [
     path("", include("notices.urls")),
     path("", include("audit.urls")),
     path("", include("portal.pages.urls")),
-    path("api/", include("portal.api_urls")),
 ]

@@ -4,15 +4,21 @@ Django's own backends unpickle what they find, and a pickle runs code when it is
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.filebased import FileBasedCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from redis import Redis
 
 NEVER = b"null\n"
+COUNT = """
+if redis.call("exists", KEYS[1]) == 1 then return redis.call("incrby", KEYS[1], ARGV[1]) end
+"""
 
 
 def encode(value: object) -> bytes:
@@ -38,6 +44,48 @@ class JsonSerializer:
     def loads(self, data: bytes) -> Any:
         """The value of stored bytes."""
         return decode(data)
+
+
+class CountingClient(RedisCacheClient):
+    """Django's client of Redis, which counts in one call instead of asking first whether there is such a key.
+
+    The key could end between the two calls, and a counter without an end would be left.
+    """
+
+    # What Django's class has and its published types leave out.
+    get_client: Callable[..., Redis]
+
+    def incr(self, key: Any, delta: int) -> int:
+        """The number that is there now; raises ValueError where there was none."""
+        counted = self.get_client(key, write=True).eval(COUNT, 1, key, delta)
+        if counted is None:
+            raise ValueError(f"There is no key {key!r}.")
+        return int(counted)
+
+
+class JsonRedisCache(RedisCache):
+    """A cache in Redis whose client, and with it the open connections, is that of the whole process.
+
+    Django makes one for each thread, and behind ASGI every request has a thread of its own, which would connect anew.
+    """
+
+    # What Django's class has and its published types leave out.
+    _servers: list[str]
+    _options: dict[str, Any]
+
+    _clients: ClassVar[dict[str, RedisCacheClient]] = {}
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    @property
+    def _cache(self) -> RedisCacheClient:
+        servers = ",".join(self._servers)
+        with self._lock:
+            client = self._clients.get(servers)
+            if client is None:
+                options = {"serializer": JsonSerializer, **self._options}
+                client = CountingClient(self._servers, **options)
+                self._clients[servers] = client
+            return client
 
 
 class JsonFileCache(FileBasedCache):

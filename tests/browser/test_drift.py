@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import pytest
 from django.conf import settings as configured
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
-from django.core.asgi import get_asgi_application
 from django.test.utils import override_settings
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.roles import Role
 from fleet.models import Cluster
+from portal.http.handler import OneThreadHandler
 from provisioning import reconcile
 from provisioning.delivery import client_for
 from provisioning.models import Tenancy
@@ -59,7 +59,7 @@ def kubernetes() -> Iterator[Kubernetes]:
 def live_server(transactional_db: None) -> Iterator[Server]:
     """The portal served as in production, by ASGI: the other one cannot hold an event stream open."""
     bound = listen(0)
-    portal: Any = ASGIStaticFilesHandler(get_asgi_application())
+    portal: Any = ASGIStaticFilesHandler(OneThreadHandler())
     with serving(Served(portal, bound, None)):
         yield Server(f"http://127.0.0.1:{port_of(bound)}")
 

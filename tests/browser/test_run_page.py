@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.asgi import get_asgi_application
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
+from portal.http.handler import OneThreadHandler
 from sandbox.serving import Served, listen, port_of
 from tests.browser.conftest import DESK, PATIENCE, session_of
 from tests.services.process import wait_until
@@ -37,7 +37,7 @@ LONG_LINES = "\n".join(f"step {number} of 60 {'word ' * 500}" for number in rang
 def portal(watched: Watched) -> Iterator[str]:
     """The portal as production serves it, streams too."""
     bound = listen(0)
-    application: Any = get_asgi_application()
+    application: Any = OneThreadHandler()
     with serving(Served(application, bound, None)):
         yield f"http://127.0.0.1:{port_of(bound)}"
 

@@ -3,7 +3,8 @@
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from django.core.cache import caches
@@ -11,6 +12,7 @@ from django.core.cache.backends.base import BaseCache
 from django.test import Client
 from pytest_django import Settings
 from redis import Redis as RedisClient
+from redis.connection import Connection
 
 from onboarding import groups
 from portal import env
@@ -99,6 +101,44 @@ def test_a_name_is_asked_for_once_and_then_comes_from_redis(
         "POST", "/sandbox/faults", path=f"/v1.0/groups/{CLIMATE}$", status=503, times=99
     )
     assert "climate-team" in client.get("/teams/new/groups").content.decode()
+
+
+@pytest.mark.usefixtures("redis")
+def test_a_counter_in_redis_goes_on_keeps_its_end_and_is_not_made_by_counting(
+    settings: Settings,
+) -> None:
+    cache = caches["default"]
+    with pytest.raises(ValueError, match="no key"):
+        cache.incr("calls")
+    assert cache.add("calls", 1, 60)
+    assert [cache.incr("calls"), cache.incr("calls", 5), cache.decr("calls")] == [
+        2,
+        7,
+        6,
+    ]
+    with RedisClient.from_url(settings.CACHES["default"]["LOCATION"]) as redis:
+        assert 0 < redis.ttl(":1:calls") <= 60
+
+
+@pytest.mark.usefixtures("redis")
+def test_requests_in_threads_of_their_own_share_the_connections_to_redis(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connected = []
+    connect: Any = Connection._connect
+
+    def noted(self: Connection) -> Any:
+        connected.append(self)
+        return connect(self)
+
+    monkeypatch.setattr(Connection, "_connect", noted)
+    caches["default"].set("asked", 1, 60)
+    before = len(connected)
+    for _ in range(5):
+        thread = Thread(target=lambda: caches["default"].get("asked"))
+        thread.start()
+        thread.join()
+    assert len(connected) == before
 
 
 @pytest.mark.parametrize("argument", ["1", True, 1.0, None, {"id": 1}, [1]])

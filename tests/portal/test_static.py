@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+
+from portal.http.handler import OneThreadHandler
 
 FILE = Path(settings.BASE_DIR) / "static" / "icons.svg"
 DEADLINE = 10
@@ -18,7 +19,7 @@ DEADLINE = 10
 def server(settings: Any) -> Any:
     """The portal as it is served in the demo, where files are found without being collected."""
     settings.WHITENOISE_USE_FINDERS = True
-    return ASGIHandler()
+    return OneThreadHandler()
 
 
 def ask(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from django.core.asgi import get_asgi_application
 from django.utils import timezone
 
 from accounts.models import User
+from portal.http.handler import OneThreadHandler
 from qm import calls, following
 from qm.commands import qm
 from sandbox.serving import Served, listen, port_of
@@ -104,7 +104,7 @@ def signed(watched: Watched, terminal: Terminal) -> Iterator[Signed]:
     bound = listen(0)
     url = f"http://127.0.0.1:{port_of(bound)}"
     terminal.environment |= {"QM_URL": url, "QM_TOKEN": token_of(watched.ada)}
-    portal: Any = get_asgi_application()
+    portal: Any = OneThreadHandler()
     ClusterAbility.objects.create(
         cluster=watched.cluster,
         kinds=["Job.batch/v1"],
