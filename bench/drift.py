@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,6 +35,7 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
         now, wanted = timezone.now(), ground.standing
         rig.settle(on)
         objects = by_kind(ground.same(wanted))
+        fill_caches(ground.administrator, objects)
         before = ground.world.writes()
         portal, bare, fresh = [], [], []
         for _ in range(pairs):
@@ -42,7 +44,7 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
             fresh.append(look(ground, count, now=now))
             now += MINUTE
             portal.append(look(ground, count, now=now))
-            bare.append(plain(ground.bare, objects))
+            bare.append(plain(ground.administrator, objects))
         idle = ground.world.writes() - before
         repaired = repair(ground, wanted[:drifted], now=now + MINUTE)
     return Measured(
@@ -64,6 +66,13 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
             ),
         ],
     )
+
+
+def fill_caches(bare: Bare, kinds: Iterable[Ref]) -> None:
+    """Read each kind once: a server that has just started refuses the first read of each custom one (429)."""
+    for ref in kinds:
+        with suppress(RuntimeError):
+            next(bare.every(ref))
 
 
 def look(ground: Ground, count: int, *, now: datetime) -> float:
@@ -114,7 +123,7 @@ def repair(ground: Ground, drifted: Sequence[Tenancy], *, now: datetime) -> int:
     """Change one object of each by hand, look, and put right what was found; the writes that took."""
     for tenancy in drifted:
         body = {"spec": {"hard": {"pods": "1"}}}
-        ground.bare.merge(
+        ground.administrator.merge(
             ("v1", "ResourceQuota"), tenancy.namespace, "team-quota", body
         )
     before = ground.world.writes()

@@ -177,9 +177,9 @@ def raw_stream(crew: Crew, log: Log) -> Iterator[Iterator[Part]]:
     context = ssl.create_default_context(
         cafile=str(crew.ground.world.folder / "ca.pem")
     )
-    host = str(urlsplit(crew.ground.bare.server).netloc)
+    host = str(urlsplit(crew.ground.administrator.server).netloc)
     connection = http.client.HTTPSConnection(host, timeout=LONGEST, context=context)
-    with _answer(connection, where, crew.ground.bare.headers) as answer:
+    with _answer(connection, where, crew.ground.administrator.headers) as answer:
         yield ((part.count(b"\n"), 0, part) for part in _parts(answer))
 
 
