@@ -13,6 +13,7 @@ from redis import Redis
 
 from reconciling import enqueue
 from reconciling.enqueue import Queue
+from tests.services.redis import Redis as Server
 
 TASK = "tests.nobody_takes_this"
 
@@ -23,7 +24,7 @@ def queue() -> Queue:
 
 
 @pytest.fixture
-def broker() -> Iterator[Redis]:
+def broker(redis: Server) -> Iterator[Redis]:
     with Redis.from_url(settings.CELERY["broker_url"]) as broker:
         broker.delete("celery")
         yield broker
