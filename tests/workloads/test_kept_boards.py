@@ -635,6 +635,7 @@ def keep(number: int, *, mark: str = "m") -> None:
     kept_boards.kept(known, now=timezone.now(), make=lambda: EMPTY)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("redis")
 def test_of_many_that_look_at_once_one_explains() -> None:
     entered, go, made_by = threading.Barrier(8), threading.Event(), list[int]()
 
