@@ -374,3 +374,20 @@ def test_only_what_is_within_its_number_has_a_tick() -> None:
         "allowed",
         "ok",
     )
+
+
+def test_an_ask_begins_when_it_says_and_no_sooner_than_it_is_judged() -> None:
+    assert ask(1).begins(NOW) == NOW
+    assert ask(1, starts=NOW + DAY).begins(NOW) == NOW + DAY
+    assert ask(1, starts=NOW - DAY).begins(NOW) == NOW
+
+
+def test_a_pool_grows_to_what_is_neither_cordoned_nor_held_back() -> None:
+    known = standing(total_gpus=24, cordoned_gpus=8, held_back_gpus=4)
+    assert known.grows_to == 12
+
+
+def test_a_pool_has_to_grow_for_more_than_stands_ready_and_is_renewed() -> None:
+    known = standing(ready_gpus=4, own_gpus=2)
+    assert [known.has_to_grow(gpus) for gpus in (6, 7)] == [False, True]
+    assert not standing(ready_gpus=None).has_to_grow(99)
