@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 from celery import Celery, Task
-from celery.signals import worker_before_create_process, worker_ready
+from celery.signals import worker_init, worker_ready
 
 from audit import clock
 from portal import folder_broker, garbage
@@ -43,7 +43,7 @@ app.config_from_object("portal.celery_config")
 app.autodiscover_tasks()
 
 
-@worker_before_create_process.connect
+@worker_init.connect
 def collect_seldom(**sent: object) -> None:
     """The loaded application stays, and its pages stay shared with the processes that are forked."""
     garbage.settle()

@@ -206,9 +206,14 @@ def cache(url: str) -> dict[str, Any]:
             "LOCATION": unquote(parts.path),
         }
     return {
-        "BACKEND": "portal.http.caching.JsonRedisCache",
+        "BACKEND": "portal.http.caching.SharedRedisCache",
         "LOCATION": url,
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        "OPTIONS": {
+            # Django's own would unpickle whatever lies in Redis, which runs it.
+            "serializer": "portal.http.caching.JsonSerializer",
+            "socket_timeout": 1,
+            "socket_connect_timeout": 1,
+        },
     }
 
 

@@ -4,11 +4,11 @@ Django's own backends unpickle what they find, and a pickle runs code when it is
 """
 
 import json
-import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.filebased import FileBasedCache
@@ -63,7 +63,7 @@ class CountingClient(RedisCacheClient):
         return int(counted)
 
 
-class JsonRedisCache(RedisCache):
+class SharedRedisCache(RedisCache):
     """A cache in Redis whose client, and with it the open connections, is that of the whole process.
 
     Django makes one for each thread, and behind ASGI every request has a thread of its own, which would connect anew.
@@ -73,19 +73,14 @@ class JsonRedisCache(RedisCache):
     _servers: list[str]
     _options: dict[str, Any]
 
-    _clients: ClassVar[dict[str, RedisCacheClient]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
     @property
-    def _cache(self) -> RedisCacheClient:
-        servers = ",".join(self._servers)
-        with self._lock:
-            client = self._clients.get(servers)
-            if client is None:
-                options = {"serializer": JsonSerializer, **self._options}
-                client = CountingClient(self._servers, **options)
-                self._clients[servers] = client
-            return client
+    def _cache(self) -> CountingClient:
+        return _client_of(tuple(self._servers), **self._options)
+
+
+@cache
+def _client_of(servers: tuple[str, ...], **options: Any) -> CountingClient:
+    return CountingClient([*servers], **options)
 
 
 class JsonFileCache(FileBasedCache):

@@ -12,7 +12,7 @@ class OneThreadHandler(ASGIHandler):
     """Django's handler for ASGI, with the chain that it builds for WSGI.
 
     Every middleware here is synchronous, and Django's own chain goes from them back to the event loop and from there
-    to the thread of the view: changes of threads that cost a fifth of the answers a second where many ask at a time.
+    to the thread of the view: changes of threads that were a quarter of all that `/healthz` takes.
     The few asynchronous views are called in the loop still, and answer at once with what is streamed from it.
     """
 
