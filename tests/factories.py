@@ -45,6 +45,7 @@ from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
+from reconciling.conditions import READY, upsert
 from workloads.models import Run
 from workloads.runs.planning.plan import Submission
 
@@ -281,6 +282,19 @@ def make_true(
         row.observed_generation, row.true_since = row.generation, now
     row.save()
     return row
+
+
+def refuse(of: Tenancy, message: str) -> None:
+    """What a worker leaves whose pass was refused before it looked at an object: those stand as they were seen."""
+    ready = upsert(
+        [],
+        READY,
+        status="False",
+        reason="Refused",
+        message=message,
+        now=timezone.now(),
+    )
+    Tenancy.objects.filter(pk=of.pk).update(is_true=False, conditions=ready)
 
 
 def request(

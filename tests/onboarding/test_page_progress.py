@@ -13,7 +13,6 @@ from audit.models import Event
 from fleet.models import Cluster
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
-from reconciling.conditions import READY, upsert
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 
@@ -131,17 +130,7 @@ def test_what_came_later_and_is_no_objects_fault_is_said_too(
 ) -> None:
     factories.make_true(onboarding.tenancy)
     said = "Kueue v0.14.0 is too old."
-    Tenancy.objects.update(
-        is_true=False,
-        conditions=upsert(
-            [],
-            READY,
-            status="False",
-            reason="Refused",
-            message=said,
-            now=timezone.now(),
-        ),
-    )
+    factories.refuse(onboarding.tenancy, said)
     assert said in client.get(PAGE).content.decode()
     Cluster.objects.update(reachable=False, message="connection refused")
     assert "does not answer: connection refused" in client.get(PAGE).content.decode()

@@ -10,8 +10,7 @@ from django.urls import path
 from pytest_django import Settings
 
 from portal.http.handler import OneThreadHandler
-
-DEADLINE = 10
+from tests.recordings.calling import Reply, call
 
 
 async def lines() -> Any:
@@ -51,57 +50,37 @@ def server(settings: Settings) -> OneThreadHandler:
     return OneThreadHandler()
 
 
-def ask(server: Any, where: str, body: bytes = b"") -> tuple[int, bytes]:
-    """Status and body of an answer."""
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": where,
-        "query_string": b"",
-        "headers": [
-            (b"host", b"testserver"),
-            (b"content-length", str(len(body)).encode()),
-        ],
-    }
-    asked, said = [{"type": "http.request", "body": body}], []
-
-    async def receive() -> dict[str, Any]:
-        return asked.pop() if asked else await asyncio.Future()  # nobody goes away
-
-    async def send(message: dict[str, Any]) -> None:
-        said.append(message)
-
-    async def story() -> None:
-        await asyncio.wait_for(server(scope, receive, send), DEADLINE)
-
-    asyncio.run(story())
-    start, *parts = said
-    return start["status"], b"".join(part.get("body", b"") for part in parts)
+def ask(server: Any, where: str, body: bytes = b"") -> Reply:
+    """The answer to somebody who is not signed in."""
+    headers = {"host": "testserver", "content-length": str(len(body))}
+    return call(server, "GET", where, {}, headers, body)
 
 
 def test_a_request_does_not_go_back_to_the_loop_before_its_view(
     server: OneThreadHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     went_back = []
-    call = AsyncToSync.__call__
+    go_back: Any = AsyncToSync.__call__
 
     def noted(self: Any, *given: Any, **named: Any) -> Any:
         went_back.append(self.awaitable)
-        return call(self, *given, **named)
+        return go_back(self, *given, **named)
 
     monkeypatch.setattr(AsyncToSync, "__call__", noted)
-    assert ask(server, "/sign-in/plain", b"said") == (200, b"said")
+    answer = ask(server, "/sign-in/plain", b"said")
+    assert (answer.status, answer.body) == (200, b"said")
     assert went_back == []
 
 
 def test_an_asynchronous_view_streams_from_the_loop(server: OneThreadHandler) -> None:
-    assert ask(server, "/sign-in/stream") == (200, b"one\ntwo\n")
+    answer = ask(server, "/sign-in/stream")
+    assert (answer.status, answer.body) == (200, b"one\ntwo\n")
 
 
 def test_a_view_that_fails_is_answered_with_the_page_for_it(
     server: OneThreadHandler, settings: Settings
 ) -> None:
     settings.DEBUG_PROPAGATE_EXCEPTIONS = False
-    status, body = ask(server, "/sign-in/broken")
-    assert status == 500
-    assert b"broken" not in body
+    answer = ask(server, "/sign-in/broken")
+    assert answer.status == 500
+    assert b"broken" not in answer.body

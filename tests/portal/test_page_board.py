@@ -23,7 +23,6 @@ from portal.pages.home_board import waiting
 from portal.pages.team_board import figures
 from provisioning.models import Drift, Tenancy
 from provisioning.stages import Stage
-from reconciling.conditions import READY, upsert
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
@@ -176,17 +175,7 @@ def test_what_keeps_all_of_a_place_from_being_looked_after_is_said_beside_its_ob
     client: Client, ada: User, place: Tenancy
 ) -> None:
     factories.make_true(place)
-    Tenancy.objects.update(
-        is_true=False,
-        conditions=upsert(
-            [],
-            READY,
-            status="False",
-            reason="Refused",
-            message="Kueue v0.14.0 is too old.",
-            now=timezone.now(),
-        ),
-    )
+    factories.refuse(place, "Kueue v0.14.0 is too old.")
     page = text(client, "/teams/vision/")
     assert "Kueue v0.14.0 is too old." in page
     assert "objects ready" in page

@@ -1,18 +1,16 @@
 """Static files as the ASGI server answers them: whole, in part, unchanged, and without a warning in its log."""
 
-import asyncio
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.conf import settings
 
 from portal.http.handler import OneThreadHandler
+from tests.recordings.calling import call
 
 FILE = Path(settings.BASE_DIR) / "static" / "icons.svg"
-DEADLINE = 10
 
 
 @pytest.fixture
@@ -26,34 +24,12 @@ def ask(
     server: Any, method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the file; whatever would be written to the log as a warning is an error."""
-    scope = {
-        "type": "http",
-        "method": method,
-        "path": "/static/icons.svg",
-        "query_string": b"",
-        "headers": [
-            (name.replace("_", "-").encode(), value.encode())
-            for name, value in headers.items()
-        ],
-    }
-
-    asked, said = [{"type": "http.request"}], []
-
-    async def receive() -> dict[str, Any]:
-        return asked.pop() if asked else await asyncio.Future()  # nobody goes away
-
-    async def send(message: dict[str, Any]) -> None:
-        said.append(message)
-
-    async def story() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            await asyncio.wait_for(server(scope, receive, send), DEADLINE)
-
-    async_to_sync(story)()
-    start, *parts = said
-    found = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-    return start["status"], found, b"".join(part["body"] for part in parts)
+    said = {name.replace("_", "-"): value for name, value in headers.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reply = call(server, method, "/static/icons.svg", {}, said, b"")
+    found = {name.lower(): value for name, value in reply.headers.items()}
+    return reply.status, found, reply.body
 
 
 def test_a_file_is_answered_whole_without_a_warning(server: Any) -> None:
