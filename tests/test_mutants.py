@@ -117,6 +117,8 @@ def test_what_is_tried_in_its_place(source: str, changed: list[str]) -> None:
         "a = 'A sentence for people.'",
         "a = f'{b}' + c",
         "a = None",
+        "@dataclass(frozen=True, kw_only=True, slots=True)\nclass A:\n    b: int",
+        "if TYPE_CHECKING:\n    from b import c",
     ],
 )
 def test_what_does_not_decide_anything_is_left_as_it_is(source: str) -> None:

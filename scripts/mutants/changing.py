@@ -33,6 +33,8 @@ OTHER_FUNCTION = {"min": "max", "max": "min", "any": "all", "all": "any"}
 NUMBER = re.compile(r"\d+(\.\d+)?")
 # A key or a value that decides something. Sentences for people are left out: a test of them would only repeat them.
 WORD = re.compile(r"\S+")
+# What a dataclass keeps its callers from, and how it lies in memory: the module itself computes the same without.
+DATACLASS_OPTIONS = frozenset({"frozen", "kw_only", "slots"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A step on the way from the module to a node: the name of a field, and the index where the field is a list.
 Way = tuple[tuple[str, int | None], ...]
@@ -193,7 +195,7 @@ def _other_expressions(node: ast.expr, parent: ast.AST) -> Iterator[ast.expr]:
             parent, ast.Call
         ):
             yield ast.copy_location(ast.Name(OTHER_FUNCTION[name], node.ctx), node)
-        case ast.Constant():
+        case ast.Constant() if not _is_dataclass_option(parent):
             yield from (
                 ast.copy_location(ast.Constant(value), node)
                 for value in _other_values(node.value)
@@ -209,6 +211,10 @@ def _has_text_or_none(node: ast.BinOp) -> bool:
     )
 
 
+def _is_dataclass_option(parent: ast.AST) -> bool:
+    return isinstance(parent, ast.keyword) and parent.arg in DATACLASS_OPTIONS
+
+
 def _other_values(value: object) -> Iterator[str | float]:
     if isinstance(value, bool):
         yield not value
@@ -221,7 +227,12 @@ def _other_values(value: object) -> Iterator[str | float]:
 
 
 def _is_bare_condition(node: ast.expr, parent: ast.AST) -> bool:
-    """Whether it decides a branch by itself; what compares, joins or negates has changes of its own."""
+    """Whether it decides a branch by itself; what compares, joins or negates has changes of its own.
+
+    `TYPE_CHECKING` decides about types alone.
+    """
+    if isinstance(node, ast.Name) and node.id == "TYPE_CHECKING":
+        return False
     if isinstance(
         node, (ast.Compare, ast.BoolOp, ast.Constant, ast.UnaryOp, ast.Dict, ast.List)
     ):

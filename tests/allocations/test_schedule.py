@@ -247,6 +247,12 @@ def test_every_choice_and_every_state_has_words_of_its_own(
     assert len({each.words for each in kind}) == len(kind)
 
 
+def test_a_state_is_called_on_pages_what_the_api_calls_it() -> None:
+    words = {state: state.words.lower().replace(" ", "_") for state in State}
+    assert words.pop(State.IN_GRACE) == "in_its_grace"
+    assert words == {state: state.value for state in words}
+
+
 def test_what_failed_and_what_works_do_not_look_alike() -> None:
     tones = {state.value: state.tone for state in State}
     assert tones == {

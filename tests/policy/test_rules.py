@@ -292,7 +292,21 @@ def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> No
 def test_what_is_not_known_is_no_budget() -> None:
     rule = judged(of(known=standing(budget={})), {}, "budget")
     assert rule is not None
-    assert (rule.holds, rule.limit) == (False, "budget $0")
+    assert (rule.holds, rule.text, rule.limit) == (
+        False,
+        "$72 of the $0 left in November",
+        "budget $0",
+    )
+
+
+def test_a_team_whose_grants_were_not_counted_has_granted_nothing_yet() -> None:
+    known = of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=None))
+    rule = judged(known, {"unconfirmed_usd": Decimal(72)}, "cost_centre")
+    assert rule is not None
+    assert (rule.holds, rule.text) == (
+        True,
+        "$72 on cost centre CC-9, which is not confirmed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -343,6 +357,107 @@ def test_a_budget_beyond_its_soft_stage_goes_to_people_unless_the_policy_allows_
         False,
         "people decide beyond 80 %",
     )
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_budget_at_its_soft_stage_is_within_it(allowed: bool) -> None:
+    at = of(known=standing(budget=budget(92, 100)))
+    rule = judged(at, {"automatic_beyond_soft_budget": allowed}, "budget_soft")
+    assert rule is not None
+    assert (rule.within, rule.limit) == (True, "people decide beyond 80 %")
+
+
+LATER = NOW + 2 * DAY
+FREE: Mapping[str, tuple[tuple[Ask, Standing], str, str]] = {
+    "all stand ready": (of(3), "24 free now", "3 needed"),
+    "fewer than none": (of(3, known=standing(free_gpus=-2)), "0 free now", "3 needed"),
+    "what is held already needs no more": (
+        of(2, known=standing(own_gpus=2, free_gpus=0)),
+        "0 free now",
+        "0 needed",
+    ),
+    "what is held already and more": (
+        of(5, known=standing(own_gpus=2, free_gpus=3)),
+        "3 free now",
+        "3 needed",
+    ),
+    "the pool grows": (
+        of(
+            3,
+            known=standing(free_gpus=8, total_gpus=8, ready_gpus=2, growing_minutes=6),
+        ),
+        "8 can be had, 2 ready now: the pool grows to 8, usually within 6 minutes",
+        "3 needed",
+    ),
+    "the pool grows from nothing": (
+        of(3, known=standing(free_gpus=8, total_gpus=8, ready_gpus=0)),
+        "8 can be had, 0 ready now: the pool grows to 8",
+        "3 needed",
+    ),
+    "the pool has grown": (
+        of(3, known=standing(free_gpus=8, total_gpus=8, ready_gpus=12)),
+        "8 free now",
+        "3 needed",
+    ),
+    "the pool is held back while it grows": (
+        of(
+            3,
+            known=standing(
+                free_gpus=4,
+                total_gpus=8,
+                ready_gpus=0,
+                held_back_gpus=4,
+                held_back_by="the quota",
+            ),
+        ),
+        "4 can be had, 0 ready now: the pool grows to 4, where the quota stops it",
+        "3 needed",
+    ),
+    "the pool is held back from what is needed": (
+        of(
+            3,
+            known=standing(free_gpus=2, held_back_gpus=2, held_back_by="the quota"),
+        ),
+        "2 free now: the quota stops it there",
+        "3 needed",
+    ),
+    "the pool is held back beyond what is needed": (
+        of(
+            3,
+            known=standing(free_gpus=3, held_back_gpus=2, held_back_by="the quota"),
+        ),
+        "3 free now",
+        "3 needed",
+    ),
+    "cordoned": (
+        of(3, known=standing(free_gpus=0, cordoned_gpus=4)),
+        "0 free now, 4 cordoned or not ready",
+        "3 needed",
+    ),
+    "others have booked": (
+        of(3, known=standing(free_gpus=2, booked_gpus=6, booked_from=LATER)),
+        "2 free for this time; 6 more are booked from Sun 22 Nov, 12:00 UTC",
+        "3 needed",
+    ),
+    "it begins later": (
+        of(3, length=5 * DAY, starts=LATER, known=standing(free_gpus=4)),
+        "4 free from Sun 22 Nov, 12:00 UTC until its end",
+        "3 needed",
+    ),
+    "it was to begin before it is judged": (
+        of(3, starts=NOW - DAY, known=standing(free_gpus=4)),
+        "4 free now",
+        "3 needed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FREE)
+def test_what_is_free_is_said_with_what_keeps_the_rest(case: str) -> None:
+    known, text, limit = FREE[case]
+    rule = judged(known, {}, "free")
+    assert rule is not None
+    assert (rule.text, rule.limit) == (text, limit)
 
 
 def test_what_is_not_measured_holds_without_being_within() -> None:
