@@ -20,15 +20,15 @@ from approvals.requests.links import ask_link
 from approvals.states import State
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
-from policy.evaluation import duration
 from ui.amounts import ago, gpus, usd
 from ui.parts import Hint
 from web.fields import INPUT
 
 RECENT = timedelta(days=90)
 MOST_RECENT = 100
-# Who needed GPUs for minutes last time seldom does again, and the end is easily overlooked.
-LEAST_LENGTH = timedelta(days=1)
+# Who needed GPUs for minutes last time seldom does again, and the end is easily overlooked; what ended at some hour of
+# some day is remembered by its days.
+A_DAY = timedelta(days=1)
 MANY = 8
 
 
@@ -90,7 +90,7 @@ def _is_much_the_same(point: Point, again: Point) -> bool:
     """Whether two points are for as many of the same, and end on about the same day."""
     ends = [{**each["values"], "until": ""} for each in (point, again)]
     apart = abs(point["until"] - again["until"])
-    return ends[0] == ends[1] and apart < LEAST_LENGTH
+    return ends[0] == ends[1] and apart < A_DAY
 
 
 def usual_of(points: Sequence[Point]) -> Mapping[str, str]:
@@ -101,16 +101,16 @@ def usual_of(points: Sequence[Point]) -> Mapping[str, str]:
 
 
 def _as_last_time(offers: Offers, last: Request, now: datetime) -> Point:
-    """The person's last ask again, for a day at least; the form does not start with one that still waits."""
-    length = max(last.until - last.created_at, LEAST_LENGTH)
+    """The person's last ask again, for as many whole days; the form does not start with one that still waits."""
+    days = max(round((last.until - (last.starts_at or last.created_at)) / A_DAY), 1)
     flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
-    until = (now + length).replace(second=0, microsecond=0)
+    until = (now + days * A_DAY).replace(second=0, microsecond=0)
     again = _point(
         offers,
         flavor,
         last.gpus,
         until,
-        duration(length),
+        f"{days} day{'s' if days > 1 else ''}",
         now,
         team=last.team.slug,
         purpose=last.purpose,

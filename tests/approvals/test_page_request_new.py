@@ -14,6 +14,8 @@ from accounts.roles import Role
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from approvals.request_form.quick_ends import end_of_day_words
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from audit.models import Event, RefusalCount
 from fleet.models import Flavor
 from provisioning.models import Tenancy
@@ -103,7 +105,30 @@ def test_an_ask_of_minutes_is_offered_again_for_a_day(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
     factories.request(ada, place, a100, gpus=2, days=3 / 1440)
-    assert "2 × A100 · 24 hours" in text(page.get(NEW))
+    assert "2 × A100 · 1 day" in text(page.get(NEW))
+
+
+def test_an_ask_until_some_hour_is_offered_again_for_whole_days(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=2, days=2.98)
+    assert "2 × A100 · 3 days" in text(page.get(NEW))
+
+
+def test_a_booking_is_offered_again_for_as_long_as_it_was_had(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    now = timezone.now()
+    booked = resolve(
+        "gpus",
+        {"flavor": a100.key, "gpus": 2, "purpose": "training"},
+        team=place.team,
+        starts=now + timedelta(days=7),
+        until=now + timedelta(days=9),
+        reason="",
+    )
+    submit(booked, by=ada, now=now)
+    assert "2 × A100 · 2 days" in text(page.get(NEW))
 
 
 def test_the_form_does_not_start_with_an_ask_that_still_waits(
