@@ -92,7 +92,7 @@ class Column(TypedDict):
 
 
 class Cell(TypedDict, total=False):
-    """What stands in a table: a text or link, a moment, money, or a badge, and a smaller line below it."""
+    """What stands in a table: a text or link, a moment or how long ago it was, money, or a badge; a smaller line below."""
 
     text: str
     sub: str
@@ -100,6 +100,7 @@ class Cell(TypedDict, total=False):
     tone: str
     word: str
     at: datetime | None
+    since: datetime | None
     money: Decimal | None
     period: str
     html: str

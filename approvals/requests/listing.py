@@ -16,7 +16,7 @@ from approvals.requests import prices
 from approvals.requests.filters import QueueFilter, RequestFilter
 from approvals.requests.presenting import shown_name, state_of, state_word, titled
 from approvals.states import State
-from ui.amounts import ago, moment, usd
+from ui.amounts import ago, usd
 from ui.parts import ChoosableRow, Columns, Row
 
 LARGE = 8
@@ -154,9 +154,9 @@ def row(request: Request, *, now: datetime) -> Row:
                 "word": state_word(request, state),
                 "sub": waits_for(request),
             },
-            moment(request.until, now),
+            request.until,
             {"text": usd(_in_all(request)), "sub": _price_of_now(request, now=now)},
-            {"text": ago(request.created_at, now)},
+            {"since": request.created_at},
         ]
     }
 
@@ -189,7 +189,7 @@ def queue_row(request: Request, *, now: datetime) -> Row:
                 "text": request.place or "–",
                 "sub": flavor.free_words if (flavor := request.flavor) else "",
             },
-            moment(request.until, now),
+            request.until,
             {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
             {
                 "text": ago(request.created_at, now).removesuffix(" ago"),
