@@ -94,6 +94,10 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
             .filter(Exists(open_step), ~Exists(voted))
         )
 
+    def without_question(self) -> "RequestQuerySet":
+        """Those whose requester owes no answer: it is for others to act."""
+        return self.filter(turn=Request.Turn.APPROVER)
+
 
 class Request(Row):
     """One ask for an offering, by a person for a team. `version` counts every change and is the ETag.

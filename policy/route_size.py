@@ -93,14 +93,26 @@ def _not_seen(
 def _sum(alone: RouteSize, earlier: Sequence[Earlier], *, of_person: bool) -> RouteSize:
     granted = [each for each in earlier if each.granted]
     waiting = [each for each in earlier if not each.granted]
-    parts = [_granted_words(granted)] if granted else []
+    # What takes no GPUs is told apart: the sum of money is of both, and "with the 4 granted" would not account for it.
+    of_gpus, of_others = (
+        [each for each in granted if bool(each.gpus) is has_gpus]
+        for has_gpus in (True, False)
+    )
+    parts = [_granted_words(of_gpus)] if of_gpus else []
+    if of_others:
+        other = " for other things" if of_gpus or alone.gpus else ""
+        parts.append(f"{_granted_words(of_others)}{other}")
     if waiting:
         parts.append(f"the {_amount(waiting)} that wait")
     gpus = alone.gpus + sum(each.gpus for each in earlier)
     usd = alone.usd + sum((each.usd for each in earlier), Decimal(0))
     whose = " of one person over all their teams" if of_person else ""
-    said = f"{_size(gpus, usd)}{whose} with {' and '.join(parts)}" if parts else ""
+    said = f"{_size(gpus, usd)}{whose} with {_joined(parts)}" if parts else ""
     return RouteSize(gpus=gpus, usd=usd, words=said)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
 def _granted_words(granted: Sequence[Earlier]) -> str:

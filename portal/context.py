@@ -207,7 +207,9 @@ def _counts(user: User, waiting: int | None) -> dict[Place, int]:
     if user.may(Permission.MANAGE_POLICY):
         counted[POLICY] = vacant()
     if waiting is None:
-        counted[APPROVALS] = Request.objects.awaiting(user, timezone.now())
+        counted[APPROVALS] = Request.objects.awaiting(
+            user, timezone.now()
+        ).without_question()
     # A seat counts once, however many requests wait for it.
     what = {POLICY: Count("seat", distinct=True)}
     numbers = [

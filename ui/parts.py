@@ -92,7 +92,7 @@ class Column(TypedDict):
 
 
 class Cell(TypedDict, total=False):
-    """What stands in a table: a text or link, a moment or how long ago it was, money, or a badge; a smaller line below."""
+    """What stands in a table: a text, link, moment, how long ago it was, money, or badge, and a smaller line."""
 
     text: str
     sub: str

@@ -11,7 +11,7 @@ from approvals import notices as telling
 from approvals.decisions import deciders
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import open_step
-from approvals.models import Comment, Request, Revision
+from approvals.models import Comment, Decision, Request, Revision
 from approvals.renewals import renewing
 from approvals.requests.actions import (
     check,
@@ -81,7 +81,11 @@ def edit(
         content_version=request.content_version + 1,
         **fields,
     )
-    lead = f"{by.name} changed it ({in_words(found)}); earlier votes are void."
+    voted = request.decisions.filter(
+        verdict__in=Decision.VOTES, content_version__lt=request.content_version
+    )
+    void = "; earlier votes are void" if voted.exists() else ""
+    lead = f"{by.name} changed it ({in_words(found)}){void}."
     passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
     telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
     tell(

@@ -67,27 +67,35 @@ def lines(request: Request, decisions: Iterable[Decision]) -> list[Remark]:
 
 
 def edits(
-    request: Request, evaluation: Evaluation, revisions: Sequence[Revision]
+    request: Request,
+    evaluation: Evaluation,
+    revisions: Sequence[Revision],
+    decisions: Iterable[Decision],
 ) -> list[Entry]:
     """How the ask came to be what it is, for the timeline; nothing while it is as it was sent."""
     if len(revisions) < 2:
         return []
-    first = revisions[0]
+    first, voted = revisions[0], _voted(decisions)
     asked = past_wish(request, in_sentence(name_in(request, first)))
     parts = [_past(asked, first, "")]
     for before, after in pairwise(revisions):
         said = "; ".join(change.words for change in between(request, before, after))
-        why = "What was decided before is void."
+        why = "What was decided before is void." if before.number in voted else ""
         if after is revisions[-1]:
             why += f" {evaluation.policy} answered: {evaluation.answer['sentence']}"
-        parts.append(_past(f"Changed: {said}", after, why))
+        parts.append(_past(f"Changed: {said}", after, why.strip()))
     return parts
+
+
+def _voted(decisions: Iterable[Decision]) -> set[int]:
+    """The versions that somebody voted on."""
+    return {d.content_version for d in decisions if d.verdict in Decision.VOTES}
 
 
 def since_seen(
     request: Request,
     viewer: User,
-    decisions: Iterable[Decision],
+    decisions: Sequence[Decision],
     revisions: Sequence[Revision],
     *,
     now: datetime,
@@ -104,8 +112,10 @@ def since_seen(
     before = next(revision for revision in revisions if revision.number == seen)
     after = revisions[-1]
     mine = ", after you spoke" if spoke else ""
+    is_void = any(number < after.number for number in _voted(decisions))
+    void = "; earlier votes are void" if is_void else ""
     return {
-        "words": f"{after.by.name} changed it {ago(after.at, now)}{mine}; earlier votes are void.",
+        "words": f"{after.by.name} changed it {ago(after.at, now)}{mine}{void}.",
         "rows": [
             {"label": change.label, "before": change.before, "after": change.after}
             for change in between(request, before, after)

@@ -348,7 +348,8 @@ def rivals(
         if after < 0
         else f"{after} of {flavor.gpus_at_most} stay free{in_its_time}"
     )
-    if after >= 0 and not in_its_time and free - after > flavor.free_and_ready:
+    grows = after >= 0 and not in_its_time and free - after > flavor.free_and_ready
+    if grows:
         short = f"{short} once the pool has grown"
     fits = (
         _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
@@ -356,6 +357,7 @@ def rivals(
     return {
         "after": after,
         "words": short,
+        "grows": grows,
         "fits": fits,
         "rows": rows[:MOST_RIVALS],
         "more": len(rows) > MOST_RIVALS,
@@ -556,7 +558,8 @@ def _verdict(request: Request, judged: Judged | None) -> Verdict:
         )
         hint = presenting.hint_of(judged.remedies)
         words = (stored["route_size"] or {}).get("words", "")
-        detail = f"It counts as {words}." if words else ""
+        # The sentence says it, too, where that is why more people decide.
+        detail = f"It counts as {words}." if words and words not in sentence else ""
         return verdict(stored, detail=detail, hint=hint) | {"sentence": sentence}
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request

@@ -86,7 +86,7 @@ def _clock(step: Step) -> Iterator[Entry]:
         title = (
             f"{name} {is_are} reminded again"
             if last
-            else f"Then {seat_words(step.escalate_to)} may decide it, too"
+            else f"If nobody has, {seat_words(step.escalate_to)} may decide in their place"
         )
         yield _future(title, step.escalate_at)
 

@@ -31,6 +31,7 @@ class Rivals(TypedDict):
 
     after: int
     words: str
+    grows: NotRequired[bool]
     fits: NotRequired[str]
     rows: Sequence[Rival]
     more: bool
@@ -108,7 +109,15 @@ def tiles(
 def _fits(
     request: Request, judged: Judged | None, rivals: Rivals, now_possible: Primary
 ) -> Figure:
-    if judged is None or request.flavor is None or judged.standing.free_gpus is None:
+    if request.flavor is not None and judged is None:
+        return {
+            "label": "Fits",
+            "value": "–",
+            "unit": "",
+            "note": "There is nothing to decide any more.",
+            "tone": "",
+        }
+    if judged is None or judged.standing.free_gpus is None:
         return {
             "label": "Fits",
             "value": "Yes",
@@ -118,9 +127,12 @@ def _fits(
         }
     free, needed = judged.standing.free_gpus, judged.ask.gpus - judged.standing.own_gpus
     fits = free >= needed
+    ready = judged.standing.ready_gpus
     return {
         "label": "Fits",
-        "value": f"{free} free",
+        "value": f"{free} free"
+        if ready is None or ready >= free
+        else f"{free} can be had",
         "unit": f"{max(needed, 0)} needed",
         "note": _when(judged) if fits else rivals.get("fits") or now_possible["why"],
         "tone": "good" if fits else "bad",
@@ -131,9 +143,10 @@ def _when(judged: Judged) -> str:
     """That what fits begins at once, or from when on."""
     now = judged.standing.now
     starts = judged.ask.begins(now)
-    return (
-        "It fits now." if starts <= now else f"It fits from {moment(starts, now)} on."
-    )
+    if starts > now:
+        return f"It fits from {moment(starts, now)} on."
+    grows = judged.standing.has_to_grow(judged.ask.gpus)
+    return "It fits once the pool has grown." if grows else "It fits now."
 
 
 def _money(request: Request, judged: Judged | None) -> Figure:

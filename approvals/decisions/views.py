@@ -25,7 +25,7 @@ from approvals.requests import listing
 from approvals.requests import page as request_page
 from approvals.requests.filters import QueueFilter
 from approvals.states import State
-from web.refusals import Refused, Sort
+from web.refusals import BadInput, Refused, Sort
 
 DONE = {
     "approve": "Approved",
@@ -109,6 +109,13 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
             asked.pk, by=by, expected_version=version, question=reason, now=now
         )
     count = said["count"] if said["do"] == "less" else None
+    # Who sees an older version is told that first, by the action.
+    if count is not None and version == asked.version and count >= asked_for(asked):
+        raise BadInput(
+            f"Say fewer than {asked_for(asked)}, or approve all of it.",
+            code="out_of_range",
+            field="count",
+        )
     return decisions.approve(
         asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now
     )
@@ -166,7 +173,7 @@ def _onwards(viewer: User, pk: int) -> str:
     following = (
         Request.objects.awaiting(viewer, timezone.now())
         .exclude(pk=pk)
-        .order_by("created_at", "id")
+        .order_by(*listing.IN_TURN)
         .first()
     )
     return (

@@ -168,7 +168,8 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
         action=action,
     )
     if made and made[0].state == State.APPROVED:
-        messages.success(request, f"{made[0].given_name} go on without a gap.")
+        goes = "goes" if made[0].gpus == 1 else "go"
+        messages.success(request, f"{made[0].given_name} {goes} on without a gap.")
     return link
 
 

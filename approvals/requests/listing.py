@@ -23,6 +23,9 @@ LARGE = 8
 SIZES: Mapping[str, Q] = {"small": Q(gpus__lt=LARGE), "large": Q(gpus__gte=LARGE)}
 AGES: Mapping[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_IN_QUEUE = 50
+# What waits for an answer of its requester comes last: nobody needs to decide it before.
+IN_TURN = ("turn", "created_at", "id")
+TO_DECIDE = Window(Count("pk", filter=Q(turn=Request.Turn.APPROVER)))
 OF_ROW = ("team", "requester", "flavor__cluster")
 COLUMNS: Columns = [
     "Request",
@@ -72,7 +75,7 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
 
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
-    """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` of these."""
+    """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` to decide."""
     rows = narrowed(
         Request.objects.awaiting(user, now),
         form.cleaned_data if form.is_valid() else {},
@@ -100,26 +103,24 @@ def narrowed(
 
 
 def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
-    """What waits for this person, longest first, at most fifty, and how many wait in all; in one query."""
+    """What waits for this person, longest first, at most fifty, and how many are to be decided in all; in one query."""
     rows = (
         Request.objects.awaiting(user, now)
-        .order_by("created_at", "id")
+        .order_by(*IN_TURN)
         .select_related("team", "flavor__cluster")
     )
-    shown = list(rows.annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE])
+    shown = list(rows.annotate(in_all=TO_DECIDE)[:MOST_IN_QUEUE])
     return shown, getattr(shown[0], "in_all", 0) if shown else 0
 
 
 def _longest_waiting(rows: RequestQuerySet, wide: RequestQuerySet) -> list[Request]:
-    """The first fifty of `rows`, read as `wide` reads them, each with `in_all` of these rows.
+    """The first fifty of `rows`, read as `wide` reads them, each with `in_all` of these rows that are to be decided.
 
     Only keys are counted and sorted: with everything that a row shows, thousands of rows would be read for fifty.
     """
-    first = rows.order_by("created_at", "id").annotate(in_all=Window(Count("pk")))[
-        :MOST_IN_QUEUE
-    ]
+    first = rows.order_by(*IN_TURN).annotate(in_all=TO_DECIDE)[:MOST_IN_QUEUE]
     counted: dict[int, int] = dict(first.values_list("pk", "in_all"))
-    shown = list(wide.filter(pk__in=counted).order_by("created_at", "id"))
+    shown = list(wide.filter(pk__in=counted).order_by(*IN_TURN))
     for each in shown:
         each.in_all = counted[each.pk]  # type: ignore[attr-defined]  # of these rows, not of the request
     return shown

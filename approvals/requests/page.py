@@ -61,6 +61,7 @@ from ui.amounts import ahead, gpus, moment, usd
 from ui.parts import Badge, Entry, Fact, Figure, Verdict, Wait
 
 PLURAL = ("gpus", "training")
+NEVER_GRANTED = (State.REJECTED, State.WITHDRAWN, State.LAPSED)
 
 
 class May(TypedDict):
@@ -118,6 +119,10 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     granted = Allocation.objects.select_related("endpoint__account", "endpoint__team")
     allocations = list(granted.filter(hold=request.hold_id).order_by("starts_at", "id"))
     held = next((a for a in allocations if a.ended_at is None), None)
+    waiting = _waiting(request, state, decisions, viewer=viewer, now=now)
+    may = _may(request, state, held, viewer, now=now)
+    if waiting is not None and may["decide"] and not waiting.get("advice"):
+        waiting["advice"] = "You can decide it."
     return {
         "asked": request,
         "name": shown_name(request),
@@ -125,8 +130,14 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "sentence": sentence(
             request, state, decisions, now=now, renewal=_renewal(request, allocations)
         ),
-        "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
-        "figures": figures(request, state, allocations, now=now),
+        "waiting": waiting,
+        "figures": figures(
+            request,
+            state,
+            allocations,
+            per_day=Decimal(evaluation.answer["usd_per_day"]),
+            now=now,
+        ),
         "verdict": verdict(
             evaluation.answer,
             hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None,
@@ -142,7 +153,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
             allocations=allocations,
             now=now,
             tasks=tasks,
-            edits=talk.edits(request, first, talk.revisions_of(request)),
+            edits=talk.edits(request, first, talk.revisions_of(request), decisions),
             reroutings=reroutings,
         ),
         "facts": facts(request, evaluation),
@@ -154,7 +165,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         ),
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
-        "may": _may(request, state, held, viewer, now=now),
+        "may": may,
         "lost": lost(request, tasks),
         "again": again_link(request, now=now),
         "offered": request.offered_again_at is not None
@@ -215,7 +226,8 @@ def sentence(
     """What it is, since when, where, until when, and what comes; never a bare state."""
     if state is State.ENDED and renewal is not None:
         until = moment(renewal.until, now)
-        return f"{request.given_name} go on without a gap, as request {renewal.pk}, until {until}."
+        goes = "goes" if request.gpus == 1 else "go"
+        return f"{request.given_name} {goes} on without a gap, as request {renewal.pk}, until {until}."
     name, until = request.given_name, moment(request.until, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
@@ -226,7 +238,7 @@ def sentence(
         )
     are, back, them = (
         ("are", "they go back by themselves", "them")
-        if request.offering in PLURAL
+        if _is_plural(request)
         else ("is", "it goes back by itself", "it")
     )
     then = f"then {back}" if request.flavor_id else _taken_down(request)
@@ -257,6 +269,12 @@ def sentence(
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]
+
+
+def _is_plural(request: Request) -> bool:
+    """Whether what was granted is several: of GPUs, as many as are held."""
+    held = request.allocation.gpus if request.allocation else request.gpus
+    return request.offering in PLURAL and held != 1
 
 
 def _taken_down(request: Request) -> str:
@@ -331,10 +349,13 @@ def waiting_line(
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
     step = next(step for step in steps if step.done_at is None)
-    ahead = Step.objects.undecided().filter(
+    # As the queue of whoever decides has it: the oldest ask first, also where it was changed, without what waits for
+    # an answer.
+    ahead = Step.objects.open().filter(
         seat=step.seat,
-        opened_at__lt=step.opened_at,
+        request__created_at__lt=request.created_at,
         request__state=State.WAITING,
+        request__turn=Request.Turn.APPROVER,
         version=F("request__content_version"),
     )
     undone = [each for each in steps if each.done_at is None]
@@ -363,7 +384,7 @@ def waiting_line(
         "kind": "wait",
         "advice": vacant.words,
         "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
-        "since": step.opened_at,
+        "since": request.created_at,
         "due": step.due_at,
         "place": "first" if place == 1 else f"{place - 1} before it",
         "expected": usual_words(
@@ -382,21 +403,21 @@ def _cost_now(request: Request, *, now: datetime) -> Figure:
 
 
 def figures(
-    request: Request, state: State, allocations: Sequence[Allocation], *, now: datetime
+    request: Request,
+    state: State,
+    allocations: Sequence[Allocation],
+    *,
+    per_day: Decimal,
+    now: datetime,
 ) -> list[Figure]:
-    """GPUs, money and time in large."""
+    """GPUs, money and time in large; `per_day` is what it costs as it was asked for, in USD."""
     held = next((a for a in allocations if a.ended_at is None), None)
     given, flavor = request.approved_count, request.flavor
     place = f"in {request.place}" if request.place else ""
     note = f"of {request.count} asked" if given and given < request.count else place
-    hours = money.hours_between(request.starts_at or request.created_at, request.until)
-    per_day = (
-        held.usd_per_day
-        if held
-        else (request.usd / hours * 24 if hours else Decimal(0))
-    )
+    granted = "had it been granted" if state in NEVER_GRANTED else "if granted"
     cost = _figure(
-        "Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day"
+        "Cost", usd(request.usd), "", f"{granted} as asked, {usd(per_day)} a day"
     )
     if prices.differs(request, now=now):
         cost = _cost_now(request, now=now)
@@ -453,13 +474,23 @@ def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
         *_of_spec(request),
         *([Fact(label="From", at=request.starts_at)] if request.starts_at else []),
         {"label": "Until", "at": request.until},
-        *([Fact(label="Price", text=request.formula)] if request.formula else []),
+        *([_price(request)] if request.formula else []),
         {
             "label": "Judged by",
             "text": str(evaluation.policy),
             "href": reverse("policy"),
         },
     ]
+
+
+def _price(request: Request) -> Fact:
+    """How the price was reckoned: of what was asked for, which may be more than what was granted."""
+    given = request.approved_count
+    is_fewer = given is not None and given < request.count
+    return {
+        "label": "Price as asked" if is_fewer else "Price",
+        "text": request.formula,
+    }
 
 
 def _of_cluster(request: Request) -> list[Fact]:
@@ -579,6 +610,8 @@ def _end(
     is_over = held is None and (state is State.ENDED or _never_came(request))
     end = held.until if held else _ended(request) if is_over else request.until
     day, time = moment(end, now).rsplit(", ", 1)
+    if state in NEVER_GRANTED:
+        return _figure("Was asked until", day, "", time)
     coming = f", in {ahead(end, now)}" if end > now else ""
     return _figure("Was until" if is_over else "Ends", day, "", f"{time}{coming}")
 

@@ -174,8 +174,10 @@ def _in_all(rows: Sequence[Any]) -> int:
 
 def to_decide(user: User, *, now: datetime) -> list[ToDecide]:
     """The oldest requests that wait for this person, with their age, and of how many they are."""
-    rows = Request.objects.awaiting(user, now).select_related(
-        "team", "flavor__cluster", "requester"
+    rows = (
+        Request.objects.awaiting(user, now)
+        .without_question()
+        .select_related("team", "flavor__cluster", "requester")
     )
     rows = rows.annotate(in_all=Window(Count("pk")))
     return [

@@ -123,7 +123,7 @@ def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) 
         "Platform leads decide",
         "Platform leads are reminded",
         "Should be decided by",
-        "Then engineering leadership may decide it, too",
+        "If nobody has, engineering leadership may decide in their place",
         "Lapses, if nobody has decided",
         "Ends, when approved",
     ]

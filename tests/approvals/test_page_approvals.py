@@ -212,6 +212,30 @@ def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> N
     assert decide(page, second, "approve")["Location"] == f"/requests/{second.pk}/"
 
 
+def test_what_waits_for_an_answer_comes_last_and_counts_as_nobodys_to_decide(
+    page: Client, scene: Scene
+) -> None:
+    asked_back, other = ask(scene, hours=30), ask(scene, hours=1)
+    decide(page, asked_back, "ask", reason="Why so many?")
+    answer = page.get("/approvals/")
+    order = [row["pk"] for row in answer.context["rows"]]
+    assert order == [other.pk, asked_back.pk]
+    for path in ("/approvals/", f"/approvals/{other.pk}/", "/teams/", "/"):
+        said = " ".join(page.get(path).content.decode().split())
+        assert '1<span class="sr-only"> waiting for you' in said, path
+    home = page.get("/").context["decide"]
+    assert [each["href"] for each in home] == [f"/approvals/{other.pk}/"]
+
+
+def test_all_of_it_is_not_less(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 5)
+    assert 'max="4"' in shown(page, asked)
+    answer = decide(page, asked, "less", count="5")
+    assert answer.status_code == 422
+    assert "Say fewer than 5, or approve all of it." in answer.content.decode()
+    assert Request.objects.get(pk=asked.pk).state == "waiting"
+
+
 def test_approving_less_starts_with_what_would_be_automatic(
     page: Client, scene: Scene
 ) -> None:

@@ -1,5 +1,6 @@
 """One request: what it says in every state, what happened and comes, and what its requester can do."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation
+from approvals.conversation.actions import edit
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from audit.actors import PORTAL
@@ -69,6 +71,80 @@ def test_large_requests_name_both_seats(page: Client, scene: Scene) -> None:
 def test_it_says_how_many_are_before_it(page: Client, scene: Scene) -> None:
     ask(scene, now=timezone.now() - timedelta(hours=1))
     assert "1 before it" in shown(page, ask(scene))
+
+
+def test_who_changes_an_ask_keeps_its_place_in_line(page: Client, scene: Scene) -> None:
+    now = timezone.now()
+    first = ask(scene, now=now - timedelta(hours=2))
+    ask(scene, now=now - timedelta(hours=1))
+    edit(
+        first.pk,
+        replace(scene.wanted(5), until=now + timedelta(days=3)),
+        by=scene.ada,
+        expected_version=1,
+        now=now,
+    )
+    waiting = page.get(f"/requests/{first.pk}/").context["waiting"]
+    assert (waiting["place"], waiting["since"]) == ("first", first.created_at)
+
+
+def test_what_waits_for_an_answer_stands_in_nobodys_way(
+    page: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    before = ask(scene, now=now - timedelta(hours=1))
+    asked = ask(scene)
+    decisions.ask_back(
+        before.pk, by=scene.priya, expected_version=1, question="Why?", now=now
+    )
+    assert page.get(f"/requests/{asked.pk}/").context["waiting"]["place"] == "first"
+
+
+def test_who_may_decide_is_told_so_and_others_that_they_need_do_nothing(
+    page: Client, client: Client, scene: Scene
+) -> None:
+    asked = ask(scene)
+    nothing = "Nothing to do; the answer appears here by itself."
+    assert nothing in shown(page, asked)
+    client.force_login(scene.priya)
+    said = shown(client, asked)
+    assert "You can decide it." in said
+    assert nothing not in said
+
+
+def test_a_change_costs_a_day_what_as_many_gpus_cost_a_day(
+    page: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    asked = ask(scene, now=now - timedelta(hours=20))
+    wanted = replace(scene.wanted(4), until=asked.until)
+    edit(asked.pk, wanted, by=scene.ada, expected_version=1, now=now)
+    assert "if granted as asked, $96 a day" in shown(page, asked)
+
+
+def test_what_was_taken_back_has_no_future(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    page.post(f"/requests/{asked.pk}/withdraw", {"version": asked.version})
+    said = shown(page, asked)
+    assert "Was asked until" in said
+    assert "had it been granted as asked" in said
+    assert ", in 3 days" not in said
+
+
+def test_where_less_was_granted_the_price_is_called_the_one_as_asked(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene, 5)
+    assert "Price as asked" not in shown(page, asked)
+    decisions.approve(
+        asked.pk, by=scene.priya, expected_version=1, count=4, now=timezone.now()
+    )
+    assert "Price as asked" in shown(page, asked)
+
+
+def test_one_gpu_is_spoken_of_as_one(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 1)
+    assert "1 × A100 is being set up" in shown(page, asked)
 
 
 def test_it_says_what_is_being_set_up_and_what_runs(page: Client, scene: Scene) -> None:

@@ -19,6 +19,7 @@ from policy.document import Policy
 from policy.evaluation import evaluate
 from policy.remedies import remedies_of
 from policy.rules import Ask, Standing
+from tests import factories
 from tests.approvals.asks import ASKS, POLICIES, STANDINGS, ask, standing
 from tests.calling import Caller
 from tests.scene import NOW, Scene, scene
@@ -161,14 +162,18 @@ def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(
 def test_who_decides_reads_that_the_pool_has_to_grow(
     at_zero: Scene, client: Client
 ) -> None:
-    waits = at_zero.ask(4)
+    waits = factories.request(at_zero.ada, at_zero.tenancy, at_zero.flavor, gpus=4)
     client.force_login(at_zero.priya)
     page = client.get(f"/approvals/{waits.pk}/").content.decode()
-    assert "20 of 24 stay free once the pool has grown" in page
+    assert "20 of 24 stay free once the pool has grown</strong>." in page
+    assert "24 can be had" in page
+    assert "It fits once the pool has grown." in page
     Flavor.objects.update(gpus_ready=24)
     page = client.get(f"/approvals/{waits.pk}/").content.decode()
     assert "20 of 24 stay free" in page
     assert "once the pool has grown" not in page
+    assert "24 free" in page
+    assert "It fits now." in page
 
 
 def test_form_options_and_preview_say_it(at_zero: Scene, client: Client) -> None:

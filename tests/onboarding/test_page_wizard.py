@@ -65,6 +65,19 @@ def fill(browser: Client, upto: str, who: dict[str, str] = WHO, **start: Any) ->
     return str(answer["Location"])
 
 
+def test_the_review_promises_no_gpus_that_people_have_to_grant(
+    browser: Client, a100: Flavor
+) -> None:
+    reason = "Eight cards for the first training."
+    review = fill(
+        browser, "review", size=f"{a100.pk}:8:3", purpose="training", reason=reason
+    )
+    page = " ".join(browser.get(review).content.decode().split())
+    assert "and asks for 8 × A100 until" in page
+    assert "which people decide" in page
+    assert f"Why: <bdi>{reason}</bdi>" in page
+
+
 def test_four_steps_bring_a_team_on_board_with_its_first_gpus(
     browser: Client, a100: Flavor, ada: User
 ) -> None:

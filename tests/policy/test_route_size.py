@@ -17,7 +17,7 @@ from approvals.models import Evaluation, Request
 from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing
 from approvals.requests.actions import judge, submit, withdraw
-from approvals.requests.wanted import Wanted
+from approvals.requests.wanted import Wanted, resolve
 from notices.models import Notice
 from policy.document import LEADERSHIP, LEADS, Policy, Route, Where
 from policy.evaluation import evaluate
@@ -26,6 +26,7 @@ from tests import factories
 from tests.approvals.asks import ask, standing
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene
+from ui.amounts import usd
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +81,27 @@ def test_seven_and_seven_are_fourteen(scene: Scene) -> None:
     }
     assert answer["sentence"] == (
         "Platform leads, then engineering leadership decide: 14 GPUs, $840 with the 7 granted on Fri 20 Nov."
+    )
+
+
+def test_what_takes_no_gpus_is_told_apart_from_the_gpus_before(scene: Scene) -> None:
+    granted(scene, 4)
+    spec = {
+        "cluster": scene.flavor.cluster.name,
+        "name": "corpus",
+        "gib": 500,
+        "access": "ReadWriteOnce",
+    }
+    volume = resolve(
+        "volume", spec, team=scene.team, until=NOW + 9 * DAY, reason="Data of cameras."
+    )
+    judged = judge(volume, person=scene.ada, now=NOW)
+    assert submit(volume, by=scene.ada, now=NOW).state == "approved"
+    sized = judge(scene.wanted(7), person=scene.ada, now=NOW).answer.size
+    assert sized is not None
+    assert sized.words == (
+        f"11 GPUs, {usd(sized.usd)} with the 4 granted on Fri 20 Nov and the "
+        f"{usd(judged.answer.usd)} granted on Fri 20 Nov for other things"
     )
 
 
