@@ -8,7 +8,8 @@ from typing import Any
 
 from ui.parts import Fact
 
-FORM = "the form"
+# Under which names a form and a call keep what is wrong with all of it.
+WHOLE = frozenset({"__all__", ""})
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
 INTERNAL = frozenset({"where", "method", "status", "code"})
@@ -43,6 +44,7 @@ def label(key: str) -> str:
 
 def in_one_line(details: Mapping[str, Any], *, title: str) -> str:
     """All of it for a list: `limit USD 100 → 400, month 2026-11-01`; not again what was given, which the title says."""
+    details = _without_repeats(details)
     changed = _changed(details)
     left_out = INTERNAL | {f"{key}_{BEFORE}" for key in changed}
     parts = []
@@ -60,6 +62,20 @@ def in_one_line(details: Mapping[str, Any], *, title: str) -> str:
 def _changed(details: Mapping[str, Any]) -> frozenset[str]:
     """The names of what was something else before."""
     return frozenset(key for key in details if f"{key}_{BEFORE}" in details)
+
+
+def _without_repeats(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The details of a refusal with each sentence once: at its field, and as the reason where it is of no field."""
+    fields, reason = details.get("fields"), details.get("reason")
+    if not isinstance(fields, Mapping):
+        return details
+    named = {name: text for name, text in fields.items() if name not in WHOLE}
+    reasons = dict.fromkeys(
+        text
+        for text in (reason, *(fields[name] for name in fields if name in WHOLE))
+        if text and text not in named.values()
+    )
+    return {**details, "reason": " ".join(reasons), "fields": named}
 
 
 def _named(key: str) -> str:
@@ -90,6 +106,7 @@ def changes(details: Mapping[str, Any]) -> list[Changed]:
 
 def others(details: Mapping[str, Any]) -> list[Fact]:
     """Facts of everything that is not a change, for the part `key_values`; moments are moments."""
+    details = _without_repeats(details)
     changed = _changed(details)
     said = {*changed, *(f"{key}_{BEFORE}" for key in changed), *INTERNAL}
     if BEFORE in details and AFTER in details:
@@ -104,11 +121,9 @@ def others(details: Mapping[str, Any]) -> list[Fact]:
 def plain(value: Any) -> str:
     """A value in one line: lists with commas, names of nested values before them, moments without their seconds."""
     if isinstance(value, Mapping):
-        named = (
-            (FORM if key == "__all__" else key.replace("_", " "), inner)
-            for key, inner in value.items()
+        return ", ".join(
+            f"{key.replace('_', ' ')} {plain(inner)}" for key, inner in value.items()
         )
-        return ", ".join(f"{key} {plain(inner)}" for key, inner in named)
     if isinstance(value, list | tuple):
         return "; ".join(map(plain, value))
     if isinstance(value, bool):

@@ -152,8 +152,8 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
     actor = Actor("person", "1", "Ada")
     details: dict[str, Any] = {
         "where": "policy/drafts/<int:pk>/",
-        "reason": "Too long",
-        "fields": {"__all__": "Look again"},
+        "reason": "Too long.",
+        "fields": {"__all__": "Look again."},
     }
     with transaction.atomic():
         event = record(
@@ -170,7 +170,7 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
     assert cells[1] == {"text": "Request 7", "href": "/requests/7/"}
     assert f"{event.at:%H:%M:%S}" in cells[4]["text"]
     assert "drafts" not in cells[3]["text"]
-    assert "the form Look again" in cells[3]["text"]
+    assert "reason Too long. Look again." in cells[3]["text"]
     assert client.get("/audit/", {"until": "2020-01-01"}).context["rows"] == []
 
 

@@ -257,7 +257,7 @@ def test_what_changed_is_found_however_it_was_written_down(
 
 def test_details_are_named_as_people_name_them() -> None:
     assert label("limit_usd") == "Limit USD"
-    assert plain({"__all__": ["a", "b"], "x": True}) == "the form a; b, x yes"
+    assert plain({"a_list": ["a", "b"], "x": True}) == "a list a; b, x yes"
     [fact, odd] = others(
         {
             "until": "2026-11-28T18:00:00+00:00",
@@ -268,6 +268,30 @@ def test_details_are_named_as_people_name_them() -> None:
     )
     assert fact == {"label": "Until", "at": datetime(2026, 11, 28, 18, tzinfo=UTC)}
     assert odd["text"] == "2026-99-99 18:00"
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields", "line"),
+    [
+        ("Not yours.", {"__all__": "Not yours."}, "reason Not yours."),
+        ("Not yours.", {"": "Not yours."}, "reason Not yours."),
+        ("Not yours.", {}, "reason Not yours."),
+        ("Too many.", {"gpus": "Too many."}, "fields gpus Too many."),
+        (
+            "Look again.",
+            {"gpus": "Too many.", "__all__": "It is over."},
+            "reason Look again. It is over., fields gpus Too many.",
+        ),
+        ("Too old.", None, "reason Too old."),
+    ],
+)
+def test_a_refusal_says_each_sentence_once(
+    reason: str, fields: object, line: str
+) -> None:
+    refused = {"reason": reason, "fields": fields, "status": 403}
+    assert in_one_line(refused, title="") == line
+    facts = [f"{fact['label'].lower()} {fact['text']}" for fact in others(refused)]
+    assert ", ".join(facts) == line
 
 
 def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() -> None:
