@@ -1,5 +1,6 @@
 // Show a log as it is written: <section data-log="address"> with [data-log-lines], [data-log-state], [data-log-search],
-// [data-log-follow]. The stream goes on behind its last line by itself (Last-Event-ID); what is out of sight rests.
+// [data-log-follow] and [data-log-file] in [data-log-tools]. The stream goes on behind its last line by itself
+// (Last-Event-ID); what is out of sight rests.
 const MOST = 5000;
 const section = document.querySelector("[data-log]");
 
@@ -8,6 +9,8 @@ function view(section) {
   const state = section.querySelector("[data-log-state]");
   const search = section.querySelector("[data-log-search]");
   const follow = section.querySelector("[data-log-follow]");
+  const file = section.querySelector("[data-log-file]");
+  const tools = section.querySelector("[data-log-tools]");
   let source = null;
   let last = "";
   let over = false;
@@ -49,6 +52,7 @@ function view(section) {
       over = true;
       rest();
       say(data || "The program has ended.");
+      finish(Boolean(data));
     });
     source.addEventListener("error", () => {
       if (source?.readyState !== EventSource.CLOSED) return;
@@ -56,6 +60,13 @@ function view(section) {
       say("The log does not answer. Load the page again.");
       document.dispatchEvent(new Event("session:doubt"));
     });
+  }
+
+  // Nothing comes any more; a log that is gone cannot be downloaded, and of one without lines there is nothing to see.
+  function finish(isGone) {
+    follow.closest("label").hidden = true;
+    file.hidden = isGone;
+    tools.hidden = lines.hidden = !lines.childElementCount && !pending.length;
   }
 
   function rest() {

@@ -25,6 +25,7 @@ from tests.workloads.conftest import (
 from tests.workloads.test_runs import submit
 from workloads.models import Run
 from workloads.runs import actions
+from workloads.runs.logs.reading import GONE
 
 pytestmark = pytest.mark.slow
 
@@ -94,9 +95,15 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
         page.get_by_placeholder("Show lines with").fill("step 2 of")
         expect(lines.locator("span:not([hidden])")).to_have_count(1)
         page.get_by_text("Stop", exact=True).click()
+        expect(page.get_by_role("link", name="Download the log")).to_be_visible()
         page.get_by_role("button", name="Stop the run").click()
         expect(page.locator("#heading")).to_contain_text("Being stopped")
         until(second, "stopped")
         expect(page.locator("#heading")).to_contain_text("Stopped")
+        expect(page.locator("[data-log-state]")).to_have_text(GONE)
+        expect(page.get_by_text("Follow", exact=True)).to_be_hidden()
+        page.reload()
+        expect(page.locator("#logs")).to_contain_text(GONE)
+        expect(page.locator("#logs :is(pre, input)")).to_have_count(0)
         page.context.close()
         listed.context.close()

@@ -373,7 +373,25 @@ def test_one_that_is_over_says_how_and_renews_itself_no_more(
         state == "refused"
     )
     # Its pods are gone, and its log with them.
-    assert "Download" not in shown.content.decode()
+    for part in ("Download", "Follow", "data-log", "Show lines with"):
+        assert part not in shown.content.decode()
+    assert ("The pod is gone, and its log with it." in page(shown).words) == (
+        state != "refused"
+    )
+
+
+def test_who_stops_one_is_told_before_that_its_log_goes_with_its_pods(
+    watched: Watched,
+) -> None:
+    run = factories.run(watched.tenancy, watched.ada, state="running")
+    stop = next(
+        each
+        for each in page(client(watched.ada).get(f"/runs/{run.pk}")).walk()
+        if each.tag == "form" and each.attrs["action"] == f"/runs/{run.pk}/stop"
+    )
+    assert "its log goes with them" in stop.words
+    # It has no pod yet.
+    assert "Download" not in stop.words
 
 
 def test_one_whose_source_was_not_fetched_leads_to_where_it_is_corrected(

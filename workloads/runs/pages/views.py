@@ -29,7 +29,7 @@ from accounts.models import Team, User
 from provisioning.models import Tenancy
 from web.refusals import BadInput, Conflict, NoRight, Refused
 from workloads.runs import actions
-from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
+from workloads.runs.logs.reading import GONE, MAX_KEPT, PLACE, read_log
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
 from workloads.runs.pages import page
@@ -261,7 +261,7 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]:
-    """Where the log of a pod comes from; of none, that of the run's first one. One that is gone has no file."""
+    """Where the log of a pod comes from; of none, that of the run's first one. One that is gone comes from nowhere."""
     address, named = (
         reverse("run-log", args=[found.pk]),
         {"pod": pod.name} if pod else {},
@@ -270,7 +270,8 @@ def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]
     return {
         "title": f"Log of {pod.label}" if pod else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
-        "file": "" if is_gone else file,
+        "file": file,
+        "gone": GONE if is_gone else "",
     }
 
 
