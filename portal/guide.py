@@ -27,6 +27,8 @@ PAGES: Mapping[str, str] = {
     "connect-azure": "how-to/connect-azure.md",
     "prices": "how-to/prices.md",
 }
+# The pictures of these documents, by their names in docs/images.
+PICTURES = frozenset({"capacity.png", "chain.png", "limit.png", "reservation.png"})
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -58,8 +60,18 @@ def page_of(name: str) -> Page:
     return rendered(text, path=path)
 
 
+def picture_of(name: str) -> bytes:
+    """A picture of the documents as a PNG; raises KeyError for any other name."""
+    if name not in PICTURES:
+        raise KeyError(name)
+    return (Path(settings.BASE_DIR) / "docs" / "images" / name).read_bytes()
+
+
 def rendered(text: str, *, path: str) -> Page:
-    """Markdown as a page: HTML in it is shown as text, links lead to what the product shows, or are none."""
+    """Markdown as a page: HTML in it is shown as text, links lead to what the product shows, or are none.
+
+    A picture that the product does not have is its description.
+    """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     title, sections = "", []
@@ -107,6 +119,9 @@ def _dressed(tokens: Sequence[Token], *, path: str) -> Iterator[Token]:
 def _linked(children: Sequence[Token], *, path: str) -> Iterator[Token]:
     leads = False
     for child in children:
+        if child.type == "image":
+            yield _pictured(child, path=path)
+            continue
         if child.type == "link_open":
             href = _href(str(child.attrGet("href") or ""), path=path)
             leads = bool(href)
@@ -119,18 +134,32 @@ def _linked(children: Sequence[Token], *, path: str) -> Iterator[Token]:
         yield child
 
 
-def _href(href: str, *, path: str) -> str:
-    """Where a link of a document leads in the product; empty for what the product does not show."""
-    if OUTSIDE.match(href) or href.startswith("#"):
-        return href
-    target, _, anchor = href.partition("#")
+def _pictured(image: Token, *, path: str) -> Token:
+    """The picture with its address in the product, or its description where the product does not have it."""
+    folder, _, name = _file(str(image.attrGet("src") or ""), path=path).rpartition("/")
+    if folder != "images" or name not in PICTURES:
+        return Token("text", "", 0, content=image.content)
+    image.attrSet("src", reverse("help-picture", args=[name]))
+    return image
+
+
+def _file(target: str, *, path: str) -> str:
+    """The file below docs to which a document refers."""
     parts: list[str] = []
     for part in (PurePosixPath(path).parent / target).parts:
         if part != "..":
             parts.append(part)
         elif parts:
             parts.pop()
-    found = "/".join(parts)
+    return "/".join(parts)
+
+
+def _href(href: str, *, path: str) -> str:
+    """Where a link of a document leads in the product; empty for what the product does not show."""
+    if OUTSIDE.match(href) or href.startswith("#"):
+        return href
+    target, _, anchor = href.partition("#")
+    found = _file(target, path=path)
     if found in ELSEWHERE:
         return ELSEWHERE[found]
     name = next((name for name, shown in PAGES.items() if shown == found), None)

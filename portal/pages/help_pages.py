@@ -4,7 +4,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.guide import PAGES, address_of, page_of
+from portal.guide import PAGES, address_of, page_of, picture_of
 
 
 @require_safe
@@ -22,3 +22,12 @@ def guide(request: HttpRequest, name: str = "") -> HttpResponse:
         ],
     }
     return render(request, "portal/help.html", context)
+
+
+@require_safe
+def picture(request: HttpRequest, name: str) -> HttpResponse:
+    """A picture of a document of the help."""
+    try:
+        return HttpResponse(picture_of(name), content_type="image/png")
+    except KeyError:
+        raise Http404 from None

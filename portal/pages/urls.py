@@ -36,6 +36,7 @@ urlpatterns = [
     path("audit/<int:pk>/", audit_event.event, name="audit-event"),
     path("help/", help_pages.guide, name="help"),
     path("help/<slug:name>/", help_pages.guide, name="help-page"),
+    path("help/images/<str:name>", help_pages.picture, name="help-picture"),
     path("palette", palette.palette, name="palette"),
     path("events", events.events, name="events"),
     path("styleguide", styleguide.styleguide, name="styleguide"),

@@ -228,6 +228,9 @@ class Prober:
                 "key": "volume",
                 "code": side.team.cost_centre,
             }
+        if "help/images/" in route:
+            # Pictures of the help belong to no team.
+            found["name"] = "chain.png" if own else MISSING["name"]
         if "templates/" in route:
             # One that comes with the product, which belongs to no team.
             found["slug"] = "single-node"

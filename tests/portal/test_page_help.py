@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from portal.guide import PAGES, address_of, page_of, rendered
+from portal.guide import PAGES, PICTURES, address_of, page_of, rendered
 from scripts.packages import ROOT
 from tests import factories
+from tests.pages import parsed
 
 ANCHOR = re.compile(r"{% url 'help' %}#([a-z0-9-]+)")
 
@@ -50,6 +51,46 @@ def test_every_link_of_every_page_leads_somewhere(reader: Client) -> None:
                 assert f'id="{anchor}"' in shown, href
     assert f'href="{address_of("tenancy")}"' in page_of("").html
     assert 'href="/api/docs/"' in page_of("").html
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_and_link_of_a_page_answers(reader: Client, name: str) -> None:
+    """The links among the other documents, too; each picture has a description."""
+    document = parsed(reader.get(address_of(name)).content.decode())
+    main = next(each for each in document.walk() if each.tag == "main")
+    for element in main.walk():
+        address = element.attrs.get("src" if element.tag == "img" else "href", "")
+        if not address.startswith("/"):
+            assert element.tag != "img"
+            continue
+        answer = reader.get(address)
+        assert answer.status_code == 200, address
+        if element.tag == "img":
+            assert answer["Content-Type"] == "image/png"
+            assert answer.content.startswith(b"\x89PNG")
+            assert element.attrs["alt"]
+
+
+def test_pictures_are_those_of_the_documents_and_no_other_file(reader: Client) -> None:
+    shown = {
+        src.rpartition("/")[2]
+        for name in PAGES
+        for src in re.findall(r'src="([^"]+)"', page_of(name).html)
+    }
+    assert shown == PICTURES
+    for name in ("ask-2.png", "nothing.png", "..%2Fglossary.md", "..", "CHAIN.png"):
+        assert reader.get(f"/help/images/{name}").status_code == 404
+    assert Client().get("/help/images/chain.png").status_code == 302
+
+
+def test_a_picture_that_the_product_does_not_have_is_its_description() -> None:
+    page = rendered(
+        "![A team's page](../images/team.png) ![Elsewhere](https://example.com/x.png)",
+        path="how-to/capacity.md",
+    )
+    assert "<img" not in page.html
+    assert "A team's page" in page.html
+    assert "Elsewhere" in page.html
 
 
 def test_what_is_not_shown_is_not_there(reader: Client) -> None:
@@ -105,7 +146,8 @@ def test_pages_where_people_get_stuck_lead_to_the_section_that_helps(
 def test_the_image_ships_what_help_shows() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert "COPY docs docs" in (ROOT / "Dockerfile").read_text()
-    for path in PAGES.values():
+    pictures = (f"images/{name}" for name in PICTURES)
+    for path in (*PAGES.values(), *pictures):
         file = Path("docs") / path
         assert (ROOT / file).is_file()
         assert any(
