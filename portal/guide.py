@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from markdown_it import MarkdownIt
@@ -31,6 +32,7 @@ PAGES: Mapping[str, str] = {
 PICTURES = frozenset({"capacity.png", "chain.png", "limit.png", "reservation.png"})
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}
+SCROLLED = 'role="region" tabindex="0"'
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 OUTSIDE = re.compile(r"https?://|mailto:")
 
@@ -105,15 +107,31 @@ def _without_title(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _dressed(tokens: Sequence[Token], *, path: str) -> Iterator[Token]:
-    """The tokens with the classes of the product's own parts, and with links that lead somewhere."""
+    """The tokens as the product's own parts, with links that lead somewhere.
+
+    Tables and blocks of code scroll by themselves, by keyboard too: no page is wider than a phone because of them.
+    """
     for token in tokens:
         if token.type == "table_open":
             token.attrSet("class", "table")
+            yield _html(f'<div class="table-wrap" {SCROLLED} aria-label="Table">\n')
+            yield token
+        elif token.type == "table_close":
+            yield token
+            yield _html("</div>\n")
         elif token.type in ("fence", "code_block"):
-            token.attrSet("class", "code")
-        elif token.type == "inline":
-            token.children = list(_linked(token.children or [], path=path))
-        yield token
+            code = escape(token.content)
+            yield _html(
+                f'<pre class="code" {SCROLLED} aria-label="Code"><code>{code}</code></pre>\n'
+            )
+        else:
+            if token.type == "inline":
+                token.children = list(_linked(token.children or [], path=path))
+            yield token
+
+
+def _html(text: str) -> Token:
+    return Token("html_block", "", 0, content=text)
 
 
 def _linked(children: Sequence[Token], *, path: str) -> Iterator[Token]:
