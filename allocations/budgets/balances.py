@@ -51,10 +51,11 @@ def _make_missing(
     """Make the months that are not there; whether any was missing. Nothing may be locked: two would wait in a ring."""
     missing = sorted(month for month in months if month not in known)
     if missing:
-        like = usual(team, by=missing[-1])
+        rows = list(Budget.objects.filter(team=team, month__lt=missing[-1]))
         # Somebody else may make the same month now: theirs then stands.
         Budget.objects.bulk_create(
-            (begin(team, month, like=like) for month in missing), ignore_conflicts=True
+            (starting(team, month, known=rows) for month in missing),
+            ignore_conflicts=True,
         )
     return bool(missing)
 
@@ -74,25 +75,16 @@ def lock_all(team: Team, months: list[date]) -> dict[date, Budget]:
     return {row.month: row for row in rows.select_for_update(no_key=True)}
 
 
-def usual(team: Team, *, by: date) -> Budget:
-    """A budget with the limits that a month starts with: of the newest month up to it, else the installation's."""
-    return Budget.objects.filter(team=team, month__lte=by).order_by(
-        "-month"
-    ).first() or first(team)
+def starting(team: Team, month: date, *, known: Iterable[Budget]) -> Budget:
+    """A month as it starts, not saved: with the limits of the newest known month before it, else the installation's.
 
-
-def first(team: Team) -> Budget:
-    """A budget with the limits of a team that nobody has set any for: the installation's."""
-    return Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
-
-
-def fresh(team: Team, month: date) -> Budget:
-    """A month as it would begin, not saved."""
-    return begin(team, month, like=usual(team, by=month))
-
-
-def begin(team: Team, month: date, *, like: Budget) -> Budget:
-    """A month with the limits of another one, of which nothing is set aside; not saved."""
+    `known` are budgets of the team, in any order. What was set for a later month says nothing about an earlier one.
+    """
+    like = max(
+        (row for row in known if row.month < month),
+        key=lambda row: row.month,
+        default=Budget(limit_usd=Decimal(settings.ENV.monthly_budget_usd)),
+    )
     return Budget(
         team=team,
         month=month,
@@ -100,6 +92,12 @@ def begin(team: Team, month: date, *, like: Budget) -> Budget:
         gpu_hours_limit=like.gpu_hours_limit,
         soft_percent=like.soft_percent,
     )
+
+
+def fresh(team: Team, month: date) -> Budget:
+    """A month that is not there as it would start, read in one query and not saved."""
+    before = Budget.objects.filter(team=team, month__lt=month).order_by("-month")
+    return starting(team, month, known=before[:1])
 
 
 def left_by_month(
@@ -114,26 +112,23 @@ def left_by_month(
     What the hold `own` has set aside counts as left. Of nobody's own, the `locked` budgets of the team say it as well.
     """
     if locked is not None and not own:
-        like = locked[max(locked)] if locked else first(team)
         return {
-            month: _left(locked.get(month) or begin(team, month, like=like), NOTHING)
+            month: _left(
+                locked.get(month) or starting(team, month, known=locked.values()),
+                NOTHING,
+            )
             for month in months
         }
     held = LedgerEntry.objects.filter(budget=OuterRef("pk"), hold=own)
-    rows = list(
-        Budget.objects.filter(team=team)
-        .annotate(
-            own_usd=total(held, in_cents(Sum("usd")), by="budget"),
-            own_hours=total(held, in_cents(Sum("gpu_hours")), by="budget"),
-        )
-        .order_by("-month")
+    rows = Budget.objects.filter(team=team).annotate(
+        own_usd=total(held, in_cents(Sum("usd")), by="budget"),
+        own_hours=total(held, in_cents(Sum("gpu_hours")), by="budget"),
     )
     known = {row.month: row for row in rows}
-    like = rows[0] if rows else first(team)
     return {
         month: _left(row, _annotated(row, "own_usd", "own_hours"))
         if (row := known.get(month))
-        else _left(begin(team, month, like=like), NOTHING)
+        else _left(starting(team, month, known=known.values()), NOTHING)
         for month in months
     }
 

@@ -94,12 +94,10 @@ def close_sentence(budget: Budget) -> str:
 
 
 def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
-    """This month's budget and those ahead, read in one query; a month that is not there stands as it would begin."""
-    rows = list(Budget.objects.filter(team=team).order_by("-month"))
-    known = {row.month: row for row in rows}
-    like = rows[0] if rows else budgets.first(team)
+    """This month's budget and those ahead, read in one query; a month that is not there stands as it would start."""
+    known = {row.month: row for row in Budget.objects.filter(team=team)}
     return {
-        month: known.get(month) or budgets.begin(team, month, like=like)
+        month: known.get(month) or budgets.starting(team, month, known=known.values())
         for month in months_from(now)
     }
 

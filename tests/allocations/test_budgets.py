@@ -115,6 +115,24 @@ def test_a_month_begins_with_no_limit_of_one_after_it(scene: Scene) -> None:
     assert budgets.budgets_of(scene.team, [december])[december].limit_usd > 1
 
 
+def test_each_missing_month_starts_with_the_limits_of_the_newest_one_before_it(
+    scene: Scene,
+) -> None:
+    months = [date(2026, 10, 1), NOVEMBER, DECEMBER, JANUARY, date(2027, 2, 1)]
+    for month, usd in ((NOVEMBER, 300), (JANUARY, 50_000)):
+        Budget.objects.create(team=scene.team, month=month, limit_usd=usd)
+    known = {row.month: row for row in Budget.objects.all()}
+    expected = [12_000, 300, 300, 50_000, 50_000]
+    unlocked, locked = (
+        budgets.left_by_month(scene.team, months, locked=rows) for rows in (None, known)
+    )
+    for left in (unlocked, locked):
+        assert [left[month].usd_limit for month in months] == expected
+    assert budgets.fresh(scene.team, DECEMBER).limit_usd == 300
+    made = budgets.budgets_of(scene.team, months)
+    assert [made[month].limit_usd for month in months] == expected
+
+
 def test_looking_at_what_is_left_is_one_query_that_writes_nothing(
     scene: Scene, django_assert_num_queries: Any
 ) -> None:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import transaction
 
+from allocations.budgets.actions import set_budget
+from allocations.budgets.months import budgets_ahead
 from allocations.models import Allocation, Budget, LedgerEntry
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging.inputs import answer_of
 from approvals.models import Decision, Evaluation, Request, Revision, Step
 from approvals.requests.actions import answer, judge, submit, withdraw
+from approvals.requests.preview import preview_of
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event
@@ -256,6 +259,22 @@ def test_a_preview_gives_the_verdict_and_writes_nothing(scene: Scene) -> None:
     judged = judge(scene.wanted(5), person=scene.ada, now=NOW)
     assert rows() == before
     assert answer_of(judged.answer) == scene.ask(5).evaluations.get().answer
+
+
+def test_preview_budget_page_and_verdict_agree_about_a_month_before_one_that_was_set(
+    scene: Scene,
+) -> None:
+    november, december = date(2026, 11, 1), date(2026, 12, 1)
+    for month, usd in ((november, "300"), (date(2027, 1, 1), "50000")):
+        set_budget(scene.team, month=month, by=scene.priya, limit_usd=USD(usd))
+    wanted = scene.wanted(1, days=25)
+    shown = preview_of(wanted, by=scene.ada, now=NOW)
+    on_the_page = budgets_ahead(scene.team, now=NOW)[december].limit_usd
+    stored = submit(wanted, by=scene.ada, now=NOW).evaluations.get()
+    made = Budget.objects.get(team=scene.team, month=december)
+    [previewed] = [one for one in shown["budget"] if one["month"] == "2026-12"]
+    assert USD(previewed["limit_usd"]) == on_the_page == made.limit_usd == 300
+    assert shown["answer"] == stored.answer
 
 
 def test_the_nearest_automatic_ask_submitted_as_it_is_is_automatic(
