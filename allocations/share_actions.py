@@ -35,7 +35,7 @@ def set_shares(
 
     The queue follows in the same transaction; `approvals.shares.actions` does the same for pages and API, and has a
     person make a subscription. Raises NoRight for others than platform leads, BadInput, Conflict for what the fleet
-    does not have or the team still holds.
+    does not have, or the team still holds or has booked.
     """
     tenancy = locked(tenancy_id, by=by)
     before = (tenancy.weight, tenancy.isolation, tenancy.priority_limit)
@@ -142,14 +142,14 @@ def _check_there_is(tenancy: Tenancy) -> None:
             field="isolation",
         )
     shared = (
-        Allocation.objects.live()
+        Allocation.objects.granted()
         .of_gpus()
         .filter(tenancy=tenancy)
         .exclude(flavor__in=own)
     )
     if shared.exists():
         raise Conflict(
-            f"{team.name} holds GPUs of shared nodes. They end or are given back first.",
+            f"{team.name} holds or has booked GPUs of shared nodes. They end, are given back or are cancelled first.",
             code="held",
             field="isolation",
         )

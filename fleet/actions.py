@@ -726,17 +726,21 @@ def _check_empty_of_others(cluster: Cluster) -> None:
 
 
 def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
-    """Refuse to rename or give away GPUs that are held: what is granted stays what it was."""
-    if "resource" in changed and flavor.allocated:
+    """Refuse to rename or give away GPUs that are held or booked: what is granted stays what it was."""
+    granted = flavor.allocations.filter(ended_at=None)
+    booked = granted.filter(begun_at=None).aggregate(all=models.Sum("gpus", default=0))
+    count = flavor.allocated + booked["all"]
+    if "resource" in changed and count:
         raise Conflict(
-            f"{flavor.allocated} of these are held. What they are can change when none is.",
+            f"{count} of these are held or booked. What they are can change when none is.",
             code="held",
             field="resource",
         )
-    held = flavor.allocations.filter(ended_at=None).exclude(team=flavor.dedicated_to_id)
-    if flavor.dedicated_to_id is not None and held.exists():
+    others = granted.exclude(team=flavor.dedicated_to_id)
+    if flavor.dedicated_to_id is not None and others.exists():
         raise Conflict(
-            "Other teams hold some of these. They end or are given back before the nodes can be one team's own.",
+            "Other teams hold or have booked some of these. They end, are given back or are cancelled before the nodes "
+            "can be one team's own.",
             code="held",
             field="dedicated_to",
         )

@@ -26,6 +26,7 @@ from capacity.reservations.asking import quota_left
 from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from provisioning.desired.isolation import is_for
 from ui.amounts import gpus
 from web.refusals import BadInput, Conflict, Refused
 
@@ -214,6 +215,8 @@ def _of_place(allocation: Allocation) -> str:
         return f"{cluster.title} is out of use."
     if cluster is not None and cluster.is_away:
         return f"{cluster.title} does not answer: {cluster.message}"
+    if place is not None and flavor is not None and not is_for(flavor, place):
+        return f"These GPUs of {flavor.cluster.title} are not for this team."
     return provisioners.hindrance(allocation)
 
 

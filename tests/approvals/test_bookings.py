@@ -16,6 +16,7 @@ from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation, Budget
 from allocations.schedule import State as Allocated
+from allocations.share_actions import set_shares
 from approvals.fulfilment import actions as fulfilment
 from approvals.judging import reevaluation
 from approvals.models import Request
@@ -25,9 +26,10 @@ from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
 from audit.models import Event
 from checks.allocations import desired_is_held, granted_once
+from fleet.actions import change_flavor
 from fleet.models import Flavor
 from notices.models import Notice
-from provisioning.models import Tenancy
+from provisioning.models import Isolation, Tenancy
 from tests import factories
 from tests.approvals.policies import in_force
 from tests.calling import Caller
@@ -80,6 +82,17 @@ def grant(
     granted = factories.granted(here.ada, here.tenancy, flavor, gpus=gpus, until=until)
     return allocations.grant(
         replace(granted, starts_at=starts), actor=here.priya.as_actor(), now=NOW
+    )
+
+
+def own_nodes(here: Scene) -> Flavor:
+    """A kind of GPU on the same cluster that is the team's alone."""
+    return factories.flavor(
+        here.flavor.cluster,
+        "h100",
+        dedicated_to=here.team,
+        node_labels={"own": "vision"},
+        node_taints=[{"key": "own", "value": "vision", "effect": "NoSchedule"}],
     )
 
 
@@ -283,6 +296,49 @@ def test_nobody_asks_away_what_a_late_booking_waits_for(here: Scene) -> None:
     )
     [rule] = [one for one in judged.answer.rules if one.code == "free"]
     assert not rule.holds
+
+
+def test_a_team_that_has_booked_gpus_of_shared_nodes_cannot_move_to_its_own(
+    here: Scene,
+) -> None:
+    own_nodes(here)
+    row = booked(here)
+    with pytest.raises(Conflict, match="has booked GPUs of shared nodes") as refused:
+        set_shares(
+            here.tenancy.pk, by=here.priya, now=NOW, isolation=Isolation.NODE_POOL
+        )
+    assert refused.value.code == "held"
+    bookings.cancel(row.pk, actor=here.ada.as_actor(), now=NOW, why="Not needed.")
+    set_shares(here.tenancy.pk, by=here.priya, now=NOW, isolation=Isolation.NODE_POOL)
+
+
+def test_a_booking_of_gpus_that_are_not_for_the_team_any_more_does_not_begin(
+    here: Scene,
+) -> None:
+    own_nodes(here)
+    row = booked(here)
+    # As an older version may have left it.
+    Tenancy.objects.filter(pk=here.tenancy.pk).update(isolation=Isolation.NODE_POOL)
+    sentence = f"These GPUs of {here.flavor.cluster.title} are not for this team."
+    assert bookings.look(row.pk, now=NEXT_WEEK - HOUR) == sentence
+    assert not bookings.begin(row.pk, now=NEXT_WEEK)
+    assert (here.allocated(), desired(here)) == (0, 0)
+
+
+@pytest.mark.parametrize("field", ["resource", "dedicated_to"])
+def test_gpus_that_are_booked_stay_what_they_are(here: Scene, field: str) -> None:
+    booked(here)
+    values: dict[str, dict[str, Any]] = {
+        "resource": {"resource": "nvidia.com/mig-1g.10gb"},
+        "dedicated_to": {
+            "dedicated_to": factories.team(by=here.priya),
+            "node_labels": {"own": "others"},
+            "node_taints": [{"key": "own", "value": "others", "effect": "NoSchedule"}],
+        },
+    }
+    with pytest.raises(Conflict, match="booked") as refused:
+        change_flavor(here.flavor.pk, values=values[field], by=here.priya)
+    assert (refused.value.code, refused.value.field) == ("held", field)
 
 
 def test_what_could_not_begin_before_its_end_fails_and_its_money_is_free(
