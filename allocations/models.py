@@ -189,10 +189,8 @@ class Allocation(Row):
     starts_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True)
     hindrance = models.CharField(max_length=400, blank=True, default="", db_default="")
-    # What stood in its way when people were told last, so that they are told once of each.
-    hindrance_told = models.CharField(
-        max_length=400, blank=True, default="", db_default=""
-    )
+    # The keys of what people were told of since something stands in its way, so that they are told once of each.
+    hindrances_told = models.JSONField(default=list, db_default=[])
     charged_from = models.DateTimeField(null=True)
     until = models.DateTimeField()
     kept_until = models.DateTimeField()

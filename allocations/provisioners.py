@@ -101,14 +101,14 @@ def is_there_at_once(provisioner: Provisioner, cluster: Cluster | None) -> bool:
     )
 
 
-def hindrance(allocation: Allocation) -> str:
-    """Why its provisioner could not make it now, as far as the portal knows without asking; empty otherwise."""
+def hindrance(allocation: Allocation) -> Refused | None:
+    """Why its provisioner could not make it now, as far as the portal knows without asking; None otherwise."""
     try:
         if allocation.provisioner == Provisioner.AZURE:
             _place_in_azure(allocation)
     except Refused as refusal:
-        return refusal.message
-    return ""
+        return refusal
+    return None
 
 
 def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

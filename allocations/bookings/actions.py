@@ -3,6 +3,7 @@
 Locks are taken in the order that `allocations.changes` has.
 """
 
+from collections.abc import Set
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -12,21 +13,17 @@ from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
 from allocations import provisioners
-from allocations.bookings.levels import lowest
+from allocations.bookings.hindrances import beyond, hindrances, of_place
 from allocations.bookings.notices import blocked_message
-from allocations.bookings.promised import levels_of
-from allocations.bookings.quotas import rooms_of
 from allocations.changes import end, locked_with_all, record_change, settle
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, next_reminder
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
-from capacity.chain.words import INCREASE_ADVICE
 from capacity.reservations.asking import quota_left
 from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
-from provisioning.desired.isolation import is_for
 from ui.amounts import gpus
 from web.refusals import BadInput, Conflict, Refused
 
@@ -97,7 +94,8 @@ def begin(allocation_id: int, *, now: datetime) -> bool:
     if allocation.until <= now:
         _fail(allocation, now=now)
         return False
-    hindrance = _of_place(allocation) or _begin(allocation, now=now)
+    found = of_place(allocation)
+    hindrance = found.sentence if found else _begin(allocation, now=now)
     if hindrance:
         _note(allocation, hindrance)
     return not hindrance
@@ -134,14 +132,9 @@ def _check_quota(allocation: Allocation) -> None:
     found = quota_left(allocation.spec)
     if found is not None and found[0] < allocation.count:
         raise Conflict(
-            _beyond(allocation, allocation.count - found[0], found[1]),
+            beyond(allocation, allocation.count - found[0], found[1]),
             code="beyond_quota",
         )
-
-
-def _beyond(allocation: Allocation, missing: int, quota: str) -> str:
-    """That so many of a booking's machines are too many for a quota, and what to do."""
-    return f"{missing} × {allocation.spec['vm_size']} more than {quota} has room for. {INCREASE_ADVICE}"
 
 
 def _make(allocation: Allocation, *, now: datetime) -> None:
@@ -184,66 +177,17 @@ def cancel(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool
 
 @transaction.atomic
 def look(allocation_id: int, *, now: datetime) -> str:
-    """Keep what stands in the way of a booking that begins soon, and tell its team and platform leads once of it."""
+    """Keep what stands in the way of a booking that begins soon, and tell its team and platform leads once of it.
+
+    A number that changes is nothing new; what comes back after nothing stood in the way is told again.
+    """
     allocation = locked_with_all(allocation_id)
     if not allocation.is_booked:
         return ""
-    hindrance = " ".join(
-        filter(None, (_of_place(allocation), _of_room(allocation, now=now)))
-    )[:LONGEST]
-    _note(allocation, hindrance)
-    if hindrance and hindrance != allocation.hindrance_told:
-        _tell(allocation, now=now)
-        allocation.hindrance_told = hindrance
-        allocation.save(update_fields=["hindrance_told"])
-    return hindrance
-
-
-def _of_place(allocation: Allocation) -> str:
-    """Why a locked booking could not begin where it is to; empty where it could."""
-    place, flavor = allocation.tenancy, allocation.flavor
-    cluster = (
-        flavor.cluster
-        if flavor is not None
-        else place.cluster
-        if place is not None
-        else None
-    )
-    if place is not None and not place.is_here:
-        return f"The team leaves {place.cluster.title}."
-    if cluster is not None and not cluster.enabled:
-        return f"{cluster.title} is out of use."
-    if cluster is not None and cluster.is_away:
-        return f"{cluster.title} does not answer: {cluster.message}"
-    if place is not None and flavor is not None and not is_for(flavor, place):
-        return f"These GPUs of {flavor.cluster.title} are not for this team."
-    return provisioners.hindrance(allocation)
-
-
-def _of_room(allocation: Allocation, *, now: datetime) -> str:
-    """How many GPUs will be too few when a locked booking begins, as far as is known; empty where all are there."""
-    flavor, start = allocation.flavor, max(allocation.starts_at, now)
-    if flavor is None:
-        return _of_quota(allocation, start=start, now=now)
-    # Its own GPUs are among what is promised: what is below zero then is missing.
-    missing = -lowest(levels_of(flavor, now=now), start=start, end=start)
-    if missing <= 0:
-        return ""
-    why = f": {flavor.azure_limit} stops the pool" if flavor.is_kept_small else ""
-    return f"{gpus(missing, flavor.kind)} too few can be had on {flavor.cluster.title} when it begins{why}."
-
-
-def _of_quota(allocation: Allocation, *, start: datetime, now: datetime) -> str:
-    """Which quota of Azure has no room for a locked booking's machines when it begins; empty where all have."""
-    if allocation.provisioner != Provisioner.AZURE:
-        return ""
-    # Its own machines are among what is promised: what is below zero then is missing.
-    found = [
-        (lowest(one.levels, start=start, end=start), one.quota)
-        for one in rooms_of(allocation.spec, now=now)
-    ]
-    left, quota = min(found, default=(0, ""))
-    return _beyond(allocation, min(-left, allocation.count), quota) if left < 0 else ""
+    found = hindrances(allocation, now=now)
+    _note(allocation, " ".join(each.sentence for each in found))
+    _tell_new(allocation, {each.key for each in found}, now=now)
+    return allocation.hindrance
 
 
 def _note(allocation: Allocation, hindrance: str) -> None:
@@ -262,6 +206,16 @@ def _fail(allocation: Allocation, *, now: datetime) -> None:
     end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
     settle(allocation.hold, now=now, why="could not begin")
     record_change(Kind.ALLOCATION_FAILED, allocation, PORTAL)
+
+
+def _tell_new(allocation: Allocation, keys: Set[str], *, now: datetime) -> None:
+    """Tell people if any of these is new since something stands in the way; where nothing does, all are forgotten."""
+    told = allocation.hindrances_told
+    if keys - set(told):
+        _tell(allocation, now=now)
+    allocation.hindrances_told = sorted(keys | set(told)) if keys else []
+    if allocation.hindrances_told != told:
+        allocation.save(update_fields=["hindrances_told"])
 
 
 def _tell(allocation: Allocation, *, now: datetime) -> None:

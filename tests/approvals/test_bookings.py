@@ -379,6 +379,38 @@ def test_what_stands_in_its_way_is_told_two_days_before_and_once(here: Scene) ->
     assert bookings.look(row.pk, now=soon + 2 * HOUR) == ""
 
 
+def test_a_hindrance_that_comes_back_is_told_again_and_a_number_that_changes_is_not(
+    here: Scene,
+) -> None:
+    row, soon = booked(here), NEXT_WEEK - 2 * DAY
+    told = Notice.objects.filter(person=here.ada, kind="booking_blocked")
+    for minute, there in enumerate((1, 0) * 6):
+        Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=there)
+        words = f"{2 - there} × A100 too few"
+        at = soon + timedelta(minutes=5 * minute)
+        assert bookings.look(row.pk, now=at).startswith(words)
+        assert told.count() == 1
+    for hour, there, notices in ((2, 8, 1), (3, 0, 2), (4, 1, 2)):
+        Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=there)
+        bookings.look(row.pk, now=soon + hour * HOUR)
+        assert told.count() == notices
+
+
+def test_another_hindrance_is_told_whatever_else_stands_in_the_way_and_once(
+    here: Scene,
+) -> None:
+    row, soon = booked(here), NEXT_WEEK - 2 * DAY
+    told = Notice.objects.filter(person=here.ada, kind="booking_blocked")
+    Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=1)
+    cluster = here.flavor.cluster
+    answers = ("", "It answers 502.", "It answers 503.", "", "It answers 502.")
+    for hour, message in enumerate(answers):
+        cluster.reachable, cluster.message = not message, message
+        cluster.save()
+        assert message in bookings.look(row.pk, now=soon + hour * HOUR)
+        assert told.count() == (2 if hour else 1)
+
+
 @pytest.mark.parametrize(
     ("starts", "code"),
     [
