@@ -1,6 +1,6 @@
 """What was asked, how the policy judged it, and who decided."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -38,12 +38,20 @@ __all__ = [
 ]
 
 
+# What a sweep could not grant is tried again after so long; meanwhile it keeps nothing else waiting.
+TRIED_AGAIN_AFTER = timedelta(minutes=1)
+
+
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
     """Ways to look at requests."""
 
     def waiting(self) -> "RequestQuerySet":
         """Not decided yet."""
         return self.filter(state=State.WAITING)
+
+    def not_tried_lately(self, now: datetime) -> "RequestQuerySet":
+        """Without those that a sweep has just tried to grant and could not."""
+        return self.exclude(not_granted_at__gt=now - TRIED_AGAIN_AFTER)
 
     def overdue(self, now: datetime) -> "RequestQuerySet":
         """Waiting, though the time to decide it, or to answer while its requester has the turn, is over."""
@@ -165,6 +173,8 @@ class Request(Row):
     lapses_at = models.DateTimeField()
     answer_by = models.DateTimeField(null=True)  # while the requester has the turn
     offered_again_at = models.DateTimeField(null=True)
+    # When a sweep tried last to grant or to route it and could not; it is left out for a while.
+    not_granted_at = models.DateTimeField(null=True)
 
     objects = RequestQuerySet.as_manager()
 

@@ -41,8 +41,11 @@ def judge_again() -> None:
     Each in a transaction of its own.
     """
     now = clock.now()
-    judging_again.sweep(now)
-    rerouting.sweep(now)
+    try:
+        judging_again.sweep(now)
+    finally:
+        # Whatever ends the first sweep keeps nobody from being routed.
+        rerouting.sweep(now)
 
 
 @shared_task(name="approvals.tasks.offer_again")

@@ -7,6 +7,7 @@ dates; one that only the new policy has begins when its turn comes; one that it 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
@@ -28,6 +29,7 @@ from approvals.decisions.routing import (
     start,
 )
 from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Rerouting, Step
 from approvals.renewals import renewing
@@ -73,11 +75,15 @@ class Route:
 
 
 def due(now: datetime) -> list[int]:
-    """The requests that wait on the route of another policy than the one in force, oldest first."""
+    """The requests that wait on the route of another policy than the one in force, oldest first.
+
+    What could not be granted a moment ago is left out.
+    """
     version, _ = policy_in_force(now)
-    rows = Request.objects.filter(state=State.WAITING, until__gt=now).exclude(
-        routed_by=version
+    waiting = Request.objects.not_tried_lately(now).filter(
+        state=State.WAITING, until__gt=now
     )
+    rows = waiting.exclude(routed_by=version)
     found = list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
     if len(found) <= MAX_REROUTED:
         return found
@@ -87,8 +93,15 @@ def due(now: datetime) -> list[int]:
 
 
 def sweep(now: datetime) -> list[int]:
-    """Route what waits by the policy in force, each in a transaction of its own; the requests that others decide."""
-    return [request_id for request_id in due(now) if reroute(request_id, now=now)]
+    """Route what waits by the policy in force, each in a transaction of its own; the requests that others decide.
+
+    One that everybody has approved and that cannot be granted keeps no other from being routed.
+    """
+    return [
+        request_id
+        for request_id in due(now)
+        if succeeds(partial(reroute, request_id, now=now), request_id, now=now)
+    ]
 
 
 @transaction.atomic
@@ -97,6 +110,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
 
     What the policy approves is left to approvals.judging.reevaluation. What it lets nobody approve keeps its route,
     and its requester is told once. Votes stay: where every step of the new route has its own, the request is granted.
+    Raises Refused where that is so and it cannot be granted.
     """
     request = (
         Request.objects.locked()
@@ -144,7 +158,7 @@ def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bo
     if not _is_other(request, judged, old, keys):
         Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
         return False
-    route = _planned(request, judged.answer.route, old, keys)
+    route = _planned(request, judged.answer.route, old, keys, now=now)
     if not route.undecided and any(stops(rule) for rule in judged.answer.rules):
         return False  # everybody has approved it, and there is nothing to grant yet
     asked_before = _asked_now(request, now=now)
@@ -178,6 +192,8 @@ def _planned(
     plans: Iterable[StepPlan],
     old: Sequence[Step],
     keys: dict[int, Key],
+    *,
+    now: datetime,
 ) -> Route:
     """The new route out of the steps that are there; nothing is saved yet."""
     left, found, reopened = list(old), [], set()
@@ -191,6 +207,8 @@ def _planned(
         if step.done_at is not None and votes < plan.quorum:
             reopened.add(step.pk)
             step.done_at = step.opened_at = None
+        elif step.done_at is None and step.opened_at and votes >= plan.quorum:
+            step.done_at = now  # fewer votes are needed than before, and they are there
         step.quorum = plan.quorum
         found.append(step)
     dropped = tuple(step for step in left if step.done_at is None)
@@ -224,15 +242,7 @@ def _write(route: Route, old: Sequence[Step], *, now: datetime) -> None:
                 "stand_in",
             ):
                 setattr(step, name, None)
-        elif step.done_at is None and step.opened_at is not None and _has_enough(step):
-            step.done_at = now  # fewer votes are needed than before, and they are there
         step.save()
-
-
-def _has_enough(step: Step) -> bool:
-    return (
-        step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
-    )
 
 
 def _written_down(

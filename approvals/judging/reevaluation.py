@@ -3,13 +3,14 @@
 A sweep, oldest first: what the policy approves by now is granted, and nothing else changes. Votes that were cast stay.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
 from approvals import notices as telling
 from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force
 from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
@@ -27,6 +28,7 @@ from audit import clock
 from audit.actors import POLICY
 from audit.events import Kind
 from audit.log import record
+from policy.document import Policy
 from policy.evaluation import Outcome
 from web.refusals import Refused
 
@@ -35,29 +37,42 @@ MAX_JUDGED = 50
 SWEEP_SECONDS = 5
 
 
-def due(now: datetime) -> Iterator[int]:
-    """The requests that the policy would approve by now, oldest first, each judged when it is asked for."""
-    _, policy = policy_in_force(now)
-    rows = waiting().prefetch_related("decisions")[:MAX_READ]
+def due(policy: Policy, *, now: datetime) -> list[Request]:
+    """The requests that the policy may approve by now, oldest first, without those that it never would."""
+    rows = waiting(now).prefetch_related("decisions")[:MAX_READ]
     found = list(hopeful(rows, policy, now=now))
     if len(found) > MAX_JUDGED:
         # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
         start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
         found = (found[start:] + found[:start])[:MAX_JUDGED]
-    # Most are refused again: whoever asks meanwhile need not wait until that is known.
-    for row in found:
-        if approves(row, asked_for(row), policy, now=now):
-            yield row.pk
+    return found
 
 
 def sweep(now: datetime) -> list[int]:
-    """Grant what waits and the policy approves by now, each in a transaction of its own; the requests granted."""
-    return [request_id for request_id in due(now) if judge_again(request_id, now=now)]
+    """Grant what waits and the policy approves by now, each in a transaction of its own; the requests granted.
+
+    One that cannot be granted keeps no other from being granted.
+    """
+    _, policy = policy_in_force(now)
+    return [
+        row.pk
+        for row in due(policy, now=now)
+        if succeeds(partial(_is_granted, row, policy, now=now), row.pk, now=now)
+    ]
+
+
+def _is_granted(row: Request, policy: Policy, *, now: datetime) -> bool:
+    # Most are refused again: whoever asks meanwhile need not wait until that is known.
+    return approves(row, asked_for(row), policy, now=now) and judge_again(
+        row.pk, now=now
+    )
 
 
 @transaction.atomic
 def judge_again(request_id: int, *, now: datetime) -> bool:
     """Grant one request that waits if every rule holds by now; False, and nothing happens, when it does not.
+
+    Raises Refused where every rule holds and it cannot be granted for another reason.
 
     Locks are taken in the order of approvals.requests.actions: an ask that is sent meanwhile waits for the flavor, or
     is waited for, and either sees the other.

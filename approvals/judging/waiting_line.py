@@ -28,14 +28,18 @@ MAX_AHEAD = 20
 PLENTY = Left(Decimal(10**9), Decimal(10**9))
 
 
-def waiting() -> QuerySet[Request]:
-    """What waits for its approvers, oldest first, with the inputs of its newest answer."""
+def waiting(now: datetime) -> QuerySet[Request]:
+    """What waits for its approvers, oldest first, with the inputs of its newest answer.
+
+    What could not be granted a moment ago is left out: it keeps nobody waiting.
+    """
     answers = Evaluation.objects.filter(
         request=OuterRef("pk"), content_version=OuterRef("content_version")
     )
     newest = answers.order_by("-id")
     return (
-        Request.objects.filter(state=State.WAITING, turn=Request.Turn.APPROVER)
+        Request.objects.not_tried_lately(now)
+        .filter(state=State.WAITING, turn=Request.Turn.APPROVER)
         .annotate(
             inputs=Subquery(newest.values("inputs")[:1]),
             judged_by=Subquery(newest.values("policy")[:1]),
@@ -120,7 +124,7 @@ def behind_others(
     """
     if wanted.flavor is None or wanted.renews is not None:
         return standing
-    rows = waiting().filter(flavor=wanted.flavor, renews=None)
+    rows = waiting(now).filter(flavor=wanted.flavor, renews=None)
     if own:
         mine = Request.objects.get(hold=own)
         rows = rows.filter(

@@ -117,6 +117,7 @@ class Migration(migrations.Migration):
                 ("lapses_at", models.DateTimeField()),
                 ("answer_by", models.DateTimeField(null=True)),
                 ("offered_again_at", models.DateTimeField(null=True)),
+                ("not_granted_at", models.DateTimeField(null=True)),
                 (
                     "allocation",
                     models.OneToOneField(

@@ -322,6 +322,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "formula": wanted.size.told,
         "updated_at": now,
         "answer_by": None,
+        "not_granted_at": None,
         "routed_by": judged.version,
         "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
     }

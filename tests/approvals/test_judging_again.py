@@ -12,8 +12,10 @@ from allocations.budgets import balances as budgets
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget, LedgerEntry
 from approvals import tasks
+from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation as judging_again
+from approvals.judging.inputs import policy_of
 from approvals.models import Decision, Request
 from approvals.requests.actions import submit
 from approvals.requests.preview import preview_of
@@ -22,9 +24,11 @@ from audit.events import Kind
 from audit.models import Event
 from checks import decisions as decided
 from fleet.models import Flavor
+from notebooks.servers.models import NotebookServer
 from notices.models import Notice
-from policy.document import Thresholds
+from policy.document import LEADS, Policy, Route, Thresholds
 from tests import factories
+from tests.approvals import shop
 from tests.approvals.policies import activated, drafted, in_force
 from tests.scene import DAY, HOUR, NOW, Scene
 
@@ -287,14 +291,14 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
 ) -> None:
     for _ in range(5):
         in_another_team(scene, 3)
-    factories.policy(Thresholds(automatic_gpus=3), now=NOW)
+    version = factories.policy(Thresholds(automatic_gpus=3), now=NOW)
     monkeypatch.setattr(judging_again, "MAX_JUDGED", 2)
     seen: set[int] = set()
     for number in range(5):
         moment = NOW + HOUR + number * timedelta(seconds=judging_again.SWEEP_SECONDS)
-        found = list(judging_again.due(moment))
+        found = judging_again.due(policy_of(version), now=moment)
         assert len(found) == 2
-        seen.update(found)
+        seen.update(row.pk for row in found)
     assert len(seen) == 5
 
 
@@ -321,6 +325,85 @@ def test_what_is_refused_again_for_its_window_is_judged_without_a_lock(
     with CaptureQueriesContext(connection) as queries:
         assert judging_again.sweep(NOW + 2 * HOUR) == []
     assert not [query for query in queries if " FOR NO KEY UPDATE" in query["sql"]]
+
+
+def notebook_that_cannot_be_launched(scene: Scene) -> Request:
+    """It waited for GPUs; they are there by now, and its person runs as many notebooks as there may be."""
+    factories.make_true(scene.tenancy, at=NOW)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    asked = submit(shop.wanted(scene, "notebook"), by=scene.ada, now=NOW)
+    assert asked.state == State.WAITING
+    for _ in range(10):
+        factories.notebook(scene.tenancy, scene.ada)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=0)
+    return asked
+
+
+def asked_by_bea(scene: Scene) -> Request:
+    """One GPU that waits, as none is free."""
+    bea = factories.person("Bea")
+    factories.join(scene.team, bea)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    asked = submit(scene.wanted(1), by=bea, now=NOW + MINUTE)
+    assert asked.state == State.WAITING
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=0)
+    return asked
+
+
+def test_a_notebook_that_cannot_be_launched_now_keeps_no_other_request_waiting(
+    scene: Scene,
+) -> None:
+    notebook, other = notebook_that_cannot_be_launched(scene), asked_by_bea(scene)
+    # Of the one GPU that is free, the notebook would have been the first to get it.
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=23)
+    assert judging_again.sweep(NOW + HOUR) == [other.pk]
+    assert state_of(notebook) == State.WAITING
+    assert not Decision.objects.filter(request=notebook).exists()
+
+
+def test_what_could_not_be_granted_is_tried_again_after_a_while(scene: Scene) -> None:
+    notebook = notebook_that_cannot_be_launched(scene)
+    assert judging_again.sweep(NOW + HOUR) == []
+    NotebookServer.objects.filter(owner=scene.ada).latest("pk").delete()
+    with CaptureQueriesContext(connection) as queries:
+        assert judging_again.sweep(NOW + HOUR + MINUTE / 2) == []
+    assert len(queries) <= 3
+    assert judging_again.sweep(NOW + HOUR + MINUTE) == [notebook.pk]
+
+
+def test_a_namespace_that_is_there_by_now_keeps_no_other_request_waiting(
+    scene: Scene,
+) -> None:
+    factories.make_true(scene.tenancy, at=NOW)
+    routes = (Route(name="all", steps=(LEADS,)),)
+    of_dev = Thresholds(automatic_environments=("dev",))
+    of_all = Thresholds(automatic_environments=("dev", "production"))
+    factories.policy(Policy(thresholds=of_dev, routes=routes), now=NOW)
+    bea = factories.person("Bea")
+    factories.join(scene.team, bea)
+    first, second = (
+        submit(
+            shop.wanted(scene, "namespace", environment="production"), by=by, now=NOW
+        )
+        for by in (scene.ada, bea)
+    )
+    third = asked_by_bea(scene)
+    factories.policy(Policy(thresholds=of_all, routes=routes), now=NOW + 2 * MINUTE)
+    assert judging_again.sweep(NOW + HOUR) == [first.pk, third.pk]
+    assert state_of(second) == State.WAITING
+
+
+def test_a_request_that_cannot_be_read_keeps_no_other_waiting_or_from_its_new_route(
+    scene: Scene,
+) -> None:
+    broken, small = scene.ask(3), scene.ask(4, now=NOW + MINUTE)
+    large = scene.ask(9, now=NOW + 2 * MINUTE)
+    Request.objects.filter(pk=broken.pk).update(spec={})
+    version = in_force(scene, automatic_gpus=4, window_gpus_team=99)
+    assert judging_again.sweep(NOW + HOUR) == [small.pk]
+    rerouting.sweep(NOW + HOUR)
+    assert [state_of(each) for each in (broken, small)] == ["waiting", "approved"]
+    assert Request.objects.get(pk=large.pk).routed_by == version
 
 
 def test_the_task_sweeps(scene: Scene) -> None:

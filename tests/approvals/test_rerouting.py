@@ -12,8 +12,8 @@ from approvals import tasks
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation as judging_again
-from approvals.models import Request, Rerouting, Step
-from approvals.requests.actions import answer
+from approvals.models import Evaluation, Request, Rerouting, Step
+from approvals.requests.actions import answer, submit
 from audit.events import Kind
 from audit.models import Event
 from checks import decisions as decided
@@ -21,6 +21,7 @@ from notices.models import Notice
 from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds
 from policy.models import PolicyVersion
 from tests import factories
+from tests.approvals import shop
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, Scene
 from web.refusals import Conflict
@@ -198,6 +199,42 @@ def test_what_everybody_has_approved_and_does_not_fit_waits_until_it_does(
     assert again(asked).state == "approved"
 
 
+def test_a_vote_that_is_enough_by_now_keeps_no_other_request_from_its_new_route(
+    scene: Scene,
+) -> None:
+    by(replace(LEADS, quorum=2))
+    first, second = scene.ask(5), scene.ask(6, now=NOW + timedelta(minutes=1))
+    approve(first.pk, by=scene.priya, expected_version=first.version, now=NOW)
+    type(scene.flavor).objects.update(allocated=24)
+    version = by(LEADS)
+    assert rerouting.sweep(LATER) == [second.pk]
+    assert again(second).routed_by == version
+    # The first one's step stays open until there is something to grant.
+    assert steps_of(first) == [("platform leads", True, False, False)]
+    type(scene.flavor).objects.update(allocated=0)
+    assert rerouting.sweep(LATER) == [first.pk]
+    assert again(first).state == "approved"
+
+
+def test_what_everybody_has_approved_and_cannot_be_granted_is_tried_again_after_a_while(
+    scene: Scene,
+) -> None:
+    by(LEADS, LEADERSHIP, automatic_gpus=0)
+    factories.make_true(scene.tenancy, at=NOW)
+    wanted = shop.wanted(scene, "notebook")
+    asked = submit(wanted, by=scene.ada, now=NOW)
+    other = scene.ask(6, now=NOW + timedelta(minutes=1))
+    approve(asked.pk, by=scene.priya, expected_version=asked.version, now=NOW)
+    for _ in range(10):
+        factories.notebook(scene.tenancy, scene.ada)
+    by(LEADS, automatic_gpus=0)
+    assert rerouting.sweep(LATER) == [other.pk]
+    assert again(asked).state == "waiting"
+    assert not Rerouting.objects.filter(request=asked).exists()
+    assert rerouting.due(LATER) == []
+    assert rerouting.due(LATER + timedelta(minutes=1)) == [asked.pk]
+
+
 def test_more_votes_of_the_same_people_open_their_step_again(scene: Scene) -> None:
     by(LEADS, LEADERSHIP)
     asked = scene.ask(5)
@@ -366,6 +403,21 @@ def test_the_task_routes_what_waits(scene: Scene) -> None:
     by(SECURITY)
     tasks.judge_again()
     assert Rerouting.objects.get().request == asked
+
+
+def test_the_task_routes_what_waits_though_nothing_can_be_judged_again(
+    scene: Scene,
+) -> None:
+    now = timezone.now()
+    wanted = replace(scene.wanted(3), until=now + DAY)
+    asked = submit(wanted, by=scene.ada, now=now)
+    answer_ = Evaluation.objects.get(request=asked)
+    answer_.pk, answer_.inputs = None, {}  # as no release of the portal stored them
+    answer_.save(force_insert=True)
+    version = by(SECURITY, now=now)
+    with pytest.raises(KeyError):
+        tasks.judge_again()
+    assert again(asked).routed_by == version
 
 
 def test_an_empty_seat_of_the_new_route_is_said_at_once(scene: Scene) -> None:
