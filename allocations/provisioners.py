@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, Sum
+from django.db.models import Max, Q, Sum
 
 from accounts.teams import Project
 from allocations.changes import (
@@ -284,20 +284,38 @@ def _change_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> N
     refresh_of(allocation, actor=actor, now=now)
     task = Task.objects.unfinished().filter(allocations=allocation).first()
     if task is not None:
-        facts = [fact for fact in task.facts if fact[0] != KEPT]
-        if allocation.flavor is not None and allocation.parts.exists():
-            # What it was asked for stays as it was; some of its GPUs went back before anybody had made it.
-            facts.append([KEPT, str(allocation.gpus)])
-        Task.objects.filter(pk=task.pk).update(until=allocation.until, facts=facts)
+        _follow_grants(task)
 
 
 def _end_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     refresh_of(allocation, actor=actor, now=now)
     task = allocation.task
-    if task is not None and not task.is_over:
+    if task is None:
+        return
+    if Allocation.objects.granted().filter(task=task).exists():
+        # A part of what ended goes on under a renewal: it is set up, or stays, for that.
+        if not task.is_over:
+            _follow_grants(task)
+    elif not task.is_over:
         tasks.drop(task, now=now)
-    elif task is not None and task.state == Task.State.DONE:
+    elif task.state == Task.State.DONE:
         _take_down(allocation, now=now)
+        # What ended before, while a part of it went on, is taken down with it.
+        Allocation.objects.filter(task=task).update(task=allocation.task)
+
+
+def _follow_grants(task: Task) -> None:
+    """Have a task say until when it is needed, and how many GPUs are left, by all the grants that it is for."""
+    granted = Allocation.objects.granted().filter(task=task)
+    sums = granted.aggregate(until=Max("until"), gpus=Sum("gpus", default=0))
+    facts = [fact for fact in task.facts if fact[0] != KEPT]
+    first = Allocation.objects.filter(task=task).order_by("pk").first()
+    if first is not None and first.flavor_id is not None:
+        asked = first.gpus + sum(part.gpus for part in first.parts.all())
+        # What it was asked for stays as it was; some of its GPUs went back before anybody had made it.
+        if sums["gpus"] < asked:
+            facts.append([KEPT, str(sums["gpus"])])
+    Task.objects.filter(pk=task.pk).update(until=sums["until"], facts=facts)
 
 
 def _status_by_hand(allocation: Allocation) -> Status:

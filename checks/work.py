@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.handlers.base import BaseHandler
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest
 
 from allocations.models import Allocation
@@ -94,9 +94,11 @@ def ends_are_seen_to(now: datetime) -> Iterator[Finding]:
     ended = Allocation.objects.filter(
         ended_at__lte=now - SLACK, task__kind=Task.Kind.SET_UP
     )
+    # What goes on in part under a renewal is taken down at the end of that.
+    goes_on = Exists(Allocation.objects.granted().filter(task=OuterRef("task")))
     over = ended.exclude(
         end_reason__in=[Allocation.End.RENEWED, Allocation.End.FAILED]
-    ).filter(part_of=None)
+    ).filter(~goes_on, part_of=None)
     for row in over.exclude(task__state=Task.State.DROPPED).select_related(
         "hold__request", "flavor"
     ):

@@ -89,12 +89,16 @@ def granted(
     return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
 
 
-def approve(asked: Request, *, by: Iterable[User], now: datetime) -> None:
-    """Have these people approve a request, one after another, as long as it waits."""
+def approve(
+    asked: Request, *, by: Iterable[User], now: datetime, count: int | None = None
+) -> None:
+    """Have these people approve a request, or `count` of it, one after another, as long as it waits."""
     for lead in by:
         row = Request.objects.get(pk=asked.pk)
         if row.state == State.WAITING:
-            decisions.approve(row.pk, by=lead, expected_version=row.version, now=now)
+            decisions.approve(
+                row.pk, by=lead, expected_version=row.version, now=now, count=count
+            )
 
 
 def task_of(asked: Request, kind: str = Task.Kind.SET_UP) -> Task:

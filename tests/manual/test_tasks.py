@@ -6,10 +6,12 @@ from django.db import IntegrityError, transaction
 from accounts.roles import Role
 from allocations.budgets import balances as budgets
 from allocations.ends import sweep as ends
-from allocations.ends.actions import give_back
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation
 from approvals.fulfilment import actions as fulfilment
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
 from approvals.requests.presenting import state_of
 from approvals.states import State
 from audit.models import Event
@@ -19,11 +21,21 @@ from manual.models import Task
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
-from tests.approvals.shop import BY_PERSON, SPECS, granted, later, task_of
+from tests.approvals.shop import BY_PERSON, SPECS, approve, granted, later, task_of
 from tests.scene import DAY, NOW, Scene, books, ledger
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 NOTE = "Stands in the team's namespace as pvc/corpus."
+
+
+def renewed(scene: Scene, asked: Request, *, gpus: int) -> Allocation:
+    """A week more for some of the GPUs of an endpoint; the others stay until their own end."""
+    row = Request.objects.select_related("team", "flavor__cluster").get(pk=asked.pk)
+    until, reason = asked.until + 7 * DAY, "The pilot goes on."
+    wanted = renewing.wanted(row, until=until, reason=reason, now=later(hours=2))
+    again = submit(wanted, by=scene.ada, now=later(hours=2))
+    approve(again, by=(scene.priya, scene.elena), now=later(hours=2), count=gpus)
+    return Allocation.objects.live().get(hold=again.hold_id, gpus=gpus)
 
 
 def stage(asked: Request, *, at: float = 1) -> State:
@@ -210,6 +222,64 @@ def test_an_endpoint_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) ->
     held = Allocation.objects.live().get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))
     assert task_of(asked, "take_down").state == "open"
+
+
+def test_an_endpoint_that_goes_on_in_part_is_taken_down_at_the_end_of_the_renewal(
+    scene: Scene,
+) -> None:
+    asked = granted(scene, "endpoint")
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(hours=1))
+    old = Allocation.objects.live().get(hold=asked.hold_id)
+    new = renewed(scene, asked, gpus=1)
+    assert expire(old.pk, now=old.kept_until)
+    assert not Task.objects.filter(kind=Task.Kind.TAKE_DOWN).exists()
+    assert list(ends_are_seen_to(old.kept_until + DAY)) == []
+    assert expire(new.pk, now=new.kept_until)
+    down = Task.objects.get(kind=Task.Kind.TAKE_DOWN)
+    assert down.request_number == new.hold.request_id
+    assert list(ends_are_seen_to(new.kept_until + DAY)) == []
+
+
+def test_an_endpoint_is_taken_down_at_its_old_end_when_its_renewal_went_back_before(
+    scene: Scene,
+) -> None:
+    asked = granted(scene, "endpoint")
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(hours=1))
+    old = Allocation.objects.live().get(hold=asked.hold_id)
+    new = renewed(scene, asked, gpus=1)
+    give_back(new.pk, gpus=None, by=scene.ada, now=later(hours=3))
+    assert not Task.objects.filter(kind=Task.Kind.TAKE_DOWN).exists()
+    assert expire(old.pk, now=old.kept_until)
+    assert task_of(asked, "take_down").state == "open"
+
+
+def test_an_endpoint_that_goes_on_in_part_is_still_set_up_when_the_rest_has_ended(
+    scene: Scene,
+) -> None:
+    asked = granted(scene, "endpoint")
+    old = Allocation.objects.live().get(hold=asked.hold_id)
+    new = renewed(scene, asked, gpus=1)
+    assert (task_of(asked).state, task_of(asked).until) == ("open", new.until)
+    # Both grants are there still, so all of its GPUs are.
+    assert "GPUs still kept for it" not in dict(task_of(asked).lines)
+    assert expire(old.pk, now=old.kept_until)
+    assert (task_of(asked).state, task_of(asked).until) == ("open", new.until)
+    assert ("GPUs still kept for it", "1") in task_of(asked).lines
+    done_at = old.kept_until + DAY
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=done_at)
+    new.refresh_from_db()
+    assert new.charged_from == done_at
+
+
+def test_a_task_lasts_until_the_end_of_the_renewal_when_some_of_the_rest_goes_back(
+    scene: Scene,
+) -> None:
+    asked = granted(scene, "endpoint", replicas=3)
+    old = Allocation.objects.live().get(hold=asked.hold_id)
+    new = renewed(scene, asked, gpus=1)
+    give_back(old.pk, gpus=1, by=scene.ada, now=later(hours=3))
+    assert task_of(asked).until == new.until
+    assert ("GPUs still kept for it", "2") in task_of(asked).lines
 
 
 def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(
