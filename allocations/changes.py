@@ -15,7 +15,7 @@ from allocations.budgets import money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Hold, Leftover
 from allocations.places import in_queue, place_of
-from allocations.schedule import Provisioner
+from allocations.schedule import WITH_DATA, Provisioner
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
@@ -112,8 +112,19 @@ def drop_take_down(allocation: Allocation, *, now: datetime) -> None:
             tasks.drop(row.task, now=now)
 
 
+def drop_take_downs_at(tenancy_id: int, *, now: datetime) -> None:
+    """Have nobody take down what is deleted with its place."""
+    ended = Allocation.objects.filter(
+        NOT_TAKEN_DOWN, tenancy=tenancy_id, offering__in=WITH_DATA
+    )
+    for row in ended.select_related("task"):
+        if row.task is not None:
+            tasks.drop(row.task, now=now)
+
+
 def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
-    if allocation.tenancy is not None:
+    # What is being deleted has no desired state any more.
+    if allocation.tenancy is not None and allocation.tenancy.stands:
         refresh(allocation.tenancy, actor=actor, now=now)
 
 

@@ -14,6 +14,7 @@ from allocations.schedule import (
     DELETED,
     IN_AZURE,
     TAKEN_DOWN,
+    WITH_DATA,
     Provisioner,
     Step,
     Terms,
@@ -26,6 +27,7 @@ from fleet.models import Flavor
 from manual.models import Task
 from notebooks.models import NotebookServer
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from web.rows import Row
 
 __all__ = [
@@ -83,8 +85,12 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         return self.filter(charged_from__isnull=False)
 
     def over(self, now: datetime) -> "AllocationQuerySet":
-        """Still held although the end date and its grace have passed."""
-        return self.live().filter(kept_until__lte=now)
+        """Still held although the end date and its grace have passed.
+
+        What has data stays while its team may come back to it: it ends once the place is restored, or deleted.
+        """
+        kept = Q(offering__in=WITH_DATA, tenancy__stage=Stage.RETAINED)
+        return self.live().filter(kept_until__lte=now).exclude(kept)
 
     def of_month(self, now: datetime) -> "AllocationQuerySet":
         """Held now, or ended in the month (UTC) under way."""

@@ -18,7 +18,7 @@ from allocations.changes import (
     refresh_of,
 )
 from allocations.models import Allocation
-from allocations.schedule import Phase, Provisioner, State, Status
+from allocations.schedule import WITH_DATA, Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
 from capacity.models import ModelEndpoint, Reservation
@@ -125,7 +125,10 @@ def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) ->
 
 
 def _end_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
-    if allocation.offering in WITH_DATA:
+    tenancy = allocation.tenancy
+    # Where the team has left, the portal deletes the namespace with everything in it.
+    is_deleted = tenancy is not None and not tenancy.stands
+    if allocation.offering in WITH_DATA and not is_deleted:
         # What is in it is gone with it: a person asks before that, and nothing is deleted by itself.
         _take_down(allocation, now=now)
     refresh_of(allocation, actor=actor, now=now)
@@ -329,7 +332,6 @@ def _status_by_hand(allocation: Allocation) -> Status:
 
 KEPT = "GPUs still kept for it"
 NAMESPACE, VOLUME = "namespace", "volume"
-WITH_DATA = frozenset({NAMESPACE, VOLUME})
 PROVISIONERS: Mapping[Provisioner, Functions] = {
     Provisioner.KUBERNETES: Functions(
         begin=_begin_on_cluster,

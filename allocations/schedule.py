@@ -163,6 +163,8 @@ class Terms:
 
 
 NO_TERMS = Terms()
+# What holds data, which is lost with it.
+WITH_DATA = frozenset({"volume", "namespace"})
 # There is one volume of a name, and one namespace of an environment: both are had again once they have ended.
 HAD_AGAIN_AFTER_THE_END = frozenset({"volume", "namespace"})
 

@@ -298,6 +298,7 @@ def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> 
             for rows, word in (
                 (preview.requests, "Withdrawn when confirmed"),
                 (preview.ends, "Ends when work stops"),
+                (preview.kept, "Kept, and paid, until it is deleted or its end comes"),
                 (preview.paid, "Stays until its end: it is paid"),
             )
             for row in rows

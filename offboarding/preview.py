@@ -79,6 +79,7 @@ class Preview:
     usd_freed: Decimal
     requests: list[Request]
     ends: list[Request]
+    kept: list[Request]
     paid: list[Request]
     members: list[str]
     tokens: int
@@ -176,7 +177,7 @@ def preview(
     without_gpus = requests.held(
         leaving.team, pks, whole=leaving.is_whole
     ).select_related("requester", "flavor__cluster")
-    ends, paid = requests.going(without_gpus, now=now)
+    going = requests.going(without_gpus, now=now)
     active = leaving.team.memberships.filter(user__is_active=True).order_by(
         "user__name"
     )
@@ -192,8 +193,9 @@ def preview(
         gpus=sum(row.gpus for row in rows),
         usd_freed=sum(freed, Decimal(0)),
         requests=list(waiting),
-        ends=ends,
-        paid=paid,
+        ends=going.ends,
+        kept=going.kept,
+        paid=going.paid,
         members=[name for name, _ in people],
         tokens=ApiToken.objects.usable(now)
         .filter(user__in=[pk for _, pk in people])

@@ -135,6 +135,10 @@ class LeavingPreviewSerializer(serializers.Serializer[Any]):
     usd_freed = serializers.DecimalField(max_digits=12, decimal_places=2)
     requests = GoingRequestSerializer(many=True)
     ends = GoingRequestSerializer(many=True)
+    kept = GoingRequestSerializer(
+        many=True,
+        help_text="Kept with their place, and paid, until it is deleted or their end comes.",
+    )
     paid = GoingRequestSerializer(
         many=True, help_text="Paid to their end, until which they stay."
     )

@@ -26,10 +26,9 @@ def sweep(*, now: datetime) -> None:
     ):
         advance(departure_id, now=now)
     delete_due(now=now)
-    for departure_id in (
-        Departure.objects.under_way().order_by("pk").values_list("pk", flat=True)
-    ):
-        leaving_actions.finish(departure_id, actor=PORTAL, now=now)
+    for found in Departure.objects.under_way().order_by("pk"):
+        _end_with_places(found, now=now)
+        leaving_actions.finish(found.pk, actor=PORTAL, now=now)
 
 
 def advance(departure_id: int, *, now: datetime) -> None:
@@ -74,9 +73,9 @@ def _due(now: datetime) -> list[Due]:
     ]
 
 
-def _places(found: Departure, stage: Stage) -> list[int]:
+def _places(found: Departure, *stages: Stage) -> list[int]:
     rows = Tenancy.objects.filter(
-        departures__departure=found, departures__is_open=True, stage=stage
+        departures__departure=found, departures__is_open=True, stage__in=stages
     )
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
@@ -91,7 +90,7 @@ def _drop_requests(found: Departure, *, now: datetime) -> None:
 
 
 def _give_back(found: Departure, *, now: datetime) -> None:
-    """Give back the GPUs of drained places, and end what else is held there."""
+    """Give back the GPUs of drained places, and end what else is held there but what has data."""
     tenancies = _places(found, Stage.RETAINED)
     held = (
         Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
@@ -107,6 +106,17 @@ def _give_back(found: Departure, *, now: datetime) -> None:
     for allocation_id in list(booked.values_list("pk", flat=True)):
         bookings.cancel(allocation_id, actor=PORTAL, now=now, why="the team leaves")
     if tenancies:
-        others = requests.held(found.team, tenancies, whole=found.is_whole)
+        others = requests.ending_with_work(found.team, tenancies, whole=found.is_whole)
         for request_id in list(others.values_list("pk", flat=True)):
             requests.let_go(request_id, actor=PORTAL, now=now)
+
+
+def _end_with_places(found: Departure, *, now: datetime) -> None:
+    """End what has data at places that are deleted, or gone already: before that, all of it could be restored."""
+    tenancies = _places(found, Stage.REMOVING, Stage.GONE)
+    for request_id in list(
+        requests.ending_with_places(tenancies).values_list("pk", flat=True)
+    ):
+        requests.let_go(request_id, actor=PORTAL, now=now)
+    for tenancy_id in tenancies:
+        ends.drop_take_downs(tenancy_id, now=now)

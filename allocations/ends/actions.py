@@ -8,6 +8,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from allocations import provisioners
 from allocations.changes import (
+    drop_take_downs_at,
     end,
     end_machines,
     end_part,
@@ -232,6 +233,12 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
         reason="The team leaves.",
     )
     return True
+
+
+@transaction.atomic
+def drop_take_downs(tenancy_id: int, *, now: datetime) -> None:
+    """Have nobody take down what has ended at a place that is deleted with everything in it."""
+    drop_take_downs_at(tenancy_id, now=now)
 
 
 @transaction.atomic

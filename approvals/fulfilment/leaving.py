@@ -4,12 +4,14 @@ Each in a transaction of its own, in the order of every action: request, budgets
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from accounts.models import Team
+from allocations.schedule import WITH_DATA
 from approvals import notices as telling
 from approvals.fulfilment.actions import end_early, may_release
 from approvals.models import Request
@@ -20,6 +22,15 @@ from audit.events import Kind
 from audit.log import record
 
 
+@dataclass(frozen=True)
+class Going:
+    """What is held without GPUs: what ends when work stops, what is kept with its place, what is paid to its end."""
+
+    ends: list[Request]
+    kept: list[Request]
+    paid: list[Request]
+
+
 def waiting(
     team: Team, tenancies: Collection[int], *, whole: bool
 ) -> QuerySet[Request]:
@@ -28,16 +39,19 @@ def waiting(
     return Request.objects.filter(about, team=team, state=State.WAITING).order_by("pk")
 
 
-def going(
-    rows: QuerySet[Request], *, now: datetime
-) -> tuple[list[Request], list[Request]]:
-    """Of what is held without GPUs: what ends when work stops, and what is paid to its end and stays until then."""
+def going(rows: QuerySet[Request], *, now: datetime) -> Going:
+    """Of what is held without GPUs: what becomes of each when the team leaves."""
     found = list(rows.select_related("allocation"))
-    ends = [row for row in found if may_release(row, now=now)]
-    stays = [
-        row for row in found if row.of.reversible_minutes is None and row.until > now
-    ]
-    return ends, stays
+    over = [row for row in found if may_release(row, now=now)]
+    return Going(
+        ends=[row for row in over if row.offering not in WITH_DATA],
+        kept=[row for row in over if row.offering in WITH_DATA],
+        paid=[
+            row
+            for row in found
+            if row.of.reversible_minutes is None and row.until > now
+        ],
+    )
 
 
 def held(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Request]:
@@ -46,6 +60,20 @@ def held(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Req
     return Request.objects.filter(
         about, team=team, state=State.APPROVED, flavor=None
     ).order_by("pk")
+
+
+def ending_with_work(
+    team: Team, tenancies: Collection[int], *, whole: bool
+) -> QuerySet[Request]:
+    """What of it ends when work stops: all but what has data, which can be restored with its place."""
+    rows = held(team, tenancies, whole=whole).filter(allocation__ended_at=None)
+    return rows.exclude(offering__in=WITH_DATA)
+
+
+def ending_with_places(tenancies: Collection[int]) -> QuerySet[Request]:
+    """What has data at these places, and ends because they are deleted."""
+    rows = Request.objects.filter(tenancy__in=tenancies, state=State.APPROVED)
+    return rows.filter(offering__in=WITH_DATA, allocation__ended_at=None).order_by("pk")
 
 
 @transaction.atomic

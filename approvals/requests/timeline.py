@@ -265,6 +265,13 @@ def task_of(tasks: Iterable[Task], kind: str) -> Task | None:
     return next((task for task in tasks if task.kind == kind), None)
 
 
+NOT_TAKEN_DOWN = (
+    "Not to be taken down any more",
+    "It was asked for again, or deleted with its namespace.",
+)
+NOT_CARRIED_OUT = ("Over before it was carried out", "It has cost nothing.")
+
+
 def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Entry]:
     """What people did for it: asked to, done or not with their note, not needed any more."""
     for task in tasks:
@@ -293,12 +300,8 @@ def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Entry]:
             title = "Could not be taken down" if is_down else "Could not be carried out"
             yield _past(title, task.done_at, who=who, why=task.note, tone="bad")
         elif task.state == Task.State.DROPPED:
-            yield _past(
-                "Over before it was carried out",
-                task.done_at,
-                why="It has cost nothing.",
-                tone="past",
-            )
+            title, why = NOT_TAKEN_DOWN if is_down else NOT_CARRIED_OUT
+            yield _past(title, task.done_at, why=why, tone="past")
 
 
 def _asked_after(task: Task) -> Iterator[Entry]:

@@ -3,13 +3,17 @@
 import pytest
 
 from accounts.models import User
+from allocations.ends import sweep as ends
 from allocations.models import Allocation, Budget
+from allocations.provisioners import state_of
+from allocations.schedule import State as Stand
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from approvals.states import State
 from audit.models import Event
 from fleet.models import Cluster
+from manual.models import Task
 from notices.models import Notice
 from offboarding import actions
 from offboarding import preview as previews
@@ -18,9 +22,11 @@ from offboarding.sweep import advance, delete_due, sweep
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
+from tests.approvals import shop
 from tests.calling import Caller
-from tests.onboarding.parting import DAY, Parting, parting
+from tests.onboarding.parting import DAY, Parting, on_paper, parting
 from tests.provisioning.conftest import Place
+from tests.scene import Scene, books, ledger
 from web.refusals import Conflict, NoRight
 
 
@@ -301,3 +307,115 @@ def test_only_what_was_confirmed_is_ever_deleted(vision: Parting) -> None:
     vision.pass_by(days=31)
     vision.until_gone(departure)
     assert Tenancy.objects.get(pk=other.pk).stage == Stage.HERE
+
+
+def volume_of(scene: Scene, *, days: float) -> Allocation:
+    """A volume that the scene's team holds for some days."""
+    asked = shop.granted(scene, "volume", until=shop.later(days=days))
+    assert asked.allocation is not None
+    return asked.allocation
+
+
+def to_take_down() -> list[str]:
+    rows = Task.objects.unfinished().filter(kind=Task.Kind.TAKE_DOWN)
+    return [task.title for task in rows]
+
+
+def sweep_after(vision: Parting, **span: float) -> None:
+    """Some time passes; then what is over ends, and departures go on."""
+    vision.place.later(**span)
+    ends.sweep(vision.place.time)
+    sweep(now=vision.place.time)
+
+
+def test_a_restored_team_has_its_volume_and_nobody_is_asked_to_delete_it(
+    scene: Scene,
+) -> None:
+    volume, vision = volume_of(scene, days=20), on_paper(scene)
+    departure = vision.go()
+    sweep_after(vision, minutes=1)
+    assert vision.tenancy.stage == Stage.RETAINED
+    actions.restore(departure.pk, by=scene.priya, now=vision.place.time)
+    sweep_after(vision, hours=1)
+    volume.refresh_from_db()
+    assert (volume.ended_at, to_take_down()) == (None, [])
+    assert [one.name for one in vision.tenancy.desired.volumes] == ["corpus"]
+
+
+def test_a_volume_of_a_team_that_left_is_paid_until_its_place_is_deleted(
+    scene: Scene,
+) -> None:
+    volume, vision = volume_of(scene, days=60), on_paper(scene)
+    in_all = scene.held_usd()
+    vision.go()
+    sweep_after(vision, days=29)
+    volume.refresh_from_db()
+    assert (volume.ended_at, scene.held_usd()) == (None, in_all)
+    sweep_after(vision, days=1)
+    assert vision.tenancy.stage == Stage.REMOVING
+    volume.refresh_from_db()
+    assert (volume.ended_at, volume.end_reason) == (vision.place.time, "returned")
+    # The namespace is deleted with everything in it: nobody has to.
+    assert to_take_down() == []
+    assert volume.usd_so_far(vision.place.time) < in_all
+    assert scene.held_usd() == sum(books(scene.team).values()) < in_all
+    assert books(scene.team) == ledger(scene.team)
+
+
+def test_a_volume_whose_date_comes_while_its_place_is_kept_ends_when_that_is_restored(
+    scene: Scene,
+) -> None:
+    volume, vision = volume_of(scene, days=3), on_paper(scene)
+    departure = vision.go()
+    sweep_after(vision, minutes=1)
+    sweep_after(vision, days=10)
+    # Nobody deletes what can be restored; it costs nothing any more.
+    assert to_take_down() == []
+    stored = Allocation.objects.described().get(pk=volume.pk)
+    assert state_of(stored, now=vision.place.time) is Stand.ENDED
+    assert stored.usd_so_far(vision.place.time) == stored.usd_in_all
+    actions.restore(departure.pk, by=scene.priya, now=vision.place.time)
+    sweep_after(vision, minutes=1)
+    volume.refresh_from_db()
+    assert (volume.ended_at, len(to_take_down())) == (volume.until, 1)
+
+
+def test_what_was_to_be_taken_down_goes_with_its_place(scene: Scene) -> None:
+    volume_of(scene, days=3)
+    vision = on_paper(scene)
+    vision.go(leaves_at=vision.place.time + 5 * DAY)
+    sweep_after(vision, days=4)
+    assert len(to_take_down()) == 1
+    sweep_after(vision, days=1)
+    assert len(to_take_down()) == 1
+    sweep_after(vision, days=31)
+    generation = vision.tenancy.generation
+    assert (vision.tenancy.stage, to_take_down()) == (Stage.REMOVING, [])
+    sweep_after(vision, minutes=1)
+    assert vision.tenancy.generation == generation
+
+
+def test_a_volume_of_a_place_that_went_before_the_next_sweep_ends_all_the_same(
+    scene: Scene,
+) -> None:
+    volume, vision = volume_of(scene, days=60), on_paper(scene)
+    departure = vision.go()
+    sweep_after(vision, minutes=1)
+    vision.place.later(days=31)
+    delete_due(now=vision.place.time)
+    Tenancy.objects.filter(pk=scene.tenancy.pk).update(
+        stage=Stage.GONE, gone_at=vision.place.time
+    )
+    sweep_after(vision, minutes=1)
+    volume.refresh_from_db()
+    assert volume.ended_at == vision.place.time
+    assert (Departure.objects.get(pk=departure.pk).end, to_take_down()) == ("gone", [])
+
+
+def test_the_preview_tells_what_ends_with_work_from_what_is_kept(scene: Scene) -> None:
+    volume, vision = volume_of(scene, days=20), on_paper(scene)
+    model = shop.granted(scene, "openai", until=shop.later(days=20))
+    departure = vision.ask(is_whole=True)
+    shown = previews.preview(previews.of(departure), {}, now=vision.place.time)
+    assert [row.pk for row in shown.kept] == [volume.hold.request_id]
+    assert [row.pk for row in shown.ends] == [model.pk]
