@@ -56,7 +56,7 @@ def scene(transactional_db: None) -> Scene:
 
 @pytest.fixture
 def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
-    """Opens a page as somebody: `open_page(user, path, size="phone", theme="dark", script=False)`."""
+    """Opens a page as somebody: `open_page(user, path, size="phone", theme="dark", script=False, zone="UTC")`."""
     contexts = []
 
     def show(
@@ -66,12 +66,14 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
         size: str = "desk",
         theme: str = "light",
         script: bool = True,
+        zone: str = "UTC",
     ) -> Page:
         context = browser.new_context(
             viewport=SIZES[size],
             color_scheme="dark" if theme == "dark" else "light",
             java_script_enabled=script,
             reduced_motion="reduce",
+            timezone_id=zone,
             base_url=live_server.url,
         )
         contexts.append(context)

@@ -5,7 +5,7 @@ import pytest
 from accounts.models import Team
 from approvals.models import Request
 from tests import factories
-from tests.browser.conftest import Open, overflow
+from tests.browser.conftest import PHONE, Open, overflow
 from tests.scene import Scene
 
 WIDEST = "W" * 60
@@ -18,6 +18,9 @@ PAGES = (
     "/requests/{waits}/",
     "/requests/new",
     "/requests/new/notebook",
+    "/requests/new/cluster",
+    "/requests/new/reservation",
+    "/requests/new/namespace",
     "/teams/",
     "/teams/vision/",
     "/teams/vision/budget",
@@ -54,3 +57,16 @@ def test_a_name_without_a_space_fits_on_every_page(
         if (pixels := overflow(page)) > 0:
             wide[path] = pixels
     assert wide == {}
+
+
+@pytest.mark.slow
+def test_on_a_phone_a_long_name_pushes_nothing_of_the_queue_off_the_screen(
+    open_page: Open, scene: Scene
+) -> None:
+    Team.objects.filter(pk=scene.team.pk).update(name="Language Lab " * 3 + "of all of Europe")
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.priya, "/approvals/", size="phone")
+    ends = page.locator(".table--queue tbody :is(th, td)").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= PHONE["width"]
