@@ -28,6 +28,7 @@ from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, 
 from approvals.renewals import renewing
 from approvals.requests import actions
 from approvals.requests.listing import narrowed
+from approvals.requests.pointers import pointing
 from approvals.requests.preview import preview_of
 from approvals.requests.queries import ApprovalQuery, RequestQuery
 from approvals.requests.serializers import (
@@ -152,30 +153,32 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def create(self, call: Call) -> Response:
         """Ask for GPUs; a small ask is approved at once."""
         # What is asked is looked up once only: a repetition would find that there is what it asks for.
-        return answer_once(call, lambda: self._submit(self._wanted()))
+        with pointing(call, has_short_form=True):
+            return answer_once(call, lambda: self._submit(self._wanted()))
 
     @extend_schema(request=EditSerializer, responses=RequestSerializer)
     def partial_update(self, call: Call, pk: int) -> Response:
         """Change one's own request while it waits: it is judged anew, and earlier votes are void."""
         version, said = seen_version(call), self.body(EditSerializer)
         found = self.get_object()
-        wanted = resolve(
-            found.offering,
-            found.spec | said.get("spec", {}),
-            team=found.team,
-            until=said.get("until", found.until),
-            starts=_starts(said, found),
-            reason=said.get("reason", found.reason),
-            namespace=said.get("namespace", "")
-            or kept_namespace(found, said.get("spec", {})),
-        )
-        edited = conversation.edit(
-            found.pk,
-            wanted,
-            by=self.caller,
-            expected_version=version,
-            now=timezone.now(),
-        )
+        with pointing(call, has_short_form=False):
+            wanted = resolve(
+                found.offering,
+                found.spec | said.get("spec", {}),
+                team=found.team,
+                until=said.get("until", found.until),
+                starts=_starts(said, found),
+                reason=said.get("reason", found.reason),
+                namespace=said.get("namespace", "")
+                or kept_namespace(found, said.get("spec", {})),
+            )
+            edited = conversation.edit(
+                found.pk,
+                wanted,
+                by=self.caller,
+                expected_version=version,
+                now=timezone.now(),
+            )
         return Response(self._full(edited.pk))
 
     @extend_schema(operation_id="requests_comments_list", responses=CommentsSerializer)
@@ -213,7 +216,9 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @action(detail=False, methods=["post"])
     def preview(self, call: Call) -> Response:
         """What would be said to this ask; nothing is stored."""
-        return Response(preview_of(self._wanted(), by=self.caller, now=timezone.now()))
+        with pointing(call, has_short_form=True):
+            found = preview_of(self._wanted(), by=self.caller, now=timezone.now())
+        return Response(found)
 
     @extend_schema(request=NothingSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from approvals.models import Request
 
 
+# What the API calls these of pydantic's errors, as it does for the fields beside the spec; any other is invalid.
+CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
+LONGEST_NAME = 100
+
+
+class BadSpec(BadInput):
+    """A field of a spec that cannot be taken as it is, whatever it names."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What a form or an API call asks for; `tenancy` and `flavor` are None where the offering needs none.
@@ -163,6 +172,8 @@ def resolve(
 ) -> Wanted:
     """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now.
 
+    It is BadSpec for a value of the spec that would be wrong anywhere.
+
     `starts` is None for what is to begin at once.
     `namespace` says which of the team's namespaces on the cluster it is for; it may be empty where there is one.
     `setting` is how it is offered, where that is known already.
@@ -250,7 +261,8 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
         return offering.spec.model_validate(dict(said))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        field = str(first["loc"][0]) if first["loc"] else "spec"
+        # What is no name at all, such as half a character, has no place in the spec.
+        field = str(first["loc"][0])[:LONGEST_NAME] if first["loc"] else ""
         limits = first.get("ctx", {})
         is_choice = "list" in (
             getattr(offering.spec.model_fields.get(field), "json_schema_extra", None)
@@ -270,9 +282,9 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
             "less_than_equal": f"At most {limits.get('le', 0):,}.",
             "literal_error": f"Choose one of: {limits.get('expected', '')}.",
         }
-        raise BadInput(
+        raise BadSpec(
             words.get(first["type"], f"{first['msg']}."),
-            code=str(first["type"]),
+            code=CODES.get(first["type"], "invalid"),
             field=field,
         ) from error
 

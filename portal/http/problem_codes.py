@@ -210,7 +210,7 @@ CODES: Mapping[str, str] = {
     "reason_needed": "A person decides or reads this: say why.",
     "registered_twice": "The API server is registered as another cluster already.",
     "renewal_waits": "A request to keep these GPUs longer waits for a decision already.",
-    "required": "A text is missing.",
+    "required": "A text or another value is missing.",
     "reservation_is_released": "The reservation is released: ask for a new one.",
     "reserved": "The name is kept for the portal or the cluster.",
     "resource_taken": "Volcano counts by resource, so each kind of GPU on a cluster with it has one of its own.",

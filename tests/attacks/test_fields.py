@@ -129,7 +129,7 @@ def test_fields_within_a_spec_and_within_each_decision_are_closed_too(
         ):
             assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
                 422,
-                f"/{name}",
+                f"/spec/{name}",
             )
         if name != "version":
             one = {"request": waiting.pk, "version": 1, "verdict": "approve", name: 1}

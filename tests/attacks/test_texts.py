@@ -303,7 +303,7 @@ def test_names_with_more_than_letters_are_refused_at_their_field(
                 },
             )
             assert answer.status_code == 422, (field, value, answer.content)
-            assert answer.json()["errors"][0]["pointer"] == f"/{field}", value
+            assert answer.json()["errors"][0]["pointer"] == f"/spec/{field}", value
     assert not Request.objects.exists()
 
 

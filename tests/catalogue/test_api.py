@@ -8,13 +8,19 @@ from django.utils import timezone
 from pydantic import TypeAdapter
 
 from approvals.models import Request
+from approvals.requests.pointers import SPEC_FIELDS
+from approvals.requests.serializers import AskSerializer
 from catalogue import actions as offering_actions
 from catalogue.models import OfferingSetting, is_by_person
 from catalogue.offerings import OFFERINGS
+from portal.http.problem_codes import CODES
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.calling import Caller
 from tests.scene import Scene
+
+# What a single field is refused with; the code of the whole is another one.
+OF_FIELDS = ("unknown_field", "required", "invalid")
 
 
 @pytest.fixture
@@ -77,20 +83,24 @@ def test_every_offering_is_previewed_and_asked_for_with_one_answer(
 @pytest.mark.parametrize(
     ("key", "spec", "pointer", "code"),
     [
-        ("volume", {"gib": "100"}, "/gib", "int_type"),
-        ("volume", {"gib": 0}, "/gib", "greater_than_equal"),
-        ("volume", {"gib": True}, "/gib", "int_type"),
-        ("volume", {"name": "A b"}, "/name", "string_pattern_mismatch"),
-        ("volume", {"size": 3}, "/size", "extra_forbidden"),
-        ("volume", {"cluster": "dev"}, "/cluster", "not_there"),
-        ("volume", {"access": "All"}, "/access", "literal_error"),
-        ("namespace", {"cluster": "training"}, "/cluster", "already_there"),
-        ("openai", {"region": "moon"}, "/region", "no_such_region"),
-        ("openai", {"model": "gpt-9"}, "/model", "no_price"),
-        ("cluster", {"vm_size": "Standard_None"}, "/vm_size", "no_price"),
-        ("training", {"gpus": 7}, "/gpus", "greater_than_equal"),
-        ("training", {"purpose": "x"}, "/purpose", "literal_error"),
-        ("notebook", {"flavor": "training/none"}, "/flavor", "not_there"),
+        ("volume", {"gib": "100"}, "/spec/gib", "invalid"),
+        ("volume", {"gib": 0}, "/spec/gib", "invalid"),
+        ("volume", {"gib": True}, "/spec/gib", "invalid"),
+        ("volume", {"name": "A b"}, "/spec/name", "invalid"),
+        ("volume", {"size": 3}, "/spec/size", "unknown_field"),
+        ("volume", {"a/b~c": 3}, "/spec/a~1b~0c", "unknown_field"),
+        ("volume", {"\ud800": 3}, "/spec", "invalid"),
+        ("volume", {"x" * 200: 3}, f"/spec/{'x' * 100}", "unknown_field"),
+        ("volume", {"until": 3}, "/spec/until", "unknown_field"),
+        ("volume", {"cluster": "dev"}, "/spec/cluster", "not_there"),
+        ("volume", {"access": "All"}, "/spec/access", "invalid"),
+        ("namespace", {"cluster": "training"}, "/spec/cluster", "already_there"),
+        ("openai", {"region": "moon"}, "/spec/region", "no_such_region"),
+        ("openai", {"model": "gpt-9"}, "/spec/model", "no_price"),
+        ("cluster", {"vm_size": "Standard_None"}, "/spec/vm_size", "no_price"),
+        ("training", {"gpus": 7}, "/spec/gpus", "invalid"),
+        ("training", {"purpose": "x"}, "/spec/purpose", "invalid"),
+        ("notebook", {"flavor": "training/none"}, "/spec/flavor", "not_there"),
     ],
 )
 def test_a_wrong_spec_is_refused_at_its_field(
@@ -102,7 +112,27 @@ def test_a_wrong_spec_is_refused_at_its_field(
     assert [(error["pointer"], error["code"]) for error in body["errors"]] == [
         (pointer, code)
     ], body
+    assert body["code"] == ("not_taken" if code in OF_FIELDS else code)
+    assert body["code"] in CODES
     assert not Request.objects.exists()
+
+
+def test_the_short_form_is_refused_at_its_own_fields(ada: Caller) -> None:
+    body = ask("gpus")
+    short = {name: body[name] for name in ("team", "until", "reason")}
+    spec = {"flavor": "training/none", "gpus": 1}
+    for path in ("requests/", "requests/preview/"):
+        answer = ada.post(path, short | spec).json()
+        assert [each["pointer"] for each in answer["errors"]] == ["/flavor"]
+        answer = ada.post(path, short | {"spec": spec}).json()
+        assert [each["pointer"] for each in answer["errors"]] == ["/spec/flavor"]
+        answer = ada.post(path, short | {"spec": {}}).json()
+        assert [each["code"] for each in answer["errors"]] == ["required"]
+
+
+def test_no_field_of_a_spec_is_called_like_one_beside_it() -> None:
+    beside = AskSerializer().fields.keys() - {"flavor", "gpus", "purpose"}
+    assert not SPEC_FIELDS & beside
 
 
 def test_choices_are_told_with_why_not(ada: Caller, scene: Scene) -> None:
