@@ -26,7 +26,7 @@ from manual import actions as tasks
 from manual.models import TO_BE_DONE, Task
 from notebooks.servers.models import NotebookServer
 from provisioning.actions import publish
-from provisioning.desired.spec import Volume
+from provisioning.desired.spec import MOST_VOLUMES, Volume
 from provisioning.models import Tenancy
 from web.refusals import Conflict
 
@@ -61,20 +61,29 @@ def _volumes(tenancy: Tenancy) -> dict[str, list[Volume]]:
 
 
 def check_volume(tenancy: Tenancy, volume: Volume, *, but: int = 0) -> None:
-    """Refuse a second volume of one name in a namespace; raises Conflict. `but` is the allocation that is named so.
+    """Refuse a second volume of one name in a namespace, and more volumes than it may have; raises Conflict.
+
+    `but` is the allocation that is named so.
 
     One that has ended and still stands can be had again with what is in it, as it was: no claim changes its access,
     and few classes of storage let it grow.
     """
-    same = Allocation.objects.filter(
-        tenancy=tenancy, offering="volume", spec__name=volume.name
-    )
-    if same.live().exclude(pk=but).exists():
+    rows = Allocation.objects.filter(tenancy=tenancy, offering="volume")
+    live = rows.live().exclude(pk=but)
+    names = list(live.values_list("spec__name", flat=True))
+    if volume.name in names:
         raise Conflict(
             f"There is a volume {volume.name} in {tenancy.namespace} already. Choose another name.",
             code="name_taken",
             field="name",
         )
+    if len(names) >= MOST_VOLUMES:
+        raise Conflict(
+            f"{tenancy.namespace} has {MOST_VOLUMES} volumes, as many as there may be. Let one of them go first.",
+            code="too_many_volumes",
+            field="name",
+        )
+    same = rows.filter(spec__name=volume.name)
     for spec in same.filter(NOT_TAKEN_DOWN).values_list("spec", flat=True):
         if spec["access"] != volume.access or spec["gib"] != volume.gib:
             raise Conflict(

@@ -360,6 +360,15 @@ def allocation(
     return Allocation.objects.get(hold=asked.hold_id, ended_at=None)
 
 
+def more_volumes(of: Allocation, number: int) -> None:
+    """So many more volumes like one that is held, each with a name of its own: past every action, at once."""
+    holds = Hold.objects.bulk_create(Hold(team=of.team) for _ in range(number))
+    Allocation.objects.bulk_create(
+        _copy(of, hold_id=hold.pk, spec={**of.spec, "name": f"more-{hold.pk}"})
+        for hold in holds
+    )
+
+
 def granted(
     by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, until: datetime
 ) -> Granted:

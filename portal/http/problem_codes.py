@@ -247,6 +247,7 @@ CODES: Mapping[str, str] = {
     "too_few_gpus": "The team can have fewer GPUs there than the notebook takes.",
     "too_many_notebooks": "The person has as many notebooks running as there may be.",
     "too_many_runs": "The team has as many runs in this namespace as there may be.",
+    "too_many_volumes": "The namespace has as many volumes as there may be.",
     "unexpected": "Something broke inside the portal; its log knows it by the request_id.",
     "unknown_end": "Work that outlives what is held may finish, is drained or is stopped.",
     "unknown_environment": "An environment is dev, test or production.",

@@ -19,6 +19,7 @@ from fleet.models import Flavor
 from policy.document import Policy, Route, StepPlan
 from policy.evaluation import Outcome
 from tests import factories
+from tests.approvals import shop
 from tests.approvals.asks import GROUP as BOARD
 from tests.scene import DAY, NOW, Scene, books, ledger
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
@@ -393,6 +394,26 @@ def test_a_manager_who_changes_on_the_way_decides_still(scene: Scene) -> None:
     half = approve(request.pk, by=scene.priya, expected_version=1, now=LATER)
     assert (half.state, Allocation.objects.count()) == ("waiting", 0)
     assert request.steps.filter(seat=f"person:{first.oid}", opened_at=LATER).exists()
+
+
+def test_nobody_approves_a_volume_more_than_its_namespace_may_have(
+    scene: Scene,
+) -> None:
+    factories.make_true(scene.tenancy)
+    short, long = (
+        submit(
+            shop.wanted(scene, "volume", name=name, until=NOW + days * DAY),
+            by=scene.ada,
+            now=NOW,
+        )
+        for name, days in (("short", 3), ("long", 60))
+    )
+    assert (short.state, long.state) == ("approved", "waiting")
+    factories.more_volumes(Allocation.objects.get(hold=short.hold), 99)
+    refused = refusal(
+        lambda: approve(long.pk, by=scene.priya, expected_version=1, now=LATER)
+    )
+    assert (refused.code, fresh(long).state) == ("too_many_volumes", "waiting")
 
 
 def test_nothing_is_granted_to_who_may_not_ask_any_more(scene: Scene) -> None:

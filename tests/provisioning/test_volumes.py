@@ -12,7 +12,7 @@ from approvals.requests.wanted import resolve
 from fleet.models import Cluster
 from manual.models import Task
 from provisioning.desired.manifests import Manifest, tenancy_objects
-from provisioning.desired.spec import SpecRefused, TenancySpec, Volume
+from provisioning.desired.spec import MOST_VOLUMES, SpecRefused, TenancySpec, Volume
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import SAMPLE, sample
@@ -145,6 +145,17 @@ def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(
     assert (refused.value.code, refused.value.field) == ("name_taken", "name")
     ask(ready, "corpus-2")
     assert Allocation.objects.live().filter(offering="volume").count() == 2
+
+
+def test_a_namespace_has_as_many_volumes_as_its_desired_state_takes(
+    ready: Place,
+) -> None:
+    held = Allocation.objects.get(hold=ask(ready).hold)
+    factories.more_volumes(held, MOST_VOLUMES - 2)
+    ask(ready, "the-last-one")
+    with pytest.raises(Conflict, match="Let one of them go first") as refused:
+        ask(ready, "one-too-many")
+    assert (refused.value.code, refused.value.field) == ("too_many_volumes", "name")
 
 
 def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_down(
