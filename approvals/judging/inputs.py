@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import Exists, OuterRef, Subquery, Sum, Value
+from django.db.models import Exists, F, OuterRef, Subquery, Sum, Value
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
@@ -38,6 +38,8 @@ STANDING: TypeAdapter[Standing] = TypeAdapter(Standing)
 # What is known to come is looked at this far ahead; the money of those months is gathered with the rest.
 HORIZON = timedelta(days=60)
 MOMENT = timedelta(seconds=1)
+# GPUs that a verdict gives: of what was asked for, people may have left over only a part before the policy approved it.
+GPUS_GIVEN = F("count") * F("request__gpus") / F("request__count")
 
 
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
@@ -241,7 +243,7 @@ def coming(
         (_given_to(person), "person"),
     ):
         for at, gpus, usd in given.filter(at__gte=now - window).values_list(
-            "at", "request__gpus", "usd"
+            "at", GPUS_GIVEN, "usd"
         ):
             events.append(
                 Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd})
@@ -278,7 +280,7 @@ def given_lately(person: User, *, since: datetime) -> Given:
     sums = (
         _given_to(person)
         .filter(at__gte=since)
-        .aggregate(gpus=Sum("request__gpus"), usd=Sum("usd"))
+        .aggregate(gpus=Sum(GPUS_GIVEN), usd=Sum("usd"))
     )
     return Given.of(sums["gpus"], sums["usd"])
 
@@ -325,9 +327,9 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
         .filter(pk=wanted.team.pk)
         .values_list(
             total(held, Sum("gpus"), by="team"),
-            total(of_team, Sum("request__gpus"), by="request__team"),
+            total(of_team, Sum(GPUS_GIVEN), by="request__team"),
             total(of_team, Sum("usd"), by="request__team"),
-            Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
+            Subquery(of_person.annotate(all=Sum(GPUS_GIVEN)).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
             Value(False)

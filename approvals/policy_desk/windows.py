@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from approvals.judging.inputs import Given
+from approvals.judging.inputs import GPUS_GIVEN, Given
 from approvals.models import Decision
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Standing
@@ -52,12 +52,12 @@ class Grants:
             at__lte=max(moments),
         )
         by: dict[Whose, list[tuple[Place, Given]]] = defaultdict(list)
-        columns = (
+        columns: tuple[Any, ...] = (
             "at",
             "request_id",
             "request__team_id",
             "requester_id",
-            "request__gpus",
+            GPUS_GIVEN,
             "usd",
         )
         for at, request, team, person, gpus, usd in found.order_by(

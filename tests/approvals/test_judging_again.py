@@ -15,9 +15,9 @@ from approvals import tasks
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation as judging_again
-from approvals.judging.inputs import policy_of
+from approvals.judging.inputs import coming, given_lately, policy_of
 from approvals.models import Decision, Request
-from approvals.requests.actions import submit
+from approvals.requests.actions import judge, submit
 from approvals.requests.preview import preview_of
 from approvals.states import State
 from audit.events import Kind
@@ -26,7 +26,7 @@ from checks import decisions as decided
 from fleet.models import Flavor
 from notebooks.servers.models import NotebookServer
 from notices.models import Notice
-from policy.document import LEADS, Policy, Route, Thresholds
+from policy.document import LEADERSHIP, LEADS, Policy, Route, Thresholds
 from tests import factories
 from tests.approvals import shop
 from tests.approvals.policies import activated, drafted, in_force
@@ -277,6 +277,25 @@ def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
         (None, 9),
     ]
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
+
+
+def test_of_an_ask_that_people_made_smaller_the_windows_count_what_was_given(
+    scene: Scene,
+) -> None:
+    by_both = (Route(name="all", steps=(LEADS, LEADERSHIP)),)
+    factories.policy(Policy(routes=by_both), now=NOW)
+    asked = scene.ask(8)
+    approve(asked.pk, by=scene.priya, expected_version=asked.version, count=3, now=NOW)
+    factories.policy(Thresholds(automatic_gpus=3), now=NOW)
+    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    assert given_lately(scene.ada, since=NOW).gpus == 3
+    judged = judge(scene.wanted(1, days=2), person=scene.ada, now=NOW + 2 * HOUR)
+    standing = judged.standing
+    assert (standing.recent_team_gpus, standing.recent_person_gpus) == (3, 3)
+    events = coming(
+        judged.wanted, person=scene.ada, policy=judged.policy, now=NOW + 2 * HOUR
+    )
+    assert [(each.team, each.person) for each in events if each.team] == [(3, 3)]
 
 
 def test_who_left_is_granted_nothing(scene: Scene) -> None:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from allocations.budgets import money
 from allocations.budgets.money import Left
 from allocations.models import Hold
+from approvals.decisions.actions import approve
+from approvals.judging import reevaluation
 from approvals.judging.inputs import answer_of, derive, inputs_of, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import simulator
@@ -28,12 +30,12 @@ from approvals.policy_desk.simulator import (
 )
 from approvals.requests.actions import submit
 from approvals.states import State
-from policy.document import LEADS, Policy, Route
+from policy.document import LEADERSHIP, LEADS, Policy, Route
 from policy.evaluation import Ask, Outcome, Standing, evaluate
 from policy.models import PolicyVersion
 from tests import factories
 from tests.approvals.policies import in_force
-from tests.scene import DAY, NOW, Scene
+from tests.scene import DAY, HOUR, NOW, Scene
 from web.refusals import BadInput, Refused
 
 FIRST = Policy()
@@ -209,6 +211,23 @@ def test_another_window_counts_what_was_granted_in_it_again(scene: Scene) -> Non
         scene, but(window_days=30, window_gpus_team=9, window_gpus_person=4)
     ).past
     assert person.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
+
+
+def test_of_an_ask_that_people_made_smaller_a_window_counts_what_was_given(
+    scene: Scene,
+) -> None:
+    by_both = (Route(name="all", steps=(LEADS, LEADERSHIP)),)
+    factories.policy(Policy(routes=by_both), now=NOW)
+    asked = scene.ask(8)
+    approve(asked.pk, by=scene.priya, expected_version=asked.version, count=3, now=NOW)
+    factories.policy(but(automatic_gpus=3), now=NOW)
+    assert reevaluation.sweep(NOW + HOUR) == [asked.pk]
+    small = scene.ask(1, days=2, now=NOW + 2 * HOUR)
+    assert small.state == "approved"
+    found = replay(scene, but(window_days=30, window_gpus_team=4)).past
+    assert small.pk not in [each.request_id for each in found.differing]
+    found = replay(scene, but(window_days=30, window_gpus_team=3)).past
+    assert small.pk in [each.request_id for each in found.differing]
 
 
 def test_a_shorter_window_forgets_and_another_teams_asks_never_count(
