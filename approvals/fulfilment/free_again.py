@@ -16,7 +16,9 @@ from audit.log import record
 from web.refusals import Refused
 
 REMEMBERED_FOR = timedelta(days=30)
-MOST = 50
+# How many requests are judged by one sweep; with more, the sweeps take turns.
+MAX_JUDGED = 50
+SWEEP_SECONDS = 60
 NEEDED = ("exists", "free", "budget", "budget_hours")
 
 
@@ -36,13 +38,22 @@ def candidates(now: datetime) -> QuerySet[Request]:
     )
 
 
+def due(now: datetime) -> list[int]:
+    """The candidates that this sweep judges, oldest first."""
+    rows = candidates(now).order_by("decided_at", "pk")
+    found = list(rows.values_list("pk", flat=True))
+    if len(found) <= MAX_JUDGED:
+        return found
+    # Those that stay impossible, for want of money or people, must not keep the others from being seen.
+    start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
+    return (found[start:] + found[:start])[:MAX_JUDGED]
+
+
 def sweep(now: datetime) -> list[int]:
-    """Offer what is possible again, oldest first and fifty looked at, no GPU to two at once; the requests offered."""
+    """Offer what is possible again, oldest first, no GPU to two at once; the requests offered."""
     promised: dict[int, int] = {}
     offered = []
-    for request_id in (
-        candidates(now).order_by("decided_at", "pk").values_list("pk", flat=True)[:MOST]
-    ):
+    for request_id in due(now):
         found = offer(request_id, now=now, promised=promised)
         if found is not None and found.flavor_id is not None:
             promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus

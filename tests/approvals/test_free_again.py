@@ -1,16 +1,21 @@
 """What was rejected because too few were free is offered again when there are enough, once, to the longest waiting."""
 
+from dataclasses import replace
 from datetime import timedelta
+
+import pytest
 
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget
 from approvals.decisions.actions import reject
 from approvals.fulfilment import free_again
 from approvals.models import Request
+from approvals.requests.actions import submit
 from audit.models import Event
 from fleet.models import Cluster, Flavor
 from notices.kinds import NoticeKind
 from notices.models import Notice
+from tests import factories
 from tests.scene import DAY, NOW, Scene
 
 
@@ -61,6 +66,34 @@ def test_who_waits_longest_is_offered_first_and_no_gpu_to_two(scene: Scene) -> N
     free(scene, 11)
     assert free_again.sweep(NOW + DAY) == [first.pk]
     assert free_again.sweep(NOW + DAY + timedelta(minutes=1)) == [second.pk]
+
+
+def test_those_that_stay_impossible_keep_nobody_from_an_offer(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(free_again, "MAX_JUDGED", 2)
+    free(scene, 0)
+    for _ in range(4):
+        rejected(scene, 1)
+    person = factories.person("Cy")
+    team = factories.team("Speech", by=person)
+    factories.join(team, person)
+    place = factories.tenancy(team, scene.flavor.cluster)
+    wanted = replace(scene.wanted(1), team=team, tenancy=place)
+    theirs = submit(wanted, by=person, now=NOW)
+    reject(
+        theirs.pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="Too few are free.",
+        because="capacity",
+        now=NOW + timedelta(minutes=1),
+    )
+    Budget.objects.filter(team=scene.team).update(limit_usd=0)
+    free(scene, 24)
+    moments = [NOW + DAY + timedelta(minutes=number) for number in range(3)]
+    assert [len(free_again.due(moment)) for moment in moments] == [2, 2, 2]
+    assert theirs.pk in [pk for moment in moments for pk in free_again.sweep(moment)]
 
 
 def test_what_was_rejected_for_something_else_or_long_ago_is_not_offered(
