@@ -79,13 +79,14 @@ class Granted:
 class HandedOver:
     """How many GPUs go on under a renewal; from when they cost, and who or what makes what they are for.
 
-    `charged_from` is None while nobody has made it.
+    `charged_from` is None while nobody has made it; `generation` is that of the desired state that has them.
     """
 
     gpus: int = 0
     charged_from: datetime | None = None
     task: Task | None = None
     notebook: NotebookServer | None = None
+    generation: int | None = None
 
 
 NOTHING_HANDED_OVER = HandedOver()
@@ -140,6 +141,7 @@ def grant(
         instructions=granted.instructions.to_json(),
         task=handed_over.task,
         notebook=handed_over.notebook,
+        generation=handed_over.generation if granted.gpus <= handed_over.gpus else None,
         task_hours=granted.task_hours,
         gpus=granted.gpus,
         price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
@@ -320,5 +322,9 @@ def hand_over(
         under=to.reference,
     )
     return HandedOver(
-        going, allocation.charged_from, allocation.task, allocation.notebook
+        going,
+        allocation.charged_from,
+        allocation.task,
+        allocation.notebook,
+        allocation.generation,
     )

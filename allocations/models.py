@@ -167,6 +167,8 @@ class Allocation(Row):
         Task, models.PROTECT, null=True, related_name="allocations"
     )
     instructions = models.JSONField(default=dict)
+    # The generation of its tenancy's desired state that has it first; null before it begins, and without a tenancy.
+    generation = models.PositiveIntegerField(null=True)
     # The notebook server that was launched for it; whoever launched it may start it again until its end.
     notebook = models.ForeignKey(
         NotebookServer, models.SET_NULL, null=True, related_name="allocations"
@@ -270,6 +272,7 @@ class Allocation(Row):
                 condition=Q(
                     begun_at=None,
                     charged_from=None,
+                    generation=None,
                     task=None,
                     notebook=None,
                     reservation=None,

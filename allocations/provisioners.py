@@ -58,6 +58,9 @@ def begin(allocation: Allocation, *, is_new: bool, actor: Actor, now: datetime) 
     """Have what was granted made; of what goes on under a renewal nothing has to be set up."""
     do = PROVISIONERS[Provisioner(allocation.provisioner)]
     (do.begin if is_new else do.change)(allocation, actor=actor, now=now)
+    if allocation.tenancy is not None and allocation.generation is None:
+        allocation.generation = allocation.tenancy.generation
+        allocation.save(update_fields=["generation"])
 
 
 def change(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -138,11 +141,13 @@ def _status_on_cluster(allocation: Allocation) -> Status:
     tenancy = allocation.tenancy
     if tenancy is None:
         return Status(Phase.READY)
-    was_true = (
-        tenancy.true_since is not None and tenancy.true_since >= allocation.starts_at
-    )
+    # A pass that had read an older generation may end after the grant: it says nothing of it.
+    generation = allocation.generation
+    was_true = generation is not None and tenancy.observed_generation >= generation
     if was_true or tenancy.is_settled:
         return Status(Phase.READY)
+    if tenancy.is_true:
+        return Status(Phase.PENDING)
     return Status(
         Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"]
     )

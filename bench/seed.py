@@ -264,6 +264,7 @@ def _allocation(row: Request) -> Allocation:
         charged_from=row.decided_at,
         until=row.until,
         kept_until=row.until,
+        generation=row.tenancy.generation,
         ended_at=row.until,
         end_reason=Allocation.End.EXPIRED,
         ended_by="portal",

@@ -44,6 +44,7 @@ class Migration(migrations.Migration):
                 ("spec", models.JSONField(default=dict)),
                 ("count", models.PositiveIntegerField(default=1)),
                 ("instructions", models.JSONField(default=dict)),
+                ("generation", models.PositiveIntegerField(null=True)),
                 ("task_hours", models.PositiveSmallIntegerField(default=24)),
                 (
                     "title",
@@ -261,6 +262,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             ("begun_at", None),
                             ("charged_from", None),
+                            ("generation", None),
                             ("notebook", None),
                             ("reservation", None),
                             ("task", None),

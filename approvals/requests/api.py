@@ -453,12 +453,11 @@ OF_STATE = (
         "kept_until",
         "ended_at",
     ),
-    *("end_reason", "failure"),
+    *("end_reason", "failure", "generation"),
     *(
         "task__state",
         "task__note",
         "tenancy__created_at",
-        "tenancy__true_since",
         "tenancy__is_true",
         "tenancy__cluster__reachable",
     ),

@@ -170,14 +170,18 @@ def _set_up_at(
 
     The tenancy knows the last time only; the audit log knows the first.
     """
+    generations = [a.generation for a in allocations if a.generation is not None]
     if (
         request.decided_at is None
         or tenancy.true_since is None
         or tenancy.true_since < request.decided_at
+        or not generations
+        or tenancy.observed_generation < min(generations)
     ):
         return None
+    # What was true meanwhile may have been an older generation, which has nothing of it yet.
     made_true = Event.objects.about("tenancy", tenancy.pk).filter(
-        kind=Kind.TENANCY_CONVERGED
+        kind=Kind.TENANCY_CONVERGED, details__generation__gte=min(generations)
     )
     first = made_true.filter(at__gte=request.decided_at).order_by("seq").first()
     since = first.at if first is not None else tenancy.true_since

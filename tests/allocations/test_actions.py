@@ -9,13 +9,20 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocations import tasks
+from allocations import provisioners, tasks
 from allocations.budgets.actions import set_budget
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Budget, LedgerEntry
+from allocations.schedule import State
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
 from audit.models import Event
+from connectors.errors import PermanentError
+from provisioning.controller import CONTROLLER
 from provisioning.models import Tenancy
+from provisioning.status import write_status
+from reconciling.lease import Lease
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from tests.scene import scene as make
@@ -32,6 +39,26 @@ def held(scene: Scene, gpus: int = 2, *, days: float = 3) -> Allocation:
 
 def desired_gpus(scene: Scene) -> int:
     return Tenancy.objects.get(pk=scene.tenancy.pk).desired.gpus()
+
+
+def begin_pass(scene: Scene, *, at: datetime) -> Lease[Tenancy]:
+    """A worker reads what is desired of the tenancy now."""
+    lease = CONTROLLER.acquire(scene.tenancy.pk, now=at)
+    assert lease is not None
+    return lease
+
+
+def end_pass(lease: Lease[Tenancy], *, at: datetime, refused: str = "") -> None:
+    """The same worker writes that it made that true, or that the cluster refused it."""
+    error = PermanentError(refused, code="refused") if refused else None
+    assert write_status(
+        lease.row, lease, seen=[], error=error, writes=1, now=at, requeue_at=at
+    )
+
+
+def state(allocation: Allocation, *, at: datetime) -> State:
+    row = Allocation.objects.described().get(pk=allocation.pk)
+    return provisioners.state_of(row, now=at)
 
 
 def refusal(action: Callable[[], object]) -> Refused:
@@ -261,3 +288,44 @@ def one_step(story: Scene, what: str, now: datetime, days: int) -> None:
         expire(first.pk, now=now)
     elif first.until > now:
         give_back(first.pk, gpus=1 if what == "part" else None, by=story.ada, now=now)
+
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.usefixtures("redis")
+def test_what_was_granted_during_a_pass_is_not_there_when_that_pass_ends(
+    scene: Scene,
+) -> None:
+    first = held(scene, 1)
+    running = begin_pass(scene, at=NOW + SECOND)
+    second = Allocation.objects.get(hold=scene.ask(1, now=NOW + 2 * SECOND).hold_id)
+    end_pass(running, at=NOW + 3 * SECOND)
+    assert state(first, at=NOW + 4 * SECOND) is State.HELD
+    assert state(second, at=NOW + 4 * SECOND) is State.SETTING_UP
+    end_pass(
+        begin_pass(scene, at=NOW + 5 * SECOND),
+        at=NOW + 6 * SECOND,
+        refused="quota refused by a webhook",
+    )
+    assert state(first, at=NOW + 7 * SECOND) is State.HELD
+    assert state(second, at=NOW + 7 * SECOND) is State.FAILED
+    end_pass(begin_pass(scene, at=NOW + 8 * SECOND), at=NOW + 9 * SECOND)
+    assert state(second, at=NOW + 10 * SECOND) is State.HELD
+
+
+@pytest.mark.usefixtures("redis")
+def test_what_goes_on_under_a_renewal_is_there_though_something_else_is_set_up(
+    scene: Scene,
+) -> None:
+    asked = scene.ask(2)
+    end_pass(begin_pass(scene, at=NOW + SECOND), at=NOW + 2 * SECOND)
+    other = held(scene, 1)
+    row = Request.objects.select_related("team", "flavor__cluster").get(pk=asked.pk)
+    wanted = renewing.wanted(
+        row, until=NOW + 4 * DAY, reason="It is not done.", now=NOW + HOUR
+    )
+    again = submit(wanted, by=scene.ada, now=NOW + HOUR)
+    renewed = Allocation.objects.get(hold=again.hold_id)
+    assert state(renewed, at=NOW + HOUR) is State.HELD
+    assert state(other, at=NOW + HOUR) is State.SETTING_UP

@@ -115,6 +115,19 @@ def test_it_is_promised_and_takes_nothing_before_it_begins(here: Scene) -> None:
     assert not list(desired_is_held(NOW))
 
 
+def test_once_begun_it_is_there_when_the_cluster_has_it(here: Scene) -> None:
+    factories.make_true(here.tenancy, at=NOW)
+    row = booked(here)
+    assert row.generation is None
+    assert bookings.begin(row.pk, now=NEXT_WEEK)
+    begun = Allocation.objects.described().get(pk=row.pk)
+    assert provisioners.state_of(begun, now=NEXT_WEEK) is Allocated.SETTING_UP
+    made = factories.make_true(here.tenancy, at=NEXT_WEEK)
+    begun = Allocation.objects.described().get(pk=row.pk)
+    assert begun.generation == made.generation
+    assert provisioners.state_of(begun, now=NEXT_WEEK) is Allocated.HELD
+
+
 def test_its_money_is_set_aside_in_the_months_of_its_own_days(here: Scene) -> None:
     booked(here, starts=NOW + 14 * DAY)
     found = {

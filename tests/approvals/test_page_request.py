@@ -21,6 +21,7 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster
+from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import Scene
 
@@ -207,13 +208,20 @@ def set_up_at(client: Client, request: Request) -> list[datetime]:
     return [entry["at"] for entry in story if entry["title"].startswith("Set up on")]
 
 
-def converged(scene: Scene) -> datetime:
-    """A worker made everything true, and wrote it down."""
+def converged(scene: Scene, *, generation: int | None = None) -> datetime:
+    """A worker made everything true, of an older generation where one is named, and wrote it down."""
+    newest = Tenancy.objects.get(pk=scene.tenancy.pk).generation
     with transaction.atomic():
         event = record(
-            Kind.TENANCY_CONVERGED, actor=PORTAL, subject=("tenancy", scene.tenancy.pk)
+            Kind.TENANCY_CONVERGED,
+            actor=PORTAL,
+            subject=("tenancy", scene.tenancy.pk),
+            generation=generation or newest,
         )
     factories.make_true(scene.tenancy, at=event.at)
+    Tenancy.objects.filter(pk=scene.tenancy.pk).update(
+        observed_generation=generation or newest
+    )
     return event.at
 
 
@@ -227,6 +235,17 @@ def test_it_was_set_up_when_it_first_was_and_stays_so(
     held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
     converged(scene)
+    assert set_up_at(page, asked) == [first]
+
+
+def test_an_older_generation_that_became_true_after_the_grant_did_not_set_it_up(
+    page: Client, scene: Scene
+) -> None:
+    before = Tenancy.objects.get(pk=scene.tenancy.pk).generation
+    asked = ask(scene, 2)
+    converged(scene, generation=before)
+    assert set_up_at(page, asked) == []
+    first = converged(scene)
     assert set_up_at(page, asked) == [first]
 
 

@@ -295,6 +295,7 @@ def test_home_shows_what_is_held_and_ends(
     page = text(client, "/")
     assert "What you hold" in page
     assert "Ending soon" not in page  # a day's work does not begin with its end
+    factories.make_true(place)
     Allocation.objects.update(starts_at=timezone.now() - timedelta(days=20))
     page = text(client, "/")
     assert "Ending soon" in page
