@@ -175,7 +175,7 @@ class TeamEndpoint(TeamReadEndpoint):
     """Teams, and bringing one on board."""
 
     asks = {"list": PageQuery, "members": PageQuery}
-    keyed = frozenset({"create"})
+    keyed = frozenset({"create", "look_again_at_images"})
     asking = frozenset({"create"})
     outside = frozenset({"create", "partial_update", "preview_change"})
 

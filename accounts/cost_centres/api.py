@@ -1,5 +1,6 @@
 """The API of cost centres."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -17,6 +18,7 @@ from accounts.cost_centres import actions
 from accounts.cost_centres.models import CostCentre
 from accounts.endpoints import Endpoint
 from accounts.models import Team
+from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from web.refusals import BadInput
 from web.strict import PageQuery, StrictSerializer, Text
@@ -68,6 +70,23 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
     def create(self, request: Request) -> Response:
         """Put one on the list, which platform leads may do before any team names it."""
         said = self.body(ConfirmCostCentreSerializer)
+        return answer_once(request, lambda: self._create(said))
+
+    @extend_schema(request=NoCostCentreFieldsSerializer, responses=CostCentreSerializer)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, code: str) -> Response:
+        """Confirm one that a team has named."""
+        self.body(NoCostCentreFieldsSerializer)
+        return self._change(actions.confirm, self._seen(code))
+
+    @extend_schema(request=NoCostCentreFieldsSerializer, responses=CostCentreSerializer)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, code: str) -> Response:
+        """Take a confirmation back."""
+        self.body(NoCostCentreFieldsSerializer)
+        return self._change(actions.withdraw, self._seen(code))
+
+    def _create(self, said: dict[str, Any]) -> Answer:
         found = people.of_oids([said["owner"]]) if "owner" in said else []
         if "owner" in said and not found:
             raise BadInput(
@@ -81,33 +100,14 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
             now=timezone.now(),
             owner=found[0] if found else None,
         )
-        return Response(self.shown(made, CostCentreSerializer), 201)
+        return Answer(self.shown(made, CostCentreSerializer), 201)
 
-    @extend_schema(request=NoCostCentreFieldsSerializer, responses=CostCentreSerializer)
-    @action(detail=True, methods=["post"])
-    def confirm(self, request: Request, code: str) -> Response:
-        """Confirm one that a team has named."""
-        self.body(NoCostCentreFieldsSerializer)
-        row = self._seen(code)
-        return Response(
-            self.shown(
-                actions.confirm(row.code, by=self.caller, now=timezone.now()),
-                CostCentreSerializer,
-            )
-        )
+    def _change(self, change: Callable[..., CostCentre], row: CostCentre) -> Response:
+        def effect() -> Answer:
+            changed = change(row.code, by=self.caller, now=timezone.now())
+            return Answer(self.shown(changed, CostCentreSerializer))
 
-    @extend_schema(request=NoCostCentreFieldsSerializer, responses=CostCentreSerializer)
-    @action(detail=True, methods=["post"])
-    def withdraw(self, request: Request, code: str) -> Response:
-        """Take a confirmation back."""
-        self.body(NoCostCentreFieldsSerializer)
-        row = self._seen(code)
-        return Response(
-            self.shown(
-                actions.withdraw(row.code, by=self.caller, now=timezone.now()),
-                CostCentreSerializer,
-            )
-        )
+        return answer_once(self.request, effect)
 
     def _seen(self, code: str) -> CostCentre:
         found = self.get_queryset().filter(code__iexact=code).first()

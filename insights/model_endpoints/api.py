@@ -103,6 +103,7 @@ class ModelEndpointEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, En
     lookup_value_converter = "int"
     ordering = "-id"
     asks = {"list": ModelEndpointQuery}
+    keyed = frozenset({"retry"})
 
     @extend_schema(request=NothingSerializer, responses=ModelEndpointSerializer)
     @action(detail=True, methods=["post"])

@@ -106,6 +106,24 @@ def test_the_api_lists_confirms_and_takes_back(scene: Scene, code: str) -> None:
     assert ada.post("cost-centres/", {"code": "CC-778"}).status_code == 403
 
 
+def test_the_api_answers_a_call_that_is_repeated_with_its_key_as_it_did_first(
+    scene: Scene, code: str
+) -> None:
+    priya = Caller(scene.priya)
+    calls: tuple[tuple[str, dict[str, str], int], ...] = (
+        ("cost-centres/", {"code": "CC-9"}, 201),
+        (f"cost-centres/{code}/confirm/", {}, 200),
+        (f"cost-centres/{code}/withdraw/", {}, 200),
+    )
+    for path, body, status in calls:
+        refused = priya.post(path, body, key=None)
+        assert refused.json()["code"] == "idempotency_key_missing", path
+        first, again = (priya.post(path, body, key="one") for _ in range(2))
+        assert (first.status_code, again.status_code) == (status, status), path
+        assert again.json() == first.json()
+        assert again["Idempotency-Replayed"] == "true"
+
+
 def test_the_page_shows_them_and_a_platform_lead_confirms(
     scene: Scene, code: str
 ) -> None:
