@@ -209,10 +209,11 @@ def claims_of(found: Contents | None) -> list[dict[str, Any]]:
 
 
 def _freed(row: Allocation, end: datetime) -> Decimal:
-    """USD that an allocation will not cost when it ends at this moment."""
+    """USD that an allocation will not cost when it ends at this moment; a booking costs nothing before it begins."""
     if end >= row.until:
         return Decimal(0)
-    return money.cost_of(usd_per_hour=row.usd_per_hour, start=end, end=row.until)
+    start = max(end, row.starts_at)
+    return money.cost_of(usd_per_hour=row.usd_per_hour, start=start, end=row.until)
 
 
 def _place(place: Tenancy, found: Contents | None) -> GoingPlace:

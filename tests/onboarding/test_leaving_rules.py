@@ -1,6 +1,7 @@
 """What may be done about a team's leaving, by whom, and what the database refuses: no cluster is needed."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -8,19 +9,21 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from allocations.actions import grant
+from approvals.requests.actions import submit
 from approvals.requests.places import has_left
+from approvals.requests.wanted import resolve
 from audit.actors import PORTAL
 from notices.models import Notice
 from offboarding import actions
 from offboarding.models import Departure, DeparturePlace
-from offboarding.preview import seen
+from offboarding.preview import Leaving, preview, seen
 from offboarding.sweep import advance, delete_due
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
 from tests.onboarding.parting import DAY, Parting, on_paper
-from tests.scene import Scene
+from tests.scene import NOW, REASON, Scene
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 
@@ -231,6 +234,26 @@ def test_a_team_that_has_left_asks_for_nothing_but_a_place(vision: Parting) -> N
     assert not has_left(team)
     vision.go(is_whole=True)
     assert has_left(team)
+
+
+@pytest.mark.parametrize(("days", "usd"), [(0, "96.00"), (8, "48.00"), (9, "0")])
+def test_the_preview_frees_of_a_booking_what_it_costs_from_when_it_begins(
+    scene: Scene, days: int, usd: str
+) -> None:
+    starts = NOW + 7 * DAY
+    spec = {"flavor": "training/a100", "gpus": 2, "purpose": "training"}
+    booking = resolve(
+        "gpus",
+        spec,
+        team=scene.team,
+        until=starts + 2 * DAY,
+        starts=starts,
+        reason=REASON,
+    )
+    asked = submit(booking, by=scene.ada, now=NOW)
+    assert (asked.state, asked.usd) == ("approved", Decimal("96.00"))
+    wish = Leaving(scene.team, [scene.tenancy], True, NOW + days * DAY)
+    assert preview(wish, {}, now=NOW).usd_freed == Decimal(usd)
 
 
 def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
