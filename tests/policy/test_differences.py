@@ -100,6 +100,17 @@ def with_thresholds(**numbers: Any) -> Policy:
             ],
             id="a route goes",
         ),
+        pytest.param(
+            replace(
+                USUAL,
+                routes=(replace(LARGE, where=DEV, usd_from=Decimal(30_000)), ORDINARY),
+            ),
+            [
+                "Route large: for: every ask → dev",
+                "Route large: from: $25,000 → $30,000",
+            ],
+            id="whom a route is for",
+        ),
     ],
 )
 def test_each_difference_is_a_line_with_its_place(
@@ -123,6 +134,23 @@ def test_two_exceptions_for_the_same_asks_are_told_apart() -> None:
         replace(USUAL, overrides=(FOR_DEV,)), replace(USUAL, overrides=(FOR_DEV, again))
     )
     assert lines == (Difference("GPUs in one request, for dev (2)", None, "6 GPUs"),)
+
+
+def test_an_exception_that_says_another_number_is_told_with_both() -> None:
+    before = replace(USUAL, overrides=(FOR_DEV,))
+    after = replace(USUAL, overrides=(replace(FOR_DEV, set={"automatic_gpus": 1}),))
+    assert [each.line for each in differences(before, after)] == [
+        "GPUs in one request, for dev: 4 GPUs → 1 GPU"
+    ]
+
+
+def test_an_environment_and_a_flavor_of_one_name_are_told_apart() -> None:
+    before = replace(USUAL, overrides=(FOR_DEV,))
+    for_flavor = replace(FOR_DEV, where=Where(flavors=("dev",)))
+    [found] = differences(before, replace(USUAL, overrides=(for_flavor,)))
+    assert found.place == "Exception for dev"
+    assert "environments=('dev',)" in str(found.before)
+    assert "flavors=('dev',)" in str(found.after)
 
 
 def test_every_threshold_has_a_label() -> None:
