@@ -47,6 +47,7 @@ class Case(NamedTuple):
     ask: Ask
     known: Standing
     numbers: Mapping[str, object]
+    code: str
     sentence: str
     at: datetime | None = None
 
@@ -56,6 +57,7 @@ CASES: Mapping[str, Case] = {
         ask(16),
         standing(**IDLE),
         {},
+        "use",
         (
             "Nothing of any size is automatic while 12 % of the 4 GPUs held are in use (from 50 % on): give back "
             "all 4, "
@@ -66,6 +68,7 @@ CASES: Mapping[str, Case] = {
         ask(16),
         standing(held_gpus=8, use_percent=Decimal(45)),
         {},
+        "use",
         (
             "Nothing of any size is automatic while 45 % of the 8 GPUs held are in use (from 50 % on): give back 1, "
             "or use them first."
@@ -75,6 +78,7 @@ CASES: Mapping[str, Case] = {
         ask(),
         standing(held_gpus=2, held_since=NOW - HOUR),
         {"automatic_when_unmeasured": False},
+        "use",
         (
             "Nothing of any size is automatic while the use of what is held is not measured: it is, from "
             "Sat 21 Nov, 11:00 UTC on."
@@ -85,6 +89,7 @@ CASES: Mapping[str, Case] = {
         ask(2),
         standing(recent_team_gpus=6, coming=(Coming(WEDNESDAY, team=4),)),
         {},
+        "window",
         (
             "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when 4 GPUs granted to the team leave "
             "the window of "
@@ -99,6 +104,7 @@ CASES: Mapping[str, Case] = {
             coming=(Coming(WEDNESDAY, person_usd=Decimal(2_000)),),
         ),
         {},
+        "window_usd_person",
         (
             "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when $2,000 granted to one person leave "
             "the window "
@@ -114,6 +120,7 @@ CASES: Mapping[str, Case] = {
             coming=(Coming(WEDNESDAY, team=4, person=3),),
         ),
         {"window_gpus_person": 4},
+        "window",
         (
             "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when 4 GPUs granted to the team and "
             "3 GPUs granted to one person leave the window of 7 days."
@@ -124,6 +131,7 @@ CASES: Mapping[str, Case] = {
         ask(),
         standing(budget=SPENT),
         {},
+        "budget",
         (
             "Nothing of any size is automatic while the budget of November has $0 left, until a platform lead "
             "raises it. "
@@ -135,6 +143,7 @@ CASES: Mapping[str, Case] = {
         ask(),
         standing(budget=CLOSE),
         {},
+        "budget_soft",
         "Nothing of any size is automatic while more than 80 % of the budget of November is set aside, until a "
         "platform lead raises it. It is from Tue 1 Dec, 00:00 UTC on, when the budget of December begins.",
         datetime(2026, 12, 1, tzinfo=UTC),
@@ -143,6 +152,7 @@ CASES: Mapping[str, Case] = {
         ask(),
         standing(free_gpus=0, coming=(Coming(WEDNESDAY, free=8),)),
         {},
+        "free",
         "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when GPUs come back: 0 are free.",
         WEDNESDAY,
     ),
@@ -150,6 +160,7 @@ CASES: Mapping[str, Case] = {
         ask(),
         standing(free_gpus=0),
         {},
+        "free",
         "Nothing of any size is automatic while 0 are free: no end that is known frees enough.",
         None,
     ),
@@ -157,6 +168,7 @@ CASES: Mapping[str, Case] = {
         ask(environment="production"),
         standing(),
         {},
+        "environment",
         "Nothing of any size is automatic in production: people always decide there.",
         None,
     ),
@@ -164,36 +176,210 @@ CASES: Mapping[str, Case] = {
         ask(reversible_minutes=None),
         standing(),
         {},
+        "reversible",
         "Nothing of any size is automatic that cannot be undone: people always decide it.",
         None,
     ),
     "the catalogue": Case(
-        ask(decided_by_people=True), standing(), {}, "People always decide GPUs."
+        ask(decided_by_people=True),
+        standing(),
+        {},
+        "gate",
+        "People always decide GPUs.",
     ),
     "at least eight": Case(
         ask(8, least=8),
         standing(),
         {},
+        "gpus",
         "Nothing of any size is automatic: even 8 for 24 hours is over a limit (8 GPUs; people decide above 2).",
         None,
+    ),
+    "not read often enough": Case(
+        ask(),
+        standing(held_gpus=2, held_since=NOW - DAY, use_samples=3),
+        {"automatic_when_unmeasured": False},
+        "use",
+        "Nothing of any size is automatic while the use of what is held is not measured: it is, once it was read "
+        "often enough.",
+    ),
+    "money of a team": Case(
+        ask(),
+        standing(
+            recent_team_usd=Decimal(4_500),
+            coming=(Coming(WEDNESDAY, team_usd=Decimal(2_000)),),
+        ),
+        {},
+        "window_usd",
+        "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when $2,000 granted to the team leave the "
+        "window of 7 days.",
+        WEDNESDAY,
+    ),
+    "a window that opens nobody knows when": Case(
+        ask(2),
+        standing(recent_team_gpus=6),
+        {},
+        "window",
+        "Nothing of any size is automatic to the team: the limit without people within 7 days is 6 GPUs.",
+    ),
+    "a window of money that opens nobody knows when": Case(
+        ask(),
+        standing(recent_person_usd=Decimal(4_500)),
+        {},
+        "window_usd_person",
+        "Nothing of any size is automatic to one person: the limit without people within 7 days is $4,500.",
+    ),
+    "GPU-hours that are spent": Case(
+        ask(),
+        standing(budget=budget(hours=(23, 900))),
+        {},
+        "budget_hours",
+        "Nothing of any size is automatic while the budget of November has 23 GPU-hours left, until a platform lead "
+        "raises it.",
+    ),
+    "GPUs that must stay free": Case(
+        ask(),
+        standing(free_gpus=4),
+        {"keep_free_gpus": 4},
+        "after",
+        "Nothing of any size is automatic while 4 are free and 4 must stay so: no end that is known frees enough.",
+    ),
+    "nodes that are cordoned": Case(
+        ask(),
+        standing(free_gpus=0, cordoned_gpus=8),
+        {},
+        "free",
+        "Nothing of any size is automatic while 0 are free, 8 are cordoned or not ready: no end that is known frees "
+        "enough.",
+    ),
+    "a pool that is held back": Case(
+        ask(),
+        standing(free_gpus=0, held_back_gpus=8, held_back_by="the quota of East US"),
+        {},
+        "free",
+        "Nothing of any size is automatic while 0 are free, the quota of East US stops others: no end that is known "
+        "frees enough.",
+    ),
+    "what takes an hour to undo": Case(
+        ask(reversible_minutes=60),
+        standing(),
+        {},
+        "reversible",
+        "Nothing of any size is automatic that takes 60 minutes to undo: people always decide it.",
+    ),
+    "a pool of nothing": Case(
+        ask(),
+        standing(total_gpus=0, free_gpus=0),
+        {},
+        "exists",
+        "Nothing of any size is automatic: the cluster has none of this kind.",
+    ),
+    "a quota of Azure": Case(
+        ask(),
+        standing(quota_left=0, quota_name="the subscription quota of A"),
+        {},
+        "quota",
+        "Nothing of any size is automatic while 0 more fit the subscription quota of A: platform leads ask Azure for "
+        "more, which takes days.",
+    ),
+    "a cost centre nobody has confirmed": Case(
+        ask(),
+        standing(unconfirmed_cost_centre="CC-9"),
+        {},
+        "cost_centre",
+        "Nothing that costs is automatic until cost centre CC-9 is confirmed by its owner or a platform lead.",
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_says_what_stands_in_the_way_of_an_ask_of_any_size(name: str) -> None:
-    asked, known, numbers, sentence, at = CASES[name]
+    asked, known, numbers, code, sentence, at = CASES[name]
     found = remedies_of(asked, known, Policy(thresholds=Thresholds(**numbers)))  # type: ignore[arg-type]
-    assert (sentence, at) in [(remedy.sentence, remedy.at) for remedy in found]
+    assert (code, sentence, at) in [
+        (remedy.code, remedy.sentence, remedy.at) for remedy in found
+    ]
 
 
-def test_a_smaller_ask_that_is_automatic_comes_first() -> None:
-    [remedy] = remedies_of(ask(6), standing(), Policy())
-    assert (remedy.code, remedy.count, remedy.sentence) == (
-        "ask_less",
-        2,
-        "Automatic if you ask for 2.",
-    )
+def codes(asked: Ask, known: Standing) -> list[str]:
+    """What the usual policy's remedies are about."""
+    return [remedy.code for remedy in remedies_of(asked, known, Policy())]
+
+
+def test_what_is_automatic_needs_no_remedy() -> None:
+    assert remedies_of(ask(), standing(), Policy()) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (ask(3), "Automatic if you ask for 2."),
+        (ask(length=20 * DAY), "Automatic if you ask until Fri 4 Dec, 12:00 UTC."),
+        (
+            ask(3, length=20 * DAY),
+            "Automatic if you ask for 2 until Fri 4 Dec, 12:00 UTC.",
+        ),
+    ],
+)
+def test_the_nearest_ask_is_said_by_what_differs(asked: Ask, sentence: str) -> None:
+    assert [each.sentence for each in remedies_of(asked, standing(), Policy())] == [
+        sentence
+    ]
+
+
+def test_waiting_for_all_of_it_is_said_beside_asking_for_less() -> None:
+    known = standing(free_gpus=1, coming=(Coming(WEDNESDAY, free=1),))
+    less, wait = remedies_of(ask(2), known, Policy())
+    assert (less.code, less.count, less.at) == ("ask_less", 1, None)
+    assert (wait.code, wait.count, wait.at) == ("wait", None, WEDNESDAY)
+    assert wait.sentence == "As it is, automatic from Wed 25 Nov, 12:00 UTC."
+
+
+@pytest.mark.parametrize(("percent", "back"), [(12, 7), (45, 1)])
+def test_idle_gpus_are_given_back_until_the_rest_is_used_enough(
+    percent: int, back: int
+) -> None:
+    known = standing(held_gpus=8, use_percent=Decimal(percent))
+    [remedy] = remedies_of(ask(), known, Policy())
+    assert (remedy.code, remedy.count) == ("use", back)
+
+
+def test_who_has_no_money_left_is_not_told_of_the_soft_stage_too() -> None:
+    asked = ask(environment="production")
+    assert codes(asked, standing(budget=SPENT)) == ["budget", "environment"]
+
+
+def test_a_budget_that_two_months_lack_is_told_once() -> None:
+    asked = ask(starts=datetime(2026, 11, 30, 12, tzinfo=UTC), length=12 * DAY)
+    assert codes(asked, standing(budget={})) == ["budget"]
+
+
+def test_a_budget_is_not_there_again_before_a_whole_day_lies_in_its_month() -> None:
+    coming = (Coming(datetime(2026, 11, 30, 12, tzinfo=UTC), free=1),)
+    asked = ask(environment="production")
+    first, _ = remedies_of(asked, standing(budget=SPENT, coming=coming), Policy())
+    assert first.at == datetime(2026, 12, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("coming", "told"),
+    [
+        ((Coming(WEDNESDAY, team=4, person=4),), [("window", WEDNESDAY)]),
+        (
+            (Coming(WEDNESDAY, team=4), Coming(WEDNESDAY + DAY, person=4)),
+            [("window", WEDNESDAY), ("window_person", WEDNESDAY + DAY)],
+        ),
+    ],
+)
+def test_windows_share_a_sentence_only_where_they_open_together(
+    coming: tuple[Coming, ...], told: list[tuple[str, datetime]]
+) -> None:
+    known = standing(recent_team_gpus=6, recent_person_gpus=6, coming=coming)
+    *windows, _ = remedies_of(ask(environment="production"), known, Policy())
+    assert [(each.code, each.at) for each in windows] == told
+    assert [each.sentence.count(" granted to ") for each in windows] == [
+        2 // len(told)
+    ] * len(told)
 
 
 @given(ASKS, STANDINGS, POLICIES | MILD)
