@@ -7,6 +7,7 @@ from accounts.models import User
 from allocations.budgets import money
 from allocations.budgets.money import Amount, Left
 from approvals.judging.inputs import answer_of, remedies_shown
+from approvals.renewals import renewing
 from approvals.renewals.words import goes_on
 from approvals.requests.actions import check, judge
 from approvals.requests.presenting import cost_per_day, usual_wait
@@ -21,6 +22,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     Raises Refused for what no policy could make sense of, like `submit`.
     """
     check(wanted, by=by, now=now)
+    renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
     answer, held = answer_of(judged.answer), judged.standing.held_gpus
     nearest, wait = judged.nearest, usual_wait(answer["route"])

@@ -18,6 +18,7 @@ from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.renewals.words import extra_words, goes_on
 from approvals.requests.actions import judge, submit, withdraw
+from approvals.requests.preview import preview_of
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event
@@ -299,6 +300,18 @@ def test_one_renewal_waits_at_a_time_whoever_writes(scene: Scene) -> None:
         Request.objects.filter(pk=other.pk).update(renews=waiting.renews_id)
     with pytest.raises(IntegrityError), transaction.atomic():
         Request.objects.filter(pk=first.pk).update(renews=first.pk)
+
+
+def test_the_preview_of_a_second_renewal_is_refused_like_the_renewal(
+    scene: Scene,
+) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(1)
+    assert preview_of(renewal(first), by=scene.ada, now=LATER)["answer"]
+    renew(scene, first)
+    with pytest.raises(Conflict) as refused:
+        preview_of(renewal(first), by=scene.ada, now=LATER)
+    assert refused.value.code == "renewal_waits"
 
 
 def test_an_earlier_end_and_strangers_are_refused(scene: Scene) -> None:
