@@ -35,6 +35,7 @@ from fleet.models import Flavor
 from manual.briefs import Instructions
 from manual.models import Task
 from notebooks.models import NotebookServer
+from notebooks.servers.states import State as ServerState
 from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
 from reconciling import failpoints
@@ -248,8 +249,8 @@ def begin_charging(allocation: Allocation, *, now: datetime) -> bool:
 def observe(allocation_id: int, *, now: datetime) -> bool:
     """Let an allocation cost once its provisioner has made it, or end it where that could not; False for neither.
 
-    What could not be made has cost nothing, and its GPUs are free again. What has ended needs no room on its cluster
-    any more once it was taken down.
+    What could not be made, or nobody saw to in time, has cost nothing, and its GPUs are free again. What has ended
+    needs no room on its cluster any more once it was taken down.
     """
     allocation = locked_with_all(allocation_id)
     if allocation.ended_at is not None:
@@ -257,16 +258,17 @@ def observe(allocation_id: int, *, now: datetime) -> bool:
         return False
     if allocation.charged_from is not None:
         return False
-    phase = provisioners.status(allocation).phase
-    if phase is Phase.READY:
+    status = provisioners.status(allocation)
+    if status.phase is Phase.READY:
         return begin_charging(allocation, now=now)
-    if phase is Phase.FAILED:
-        give_up(allocation, now=now)
-    return phase is Phase.FAILED
+    if not status.is_given_up(now):
+        return False
+    give_up(allocation, why=status.failure or status.message, now=now)
+    return True
 
 
 def not_charged_yet(now: datetime) -> list[int]:
-    """The allocations that somebody or something may have made by now, the oldest first."""
+    """The allocations that somebody or something may have made, or given up, by now, the oldest first."""
     rows = Allocation.objects.held(now).filter(charged_from=None, until__gt=now)
     made_by_people = Q(task__state__in=[Task.State.DONE, Task.State.FAILED])
     on_cluster = Q(
@@ -276,7 +278,14 @@ def not_charged_yet(now: datetime) -> list[int]:
         tenancy__cluster__reachable=True,
     )
     in_hub = Q(provisioner=Provisioner.JUPYTERHUB) & (
-        Q(notebook__ready_at__isnull=False) | Q(notebook__ran_seconds__gt=0)
+        Q(notebook=None)
+        | Q(notebook__ready_at__isnull=False)
+        | Q(notebook__ran_seconds__gt=0)
+        | Q(notebook__state__in=provisioners.STOPPED)
+        | Q(
+            notebook__state=ServerState.FAILED,
+            notebook__stopped_at__lte=now - provisioners.STARTED_AGAIN_WITHIN,
+        )
     )
     in_azure = Q(provisioner=Provisioner.AZURE) & (
         Q(reservation__observed_generation=F("reservation__generation"))

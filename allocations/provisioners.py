@@ -6,7 +6,7 @@ takes time, or calls anything outside, is left to the provisioner's own workers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Max, Q, Sum
 
@@ -42,6 +42,15 @@ from provisioning.models import Tenancy
 from web.refusals import Conflict, Refused
 
 Change = Callable[..., None]
+
+STOPPED = (ServerState.STOPPING, ServerState.STOPPED)
+# How long the GPUs of a notebook that did not start are kept for it without charge.
+STARTED_AGAIN_WITHIN = timedelta(hours=1)
+START_AGAIN = (
+    "Start the notebook again on its page within an hour, or its GPUs go back."
+)
+NOT_STARTED_AGAIN = "It was not started again within an hour, so its GPUs went back."
+REMOVED = "The notebook was removed before it came up, so its GPUs went back."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,16 +186,22 @@ def _end_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
 
 def _status_in_hub(allocation: Allocation) -> Status:
     server = allocation.notebook
-    if (
-        allocation.charged_from is not None
-        or server is None
-        or server.ready_at
-        or server.ran_seconds
-    ):
+    if allocation.charged_from is not None:
         return Status(Phase.READY)
-    if server.state == ServerState.FAILED:
+    if server is None:
+        # Nobody will start anything on its GPUs, which its team could use for something else meanwhile.
         return Status(
-            Phase.STUCK, f"{server.message} Start the notebook again on its page."
+            Phase.READY if allocation.ended_at is not None else Phase.FAILED, REMOVED
+        )
+    # Stopped, it may be started again at any time: its GPUs are kept for that, whether it ever came up or not.
+    if server.ready_at or server.ran_seconds or server.state in STOPPED:
+        return Status(Phase.READY)
+    if server.state == ServerState.FAILED and server.stopped_at is not None:
+        return Status(
+            Phase.STUCK,
+            f"{server.message} {START_AGAIN}",
+            gives_up_at=server.stopped_at + STARTED_AGAIN_WITHIN,
+            failure=f"{server.message} {NOT_STARTED_AGAIN}",
         )
     return Status(Phase.PENDING, server.message)
 

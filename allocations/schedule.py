@@ -103,10 +103,20 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """What its provisioner says of an allocation; `message` is why it is not ready, in a sentence for people."""
+    """What its provisioner says of an allocation; `message` is why it is not ready, in a sentence for people.
+
+    What nobody sees to is given up at `gives_up_at`, for the reason `failure` where that is not the message.
+    """
 
     phase: Phase
     message: str = ""
+    gives_up_at: datetime | None = None
+    failure: str = ""
+
+    def is_given_up(self, now: datetime) -> bool:
+        """Whether it could not be made, or nobody saw to it in time."""
+        is_late = self.gives_up_at is not None and self.gives_up_at <= now
+        return self.phase is Phase.FAILED or is_late
 
 
 SOON = timedelta(days=3)

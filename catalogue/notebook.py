@@ -10,7 +10,10 @@ from allocations.schedule import Provisioner, Terms, WhenOver
 from catalogue.offering import BACK, KEPT, Flavor, Gate, Offering, Size, Spec
 from ui.amounts import cents
 
-LAUNCHED = "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready."
+LAUNCHED = (
+    "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready, or "
+    "stopped by you: then its GPUs are kept for it, until they are given back."
+)
 Profile = Annotated[
     str,
     Field(

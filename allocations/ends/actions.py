@@ -192,13 +192,15 @@ def give_back_machines(
     return rest
 
 
-def give_up(allocation: Allocation, *, now: datetime) -> None:
+def give_up(allocation: Allocation, *, why: str, now: datetime) -> None:
     """End a locked allocation that could not be made: it has cost nothing, and its GPUs are free again."""
-    allocation.failure = provisioners.status(allocation).message[:600]
+    allocation.failure = why[:600]
     allocation.save(update_fields=["failure"])
     end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
     if allocation.flavor is not None:
         allocation.flavor.put_back(allocation.gpus)
+        # They were in the team's quota: something else may run on them.
+        leave_room(allocation, gpus=allocation.gpus, now=now)
     settle(allocation.hold, now=now, why="could not be made")
     provisioners.end(allocation, actor=PORTAL, now=now)
     record_change(Kind.ALLOCATION_FAILED, allocation, PORTAL)

@@ -466,6 +466,7 @@ OF_STATE = (
         "notebook__state",
         "notebook__message",
         "notebook__ready_at",
+        "notebook__stopped_at",
         "notebook__ran_seconds",
     ),
     *(

@@ -1,6 +1,6 @@
 """Nothing costs before it is there, and everything that a team holds stands together, whatever makes it."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -14,7 +14,7 @@ from allocations.budgets.money import month_of
 from allocations.budgets.months import budget_of, pace_of
 from allocations.ends import sweep as ends
 from allocations.ends.actions import give_back
-from allocations.models import Allocation, LedgerEntry
+from allocations.models import Allocation, LedgerEntry, Leftover
 from allocations.schedule import Provisioner, State
 from allocations.use import measuring as use
 from approvals.decisions import actions as decisions
@@ -26,6 +26,9 @@ from approvals.requests.presenting import cost_per_day, state_of
 from approvals.states import State as Stage
 from fleet.models import Cluster
 from manual.models import Task
+from notebooks.servers import actions as notebooks
+from notebooks.servers.reconcile import move
+from notebooks.servers.states import State as Server
 from provisioning.models import Tenancy
 from tests import factories
 from tests.approvals.shop import granted, later, task_of
@@ -33,6 +36,7 @@ from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene, books, ledger
 
 NOTE = "It is there."
+SECOND = timedelta(seconds=1)
 
 
 def held_for(asked: Request) -> Allocation:
@@ -243,3 +247,115 @@ def test_home_offers_a_notebook_again_as_a_notebook(
     assert len(links) == 1
     assert links[0].startswith("/requests/new/notebook?")
     assert "profile=pytorch" in links[0]
+
+
+def stopped_before_it_came_up(scene: Scene) -> Allocation:
+    """A notebook with a GPU that its owner stopped at once."""
+    factories.make_true(scene.tenancy, at=NOW)
+    asked = granted(scene, "notebook")
+    row = Allocation.objects.get(hold=asked.hold_id)
+    assert row.notebook_id is not None
+    notebooks.stop(row.notebook_id, by=scene.ada, now=NOW + SECOND)
+    return row
+
+
+def stop_it(row: Allocation, *, at: datetime) -> None:
+    assert row.notebook_id is not None
+    assert move(row.notebook_id, Server.STOPPED, seen=Server.STOPPING, now=at)
+
+
+def observe_all(now: datetime) -> None:
+    for pk in allocations.not_charged_yet(now):
+        allocations.observe(pk, now=now)
+
+
+def test_a_notebook_that_was_stopped_before_it_came_up_costs_from_then_on(
+    scene: Scene,
+) -> None:
+    row = stopped_before_it_came_up(scene)
+    observe_all(NOW + HOUR)
+    row.refresh_from_db()
+    assert (row.ended_at, row.charged_from) == (None, NOW + HOUR)
+    stop_it(row, at=NOW + 2 * HOUR)
+    notebooks.remove(row.notebook_id or 0, by=scene.ada)
+    observe_all(NOW + 3 * HOUR)
+    row.refresh_from_db()
+    # As of any notebook that was removed: its GPUs are the team's until they are given back.
+    assert (row.ended_at, row.charged_from) == (None, NOW + HOUR)
+    assert row.usd_so_far(NOW + DAY) == row.usd_per_hour * 23
+
+
+def test_the_gpus_of_a_notebook_that_was_removed_before_it_came_up_go_back(
+    scene: Scene,
+) -> None:
+    row = stopped_before_it_came_up(scene)
+    stop_it(row, at=NOW + 2 * SECOND)
+    notebooks.remove(row.notebook_id or 0, by=scene.ada)
+    observe_all(NOW + HOUR)
+    row.refresh_from_db()
+    assert (row.ended_at, row.end_reason) == (NOW + HOUR, "failed")
+    assert "removed before it came up" in row.failure
+    assert scene.allocated() == 0
+    assert scene.held_usd() == 0
+    assert books(scene.team) == ledger(scene.team)
+    assert Tenancy.objects.get(pk=scene.tenancy.pk).desired.gpus() == 0
+    # What else may run on them is looked for, as after every end.
+    assert Leftover.objects.filter(allocation=row, gpus=1).exists()
+
+
+def test_the_gpus_of_a_notebook_that_did_not_start_go_back_after_an_hour(
+    scene: Scene,
+) -> None:
+    factories.make_true(scene.tenancy, at=NOW)
+    asked = granted(scene, "notebook")
+    row = Allocation.objects.get(hold=asked.hold_id)
+    failed_at = NOW + 2 * HOUR
+    assert move(
+        row.notebook_id or 0,
+        Server.FAILED,
+        seen=Server.STARTING,
+        now=failed_at,
+        message="No such image.",
+    )
+    described = Allocation.objects.described().get(pk=row.pk)
+    assert provisioners.status(described).message == (
+        "No such image. Start the notebook again on its page within an hour, or its GPUs go back."
+    )
+    observe_all(failed_at + HOUR - SECOND)
+    row.refresh_from_db()
+    assert (row.ended_at, row.charged_from) == (None, None)
+    observe_all(failed_at + HOUR)
+    row.refresh_from_db()
+    assert (row.ended_at, row.end_reason) == (failed_at + HOUR, "failed")
+    assert row.failure == (
+        "No such image. It was not started again within an hour, so its GPUs went back."
+    )
+    assert scene.allocated() == 0
+    assert scene.held_usd() == 0
+
+
+def test_a_notebook_that_is_started_again_within_the_hour_keeps_its_gpus(
+    scene: Scene,
+) -> None:
+    factories.make_true(scene.tenancy, at=NOW)
+    asked = granted(scene, "notebook")
+    row = Allocation.objects.get(hold=asked.hold_id)
+    pk = row.notebook_id or 0
+    assert move(
+        pk, Server.FAILED, seen=Server.STARTING, now=NOW + SECOND, message="No room."
+    )
+    notebooks.start(pk, by=scene.ada, now=NOW + 2 * SECOND)
+    observe_all(NOW + 2 * HOUR)
+    row.refresh_from_db()
+    assert (row.ended_at, row.charged_from) == (None, None)
+
+
+def test_what_ended_before_its_notebook_was_removed_has_not_failed(
+    scene: Scene,
+) -> None:
+    row = stopped_before_it_came_up(scene)
+    stop_it(row, at=NOW + 2 * SECOND)
+    give_back(row.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
+    notebooks.remove(row.notebook_id or 0, by=scene.ada)
+    described = Allocation.objects.described().get(pk=row.pk)
+    assert provisioners.state_of(described, now=NOW + DAY) is State.ENDED
