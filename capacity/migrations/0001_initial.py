@@ -405,6 +405,7 @@ class Migration(migrations.Migration):
                 ("refusal", models.CharField(blank=True, default="", max_length=600)),
                 ("refused_generation", models.PositiveIntegerField(null=True)),
                 ("operation", models.JSONField(null=True)),
+                ("pool_remade", models.BooleanField(db_default=False, default=False)),
                 ("created_at", models.DateTimeField()),
                 ("reserved_at", models.DateTimeField(null=True)),
                 ("released_at", models.DateTimeField(null=True)),

@@ -105,7 +105,8 @@ def want(
 def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
     """Have a worker try it now, whatever wait its failures had earned it, parked or not; harmless to repeat.
 
-    Raises NoRight for others than platform leads, Conflict for what is released.
+    A node pool that AKS did not join is made anew once more. Raises NoRight for others than platform leads, Conflict
+    for what is released.
     """
     require_lead(by)
     row = locked(reservation_id)
@@ -114,6 +115,8 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
             "It is released: there is nothing to try.", code="reservation_is_released"
         )
     was_parked = retry_now(row, now=now)
+    row.pool_remade = False
+    row.save(update_fields=["pool_remade"])
     append(
         Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked
     )

@@ -67,6 +67,8 @@ class Reservation(Row, Reconciled):
     refusal = models.CharField(max_length=600, blank=True, default="")
     refused_generation = models.PositiveIntegerField(null=True)
     operation = models.JSONField(null=True)
+    # Its node pool was made anew because AKS had not joined it; that is done once, until a lead has it tried again.
+    pool_remade = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     reserved_at = models.DateTimeField(null=True)
     released_at = models.DateTimeField(null=True)

@@ -59,10 +59,14 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """How many machines, 0 for none any more, and whether a pool of nodes is made of them."""
+    """How many machines, 0 for none any more, and whether a pool of nodes is made of them.
+
+    `may_remake_pool` is for a pool that AKS did not join to the reservation: it is made anew once, not for ever.
+    """
 
     machines: int
     with_pool: bool = False
+    may_remake_pool: bool = True
 
 
 def next_step(wanted: Wanted, observed: Observed) -> Step:
@@ -92,7 +96,7 @@ def _up(wanted: Wanted, observed: Observed) -> Step:
 def _pool_up(wanted: Wanted, pool: FoundPool | None) -> Step:
     if pool is None:
         return Step.MAKE_POOL
-    if not pool.is_joined and not pool.nodes:
+    if not pool.is_joined and not pool.nodes and wanted.may_remake_pool:
         # AKS cannot be asked to join it later: it is made anew, on which nothing runs yet.
         return Step.DELETE_POOL
     return Step.NOTHING if pool.maximum == wanted.machines else Step.SCALE_POOL

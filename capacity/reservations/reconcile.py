@@ -45,6 +45,11 @@ from reconciling.lease import Lease
 
 # There may be machines later; nobody knows when.
 NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
+NOT_JOINED = (
+    "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the cluster's "
+    "identity may use the reservation group."
+)
+REMADE = "The portal made the pool anew once, and does so again when a platform lead has it tried again."
 BUSY = frozenset({"Creating", "Updating", "Deleting", "Scaling", "Upgrading"})
 _random = SystemRandom()
 
@@ -88,10 +93,9 @@ def reconcile(reservation_id: int, *, now: Clock) -> bool:
 def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
     """Take one step after the other, until one is begun that takes Azure long, or there is nothing left to do."""
     row = lease.row
-    wanted = Wanted(machines=row.machines, with_pool=row.flavor_id is not None)
     for _ in Step:
         look = _look(azure, row)
-        step = next_step(wanted, look.observed)
+        step = next_step(_wanted(row), look.observed)
         if step is Step.NOTHING:
             _as_wanted(lease, look, now())
             return
@@ -111,6 +115,8 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         lease.check(now=now())
         operation = STEPS[step](azure, row)
         failpoints.reach(f"reservation.{step}")
+        if step is Step.DELETE_POOL and row.machines:
+            _remember_remade(lease)
         if not operation.is_done:
             operations.keep(lease, operation, step, now=now())
             failpoints.reach("reservation.stored")
@@ -124,6 +130,20 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
             )
             return
     raise TemporaryError("Azure takes every step and does not keep it.")
+
+
+def _wanted(row: Reservation) -> Wanted:
+    return Wanted(
+        machines=row.machines,
+        with_pool=row.flavor_id is not None,
+        may_remake_pool=not row.pool_remade,
+    )
+
+
+def _remember_remade(lease: Lease[Reservation]) -> None:
+    """Keep that the node pool is made anew: one that AKS does not join then either is left to platform leads."""
+    lease.row.pool_remade = True
+    lease.write(pool_remade=True)
 
 
 def _in_the_way(row: Reservation, look: Look) -> str:
@@ -215,10 +235,7 @@ def _note(row: Reservation, look: Look) -> str:
     """What people should know of one that is as wanted."""
     pool = look.observed.pool
     if row.flavor_id is not None and pool is not None and not pool.is_joined:
-        return (
-            "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the "
-            "cluster's identity may use the reservation group."
-        )
+        return f"{NOT_JOINED} {REMADE}" if row.pool_remade else NOT_JOINED
     return ""
 
 

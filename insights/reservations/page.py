@@ -123,8 +123,10 @@ def rights(row: Reservation, by: User, grants: Sequence[Allocation]) -> Rights:
 
 
 def _is_stuck(row: Reservation) -> bool:
+    """Whether a try by hand may help: it is parked, not what is wanted, or its node pool was made anew to no avail."""
+    is_wrong = not row.is_true or row.pool_remade
     return row.parked_at is not None or (
-        bool(row.message) and not row.is_true and row.operation is None
+        bool(row.message) and is_wrong and row.operation is None
     )
 
 

@@ -66,6 +66,17 @@ WITH_NODES = replace(RESERVED, pool=FoundPool(maximum=4))
             replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False, nodes=1)),
             Step.NOTHING,
         ),
+        (
+            replace(FOUR_NODES, may_remake_pool=False),
+            replace(RESERVED, pool=FoundPool(maximum=4, is_joined=False)),
+            Step.NOTHING,
+        ),
+        (
+            replace(FOUR_NODES, may_remake_pool=False),
+            replace(RESERVED, pool=FoundPool(maximum=2, is_joined=False)),
+            Step.SCALE_POOL,
+        ),
+        (replace(FOUR_NODES, may_remake_pool=False), RESERVED, Step.MAKE_POOL),
         (NONE, WITH_NODES, Step.DELETE_POOL),
         (NONE, RESERVED, Step.RELEASE),
         (

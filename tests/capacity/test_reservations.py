@@ -1,6 +1,7 @@
 """Reservations from a grant to Azure and back: made, changed and released by workers, against the sandbox's Azure."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -12,12 +13,15 @@ from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
 from capacity.models import FamilyQuota, Reservation, VmSize
-from capacity.reservations.reconcile import Names
+from capacity.reservations.actions import try_again
+from capacity.reservations.reconcile import NOT_JOINED, REMADE, Names
 from capacity.reservations.states import State
 from capacity.subscriptions.observing import observe
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
+from insights.reservations.page import rights
 from policy.rules import Arrival
+from sandbox.azure.pools import Pools
 from tests.approvals.shop import SPECS, approve
 from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.sandbox.azure.running import SUBSCRIPTION, Running
@@ -191,6 +195,38 @@ def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
     here.work(rounds=40)
     assert here.pools == {}
     assert here.in_azure() == {}
+
+
+def test_a_pool_that_aks_never_joins_is_made_anew_once_and_again_when_a_lead_asks(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def not_joined(
+        self: Pools, call: object, resource_id: str, wanted: dict[str, Any]
+    ) -> dict[str, Any]:
+        made.append(resource_id)
+        return {**wanted, "capacityReservationGroupID": None}
+
+    with monkeypatch.context() as sandbox:
+        # AKS does so, and does not say it.
+        sandbox.setattr(Pools, "_associated", not_joined)
+        here.grant(2, nodes_for="dev-eastus/t4")
+        here.work(rounds=40)
+        for _ in range(5):
+            here.time.pass_(minutes=6)
+            here.work(rounds=40)
+        row = Reservation.objects.select_related("team").get()
+        assert (len(made), row.state, row.pool_remade) == (2, State.RESERVED, True)
+        assert list(here.pools.values()) == [2]
+        assert row.message == f"{NOT_JOINED} {REMADE}"
+        assert rights(row, here.scene.priya, []).retry
+        assert not rights(row, here.scene.ada, []).retry
+    try_again(row.pk, by=here.scene.priya, now=here.time())
+    here.work(rounds=40)
+    row.refresh_from_db()
+    assert (row.message, row.is_true) == ("", True)
+    assert not rights(row, here.scene.priya, []).retry
 
 
 def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(
