@@ -63,7 +63,9 @@ def test_a_name_without_a_space_fits_on_every_page(
 def test_on_a_phone_a_long_name_pushes_nothing_of_the_queue_off_the_screen(
     open_page: Open, scene: Scene
 ) -> None:
-    Team.objects.filter(pk=scene.team.pk).update(name="Language Lab " * 3 + "of all of Europe")
+    Team.objects.filter(pk=scene.team.pk).update(
+        name="Language Lab " * 3 + "of all of Europe"
+    )
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
     page = open_page(scene.priya, "/approvals/", size="phone")
     ends = page.locator(".table--queue tbody :is(th, td)").evaluate_all(
