@@ -1,10 +1,9 @@
 """The command palette: anything by name, and the actions a person may take."""
 
-import re
-from collections.abc import Iterator
-from typing import NotRequired, TypedDict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypedDict
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -12,25 +11,13 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from accounts.current_user import visitor
-from accounts.models import Team, User
+from accounts.models import User
 from accounts.roles import Permission
-from approvals.models import Request
-from fleet.models import Cluster
 from portal.context import decides, rail
 from portal.guide import PAGES, address_of, page_of
-
-MOST = 5
-NUMBERED = re.compile(r"(?:request[- ]?|#)?(\d{1,12})", re.ASCII | re.IGNORECASE)
-
-
-class Item(TypedDict):
-    """Something that is found, with where it is."""
-
-    label: str
-    href: str
-    icon: str
-    sub: NotRequired[str]
-    key: NotRequired[str]
+from portal.pages import finding
+from portal.pages.finding import MAX_FOUND, Item
+from portal.pages.matching import matcher
 
 
 class Group(TypedDict):
@@ -56,78 +43,22 @@ def palette(request: HttpRequest) -> HttpResponse:
 
 
 def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
-    """Groups of what matches: teams, clusters and requests the person may see, then actions and pages."""
+    """Groups of what matches: what the person may see, then what may be asked for, help, actions and pages."""
     if q:
-        yield {"group": "Teams", "items": list(_teams(user, q))}
-        yield {"group": "Clusters", "items": list(_clusters(q))}
-        yield {"group": "Requests", "items": list(_requests(user, q))}
-    if q:
-        yield {
-            "group": "Help",
-            "items": [item for item in _help() if _matches(item, q)][:MOST],
-        }
-    yield {
-        "group": "Do",
-        "items": [item for item in _actions(user) if _matches(item, q)],
-    }
-    yield {
-        "group": "Go to",
-        "items": [item for item in _places(user, decides=decides) if _matches(item, q)],
-    }
+        yield {"group": "Teams", "items": list(finding.teams(user, q))}
+        yield {"group": "Clusters", "items": list(finding.clusters(q))}
+        yield {"group": "Requests", "items": list(finding.requests(user, q))}
+        yield {"group": "Runs", "items": list(finding.runs(user, q))}
+        yield {"group": "Notebooks", "items": list(finding.notebooks(user, q))}
+        yield {"group": "Ask for", "items": list(finding.offerings(user, q))}
+        yield {"group": "Help", "items": list(islice(_named(_help(), q), MAX_FOUND))}
+    yield {"group": "Do", "items": list(_named(_actions(user), q))}
+    yield {"group": "Go to", "items": list(_named(_places(user, decides=decides), q))}
 
 
-def _requests(user: User, q: str) -> Iterator[Item]:
-    number = NUMBERED.fullmatch(q)
-    wanted = (
-        Q(pk=int(number[1]))
-        if number
-        else (
-            Q(requester__name__icontains=q)
-            | Q(team__name__icontains=q)
-            | Q(flavor__product__icontains=q)
-        )
-    )
-    rows = (
-        Request.objects.visible_to(user)
-        .filter(wanted)
-        .select_related("team", "flavor__cluster", "requester")
-    )
-    for row in rows[:MOST]:
-        yield {
-            "label": f"{row.name()} for {row.team.name}",
-            "icon": "inbox",
-            "sub": f"request {row.pk}, {row.requester.name}",
-            "href": reverse("request", args=[row.pk]),
-        }
-
-
-def _teams(user: User, q: str) -> Iterator[Item]:
-    for team in Team.objects.visible_to(user).filter(name__icontains=q)[:MOST]:
-        yield {
-            "label": team.name,
-            "sub": team.cost_centre,
-            "icon": "users",
-            "href": reverse("team", args=[team.slug]),
-        }
-
-
-def _clusters(q: str) -> Iterator[Item]:
-    rows = Cluster.objects.filter(
-        Q(name__icontains=q) | Q(title__icontains=q) | Q(flavors__product__icontains=q)
-    )
-    for row in rows.distinct()[:MOST]:
-        yield {
-            "label": row.title,
-            "sub": row.region,
-            "icon": "server",
-            "href": reverse("cluster", args=[row.name]),
-        }
-        yield {
-            "label": f"Queue of {row.title}",
-            "sub": "who runs and who waits",
-            "icon": "history",
-            "href": reverse("queue", args=[row.name]),
-        }
+def _named(items: Iterable[Item], q: str) -> Iterator[Item]:
+    matches = matcher(q)
+    return (item for item in items if matches(item["label"]))
 
 
 def _actions(user: User) -> Iterator[Item]:
@@ -138,7 +69,7 @@ def _actions(user: User) -> Iterator[Item]:
             "href": reverse("request-new"),
             "key": "",
         }
-    for team in user.teams[:MOST]:
+    for team in user.teams[:MAX_FOUND]:
         yield {
             "label": "Start a run",
             "sub": team.name,
@@ -183,11 +114,3 @@ def _help() -> Iterator[Item]:
                 "icon": "book-open",
                 "href": href,
             }
-
-
-def _matches(item: Item, q: str) -> bool:
-    """Whether every word that was typed begins a word of the label."""
-    words = item["label"].casefold().split()
-    return all(
-        any(word.startswith(part) for word in words) for part in q.casefold().split()
-    )

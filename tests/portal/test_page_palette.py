@@ -1,9 +1,21 @@
 """Search: what is found, what is not, and in which shape."""
 
-import pytest
-from django.test import Client
+from datetime import timedelta
 
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
 from accounts.roles import Role
+from approvals.models import Request
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
+from catalogue import actions as catalogue
+from portal.pages import finding
+from provisioning.models import Tenancy
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -65,3 +77,132 @@ def test_it_offers_no_action_to_who_may_not_take_it(client: Client) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert "/requests/new" not in found(client, "ask")
     assert "/teams/new" not in found(client, "team boa")
+
+
+@pytest.fixture
+def place() -> Tenancy:
+    return factories.tenancy(
+        factories.team("Vision"), factories.cluster("training", title="Training")
+    )
+
+
+@pytest.fixture
+def ada(place: Tenancy, client: Client) -> User:
+    """Signed in, a member of Vision."""
+    ada = factories.person("Ada Okafor", teams=[place.team])
+    client.force_login(ada)
+    return ada
+
+
+def ask(by: User, at: Tenancy, offering: str, **spec: object) -> Request:
+    """An ask of any offering."""
+    now = timezone.now()
+    wanted = resolve(
+        offering,
+        spec,
+        team=at.team,
+        until=now + timedelta(days=3),
+        reason="For the November data.",
+    )
+    return submit(wanted, by=by, now=now)
+
+
+def test_it_finds_requests_by_what_they_are_called(
+    client: Client, place: Tenancy, ada: User
+) -> None:
+    gpus = factories.request(
+        ada, place, factories.flavor(place.cluster, "a100"), gpus=2
+    )
+    volume = ask(ada, place, "volume", cluster="training", name="my-corpus", gib=1500)
+    model = ask(
+        ada,
+        place,
+        "openai",
+        region="eastus",
+        model="gpt-4o",
+        thousand_tokens_per_minute=30,
+    )
+    asked = {"gpus": gpus, "volume": volume, "openai": model}
+    for q, key in (
+        ("2 × A100", "gpus"),
+        ("2 x a100", "gpus"),
+        ("2×A100", "gpus"),
+        ("corpus", "volume"),
+        ("my-corp", "volume"),
+        ("1,500 GiB", "volume"),
+        ("1500 gib", "volume"),
+        ("volume", "volume"),
+        ("dataset", "volume"),
+        ("gpt", "openai"),
+        ("4o", "openai"),
+        ("ada corpus", "volume"),
+        ("vision gpt", "openai"),
+    ):
+        page = found(client, q)
+        shown = {
+            name for name, each in asked.items() if f"/requests/{each.pk}/" in page
+        }
+        assert shown == {key}, q
+    assert "Nothing is called" in found(client, "orpus")
+
+
+def test_it_finds_runs_and_notebooks_by_their_names_and_none_of_another_team(
+    client: Client, place: Tenancy, ada: User
+) -> None:
+    other = factories.tenancy(factories.team("Speech"), place.cluster)
+    mallory = factories.person("Mallory", teams=[other.team])
+    for one, by in ((place, ada), (other, mallory)):
+        factories.run(one, by, title="First try")
+        factories.notebook(one, by, title="Explore frames")
+    [run, theirs] = [one.runs.get() for one in (place, other)]
+    page = found(client, "first try")
+    assert f"/runs/{run.pk}" in page
+    assert f"/runs/{theirs.pk}" not in page
+    assert f"/runs/{run.pk}" in found(client, run.name)
+    page = found(client, "frames")
+    assert f"/notebooks/{place.notebooks.get().pk}" in page
+    assert f"/notebooks/{other.notebooks.get().pk}" not in page
+
+
+def test_it_finds_what_may_be_asked_for_by_who_may_ask(
+    client: Client, ada: User
+) -> None:
+    assert "/requests/new/volume" in found(client, "volume")
+    assert "/requests/new/openai" in found(client, "gpt")
+    priya = factories.person("Priya", Role.PLATFORM_LEAD)
+    catalogue.change("volume", by=priya, enabled=False)
+    assert "/requests/new/volume" not in found(client, "volume")
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert "/requests/new/" not in found(client, "gpt")
+
+
+def test_older_requests_are_found_by_who_asked_and_the_newest_by_every_word(
+    client: Client, place: Tenancy, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "MAX_SCANNED", 5)
+    flavor = factories.flavor(place.cluster, "a100", gpus_total=1000)
+    ben = factories.person("Ben", teams=[place.team])
+    first = factories.request(ben, place, flavor)
+    factories.more_like(
+        factories.request(ada, place, flavor, gpus=8), 9, apart=timedelta(seconds=1)
+    )
+    assert f"/requests/{first.pk}/" in found(client, "ben")
+    assert f"/requests/{first.pk}/" in found(client, str(first.pk))
+    assert "Nothing is called" in found(client, "ben gpt")
+
+
+def test_fifty_of_everything_cost_no_more_queries_than_five(
+    client: Client, place: Tenancy, ada: User
+) -> None:
+    flavor = factories.flavor(place.cluster, "a100")
+    asked = factories.request(ada, place, flavor, gpus=8)
+    counts = []
+    for number in (5, 45):
+        factories.more_like(asked, number)
+        for _ in range(number):
+            factories.run(place, ada)
+            factories.notebook(place, ada)
+        with CaptureQueriesContext(connection) as seen:
+            found(client, "a")
+        counts.append(len(seen))
+    assert counts[0] == counts[1] <= 12
