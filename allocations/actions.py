@@ -142,7 +142,9 @@ def grant(
         instructions=granted.instructions.to_json(),
         task=handed_over.task,
         notebook=handed_over.notebook,
-        generation=handed_over.generation if granted.gpus <= handed_over.gpus else None,
+        generation=None
+        if is_booked
+        else _generation(granted, tenancy=tenancy, handed_over=handed_over),
         task_hours=granted.task_hours,
         gpus=granted.gpus,
         price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
@@ -173,6 +175,18 @@ def grant(
     # Only the budgets of this hold: those are locked already.
     tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)
     return allocation
+
+
+def _generation(
+    granted: Granted, *, tenancy: Tenancy | None, handed_over: HandedOver
+) -> int | None:
+    """Which generation of its locked tenancy's desired state will have it: the next, but for GPUs that only go on.
+
+    Known before it is published, it needs no statement of its own; `provisioners.begin` puts right what turns out else.
+    """
+    if handed_over.gpus and granted.gpus <= handed_over.gpus:
+        return handed_over.generation
+    return None if tenancy is None else tenancy.generation + 1
 
 
 def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) -> None:
