@@ -13,6 +13,7 @@ from provisioning.desired.naming import (
     check_not_reserved,
     display_name,
     namespace_of,
+    namespaces_of,
     slug_of,
 )
 
@@ -37,6 +38,11 @@ HOSTILE = st.text() | st.text(alphabet="abz09 -._&AZ\n\t{}$;:/\\'\"<>|*", max_si
         ("צוות ראייה", "tsvvt-r-yyh"),
         ("فريق", "fryq"),
         ("視覚チーム", "shijuechimu"),
+        ("ひと視覚", "hitoshijue"),
+        ("韓국어", "hangugeo"),
+        ("ㄅ中", "bzhong"),
+        ("Q\u0301ueue", "queue"),
+        ("\u0431\u0301\u0430\u0440", "bar"),
         ("Команда зрения", "komanda-zreniya"),
         ("A department whose name goes on and on", "a-department-whose-name-goes-o"),
         ("x", "x"),
@@ -62,10 +68,13 @@ def test_a_name_becomes_a_dns_label(name: str, slug: str) -> None:
         "Kube System",
         "kube.public",
         "kube",
+        "kueue",
+        "Kueue Team",
         "kueue-system",
         "openshift-monitoring",
         "openshift",
         "istio-system",
+        "Istio Gateway",
         "azure-arc",
         "system",
         "System:masters",
@@ -87,6 +96,8 @@ def test_a_name_becomes_a_dns_label(name: str, slug: str) -> None:
         "\u212aube",
         "\U0001f680",
         "\u0410\u0421\u0415",
+        "\u0410’\u0421",
+        "vision視覚",
         "\u0392\u0391\u039d\u039a team",
         "\u202evision",
         "vision\n",
@@ -168,6 +179,7 @@ def test_a_namespace_is_a_dns_label_of_our_own(team: str, project: str) -> None:
     [
         ("vision", "detection", "", "qm-vision-detection-091701"),
         ("vision", "detection", "production", "qm-vision-detection-production-e591fa"),
+        ("vision", "tracker", "", "qm-vision-tracker-55f32b"),
         ("a" * 40, "b" * 40, "", f"qm-{'a' * 40}-bbbbbbbbbbbb-c49b7e"),
         ("v" * 50, "b-b", "", f"qm-{'v' * 50}-b-ec47d5"),
     ],
@@ -178,6 +190,14 @@ def test_the_name_of_a_namespace_never_changes(
     # Another name is another namespace: what runs in the one that stands would be left behind.
     assert (
         namespace_of(team=team, project=project, environment=environment) == namespace
+    )
+
+
+def test_an_environment_has_the_short_name_or_one_of_its_own_beside_others() -> None:
+    of = {"team": "vision", "project": "detection"}
+    assert namespaces_of(**of, environment="production") == (
+        "qm-vision-detection-091701",
+        "qm-vision-detection-production-e591fa",
     )
 
 
