@@ -32,6 +32,33 @@ def test_a_spec_survives_its_storage(spec: TenancySpec) -> None:
     assert TenancySpec.from_json(stored).to_json() == stored == spec.to_json()
 
 
+def test_ways_out_survive_the_storage_of_a_spec() -> None:
+    spec = sample(egress=(EgressRule(name="mirror", cidrs=("192.0.2.0/24",)),))
+    assert TenancySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
+def test_a_spec_that_was_stored_before_there_were_ways_out_has_none() -> None:
+    stored = SAMPLE.to_json()
+    del stored["egress"]
+    assert TenancySpec.from_json(stored).egress == ()
+
+
+@pytest.mark.parametrize("kind", ["egress", "services"])
+def test_what_is_stored_as_a_way_out_or_a_service_and_is_none_is_refused(
+    kind: str,
+) -> None:
+    with pytest.raises(SpecRefused):
+        TenancySpec.from_json(SAMPLE.to_json() | {kind: [{"name": "mirror"}]})
+
+
+def test_what_was_taken_over_is_kept_beside_the_spec_and_read_with_it() -> None:
+    taken = {"ResourceQuota/team-quota": {"spec.hard.pods": "80"}}
+    assert "adopted" not in sample(adopted=(("a", "b", "c"),)).to_json()
+    assert TenancySpec.from_json(SAMPLE.to_json() | {"adopted": taken}).adopted == (
+        ("ResourceQuota/team-quota", "spec.hard.pods", "80"),
+    )
+
+
 @pytest.mark.parametrize(
     ("gpus", "borrow"),
     [(-1, 0), (LARGEST_GPUS + 1, 0), (10**20, 0), (2, -1), (2, 3), (0, 1)],
@@ -81,9 +108,7 @@ def test_the_room_is_what_is_guaranteed_borrowed_and_still_in_use() -> None:
         pytest.param({"name": "A100"}, id="capital letters"),
         pytest.param({"name": "quartermaster-cpu"}, id="the portal's own flavor"),
         pytest.param({"name": "a" * 64}, id="a name too long for a label"),
-        pytest.param(
-            {"resource": "x.io/" + "a" * 60}, id="a resource too long for a quota"
-        ),
+        pytest.param({"resource": "x.io/gpu"}, id="a resource that is no GPU"),
     ],
 )
 def test_what_no_flavor_may_have_is_refused(fields: dict[str, Any]) -> None:
@@ -100,6 +125,7 @@ def test_what_no_flavor_may_have_is_refused(fields: dict[str, Any]) -> None:
         {"cpu_per_gpu": 1, "memory_gib_per_gpu": 1},
         {"cpu_per_gpu": LARGEST_OF_A_GPU, "memory_gib_per_gpu": LARGEST_OF_A_GPU},
         {"name": "a" * 63},
+        {"resource": "nvidia.com/mig-9g.999gb.me"},
     ],
 )
 def test_the_least_and_the_most_of_a_flavor_are_taken(fields: dict[str, Any]) -> None:
@@ -119,16 +145,23 @@ def test_the_smallest_and_the_largest_volume_are_volumes(gib: int, access: str) 
         ("data", LARGEST_GIB + 1, ONCE),
         ("data", 1, "ReadOnlyMany"),
         ("Data", 1, ONCE),
+        ("data", 2.0, ONCE),
+        ("data", True, ONCE),
     ],
 )
-def test_what_is_no_volume_is_refused(name: str, gib: int, access: str) -> None:
+def test_what_is_no_volume_is_refused(name: str, gib: Any, access: str) -> None:
     with pytest.raises(SpecRefused):
         Volume(name=name, gib=gib, access=access)
 
 
+def test_a_volume_is_asked_for_with_more_than_it_keeps() -> None:
+    asked = {"name": "data", "gib": 5, "access": MANY, "reason": "For training."}
+    assert Volume.asked(asked) == Volume(name="data", gib=5, access=MANY)
+
+
 @pytest.mark.parametrize(
     "stored",
-    ["data", {"name": "data"}, [{"name": "data"}], [{"size": 1}], ["data"]],
+    ["", {}, "data", {"name": "data"}, [{"name": "data"}], [{"size": 1}], ["data"]],
     ids=repr,
 )
 def test_what_is_stored_as_volumes_and_is_none_is_refused(stored: object) -> None:
