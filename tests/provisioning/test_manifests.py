@@ -4,16 +4,20 @@ from typing import Any
 
 import pytest
 
+from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.desired.manifests import (
     CPU_FLAVOR,
     GPU,
+    NAMED,
     PRIORITIES,
     Manifest,
+    changed_objects,
     fleet_objects,
+    sometimes,
     tenancy_objects,
 )
-from provisioning.desired.spec import FlavorQuota
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 from tests.provisioning.specs import SAMPLE, sample
 
 NAMESPACE = SAMPLE.namespace
@@ -490,3 +494,47 @@ def test_no_priority_is_the_default_of_a_cluster() -> None:
     ]
     assert [m["metadata"]["name"] for m in classes] == list(PRIORITIES)
     assert not any("globalDefault" in m for m in classes)
+
+
+@pytest.mark.parametrize(
+    ("after", "changed"),
+    [
+        pytest.param(SAMPLE, [], id="the same"),
+        pytest.param(sample(weight=5), [f"ClusterQueue {NAMESPACE}"], id="a share"),
+        pytest.param(
+            sample(entra_group="00000000-0000-4000-9000-000000000002"),
+            [f"Namespace {NAMESPACE}", "RoleBinding team-users"],
+            id="another group, in the order of creation",
+        ),
+        pytest.param(
+            sample(jupyterhub_namespace="hub"),
+            ["NetworkPolicy allow-jupyterhub"],
+            id="what comes",
+        ),
+        pytest.param(PLAIN, [], id="what goes"),
+    ],
+)
+def test_only_what_has_other_content_is_said_to_change(
+    after: TenancySpec, changed: list[str]
+) -> None:
+    assert changed_objects(SAMPLE, after) == changed
+
+
+def kinds(spec: TenancySpec) -> set[tuple[str, str]]:
+    return {(m["apiVersion"], m["kind"]) for m in tenancy_objects(spec)}
+
+
+def test_a_kind_of_which_a_tenancy_may_want_none_is_looked_for_all_the_same() -> None:
+    assert {*sometimes(PLAIN)} == kinds(SAMPLE) - kinds(PLAIN)
+    to_a_name = (EgressRule(name="mirror", names=("mirror.example.org",)),)
+    enforced, open_to_it = sample(by_name=True), sample(by_name=True, egress=to_a_name)
+    assert {*sometimes(enforced)} == kinds(open_to_it) - kinds(PLAIN)
+
+
+def test_of_config_maps_the_portal_reads_the_one_it_makes() -> None:
+    made = {
+        (m["apiVersion"], m["kind"]): m["metadata"]["name"]
+        for m in tenancy_objects(SAMPLE)
+        if m["kind"] == "ConfigMap"
+    }
+    assert made == NAMED
