@@ -2,22 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.document import Policy
+from allocations.bookings.levels import Level
+from policy.document import LEADS as LEADS_STEP
+from policy.document import Policy, Route, StepPlan, Thresholds, Where
 from policy.evaluation import (
     Ask,
+    Coming,
     Evaluation,
     Outcome,
     Standing,
     evaluate,
+    later_automatic,
     nearest_automatic,
 )
+from policy.route_size import Earlier
 from policy.rules import Arrival
 from tests.approvals.asks import (
     ASKS,
@@ -260,6 +266,11 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
             ask(arrival=Arrival.PROPOSED),
             "Automatic. A pull request opens in about 5 seconds, yours once it is merged.",
         ),
+        (
+            ask(starts=NOW + DAY),
+            "Automatic. It begins by itself on Sat 21 Nov, 12:00 UTC.",
+        ),
+        (ask(starts=NOW), "Automatic. Yours in about 5 seconds."),
         (ask(3), "Platform leads decide."),
         (ask(8), "Platform leads, then engineering leadership decide."),
         (ask(25), "Not possible as it stands: the cluster has 24; this asks for 25."),
@@ -270,12 +281,327 @@ def test_an_answer_says_itself_in_one_sentence(asked: Ask, sentence: str) -> Non
     assert evaluate(asked, standing(), DEFAULT).sentence == sentence
 
 
+def test_an_answer_says_that_the_pool_has_to_grow_before_anything_runs() -> None:
+    known = standing(ready_gpus=1, growing_minutes=6)
+    assert [evaluate(ask(gpus), known, DEFAULT).sentence for gpus in (1, 2)] == [
+        "Automatic. Yours in about 5 seconds.",
+        "Automatic. Yours in about 5 seconds. 1 ready now: the pool grows to 24, usually within 6 minutes.",
+    ]
+
+
+MANAGER = StepPlan(by="managers")
+
+
+@pytest.mark.parametrize(
+    ("steps", "sentence"),
+    [
+        ((MANAGER,), "Your manager decides."),
+        ((LEADS_STEP,), "Platform leads decide."),
+        ((MANAGER, LEADS_STEP), "Your manager, then platform leads decide."),
+    ],
+)
+def test_one_manager_decides_and_several_people_decide(
+    steps: tuple[StepPlan, ...], sentence: str
+) -> None:
+    policy = Policy(routes=(Route(name="all", steps=steps),))
+    assert evaluate(ask(3), standing(), policy).sentence == sentence
+
+
+MONDAY = NOW - 4 * DAY
+
+
+def granted(gpus: int, *, at: datetime = MONDAY, **changes: Any) -> Earlier:
+    """GPUs that platform leads approved for the team on Monday, at $72 each."""
+    usual: dict[str, Any] = {
+        "first": at,
+        "last": at,
+        "gpus": gpus,
+        "usd": Decimal(72 * gpus),
+        "granted": True,
+        "of_team": True,
+        "of_person": False,
+        "seats": LEADS,
+    }
+    return Earlier(**(usual | changes))
+
+
+class Sum(NamedTuple):
+    """An ask that people decide, what came before it, who decides, and why they do."""
+
+    ask: Ask
+    earlier: tuple[Earlier, ...]
+    route: tuple[str, ...]
+    because: str = ""
+    gpus: int = 3
+    usd: int = 216
+
+
+SUMS: Mapping[str, Sum] = {
+    "what the team was granted counts": Sum(
+        ask(3),
+        (granted(7),),
+        BOTH,
+        ": 10 GPUs, $720 with the 7 granted on Mon 16 Nov",
+        gpus=10,
+        usd=720,
+    ),
+    "what the person was granted for another team counts": Sum(
+        ask(3),
+        (granted(7, of_team=False, of_person=True),),
+        BOTH,
+        ": 10 GPUs, $720 of one person over all their teams with the 7 granted on Mon 16 Nov",
+        gpus=10,
+        usd=720,
+    ),
+    "what others were granted for other teams does not": Sum(
+        ask(3), (granted(7, of_team=False),), LEADS
+    ),
+    "what was granted on several days": Sum(
+        ask(3),
+        (granted(2), granted(3, at=MONDAY - 2 * DAY)),
+        BOTH,
+        ": 8 GPUs, $576 with the 5 granted since Sat 14 Nov",
+        gpus=8,
+        usd=576,
+    ),
+    "one GPU less than leadership sees": Sum(ask(3), (granted(4),), LEADS),
+    "what still waits counts": Sum(
+        ask(3),
+        (granted(7, granted=False),),
+        BOTH,
+        ": 10 GPUs, $720 with the 7 that wait",
+        gpus=10,
+        usd=720,
+    ),
+    "what was granted and what waits": Sum(
+        ask(3),
+        (granted(3, granted=False), granted(2)),
+        BOTH,
+        ": 8 GPUs, $576 with the 2 granted on Mon 16 Nov and the 3 that wait",
+        gpus=8,
+        usd=576,
+    ),
+    "money of what takes no GPUs counts": Sum(
+        ask(3),
+        (granted(0, usd=Decimal(24_784)),),
+        BOTH,
+        ": 3 GPUs, $25,000 with the $24,784 granted on Mon 16 Nov",
+        usd=25_000,
+    ),
+    "a dollar less than leadership sees": Sum(
+        ask(3), (granted(0, usd=Decimal(24_783)),), LEADS
+    ),
+    "one GPU is not several": Sum(
+        ask(1, decided_by_people=True),
+        (granted(0, usd=Decimal(24_928)),),
+        BOTH,
+        ": 1 GPU, $25,000 with the $24,928 granted on Mon 16 Nov",
+        gpus=1,
+        usd=25_000,
+    ),
+    "what takes no GPUs is said by its money": Sum(
+        ask(1, gpus_each=0, decided_by_people=True),
+        (granted(0, usd=Decimal(24_928)),),
+        BOTH,
+        ": $25,000 with the $24,928 granted on Mon 16 Nov",
+        gpus=0,
+        usd=25_000,
+    ),
+    "what leadership approved does not count again": Sum(
+        ask(3), (granted(7, seats=BOTH),), LEADS
+    ),
+    "nor what was granted before, which they saw in the sum": Sum(
+        ask(3), (granted(1, seats=BOTH), granted(7, at=MONDAY - DAY)), LEADS
+    ),
+    "what was granted since they approved counts": Sum(
+        ask(3),
+        (granted(5), granted(7, at=MONDAY - DAY, seats=BOTH)),
+        BOTH,
+        ": 8 GPUs, $576 with the 5 granted on Mon 16 Nov",
+        gpus=8,
+        usd=576,
+    ),
+    "what they have yet to approve hides nothing from them": Sum(
+        ask(3),
+        (granted(7, at=MONDAY - DAY), granted(1, granted=False, seats=BOTH)),
+        BOTH,
+        ": 10 GPUs, $720 with the 7 granted on Sun 15 Nov",
+        gpus=10,
+        usd=720,
+    ),
+    "an ask that is large by itself has no other reason": Sum(
+        ask(8), (granted(7),), BOTH, gpus=8, usd=576
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_many_small_asks_go_where_one_large_one_goes(case: str) -> None:
+    asked, earlier, route, because, gpus, usd = SUMS[case]
+    answer = evaluate(asked, standing(earlier=earlier), DEFAULT)
+    assert answer.size is not None
+    assert (verdict(answer).route, answer.because) == (route, because)
+    assert (answer.size.gpus, answer.size.usd) == (gpus, Decimal(usd))
+    assert answer.sentence.endswith(f" decide{because}.")
+
+
+@pytest.mark.parametrize(("changed", "route"), [({}, BOTH), ({"flavor": "t4"}, LEADS)])
+def test_a_route_for_some_asks_counts_those_alone(
+    changed: Mapping[str, Any], route: tuple[str, ...]
+) -> None:
+    large, ordinary = DEFAULT.routes
+    narrow = replace(large, where=Where(flavors=("a100",)))
+    earlier = granted(7, **({"environment": "dev", "flavor": "a100"} | dict(changed)))
+    policy = Policy(routes=(narrow, ordinary))
+    answer = evaluate(ask(3), standing(earlier=(earlier,)), policy)
+    assert verdict(answer).route == route
+
+
+def test_an_ask_that_no_route_takes_is_no_larger_than_itself() -> None:
+    large, _ = DEFAULT.routes
+    answer = evaluate(ask(3), standing(earlier=(granted(1),)), Policy(routes=(large,)))
+    assert answer.size is not None
+    assert (answer.route, answer.size.gpus, answer.because) == ((), 3, "")
+
+
+WEDNESDAY, DECEMBER = NOW + 5 * DAY, datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def only_in_november(
+    left: int, limit: int = 4_000, hours: tuple[int, int] | None = None
+) -> Mapping[date, Any]:
+    """A budget that is smaller in November than in the months after it."""
+    november = date(2026, 11, 1)
+    return {**budget(), november: budget(left, limit, hours=hours)[november]}
+
+
+MENDED: Mapping[str, tuple[Standing, datetime]] = {
+    "GPUs that come back": (
+        standing(
+            free_gpus=0, coming=(Coming(NOW + DAY, free=1), Coming(WEDNESDAY, free=1))
+        ),
+        WEDNESDAY,
+    ),
+    "a budget that begins anew": (
+        standing(budget=only_in_november(0)),
+        DECEMBER,
+    ),
+    "a budget that leaves its soft stage": (
+        standing(budget=only_in_november(200)),
+        DECEMBER,
+    ),
+    "a budget of GPU-hours that begins anew": (
+        standing(budget=only_in_november(4_000, hours=(0, 900))),
+        DECEMBER,
+    ),
+    "what falls out of the team's window": (
+        standing(
+            recent_team_gpus=6,
+            coming=(Coming(NOW + DAY, team=1), Coming(WEDNESDAY, team=1)),
+        ),
+        WEDNESDAY,
+    ),
+    "what falls out of the person's window": (
+        standing(
+            recent_person_gpus=6,
+            coming=(Coming(NOW + DAY, person=1), Coming(WEDNESDAY, person=1)),
+        ),
+        WEDNESDAY,
+    ),
+    "money that falls out of the team's window": (
+        standing(
+            recent_team_usd=Decimal(4_500),
+            coming=(
+                Coming(NOW + DAY, team_usd=Decimal(143)),
+                Coming(WEDNESDAY, team_usd=Decimal(1)),
+            ),
+        ),
+        WEDNESDAY,
+    ),
+    "money that falls out of the person's window": (
+        standing(
+            recent_person_usd=Decimal(4_500),
+            coming=(
+                Coming(NOW + DAY, person_usd=Decimal(143)),
+                Coming(WEDNESDAY, person_usd=Decimal(1)),
+            ),
+        ),
+        WEDNESDAY,
+    ),
+    "what others have booked until then": (
+        standing(
+            free_gpus=0,
+            levels=(
+                Level(NOW, 0),
+                Level(NOW + DAY, 4),
+                Level(NOW + 3 * DAY, 0),
+                Level(WEDNESDAY, 4),
+            ),
+            coming=(Coming(NOW + DAY, free=4), Coming(WEDNESDAY, free=4)),
+        ),
+        WEDNESDAY,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MENDED)
+def test_what_time_alone_mends_is_waited_for(case: str) -> None:
+    known, at = MENDED[case]
+    assert later_automatic(ask(2), known, DEFAULT) == at
+
+
+def test_gpus_that_must_stay_free_are_waited_for() -> None:
+    policy = Policy(thresholds=Thresholds(keep_free_gpus=4))
+    known = standing(free_gpus=5, coming=(Coming(WEDNESDAY, free=1),))
+    assert later_automatic(ask(2), known, policy) == WEDNESDAY
+
+
+def test_what_takes_no_gpus_waits_for_money_alone() -> None:
+    asked = ask(gpus_each=0)
+    known = standing(
+        free_gpus=None,
+        total_gpus=None,
+        recent_team_usd=Decimal(4_500),
+        coming=(Coming(WEDNESDAY, team_usd=Decimal(72)),),
+    )
+    assert later_automatic(asked, known, DEFAULT) == WEDNESDAY
+
+
+@pytest.mark.parametrize("back", [NOW + DAY, NOW + 2 * DAY])
+def test_an_ask_that_begins_later_is_not_told_of_a_moment_up_to_its_beginning(
+    back: datetime,
+) -> None:
+    asked = ask(2, starts=NOW + 2 * DAY, length=5 * DAY)
+    coming = (Coming(back, free=2), Coming(WEDNESDAY, free=1))
+    known = standing(free_gpus=0, coming=coming)
+    assert later_automatic(asked, known, DEFAULT) == WEDNESDAY
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        (ask(), standing()),
+        (ask(2), standing(free_gpus=0)),
+        (ask(3), standing(free_gpus=0, coming=(Coming(WEDNESDAY, free=24),))),
+        (ask(2), standing(free_gpus=0, coming=(Coming(WEDNESDAY, free=1),))),
+    ],
+)
+def test_there_is_no_later_moment_where_time_alone_mends_nothing(
+    asked: Ask, known: Standing
+) -> None:
+    assert later_automatic(asked, known, DEFAULT) is None
+
+
 def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() -> None:
     assert nearest_automatic(ask(), standing(), DEFAULT) is None
     assert nearest_automatic(ask(6), standing(), DEFAULT) == ask(2)
     assert nearest_automatic(ask(6), standing(free_gpus=1), DEFAULT) == ask(1)
     assert nearest_automatic(ask(6), standing(recent_team_gpus=5), DEFAULT) == ask(1)
     assert nearest_automatic(OVER_14_DAYS, standing(), DEFAULT) == AT_14_DAYS
+    # What is held already goes on, though nothing else is free.
+    held = standing(free_gpus=0, own_gpus=2)
+    longer, shorter = ask(2, length=15 * DAY), ask(2, length=14 * DAY)
+    assert nearest_automatic(longer, held, DEFAULT) == shorter
     # What takes no GPUs is counted in money: three dollars a day each, and 72 are left in the window.
     many = ask(1000, gpus_each=0, usd_per_hour_each=Decimal("0.125"))
     fits = nearest_automatic(many, standing(recent_team_usd=Decimal(4428)), DEFAULT)
