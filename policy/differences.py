@@ -122,10 +122,9 @@ def _route(place: str, before: Route, after: Route) -> Iterator[Difference]:
 def _where(place: str, before: Where, after: Where) -> Iterator[Difference]:
     if before != after:
         pair = words.where(before), words.where(after)
-        # A flavor and an environment may have one name.
-        yield Difference(
-            place, *(pair if pair[0] != pair[1] else (str(before), str(after)))
-        )
+        if pair[0] == pair[1]:  # a flavor and an environment may have one name
+            pair = words.where_by_kind(before), words.where_by_kind(after)
+        yield Difference(place, *pair)
 
 
 def _step(

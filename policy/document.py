@@ -21,6 +21,7 @@ WORDS = {
     "decimal_type": "Write an amount in USD.",
 }
 MOST = 10**9
+MOST_HOURS = 9_600  # 400 days
 LONGEST_NAME = 120
 MAX_USE_HOURS = 14 * 24
 PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = (
@@ -339,10 +340,11 @@ def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]
             f"{place}.window_gpus_team",
             f"One ask may have {numbers.automatic_gpus} GPUs, more than all of a team's together.",
         )
-    if numbers.window_days < 1 or numbers.longest_days < 1:
-        yield f"{place}.window_days", "Write at least one day."
-    if not 1 <= numbers.carried_out_hours <= 9_600:
-        yield f"{place}.carried_out_hours", "Write 1 to 9,600 hours."
+    for name in ("window_days", "longest_days"):
+        if getattr(numbers, name) < 1:
+            yield f"{place}.{name}", "Write at least one day."
+    if not 1 <= numbers.carried_out_hours <= MOST_HOURS:
+        yield f"{place}.carried_out_hours", f"Write 1 to {MOST_HOURS:,} hours."
     if numbers.least_use_percent > 100:
         yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
     if numbers.use_after_hours > MAX_USE_HOURS:
@@ -378,18 +380,17 @@ def _of_step(place: str, step: StepPlan) -> Iterator[tuple[str, str]]:
             f"{place}.escalate_to",
             f"Write {', '.join(known[:2])} or group: with an object id.",
         )
-    if not 1 <= step.quorum <= 9 or not 1 <= step.level <= 9:
-        yield f"{place}.quorum", "Write 1 to 9."
+    for name, number in (("quorum", step.quorum), ("level", step.level)):
+        if not 1 <= number <= 9:
+            yield f"{place}.{name}", "Write 1 to 9."
     if step.by == MANAGERS and step.quorum != 1:
         yield f"{place}.quorum", "A manager is one person."
-    if (
-        not 0 < step.remind_hours < step.escalate_hours <= 9_600
-        or not 0 < step.target_hours <= 9_600
-    ):
-        yield (
-            f"{place}.remind_hours",
-            "The reminder comes before the escalation, both after the start.",
-        )
+    hours = ("target_hours", "remind_hours", "escalate_hours")
+    wrong = [name for name in hours if not 0 < getattr(step, name) <= MOST_HOURS]
+    for name in wrong:
+        yield f"{place}.{name}", f"Write 1 to {MOST_HOURS:,} hours."
+    if not wrong and step.remind_hours >= step.escalate_hours:
+        yield f"{place}.remind_hours", "The reminder comes before the escalation."
 
 
 def _is_group(by: str) -> bool:

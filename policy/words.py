@@ -1,6 +1,7 @@
 """The parts of a policy as people read them: each with its label, unit and what it means. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -109,6 +110,17 @@ def where(kinds: Where) -> str:
     """Which asks are meant: "dataset, production"; "every ask" when nothing is said."""
     parts = [kinds.offerings, kinds.environments, kinds.flavors, kinds.tiers]
     return ", ".join(" or ".join(part) for part in parts if part) or "every ask"
+
+
+def where_by_kind(kinds: Where) -> str:
+    """The same with what each name is of: "environments “dev” or “test”; flavors “a100”"."""
+    named = {
+        each.name: [f"“{name}”" for name in getattr(kinds, each.name)]
+        for each in fields(Where)
+    }
+    return "; ".join(
+        f"{kind} {' or '.join(part)}" for kind, part in named.items() if part
+    )
 
 
 def sizes(route: Route) -> str:

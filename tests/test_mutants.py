@@ -82,6 +82,24 @@ def test_a_weak_test_lets_changes_of_a_function_and_of_a_table_live(
 
 
 @pytest.mark.slow
+def test_changes_of_a_function_that_no_test_calls_live(tmp_path: Path) -> None:
+    uncalled = HEAD + (
+        "from toy_of_mutants import MOST\n\n"
+        'def test_so_many_may_come():\n    assert MOST == {"guests": 10, "children": 5}\n'
+    )
+    done = tried(tmp_path, uncalled)
+
+    assert done.stdout.splitlines()[1:] == [
+        "  toy_of_mutants.py:8",
+        "    - return number <= MOST[kind]",
+        "    + return None",
+        "  toy_of_mutants.py:8",
+        "    - return number <= MOST[kind]",
+        "    + return number < MOST[kind]",
+    ]
+
+
+@pytest.mark.slow
 def test_tests_that_fail_without_a_change_measure_nothing(tmp_path: Path) -> None:
     done = tried(tmp_path, WRONG)
 
@@ -117,6 +135,7 @@ def test_what_is_tried_in_its_place(source: str, changed: list[str]) -> None:
         "a = 'A sentence for people.'",
         "a = f'{b}' + c",
         "a = None",
+        "__all__ = ['a', 'b']",
         "@dataclass(frozen=True, kw_only=True, slots=True)\nclass A:\n    b: int",
         "if TYPE_CHECKING:\n    from b import c",
     ],

@@ -18,11 +18,19 @@ MANIFESTS = [
         "test_volumes.py",
         "test_priorities.py",
         "test_quantities.py",
+        "test_volcano_queues.py",
     )
 ]
-SPEC = [PROVISIONING + "test_spec.py", PROVISIONING + "test_manifests_hostile.py"]
+SPEC = [
+    PROVISIONING + each
+    for each in ("test_spec.py", "test_manifests_hostile.py", "test_volcano_queues.py")
+]
 OFFERINGS = ["tests/catalogue/test_offerings.py"]
-RULES = [POLICY + "test_rules.py", POLICY + "test_evaluation.py"]
+RULES = [
+    POLICY + "test_rules.py",
+    POLICY + "test_evaluation.py",
+    "tests/approvals/test_later.py",
+]
 # What a run is made of is tested by templates, and by what the documents say of them.
 RUNS = [
     WORKLOADS + each

@@ -63,7 +63,7 @@ def mutants(source: str) -> list[Mutant]:
 
 
 def _nodes(node: ast.AST, way: Way) -> Iterator[tuple[Way, ast.AST]]:
-    """Every node below that runs, with its way; types and docstrings do not run."""
+    """Every node below that runs, with its way; types, docstrings and the list of public names do not."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "type_params"):
             continue
@@ -75,6 +75,8 @@ def _nodes(node: ast.AST, way: Way) -> Iterator[tuple[Way, ast.AST]]:
 
 
 def _is_text(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        return True
     is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_docstring or isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom))
 

@@ -403,7 +403,7 @@ class _Trying:
 def _with_next(
     items: Sequence[pytest.Item],
 ) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-    yield from zip(items, [*items[1:], None], strict=True)
+    yield from zip(items, [*items[1:], None][: len(items)], strict=True)
 
 
 class _Codes:

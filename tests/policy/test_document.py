@@ -359,7 +359,7 @@ CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"thresholds": {"automatic_usd": "0.00001"}},
     ),
     "possible for no day": (
-        "thresholds.window_days",
+        "thresholds.longest_days",
         {"thresholds": {"automatic_days": 0, "longest_days": 0}},
     ),
     "no hour to carry out": (
@@ -415,17 +415,17 @@ CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "ten of them": ("routes.0.steps.0.quorum", route(quorum=10)),
     "the tenth manager": (
-        "routes.0.steps.0.quorum",
+        "routes.0.steps.0.level",
         route(by="managers", level=10),
     ),
     "a reminder at once": ("routes.0.steps.0.remind_hours", route(remind_hours=0)),
     "an escalation after more than 400 days": (
-        "routes.0.steps.0.remind_hours",
+        "routes.0.steps.0.escalate_hours",
         route(escalate_hours=9_601),
     ),
-    "a target of no time": ("routes.0.steps.0.remind_hours", route(target_hours=0)),
+    "a target of no time": ("routes.0.steps.0.target_hours", route(target_hours=0)),
     "a target of more than 400 days": (
-        "routes.0.steps.0.remind_hours",
+        "routes.0.steps.0.target_hours",
         route(target_hours=9_601),
     ),
     "requests that lapse at once": ("lapse_days", {"lapse_days": 0}),
