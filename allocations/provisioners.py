@@ -181,8 +181,13 @@ def _begin_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> Non
 
 def _end_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     refresh_of(allocation, actor=actor, now=now)
-    if allocation.notebook_id is not None:
-        notebooks.stop_because(allocation.notebook_id, StopReason.END, now=now)
+    notebook = allocation.notebook_id
+    # Where a part of what ended goes on under a renewal, it may carry the notebook still: `ends.notebooks` looks.
+    if (
+        notebook is not None
+        and not Allocation.objects.granted().filter(notebook=notebook).exists()
+    ):
+        notebooks.stop_because(notebook, StopReason.END, now=now)
 
 
 def _status_in_hub(allocation: Allocation) -> Status:

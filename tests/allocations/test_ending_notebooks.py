@@ -11,6 +11,7 @@ from django.utils import timezone
 from allocations.ends.actions import expire, give_back
 from allocations.ends.notebooks import end_with_their_gpus, stop_those_with_pods
 from allocations.models import Allocation
+from allocations.schedule import Provisioner
 from approvals.requests.actions import submit
 from notebooks.models import NotebookServer
 from notebooks.servers.states import State, StopReason
@@ -70,6 +71,17 @@ def test_its_owner_is_told_once_and_it_stops_when_the_gpus_have_ended(
     assert tick(server, ends + MINUTE)[0] == State.STOPPING
     assert server.stop_reason == StopReason.END
     assert len(told()) == 1
+
+
+def test_one_that_a_part_of_its_gpus_still_carries_goes_on_when_the_rest_ends(
+    scene: Scene,
+) -> None:
+    rest, renewed, server = held(scene), held(scene, days=2), working(scene)
+    Allocation.objects.update(notebook=server, provisioner=Provisioner.JUPYTERHUB)
+    for row, state in ((rest, State.READY), (renewed, State.STOPPING)):
+        expire(row.pk, now=row.kept_until)
+        server.refresh_from_db()
+        assert server.state == state
 
 
 def test_one_whose_gpus_are_kept_longer_goes_on_and_is_told_anew_of_the_next_end(
