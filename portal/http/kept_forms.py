@@ -5,6 +5,7 @@ its victim sends. It is shown before it is sent, and lies sealed in the session 
 """
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
@@ -22,6 +23,9 @@ KEPT_SECONDS = 15 * 60
 MAX_KEPT_BYTES = 64 * 1024
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 ABBREVIATED = {"gpus": "GPUs", "cpus": "CPUs", "gpu": "GPU", "url": "URL", "api": "API"}
+# What the forms call these fields.
+CALLED = {"flavor": "Kind of GPU", "purpose": "For"}
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)")
 # What a page adds to its forms by itself: nobody typed it.
 NOT_TYPED = frozenset(
     {"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"}
@@ -44,13 +48,20 @@ class KeptForm:
             for name, value in self.fields
             if value.strip() and name not in NOT_TYPED
         ]
-        return [(_label(name), value) for name, value in shown]
+        return [(_label(name), _shown(value)) for name, value in shown]
 
 
 def _label(name: str) -> str:
     """A field's name as people read it, since its form is not at hand."""
+    if name in CALLED:
+        return CALLED[name]
     first, *others = (ABBREVIATED.get(word, word) for word in name.split("_"))
     return " ".join((first[:1].upper() + first[1:], *others))
+
+
+def _shown(value: str) -> str:
+    """A value as people read it; a moment is in UTC, as in every form."""
+    return MOMENT.sub(r"\1 \2 UTC", value) if MOMENT.fullmatch(value) else value
 
 
 def kept_form(request: HttpRequest) -> KeptForm | None:

@@ -86,6 +86,16 @@ def test_what_was_typed_is_named_as_people_write_it() -> None:
     assert kept.typed == [("Title", "BERT"), ("GPUs", "2"), ("Git URL", "x")]
 
 
+def test_what_was_typed_is_named_as_the_form_names_it() -> None:
+    said = [("flavor", "a/b"), ("purpose", "training"), ("until", "2026-11-28T02:49")]
+    kept = kept_forms.KeptForm("/requests/new", "/", said)
+    assert kept.typed == [
+        ("Kind of GPU", "a/b"),
+        ("For", "training"),
+        ("Until", "2026-11-28 02:49 UTC"),
+    ]
+
+
 def test_what_another_site_sends_is_neither_shown_nor_kept(client: Client) -> None:
     for origin in ("https://evil.example", "null", ""):
         answer = post(client, "/requests/new", **{**OURS, "Origin": origin})

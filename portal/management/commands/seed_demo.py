@@ -382,7 +382,9 @@ def _teams() -> None:
         days=2,
         now=now,
     )
-    decisions.approve(model.pk, by=priya, expected_version=model.version, now=now)
+    decisions.approve(
+        model.pk, by=priya, expected_version=model.version, now=timezone.now()
+    )
 
 
 def _rest_of_the_catalogue(team: Team, by: User, *, now: datetime) -> None:
