@@ -385,7 +385,7 @@ SUMS: Mapping[str, Sum] = {
         ask(3),
         (granted(0, usd=Decimal(24_784)),),
         BOTH,
-        ": 3 GPUs, $25,000 with the $24,784 granted on Mon 16 Nov",
+        ": 3 GPUs, $25,000 with the $24,784 granted on Mon 16 Nov for other things",
         usd=25_000,
     ),
     "a dollar less than leadership sees": Sum(
@@ -395,7 +395,7 @@ SUMS: Mapping[str, Sum] = {
         ask(1, decided_by_people=True),
         (granted(0, usd=Decimal(24_928)),),
         BOTH,
-        ": 1 GPU, $25,000 with the $24,928 granted on Mon 16 Nov",
+        ": 1 GPU, $25,000 with the $24,928 granted on Mon 16 Nov for other things",
         gpus=1,
         usd=25_000,
     ),
