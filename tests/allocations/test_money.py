@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocations.budgets import money
-from allocations.budgets.money import Amount
+from allocations.budgets.money import Amount, Left
 
 
 def utc(year: int, month: int, day: int, hour: int = 0) -> datetime:
@@ -162,3 +162,17 @@ def test_the_month_of_a_moment_is_the_one_in_utc() -> None:
         2026, 12, 1
     )
     assert money.month_of(utc(2026, 12, 1)) == date(2026, 12, 1)
+
+
+@pytest.mark.parametrize(
+    ("gpu_hours", "then"),
+    [(Decimal(5), Decimal(7)), (None, None)],
+    ids=["counted in GPU-hours", "in money alone"],
+)
+def test_what_comes_back_is_left_again(
+    gpu_hours: Decimal | None, then: Decimal | None
+) -> None:
+    left = Left(Decimal(10), Decimal(100), gpu_hours, gpu_hours, 80)
+    more = left.and_freed(Amount(usd=Decimal(3), gpu_hours=Decimal(2)))
+    assert (more.usd, more.gpu_hours) == (Decimal(13), then)
+    assert (more.usd_limit, more.soft_percent) == (Decimal(100), 80)

@@ -10,6 +10,7 @@ from allocations.schedule import (
     REMINDERS,
     TAKEN_DOWN,
     Phase,
+    Provisioner,
     State,
     Status,
     Step,
@@ -172,6 +173,23 @@ def test_where_an_allocation_stands(
 
 
 @pytest.mark.parametrize(
+    ("phase", "gives_up_at", "is_given_up"),
+    [
+        pytest.param(Phase.FAILED, None, True, id="failed"),
+        pytest.param(Phase.STUCK, None, False, id="stuck"),
+        pytest.param(
+            Phase.STUCK, START + HOUR, False, id="stuck, and there is time left"
+        ),
+        pytest.param(Phase.STUCK, START, True, id="stuck until now"),
+    ],
+)
+def test_what_failed_or_was_stuck_for_too_long_is_given_up(
+    phase: Phase, gives_up_at: datetime | None, *, is_given_up: bool
+) -> None:
+    assert Status(phase, gives_up_at=gives_up_at).is_given_up(START) is is_given_up
+
+
+@pytest.mark.parametrize(
     ("when_over", "stops"),
     [
         (WhenOver.FINISH, None),
@@ -240,10 +258,15 @@ def test_a_reminder_that_is_due_now_is_not_the_next_one() -> None:
     assert next_reminder(START, until, after=until - DAY) == until - HOUR
 
 
-@pytest.mark.parametrize("kind", [WhenOver, State], ids=["when it is over", "states"])
+@pytest.mark.parametrize(
+    "kind",
+    [WhenOver, State, Provisioner],
+    ids=["when it is over", "states", "provisioners"],
+)
 def test_every_choice_and_every_state_has_words_of_its_own(
-    kind: type[WhenOver] | type[State],
+    kind: type[WhenOver] | type[State] | type[Provisioner],
 ) -> None:
+    assert all(each.words for each in kind)
     assert len({each.words for each in kind}) == len(kind)
 
 
