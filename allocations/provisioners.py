@@ -67,9 +67,9 @@ def begin(allocation: Allocation, *, is_new: bool, actor: Actor, now: datetime) 
     """Have what was granted made; of what goes on under a renewal nothing has to be set up."""
     do = PROVISIONERS[Provisioner(allocation.provisioner)]
     (do.begin if is_new else do.change)(allocation, actor=actor, now=now)
-    published = allocation.tenancy.generation if allocation.tenancy is not None else 0
-    if published and not 0 < (allocation.generation or 0) <= published:
-        allocation.generation = published
+    tenancy, expected = allocation.tenancy, allocation.generation
+    if tenancy is not None and (expected is None or expected > tenancy.generation):
+        allocation.generation = tenancy.generation
         allocation.save(update_fields=["generation"])
 
 

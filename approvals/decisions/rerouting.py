@@ -31,6 +31,7 @@ from approvals.decisions.routing import (
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
+from approvals.judging.turns import in_turn
 from approvals.models import Decision, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import (
@@ -85,11 +86,7 @@ def due(now: datetime) -> list[int]:
     )
     rows = waiting.exclude(routed_by=version)
     found = list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
-    if len(found) <= MAX_REROUTED:
-        return found
-    # Those that cannot be routed now must not keep the others from being looked at.
-    begin = int(now.timestamp() / SWEEP_SECONDS) * MAX_REROUTED % len(found)
-    return (found[begin:] + found[:begin])[:MAX_REROUTED]
+    return in_turn(found, most=MAX_REROUTED, seconds=SWEEP_SECONDS, now=now)
 
 
 def sweep(now: datetime) -> list[int]:

@@ -7,6 +7,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from approvals import notices as telling
 from approvals.judging.asked import wanted_of
+from approvals.judging.turns import in_turn
 from approvals.models import Decision, Request
 from approvals.requests.actions import check, judge
 from approvals.states import State
@@ -42,11 +43,8 @@ def due(now: datetime) -> list[int]:
     """The candidates that this sweep judges, oldest first."""
     rows = candidates(now).order_by("decided_at", "pk")
     found = list(rows.values_list("pk", flat=True))
-    if len(found) <= MAX_JUDGED:
-        return found
-    # Those that stay impossible, for want of money or people, must not keep the others from being seen.
-    start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
-    return (found[start:] + found[:start])[:MAX_JUDGED]
+    # Some stay impossible, for want of money or people.
+    return in_turn(found, most=MAX_JUDGED, seconds=SWEEP_SECONDS, now=now)
 
 
 def sweep(now: datetime) -> list[int]:

@@ -12,6 +12,7 @@ from approvals import notices as telling
 from approvals.judging.asked import asked_for, wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force
+from approvals.judging.turns import in_turn
 from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
@@ -41,11 +42,8 @@ def due(policy: Policy, *, now: datetime) -> list[Request]:
     """The requests that the policy may approve by now, oldest first, without those that it never would."""
     rows = waiting(now).prefetch_related("decisions")[:MAX_READ]
     found = list(hopeful(rows, policy, now=now))
-    if len(found) > MAX_JUDGED:
-        # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
-        start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
-        found = (found[start:] + found[:start])[:MAX_JUDGED]
-    return found
+    # Some the policy keeps refusing, for their window or their use.
+    return in_turn(found, most=MAX_JUDGED, seconds=SWEEP_SECONDS, now=now)
 
 
 def sweep(now: datetime) -> list[int]:

@@ -19,6 +19,7 @@ from accounts.idempotency import new_key, once
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.renewals import renewing
+from approvals.renewals.words import gone_on
 from approvals.request_form import answer_panel
 from approvals.requests.actions import submit_within
 from approvals.requests.wanted import Wanted
@@ -168,8 +169,7 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
         action=action,
     )
     if made and made[0].state == State.APPROVED:
-        goes = "goes" if made[0].gpus == 1 else "go"
-        messages.success(request, f"{made[0].given_name} {goes} on without a gap.")
+        messages.success(request, f"{gone_on(made[0])}.")
     return link
 
 

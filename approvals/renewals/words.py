@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from allocations import renewals as renewable
 from allocations.budgets import money
+from approvals.models import Request
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
 from ui.amounts import gpus, moment, usd
@@ -25,6 +26,12 @@ def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[BeforeAfte
         },
         {"label": "Ends", "before": before, "after": moment(wanted.until, now)},
     ]
+
+
+def gone_on(request: Request) -> str:
+    """That GPUs go on under a renewal: "1 × A100 goes on without a gap", "2 × A100 go on without a gap"."""
+    goes = "goes" if request.gpus == 1 else "go"
+    return f"{request.given_name} {goes} on without a gap"
 
 
 def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:

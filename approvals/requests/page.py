@@ -36,6 +36,7 @@ from approvals.fulfilment.actions import may_release
 from approvals.fulfilment.page import RequestTask, lost
 from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step
 from approvals.renewals import renewing
+from approvals.renewals.words import gone_on
 from approvals.requests import model_page, prices, timeline
 from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
@@ -226,8 +227,7 @@ def sentence(
     """What it is, since when, where, until when, and what comes; never a bare state."""
     if state is State.ENDED and renewal is not None:
         until = moment(renewal.until, now)
-        goes = "goes" if request.gpus == 1 else "go"
-        return f"{request.given_name} {goes} on without a gap, as request {renewal.pk}, until {until}."
+        return f"{gone_on(request)}, as request {renewal.pk}, until {until}."
     name, until = request.given_name, moment(request.until, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
