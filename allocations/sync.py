@@ -12,6 +12,7 @@ from fleet.models import Flavor
 from provisioning.desired.isolation import is_for
 from provisioning.desired.spec import SpecRefused
 from provisioning.models import Tenancy
+from reconciling.sweeping import for_each
 
 AROUND = (
     "cost_centre",
@@ -43,12 +44,13 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
         .select_related("team", "cluster", "project")
     )
     behind = [row.pk for row in rows if _is_behind(row, kinds.get(row.cluster_id, []))]
-    for tenancy_id in behind:
-        with transaction.atomic():
-            refresh(
-                Tenancy.objects.locked().get(pk=tenancy_id), actor=PORTAL, now=now()
-            )
-    return len(behind)
+
+    @transaction.atomic
+    def follow(tenancy_id: int) -> None:
+        tenancy = Tenancy.objects.locked().get(pk=tenancy_id)
+        refresh(tenancy, actor=PORTAL, now=now())
+
+    return len(for_each(behind, follow))
 
 
 def _is_behind(tenancy: Tenancy, kinds: Sequence[Flavor]) -> bool:

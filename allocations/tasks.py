@@ -1,5 +1,7 @@
 """What happens to holdings by the clock: queries over dates, not timers."""
 
+from functools import partial
+
 from celery import shared_task
 
 from allocations import actions
@@ -13,6 +15,7 @@ from allocations.sync import keep_in_step
 from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
 from audit import clock
+from reconciling.sweeping import for_each
 
 
 @shared_task(name="allocations.tasks.expire")
@@ -24,30 +27,35 @@ def expire() -> None:
 @shared_task(name="allocations.tasks.begin_bookings")
 def begin_bookings() -> None:
     """Begin every booking whose time has come, the earliest first, each in a transaction of its own."""
-    for allocation_id in bookings.to_begin(clock.now()):
-        bookings.begin(allocation_id, now=clock.now())
+    for_each(
+        bookings.to_begin(clock.now()),
+        lambda allocation_id: bookings.begin(allocation_id, now=clock.now()),
+    )
 
 
 @shared_task(name="allocations.tasks.look_at_bookings")
 def look_at_bookings() -> None:
     """See what stands in the way of what begins within two days, and tell people of it once."""
-    for allocation_id in bookings.to_look_at(clock.now()):
-        bookings.look(allocation_id, now=clock.now())
+    for_each(
+        bookings.to_look_at(clock.now()),
+        lambda allocation_id: bookings.look(allocation_id, now=clock.now()),
+    )
 
 
 @shared_task(name="allocations.tasks.observe")
 def observe() -> None:
     """Let what has been made by now cost, and end what could not be made, each in a transaction of its own."""
-    for allocation_id in actions.not_charged_yet(clock.now()):
-        actions.observe(allocation_id, now=clock.now())
+    for_each(
+        actions.not_charged_yet(clock.now()),
+        lambda allocation_id: actions.observe(allocation_id, now=clock.now()),
+    )
 
 
 @shared_task(name="allocations.tasks.remind")
 def remind() -> None:
     """Remind of every end of which it is time, each in a transaction of its own."""
     now = clock.now()
-    for allocation_id in reminding.due(now):
-        reminding.remind(allocation_id, now=now)
+    for_each(reminding.due(now), partial(reminding.remind, now=now))
 
 
 @shared_task(name="allocations.tasks.end_notebooks")
@@ -78,17 +86,16 @@ def follow_surroundings() -> None:
 @shared_task(name="allocations.tasks.sample_use")
 def sample_use() -> None:
     """Count every look at a queue that was not counted yet, each in a transaction of its own."""
-    for tenancy_id in use.due():
-        use.sample(tenancy_id)
+    for_each(use.due(), use.sample)
 
 
 @shared_task(name="allocations.tasks.tell_close")
 def tell_close() -> None:
     """Tell of every budget that has reached its soft stage and was not told of, each in a transaction of its own."""
-    for budget_id in (
-        Budget.objects.close()
-        .filter(soft_told_at=None)
-        .order_by("pk")
-        .values_list("pk", flat=True)
-    ):
-        budget_actions.tell_close(Budget.objects.filter(pk=budget_id), now=clock.now())
+    close = Budget.objects.close().filter(soft_told_at=None).order_by("pk")
+    for_each(
+        close.values_list("pk", flat=True),
+        lambda budget_id: budget_actions.tell_close(
+            Budget.objects.filter(pk=budget_id), now=clock.now()
+        ),
+    )

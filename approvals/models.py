@@ -40,6 +40,8 @@ __all__ = [
 
 # What a sweep could not grant is tried again after so long; meanwhile it keeps nothing else waiting.
 TRIED_AGAIN_AFTER = timedelta(minutes=1)
+# Why it could not is told for so long: by then it has been tried again, or the policy does not approve it any more.
+TOLD_FOR = timedelta(minutes=10)
 
 
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
@@ -175,6 +177,8 @@ class Request(Row):
     offered_again_at = models.DateTimeField(null=True)
     # When a sweep tried last to grant or to route it and could not; it is left out for a while.
     not_granted_at = models.DateTimeField(null=True)
+    # What the portal said then, in words for its requester.
+    not_granted_because = models.TextField(blank=True, default="")
 
     objects = RequestQuerySet.as_manager()
 
@@ -259,6 +263,13 @@ class Request(Row):
             if self.turn == self.Turn.REQUESTER
             else self.lapses_at
         )
+
+    def why_not_granted(self, now: datetime) -> str:
+        """Why the portal could not grant what may be granted, in words for its requester; empty where it could."""
+        waits = self.state == State.WAITING and self.turn == self.Turn.APPROVER
+        tried = self.not_granted_at
+        lately = tried is not None and tried > now - TOLD_FOR
+        return self.not_granted_because if waits and lately else ""
 
     @property
     def of(self) -> Offering:

@@ -1,5 +1,7 @@
 """When requests lapse and what they brought ends: queries over dates, not timers."""
 
+from functools import partial
+
 from celery import shared_task
 
 from approvals.decisions import escalation as clockwork
@@ -10,22 +12,22 @@ from approvals.judging import reevaluation as judging_again
 from approvals.models import Request
 from approvals.requests import actions
 from audit import clock
+from reconciling.sweeping import for_each
 
 
 @shared_task(name="approvals.tasks.lapse")
 def lapse() -> None:
     """End what nobody decided, or whose question nobody answered, in time, each in a transaction of its own."""
     now = clock.now()
-    for request_id in Request.objects.overdue(now).values_list("pk", flat=True):
-        actions.lapse(request_id, now=now)
+    overdue = Request.objects.overdue(now).values_list("pk", flat=True)
+    for_each(overdue, partial(actions.lapse, now=now))
 
 
 @shared_task(name="approvals.tasks.look_at_routes")
 def look_at_routes() -> None:
     """Remind, find stand-ins and pass on where it is due, each request in a transaction of its own."""
     now = clock.now()
-    for request_id in clockwork.due(now):
-        clockwork.look(request_id, now=now)
+    for_each(clockwork.due(now), partial(clockwork.look, now=now))
 
 
 @shared_task(name="approvals.tasks.fill_seats")

@@ -4,6 +4,7 @@ What is to be done is read from the database each time; each step is an action i
 """
 
 from datetime import datetime
+from functools import partial
 
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
@@ -17,18 +18,22 @@ from offboarding.plan import Due, held_back_of, may_delete
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from reconciling.sweeping import for_each
 
 
 def sweep(*, now: datetime) -> None:
-    """Take every departure one step further where its date has come, then delete what was kept long enough."""
-    for departure_id in (
-        Departure.objects.under_way().order_by("pk").values_list("pk", flat=True)
-    ):
-        advance(departure_id, now=now)
-    delete_due(now=now)
-    for found in Departure.objects.under_way().order_by("pk"):
-        _end_with_places(found, now=now)
-        leaving_actions.finish(found.pk, actor=PORTAL, now=now)
+    """Take every departure one step further where its date has come, then delete what was kept long enough.
+
+    A departure or a place at which it fails keeps no other from going on.
+    """
+    under_way = Departure.objects.under_way().order_by("pk")
+    try:
+        for_each(under_way.values_list("pk", flat=True), partial(advance, now=now))
+    finally:
+        try:
+            delete_due(now=now)
+        finally:
+            for_each(under_way.values_list("pk", flat=True), partial(_end, now=now))
 
 
 def advance(departure_id: int, *, now: datetime) -> None:
@@ -56,8 +61,7 @@ def delete_due(*, now: datetime) -> None:
     held_back = held_back_of(_due(now), present=Tenancy.objects.present().count())
     if held_back:
         leaving_actions.hold_back(held_back, now=now)
-    for tenancy_id in may_delete(_due(now)):
-        leaving.remove(tenancy_id, actor=PORTAL, now=now)
+    for_each(may_delete(_due(now)), partial(leaving.remove, actor=PORTAL, now=now))
 
 
 def _due(now: datetime) -> list[Due]:
@@ -111,8 +115,12 @@ def _give_back(found: Departure, *, now: datetime) -> None:
             requests.let_go(request_id, actor=PORTAL, now=now)
 
 
-def _end_with_places(found: Departure, *, now: datetime) -> None:
-    """End what has data at places that are deleted, or gone already: before that, all of it could be restored."""
+def _end(departure_id: int, *, now: datetime) -> None:
+    """End what has data at places that are deleted, or gone already, and then the departure.
+
+    Before that, all of it could be restored.
+    """
+    found = Departure.objects.get(pk=departure_id)
     tenancies = _places(found, Stage.REMOVING, Stage.GONE)
     for request_id in list(
         requests.ending_with_places(tenancies).values_list("pk", flat=True)
@@ -120,3 +128,4 @@ def _end_with_places(found: Departure, *, now: datetime) -> None:
         requests.let_go(request_id, actor=PORTAL, now=now)
     for tenancy_id in tenancies:
         ends.drop_take_downs(tenancy_id, now=now)
+    leaving_actions.finish(departure_id, actor=PORTAL, now=now)

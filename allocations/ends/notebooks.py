@@ -14,6 +14,7 @@ from notebooks.servers.actions import stop_because
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
+from reconciling.sweeping import for_each
 
 RUNS = (State.STARTING, State.READY)
 # How long a booking takes to begin at its time, when nothing stands in its way.
@@ -72,8 +73,10 @@ def end_with_their_gpus(*, now: datetime) -> None:
         NotebookServer.objects.filter(state__in=RUNS, flavor__isnull=False).described()
     )
     found = uncarried_at({one.tenancy_id for one in servers}, now=now)
-    for server in servers:
-        end = found.get(server.pk)
+    by_id = {server.pk: server for server in servers}
+
+    def follow(server_id: int) -> None:
+        server, end = by_id[server_id], found.get(server_id)
         ending.keep_told(server, None if end is None else end.at, now=now)
         if (
             end is not None
@@ -82,6 +85,8 @@ def end_with_their_gpus(*, now: datetime) -> None:
             and server.told_end <= now
         ):
             _stop(server, now=now)
+
+    for_each(by_id, follow)
 
 
 @transaction.atomic

@@ -1,6 +1,7 @@
 """Ending everything that has reached its date, unless so much would end at once that the clock may be wrong."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.urls import reverse
@@ -16,6 +17,7 @@ from audit.events import Kind
 from audit.log import record
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from reconciling.sweeping import for_each
 from web.refusals import Conflict, NoRight
 
 FEWEST = 10
@@ -50,7 +52,7 @@ def sweep(now: datetime) -> int:
         Brake.objects.open().filter(clock__lte=now).update(
             answer=Brake.Answer.PASSED, answered_at=now
         )
-    return sum(expire(pk, now=now) for pk in [*free, *rest])
+    return sum(for_each([*free, *rest], partial(expire, now=now)))
 
 
 @transaction.atomic

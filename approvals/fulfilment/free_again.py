@@ -14,6 +14,7 @@ from approvals.states import State
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from reconciling.sweeping import for_each
 from web.refusals import Refused
 
 REMEMBERED_FOR = timedelta(days=30)
@@ -50,13 +51,17 @@ def due(now: datetime) -> list[int]:
 def sweep(now: datetime) -> list[int]:
     """Offer what is possible again, oldest first, no GPU to two at once; the requests offered."""
     promised: dict[int, int] = {}
-    offered = []
-    for request_id in due(now):
+
+    def offered(request_id: int) -> bool:
         found = offer(request_id, now=now, promised=promised)
-        if found is not None and found.flavor_id is not None:
-            promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
-            offered.append(request_id)
-    return offered
+        if found is None or found.flavor_id is None:
+            return False
+        promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
+        return True
+
+    judged = due(now)
+    is_offered = for_each(judged, offered)
+    return [pk for pk, yes in zip(judged, is_offered, strict=True) if yes]
 
 
 @transaction.atomic

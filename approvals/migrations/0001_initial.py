@@ -118,6 +118,7 @@ class Migration(migrations.Migration):
                 ("answer_by", models.DateTimeField(null=True)),
                 ("offered_again_at", models.DateTimeField(null=True)),
                 ("not_granted_at", models.DateTimeField(null=True)),
+                ("not_granted_because", models.TextField(blank=True, default="")),
                 (
                     "allocation",
                     models.OneToOneField(

@@ -323,6 +323,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "updated_at": now,
         "answer_by": None,
         "not_granted_at": None,
+        "not_granted_because": "",
         "routed_by": judged.version,
         "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
     }

@@ -348,6 +348,15 @@ def waiting_line(
             else "Nothing to do here; the question stands on their home page.",
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
+    if because := request.why_not_granted(now):
+        mine = viewer.pk == request.requester_id
+        told = because if mine else f"{request.requester.name} is told: {because}"
+        return {
+            "kind": "change" if mine else "wait",
+            "what": "It may be granted, and cannot be yet",
+            "since": None,
+            "advice": f"{told} It is tried again by itself every minute.",
+        }
     step = next(step for step in steps if step.done_at is None)
     # As the queue of whoever decides has it: the oldest ask first, also where it was changed, without what waits for
     # an answer.

@@ -277,7 +277,14 @@ class RequestSerializer(RequestShortSerializer):
     still_running = serializers.SerializerMethodField()
     next = serializers.SerializerMethodField()
     offered_again_at = serializers.DateTimeField(allow_null=True)
+    why_not_granted = serializers.SerializerMethodField(
+        help_text="Why the portal could not grant what the policy or people approve, while that is so; else empty."
+    )
     why_not_decide = serializers.SerializerMethodField()
+
+    def get_why_not_granted(self, request: Request) -> str:
+        """In words for its requester."""
+        return request.why_not_granted(timezone.now())
 
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:

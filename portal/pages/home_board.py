@@ -126,7 +126,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
-            *map(waiting, waits[:MOST_WAITING]),
+            *(waiting(row, now=now) for row in waits[:MOST_WAITING]),
         ],
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
         "more_held": _in_all(held) - len(held),
@@ -215,7 +215,7 @@ def invitations(user: User, *, now: datetime) -> list[Wait]:
     ]
 
 
-def waiting(row: Request) -> Wait:
+def waiting(row: Request, *, now: datetime) -> Wait:
     """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
     what = f"{titled(row)} for {row.team.name}"
     href = reverse("request", args=[row.pk])
@@ -226,6 +226,14 @@ def waiting(row: Request) -> Wait:
             "since": row.updated_at,
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
             "action": {"label": "Answer", "href": href},
+        }
+    if because := row.why_not_granted(now):
+        return {
+            "kind": "change",
+            "what": f"{what} may be granted, and cannot be yet",
+            "since": None,
+            "advice": because,
+            "action": {"label": "Open", "href": href},
         }
     step = open_step(row)
     who = step.words if step is not None else "somebody"

@@ -12,6 +12,7 @@ from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Brake, Leftover, StoppedWork
 from allocations.schedule import Terms, WhenOver
 from audit.models import Event
+from fleet.models import Flavor
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
@@ -56,6 +57,19 @@ def test_the_team_is_reminded_once_a_day_and_an_hour_before(scene: Scene) -> Non
     said = reminders()[0]
     assert (said.person, said.link) == (scene.ada, f"/allocations/{row.pk}/renew")
     assert said.message["title"] == "1 × A100 of Vision end in 24 h"
+
+
+def test_an_allocation_that_cannot_be_ended_keeps_no_other_from_ending(
+    scene: Scene,
+) -> None:
+    broken, other = held(scene, 2), held(scene, 1, days=4)
+    # A number of the cluster that is wrong: nobody can put back more than is out.
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=1)
+    with pytest.raises(ExceptionGroup):
+        ending.sweep(NOW + 5 * DAY)
+    broken.refresh_from_db()
+    other.refresh_from_db()
+    assert (broken.ended_at, other.ended_at) == (None, other.kept_until)
 
 
 def test_a_missed_tick_sends_the_newest_reminder_alone(scene: Scene) -> None:

@@ -64,6 +64,17 @@ def test_the_queue_holds_what_waits_for_the_caller_and_nothing_of_their_own(
         assert Caller(here.people[name]).get("approvals/").json()["results"] == []
 
 
+def test_it_says_why_what_may_be_granted_could_not_be(
+    here: World, priya: Caller
+) -> None:
+    path = f"requests/{here.own.waiting.pk}/"
+    assert priya.get(path).json()["why_not_granted"] == ""
+    Request.objects.filter(pk=here.own.waiting.pk).update(
+        not_granted_at=timezone.now(), not_granted_because="Stop a notebook first."
+    )
+    assert priya.get(path).json()["why_not_granted"] == "Stop a notebook first."
+
+
 def test_the_queue_is_narrowed_as_its_page_narrows_it(
     here: World, priya: Caller
 ) -> None:

@@ -380,6 +380,31 @@ def test_a_notebook_that_cannot_be_launched_now_keeps_no_other_request_waiting(
     assert not Decision.objects.filter(request=notebook).exists()
 
 
+def test_why_it_could_not_be_granted_is_told_until_it_is_granted_or_not_tried_any_more(
+    scene: Scene,
+) -> None:
+    asked = notebook_that_cannot_be_launched(scene)
+    tried = NOW + HOUR
+    judging_again.sweep(tried)
+    asked.refresh_from_db()
+    because = "10 notebooks of yours run. Stop one first."
+    assert asked.why_not_granted(tried + MINUTE) == because
+    assert asked.why_not_granted(tried + 10 * MINUTE) == ""
+    NotebookServer.objects.filter(owner=scene.ada).latest("pk").delete()
+    judging_again.sweep(tried + MINUTE)
+    asked.refresh_from_db()
+    assert (asked.state, asked.why_not_granted(tried + MINUTE)) == ("approved", "")
+
+
+def test_a_request_at_which_the_portal_fails_says_so(scene: Scene) -> None:
+    asked = scene.ask(3)
+    Request.objects.filter(pk=asked.pk).update(spec={})
+    in_force(scene, automatic_gpus=4, window_gpus_team=99)
+    judging_again.sweep(NOW + HOUR)
+    asked.refresh_from_db()
+    assert asked.why_not_granted(NOW + HOUR).startswith("The portal failed at it.")
+
+
 def test_what_could_not_be_granted_is_tried_again_after_a_while(scene: Scene) -> None:
     notebook = notebook_that_cannot_be_launched(scene)
     assert judging_again.sweep(NOW + HOUR) == []

@@ -47,6 +47,37 @@ def page(client: Client, scene: Scene) -> Client:
     return client
 
 
+def not_granted(scene: Scene) -> Request:
+    """A sweep tried to grant it a moment ago, and could not."""
+    asked = ask(scene)
+    Request.objects.filter(pk=asked.pk).update(
+        not_granted_at=timezone.now(), not_granted_because="Stop a notebook first."
+    )
+    return asked
+
+
+def test_what_may_be_granted_and_cannot_be_says_what_its_requester_can_do(
+    page: Client, scene: Scene
+) -> None:
+    asked = not_granted(scene)
+    for place in (f"/requests/{asked.pk}/", "/"):
+        said = page.get(place).content.decode()
+        assert "may be granted, and cannot be yet" in said.lower(), place
+        assert "Stop a notebook first." in said, place
+    page.force_login(scene.priya)
+    assert "Ada Okafor is told: Stop a notebook first." in shown(page, asked)
+
+
+def test_what_is_changed_does_not_say_why_it_could_not_be_granted_as_it_was(
+    page: Client, scene: Scene
+) -> None:
+    asked = not_granted(scene)
+    now = timezone.now()
+    wanted = replace(scene.wanted(5), until=now + timedelta(days=3))
+    edit(asked.pk, wanted, by=scene.ada, expected_version=1, now=now)
+    assert "Stop a notebook first." not in shown(page, asked)
+
+
 def test_a_waiting_request_says_for_whom_since_when_and_what_can_be_done(
     page: Client, scene: Scene
 ) -> None:

@@ -1,0 +1,34 @@
+"""A sweep does the same to many rows: a row at which it fails keeps no other from its turn."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import structlog
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import connection
+
+logger = structlog.get_logger(__name__)
+
+R = TypeVar("R")
+
+
+def for_each(ids: Iterable[int], act: Callable[[int], R]) -> list[R]:
+    """What the action returned for each row, each in its turn, whatever happens to the others.
+
+    The action is a transaction of its own. Raises the failures together once all have had their turn, so that the task
+    counts as failed; at once where the time of the task is over or the database is gone, which no row could survive.
+    """
+    found, failures = [], []
+    for row_id in ids:
+        try:
+            found.append(act(row_id))
+        except SoftTimeLimitExceeded:
+            raise
+        except Exception as failure:
+            if not connection.is_usable():
+                raise
+            logger.exception("a sweep failed at a row", row=row_id)
+            failures.append(failure)
+    if failures:
+        raise ExceptionGroup("a sweep failed at some of its rows", failures)
+    return found
