@@ -35,7 +35,7 @@ test: ## every quick test, on a PostgreSQL and a Redis of its own
 	@scripts/services.sh
 	@exec .venv/bin/python -m pytest -n 3 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
 
-test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, walks through all pages
+test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, checks that are switched off, walks through all pages
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@scripts/hub.sh

@@ -104,6 +104,7 @@ def give_manager(
     )
 
 
+@pytest.mark.slow
 def test_ten_minutes_of_404_for_everybody_take_nothing_from_anybody(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -252,6 +253,7 @@ def test_one_blocked_person_loses_access_at_the_first_look(
     assert not DirectoryBrake.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_mass_of_blocked_accounts_stops_before_the_first_of_them(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -265,6 +267,7 @@ def test_a_mass_of_blocked_accounts_stops_before_the_first_of_them(
     assert brake.reason.startswith("7 of 9 people would lose access at once")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["groups", "roles"])
 def test_a_mass_of_lost_groups_or_withdrawn_roles_stops_likewise(
     directory: Running, everybody: dict[int, User], what: str

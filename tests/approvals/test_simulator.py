@@ -327,6 +327,7 @@ def test_it_is_a_query_a_batch_however_many_asks_there_are(
     assert len(queries) == 2 * (20 + 1) + 1
 
 
+@pytest.mark.slow
 def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
     asked = scene.ask(4, days=3)
     like = {

@@ -5,6 +5,8 @@ from django.db import connection, transaction
 
 from tests.constraints import NAMED, UNIQUE, refusal, world
 
+pytestmark = pytest.mark.slow
+
 TRIGGERED = (
     "audit_event",
     "approvals_decision",

@@ -5,7 +5,7 @@ import pytest
 from tests.guards.listed import MORE
 from tests.guards.switching import Guard, play, switch_off
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 D, A = "tests.approvals.test_decisions:", "tests.approvals.test_actions:"
 GUARDS = [

@@ -20,6 +20,8 @@ from sandbox.azure_world import RESOURCE_GROUP, SUBSCRIPTION_ID
 from sandbox.world import person_id
 from tests.services.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ADA = person_id(1)
 CLUSTER = (
