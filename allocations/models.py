@@ -197,8 +197,8 @@ class Allocation(Row):
     starts_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True)
     hindrance = models.CharField(max_length=400, blank=True, default="", db_default="")
-    # The keys of what people were told of since something stands in its way, so that they are told once of each.
-    hindrances_told = models.JSONField(default=list, db_default=[])
+    # When people were told of what stands in its way, by the keys of that, so that they are told once of each.
+    hindrances_told = models.JSONField(default=dict, db_default={})
     charged_from = models.DateTimeField(null=True)
     until = models.DateTimeField()
     kept_until = models.DateTimeField()

@@ -29,6 +29,7 @@ from web.refusals import BadInput, Conflict, Refused
 
 # From when on people are told what stands in a booking's way, and how far ahead something can be booked.
 LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
+TOLD_AGAIN_AFTER = timedelta(hours=6)
 # How much is kept of what stands in a booking's way.
 LONGEST = 400
 # Whoever filled in the form for "now" is not told that it lies in the past.
@@ -209,12 +210,21 @@ def _fail(allocation: Allocation, *, now: datetime) -> None:
 
 
 def _tell_new(allocation: Allocation, keys: Set[str], *, now: datetime) -> None:
-    """Tell people if any of these is new since something stands in the way; where nothing does, all are forgotten."""
-    told = allocation.hindrances_told
+    """Tell people if any of these is new since something stands in the way.
+
+    Once nothing does, what was told six hours ago or more is forgotten: what comes and goes is told that often.
+    """
+    before = allocation.hindrances_told
+    told = {
+        key: at
+        for key, at in before.items()
+        if keys or datetime.fromisoformat(at) > now - TOLD_AGAIN_AFTER
+    }
     if keys - set(told):
         _tell(allocation, now=now)
-    allocation.hindrances_told = sorted(keys | set(told)) if keys else []
-    if allocation.hindrances_told != told:
+    told |= {key: now.isoformat() for key in keys - set(told)}
+    if told != before:
+        allocation.hindrances_told = told
         allocation.save(update_fields=["hindrances_told"])
 
 

@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
                         blank=True, db_default="", default="", max_length=400
                     ),
                 ),
-                ("hindrances_told", models.JSONField(db_default=[], default=list)),
+                ("hindrances_told", models.JSONField(db_default={}, default=dict)),
                 ("charged_from", models.DateTimeField(null=True)),
                 ("until", models.DateTimeField()),
                 ("kept_until", models.DateTimeField()),

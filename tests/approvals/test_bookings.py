@@ -403,10 +403,23 @@ def test_a_hindrance_that_comes_back_is_told_again_and_a_number_that_changes_is_
         at = soon + timedelta(minutes=5 * minute)
         assert bookings.look(row.pk, now=at).startswith(words)
         assert told.count() == 1
-    for hour, there, notices in ((2, 8, 1), (3, 0, 2), (4, 1, 2)):
+    for hour, there, notices in ((7, 8, 1), (8, 0, 2), (9, 1, 2)):
         Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=there)
         bookings.look(row.pk, now=soon + hour * HOUR)
         assert told.count() == notices
+
+
+def test_a_hindrance_that_comes_and_goes_is_told_every_six_hours(here: Scene) -> None:
+    row, soon = booked(here), NEXT_WEEK - 2 * DAY
+    for minutes in range(0, 12 * 60, 10):
+        for there, later in ((0, 0), (8, 5)):
+            Flavor.objects.filter(pk=here.flavor.pk).update(gpus_total=there)
+            bookings.look(row.pk, now=soon + timedelta(minutes=minutes + later))
+    told = Notice.objects.filter(person=here.ada, kind="booking_blocked")
+    assert [notice.at for notice in told.order_by("id")] == [
+        soon,
+        soon + 6 * HOUR + timedelta(minutes=10),
+    ]
 
 
 def test_another_hindrance_is_told_whatever_else_stands_in_the_way_and_once(
