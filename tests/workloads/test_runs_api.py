@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -182,6 +182,20 @@ def test_a_run_without_a_pod_has_no_log_yet(watched: Watched) -> None:
     run = submit(watched)
     early = Caller(watched.ada).get(f"runs/{run.pk}/logs/")
     assert (early.status_code, early.json()["code"]) == (409, "log_not_started")
+
+
+def test_one_that_ended_before_a_pod_began_never_had_a_log(watched: Watched) -> None:
+    run, caller = submit(watched), Caller(watched.ada)
+    caller.post(f"runs/{run.pk}/stop/")
+    sending.look_after(run.pk, now=timezone.now)
+    words = "It ended before a pod of it began: there is no log."
+    assert caller.get(f"runs/{run.pk}/logs/").json()["detail"] == words
+    page = Client()
+    page.force_login(watched.ada)
+    assert words in page.get(f"/runs/{run.pk}").content.decode()
+    followed = page.get(f"/runs/{run.pk}/log?follow=1").content.decode()
+    assert "event: end" in followed
+    assert words in followed
 
 
 def test_a_log_is_followed_as_server_sent_events(

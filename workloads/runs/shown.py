@@ -26,6 +26,7 @@ NUMBERS = (
 )
 
 NO_POD = "The run has no pod yet."
+NEVER_BEGAN = "It ended before a pod of it began: there is no log."
 SENT_BACK = "The run has no pod now: its pods were stopped, and their logs went with them. It begins anew."
 
 
@@ -118,8 +119,10 @@ def source_of(run: Run, pod: str) -> Source:
     pods = pods_of(run)
     chosen = next((one for one in pods if not pod or one.name == pod), None)
     if chosen is None:
-        if pod or run.is_over:
+        if pod or (run.is_over and run.started_at is not None):
             raise Conflict(GONE, code="log_gone")
+        if run.is_over:
+            raise Conflict(NEVER_BEGAN, code="log_not_started")
         raise Conflict(
             NO_POD if run.started_at is None else SENT_BACK, code="log_not_started"
         )

@@ -37,7 +37,7 @@ from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
-from workloads.runs.shown import PodSeen, seen_run, source_of
+from workloads.runs.shown import NEVER_BEGAN, PodSeen, seen_run, source_of
 from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
@@ -248,7 +248,7 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
         lines = read_log(source, tail=MAX_KEPT)
     except Refused as refusal:
         if follow:
-            return _no_log(refusal)
+            return _no_log(refusal, is_over=found.is_over)
         return HttpResponse(
             f"{refusal.message}\n",
             status=STATUS[refusal.sort],
@@ -266,18 +266,19 @@ def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]
         reverse("run-log", args=[found.pk]),
         {"pod": pod.name} if pod else {},
     )
+    gone = GONE if found.started_at is not None else NEVER_BEGAN
     file = f"{address}?{urlencode(named)}" if named else address
     return {
         "title": f"Log of {pod.label}" if pod else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
         "file": file,
-        "gone": GONE if is_gone else "",
+        "gone": gone if is_gone else "",
     }
 
 
-def _no_log(refusal: Refused) -> HttpResponse:
+def _no_log(refusal: Refused, *, is_over: bool) -> HttpResponse:
     """A stream that says why there is no log: it ends for good, or the browser asks again in a moment."""
-    is_final = isinstance(refusal, Conflict) and refusal.code == "log_gone"
+    is_final = isinstance(refusal, Conflict) and (is_over or refusal.code == "log_gone")
     kind = "end" if is_final else "waiting"
     body = f"retry: {SOON}\n\nevent: {kind}\ndata: {refusal.message}\n\n"
     return HttpResponse(
