@@ -7,6 +7,7 @@ from django.db.models import Min
 
 from notices.kinds import USUAL_HOUR, Way
 from notices.models import Delivery, Digest, DigestHour, Notice
+from reconciling.sweeping import for_each
 
 
 def collect(*, now: datetime) -> int:
@@ -32,11 +33,8 @@ def collect(*, now: datetime) -> int:
             person__in=due, day__gte=(now - timedelta(days=1)).date()
         ).values_list("person_id", "day")
     )
-    return sum(
-        _write(person, moment, now=now)
-        for person, moment in due.items()
-        if (person, moment.date()) not in had
-    )
+    missing = [one for one in due.items() if (one[0], one[1].date()) not in had]
+    return sum(for_each(missing, lambda one: _write(*one, now=now)))
 
 
 def last_hour(now: datetime, hour: int) -> datetime:

@@ -9,26 +9,35 @@ from django.db import connection
 
 logger = structlog.get_logger(__name__)
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 
-def for_each(ids: Iterable[int], act: Callable[[int], R]) -> list[R]:
+def for_each(rows: Iterable[T], act: Callable[[T], R]) -> list[R]:
     """What the action returned for each row, each in its turn, whatever happens to the others.
 
     The action is a transaction of its own. Raises the failures together once all have had their turn, so that the task
     counts as failed; at once where the time of the task is over or the database is gone, which no row could survive.
     """
+    found, failures = try_each(rows, act)
+    if failures:
+        raise ExceptionGroup("a sweep failed at some of its rows", failures)
+    return found
+
+
+def try_each(
+    rows: Iterable[T], act: Callable[[T], R]
+) -> tuple[list[R], list[Exception]]:
+    """As `for_each`, for whoever goes on with what succeeded: the failures stand in the log, and are returned."""
     found, failures = [], []
-    for row_id in ids:
+    for row in rows:
         try:
-            found.append(act(row_id))
+            found.append(act(row))
         except SoftTimeLimitExceeded:
             raise
         except Exception as failure:
             if not connection.is_usable():
                 raise
-            logger.exception("a sweep failed at a row", row=row_id)
+            logger.exception("a sweep failed at a row", row=str(row))
             failures.append(failure)
-    if failures:
-        raise ExceptionGroup("a sweep failed at some of its rows", failures)
-    return found
+    return found, failures

@@ -73,10 +73,9 @@ def end_with_their_gpus(*, now: datetime) -> None:
         NotebookServer.objects.filter(state__in=RUNS, flavor__isnull=False).described()
     )
     found = uncarried_at({one.tenancy_id for one in servers}, now=now)
-    by_id = {server.pk: server for server in servers}
 
-    def follow(server_id: int) -> None:
-        server, end = by_id[server_id], found.get(server_id)
+    def follow(server: NotebookServer) -> None:
+        end = found.get(server.pk)
         ending.keep_told(server, None if end is None else end.at, now=now)
         if (
             end is not None
@@ -86,7 +85,7 @@ def end_with_their_gpus(*, now: datetime) -> None:
         ):
             _stop(server, now=now)
 
-    for_each(by_id, follow)
+    for_each(servers, follow)
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -28,6 +29,7 @@ from notebooks.servers.models import NotebookServer
 from notebooks.servers.notices import tell_ends, tell_idle
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
+from reconciling.sweeping import for_each
 from ui.amounts import span, usd
 
 # How long before its end people are told, and how long it runs on at least where nobody could be told before.
@@ -48,24 +50,34 @@ def end_what_is_over(*, now: datetime) -> None:
     """Stop the servers whose people left the team or whose team leaves the cluster, and those that ran long enough."""
     rows = NotebookServer.objects.filter(state__in=[State.STARTING, State.READY])
     is_member = Membership.objects.filter(user=OuterRef("owner"), team=OuterRef("team"))
-    for pk in rows.filter(~Exists(is_member) | Q(owner__is_active=False)).values_list(
-        "pk", flat=True
-    ):
-        stop_because(pk, StopReason.NOT_A_MEMBER, now=now)
-    for pk in rows.exclude(tenancy__in=Tenancy.objects.here()).values_list(
-        "pk", flat=True
-    ):
-        stop_because(pk, StopReason.LEAVING, now=now)
-    ready = list(rows.filter(state=State.READY).described())
-    documents = documents_of(ready)
-    for server in ready:
-        document = documents.get((server.profile_id, server.profile_version))
-        if document and document.hours:
-            _keep_to_limit(server, limit_of(server, document), now=now)
+    no_members = rows.filter(~Exists(is_member) | Q(owner__is_active=False))
+    leaving = rows.exclude(tenancy__in=Tenancy.objects.here())
+    over = [
+        *(
+            (pk, StopReason.NOT_A_MEMBER)
+            for pk in no_members.values_list("pk", flat=True)
+        ),
+        *((pk, StopReason.LEAVING) for pk in leaving.values_list("pk", flat=True)),
+    ]
+    try:
+        for_each(over, lambda one: stop_because(*one, now=now))
+    finally:
+        ready = list(rows.filter(state=State.READY).described())
+        documents = documents_of(ready)
+        for_each(ready, partial(_keep_to_limit, documents=documents, now=now))
 
 
-def _keep_to_limit(server: NotebookServer, limit: datetime, *, now: datetime) -> None:
+def _keep_to_limit(
+    server: NotebookServer,
+    *,
+    documents: Mapping[tuple[int, int], Document],
+    now: datetime,
+) -> None:
     """Stop a server that has run for as long as its profile allows; its owner is told once, an hour before."""
+    document = documents.get((server.profile_id, server.profile_version))
+    if document is None or not document.hours:
+        return
+    limit = limit_of(server, document)
     if limit <= now:
         stop_because(server.pk, StopReason.LIMIT, now=now)
     elif limit - now <= TOLD_BEFORE and server.limit_told_at is None:
@@ -123,7 +135,8 @@ def reclaim_idle(*, now: datetime) -> None:
     )
     servers = list(rows.described().select_related("tenancy__cluster__hub"))
     documents = documents_of(servers)
-    for server in servers:
+
+    def follow(server: NotebookServer) -> None:
         document = documents.get((server.profile_id, server.profile_version))
         threshold = threshold_of(document)
         mode = Reclaim(server.cluster.hub.reclaim)
@@ -134,6 +147,8 @@ def reclaim_idle(*, now: datetime) -> None:
             _stop(server.pk, threshold, now=now)
         elif deed is Deed.TAKE_BACK:
             take_warning_back(server.pk)
+
+    for_each(servers, follow)
 
 
 def use_of(server: NotebookServer) -> Use:

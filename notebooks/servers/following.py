@@ -29,23 +29,28 @@ from notebooks.servers.preempted import is_preempted
 from notebooks.servers.reconcile import Clock, move, ready
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
+from reconciling.sweeping import for_each
 
 log = structlog.get_logger(__name__)
 
 
 def follow(*, now: Clock) -> None:
     """Write down how the servers of every hub stand; of a hub that does not answer, what was known stays."""
-    for hub in (
+    hubs = (
         Hub.objects.filter(cluster__enabled=True)
         .exclude(reachable=False)
         .select_related("cluster")
-    ):
+    )
+
+    def ask(hub: Hub) -> None:
         try:
             _follow(hub, client_for(hub), now)
         except ConnectorError as error:
             log.info(
                 "hub does not answer", cluster=hub.cluster.name, reason=error.message
             )
+
+    for_each(hubs, ask)
 
 
 def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:

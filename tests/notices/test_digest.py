@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from accounts.models import User
+from notices import digest
 from notices.actions import tell
 from notices.delivery import deliver_due
 from notices.digest import collect, last_hour
@@ -135,3 +136,28 @@ def test_who_chose_no_hour_gets_it_at_eight(post: Running) -> None:
 @pytest.mark.parametrize(("hour", "back"), [(12, 0), (11, 1), (13, 23), (0, 12)])
 def test_the_last_hour_is_never_in_the_future(hour: int, back: int) -> None:
     assert last_hour(NOW, hour) == NOW - back * HOUR
+
+
+def test_a_mail_that_cannot_be_written_keeps_no_other_from_being_written(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eve = factories.person("Eve", email="eve@example.com")
+    DigestHour.objects.create(person=eve, hour=15)
+    for person in (ada, eve):
+        Preference.objects.update_or_create(
+            person=person,
+            kind=NoticeKind.REQUEST_WAITING,
+            defaults={"pace": Pace.DIGEST},
+        )
+        told(person, "first", NOW)
+    write = digest._write
+
+    def broken(person_id: int, moment: datetime, *, now: datetime) -> bool:
+        if person_id == ada.pk:
+            raise RuntimeError("broken")
+        return write(person_id, moment, now=now)
+
+    monkeypatch.setattr(digest, "_write", broken)
+    with pytest.raises(ExceptionGroup):
+        collect(now=NOW + 3 * HOUR)
+    assert [row.person for row in Digest.objects.all()] == [eve]

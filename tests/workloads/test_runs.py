@@ -185,6 +185,25 @@ def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(
     assert below == {"scheduled-training": 2, "exploratory": 0, "best-effort": 0}
 
 
+def test_a_run_that_cannot_be_followed_keeps_no_other_from_being_followed(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, other = submit(watched), submit(watched, key="two")
+    know = following._know
+
+    def fails_at_one(run: Run, *args: Any, **named: Any) -> None:
+        if run.pk == broken.pk:
+            raise RuntimeError("broken")
+        know(run, *args, **named)
+
+    monkeypatch.setattr(following, "_know", fails_at_one)
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(other)
+        look_after(broken)
+        until(other, "running")
+
+
 def test_one_that_somebody_deletes_on_the_cluster_is_gone(watched: Watched) -> None:
     run = submit(watched)
     with watching(watched.kubernetes):

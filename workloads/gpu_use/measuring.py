@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 import structlog
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
@@ -16,6 +16,7 @@ from notebooks.servers.states import State
 from provisioning import throttle
 from provisioning.delivery import client_for
 from provisioning.models import Tenancy
+from reconciling.sweeping import for_each
 from workloads.gpu_use.models import PodUse
 from workloads.gpu_use.shares import QUERY, Pod, Share, shares_of
 from workloads.models import ClusterObject
@@ -36,24 +37,23 @@ def measure(*, now: Clock) -> None:
     A round may last until after the next one has ended: what was measured later stays.
     """
     used = Tenancy.objects.here().values("cluster")
-    for cluster in Cluster.objects.exclude(prometheus="").filter(
-        pk__in=used, enabled=True
-    ):
+    clusters = Cluster.objects.exclude(prometheus="").filter(pk__in=used, enabled=True)
+
+    def ask(cluster: Cluster) -> None:
         # Of its own, as the clusters before it may have taken long.
         asked_at = now()
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=asked_at):
-            continue
+            return
         try:
             samples = client_for(cluster).measured(cluster.prometheus, QUERY)
         except ConnectorError as error:
             log.warning(
                 "GPUs are not measured", cluster=cluster.name, problem=error.message
             )
-            continue
-        try:
-            _keep(cluster, shares_of(samples), now=asked_at)
-        except DatabaseError:
-            log.exception("what was measured of GPUs is not kept", cluster=cluster.name)
+            return
+        _keep(cluster, shares_of(samples), now=asked_at)
+
+    for_each(clusters, ask)
 
 
 def _keep(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
