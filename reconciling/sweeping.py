@@ -17,7 +17,8 @@ def for_each(rows: Iterable[T], act: Callable[[T], R]) -> list[R]:
     """What the action returned for each row, each in its turn, whatever happens to the others.
 
     The action is a transaction of its own. Raises the failures together once all have had their turn, so that the task
-    counts as failed; at once where the time of the task is over or the database is gone, which no row could survive.
+    counts as failed; at once where the time of the task or its memory is over, or the database is gone: no row could
+    survive that.
     """
     found, failures = try_each(rows, act)
     if failures:
@@ -33,7 +34,7 @@ def try_each(
     for row in rows:
         try:
             found.append(act(row))
-        except SoftTimeLimitExceeded:
+        except (SoftTimeLimitExceeded, MemoryError):
             raise
         except Exception as failure:
             if not connection.is_usable():

@@ -25,7 +25,7 @@ def succeeds(attempt: Callable[[], bool], request_id: int, *, now: datetime) -> 
     except Refused as refusal:
         because = refusal.message
         logger.info("request not granted", request=request_id, reason=because)
-    except SoftTimeLimitExceeded:
+    except (SoftTimeLimitExceeded, MemoryError):
         raise
     except Exception:
         # A mistake of ours with one request must not keep all the others waiting.

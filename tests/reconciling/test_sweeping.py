@@ -41,14 +41,17 @@ def test_a_statement_that_the_database_refuses_ends_with_its_own_row() -> None:
 
 
 @pytest.mark.django_db
-def test_the_end_of_the_time_of_the_task_ends_the_sweep() -> None:
+@pytest.mark.parametrize("end", [SoftTimeLimitExceeded, MemoryError])
+def test_the_end_of_the_time_or_the_memory_of_the_task_ends_the_sweep(
+    end: type[Exception],
+) -> None:
     reached = []
 
     def act(row: int) -> None:
         reached.append(row)
-        raise SoftTimeLimitExceeded
+        raise end
 
-    with pytest.raises(SoftTimeLimitExceeded):
+    with pytest.raises(end):
         for_each([1, 2], act)
     assert reached == [1]
 
