@@ -353,7 +353,7 @@ def waiting_line(
         told = because if mine else f"{request.requester.name} is told: {because}"
         return {
             "kind": "change" if mine else "wait",
-            "what": "It may be granted, and cannot be yet",
+            "what": "It would be granted, but something stands in its way",
             "since": None,
             "advice": f"{told} It is tried again by itself every minute.",
         }

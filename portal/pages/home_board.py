@@ -230,7 +230,7 @@ def waiting(row: Request, *, now: datetime) -> Wait:
     if because := row.why_not_granted(now):
         return {
             "kind": "change",
-            "what": f"{what} may be granted, and cannot be yet",
+            "what": f"{what} would be granted, but something stands in its way",
             "since": None,
             "advice": because,
             "action": {"label": "Open", "href": href},

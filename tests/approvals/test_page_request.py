@@ -62,7 +62,7 @@ def test_what_may_be_granted_and_cannot_be_says_what_its_requester_can_do(
     asked = not_granted(scene)
     for place in (f"/requests/{asked.pk}/", "/"):
         said = page.get(place).content.decode()
-        assert "may be granted, and cannot be yet" in said.lower(), place
+        assert "would be granted, but something stands in its way" in said, place
         assert "Stop a notebook first." in said, place
     page.force_login(scene.priya)
     assert "Ada Okafor is told: Stop a notebook first." in shown(page, asked)
