@@ -364,6 +364,8 @@ def test_one_that_is_over_says_how_and_renews_itself_no_more(
     run = factories.run(
         watched.tenancy, watched.ada, state=state, ended_at=now, message=message
     )
+    if state != "refused":
+        Run.objects.filter(pk=run.pk).update(started_at=run.created_at)
     shown = client(watched.ada).get(f"/runs/{run.pk}")
     assert ENDS[state] in page(shown).words
     assert "every 2s" not in shown.content.decode()
