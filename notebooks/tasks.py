@@ -9,7 +9,6 @@ from notebooks.servers import ending, following
 from notebooks.servers.enqueue import enqueue
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.reconcile import reconcile
-from reconciling.sweeping import for_each
 
 MAX_AT_ONCE = 200
 
@@ -41,10 +40,10 @@ def follow_servers() -> None:
 @shared_task(name="notebooks.tasks.end_servers")
 def end_servers() -> None:
     """Stop what is idle, what ran long enough, and what nobody has a right to any more."""
-    for_each(
-        (ending.end_what_is_over, ending.reclaim_idle),
-        lambda end: end(now=clock.now()),
-    )
+    try:
+        ending.end_what_is_over(now=clock.now())
+    finally:
+        ending.reclaim_idle(now=clock.now())
 
 
 @shared_task(name="notebooks.tasks.observe_hubs")

@@ -8,7 +8,6 @@ from audit import clock
 from notices import delivery, digest, directory
 from notices.models import Delivery, Digest, Notice
 from notices.servers import outside
-from reconciling.sweeping import for_each
 
 KEPT = timedelta(days=90)
 MOST_FORGOTTEN = 5000
@@ -20,14 +19,14 @@ def deliver() -> None:
 
     A lost ring and a dead worker end here.
     """
+    # Whatever cannot be written keeps nothing from being sent.
     try:
-        for_each(
-            (directory.tell_of_brake, digest.collect),
-            lambda write: write(now=clock.now()),
-        )
+        directory.tell_of_brake(now=clock.now())
     finally:
-        # Whatever cannot be written keeps nothing from being sent.
-        delivery.deliver_due(now=clock.now, outside=outside())
+        try:
+            digest.collect(now=clock.now())
+        finally:
+            delivery.deliver_due(now=clock.now, outside=outside())
 
 
 @shared_task(name="notices.tasks.forget")

@@ -33,7 +33,7 @@ def sweep(*, now: datetime) -> None:
         try:
             delete_due(now=now)
         finally:
-            for_each(under_way.values_list("pk", flat=True), partial(_end, now=now))
+            for_each(under_way.all(), partial(_end, now=now))
 
 
 def advance(departure_id: int, *, now: datetime) -> None:
@@ -115,12 +115,11 @@ def _give_back(found: Departure, *, now: datetime) -> None:
             requests.let_go(request_id, actor=PORTAL, now=now)
 
 
-def _end(departure_id: int, *, now: datetime) -> None:
+def _end(found: Departure, *, now: datetime) -> None:
     """End what has data at places that are deleted, or gone already, and then the departure.
 
     Before that, all of it could be restored.
     """
-    found = Departure.objects.get(pk=departure_id)
     tenancies = _places(found, Stage.REMOVING, Stage.GONE)
     for request_id in list(
         requests.ending_with_places(tenancies).values_list("pk", flat=True)
@@ -128,4 +127,4 @@ def _end(departure_id: int, *, now: datetime) -> None:
         requests.let_go(request_id, actor=PORTAL, now=now)
     for tenancy_id in tenancies:
         ends.drop_take_downs(tenancy_id, now=now)
-    leaving_actions.finish(departure_id, actor=PORTAL, now=now)
+    leaving_actions.finish(found.pk, actor=PORTAL, now=now)

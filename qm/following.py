@@ -180,7 +180,7 @@ def _print(
             sleep(LOOK_EVERY)
             return False
         progress.clear()
-        if refused.problem not in ("log_not_started", "log_gone"):
+        if refused.problem not in ("log_not_started", "log_never_begun", "log_gone"):
             raise
         words.note(refused.message)
     return True

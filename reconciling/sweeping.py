@@ -9,6 +9,9 @@ from django.db import connection
 
 logger = structlog.get_logger(__name__)
 
+# After these no row can be handled, the next one neither.
+ENDS_THE_TASK = (SoftTimeLimitExceeded, MemoryError)
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -20,25 +23,17 @@ def for_each(rows: Iterable[T], act: Callable[[T], R]) -> list[R]:
     counts as failed; at once where the time of the task or its memory is over, or the database is gone: no row could
     survive that.
     """
-    found, failures = try_each(rows, act)
-    if failures:
-        raise ExceptionGroup("a sweep failed at some of its rows", failures)
-    return found
-
-
-def try_each(
-    rows: Iterable[T], act: Callable[[T], R]
-) -> tuple[list[R], list[Exception]]:
-    """As `for_each`, for whoever goes on with what succeeded: the failures stand in the log, and are returned."""
     found, failures = [], []
     for row in rows:
         try:
             found.append(act(row))
-        except (SoftTimeLimitExceeded, MemoryError):
+        except ENDS_THE_TASK:
             raise
         except Exception as failure:
             if not connection.is_usable():
                 raise
             logger.exception("a sweep failed at a row", row=str(row))
             failures.append(failure)
-    return found, failures
+    if failures:
+        raise ExceptionGroup("a sweep failed at some of its rows", failures)
+    return found

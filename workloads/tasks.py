@@ -31,8 +31,10 @@ def look_after_run(run_id: int) -> None:
 @shared_task(name="workloads.tasks.follow_runs")
 def follow_runs() -> None:
     """Write down what became of every run that is on a cluster."""
-    for run_id in following.follow(now=clock.now):
-        check_run.apply_async(args=[run_id], expires=30)
+    following.follow(
+        now=clock.now,
+        gone=lambda run_id: check_run.apply_async(args=[run_id], expires=30),
+    )
 
 
 @shared_task(name="workloads.tasks.check_run")

@@ -51,17 +51,16 @@ def due(now: datetime) -> list[int]:
 def sweep(now: datetime) -> list[int]:
     """Offer what is possible again, oldest first, no GPU to two at once; the requests offered."""
     promised: dict[int, int] = {}
+    offered = []
 
-    def offered(request_id: int) -> bool:
+    def try_to_offer(request_id: int) -> None:
         found = offer(request_id, now=now, promised=promised)
-        if found is None or found.flavor_id is None:
-            return False
-        promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
-        return True
+        if found is not None and found.flavor_id is not None:
+            promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
+            offered.append(request_id)
 
-    judged = due(now)
-    is_offered = for_each(judged, offered)
-    return [pk for pk, yes in zip(judged, is_offered, strict=True) if yes]
+    for_each(due(now), try_to_offer)
+    return offered
 
 
 @transaction.atomic

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 import structlog
-from celery.exceptions import SoftTimeLimitExceeded
 
 from approvals.models import Request
+from reconciling.sweeping import ENDS_THE_TASK
 from web.refusals import Refused
 
 logger = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ def succeeds(attempt: Callable[[], bool], request_id: int, *, now: datetime) -> 
     except Refused as refusal:
         because = refusal.message
         logger.info("request not granted", request=request_id, reason=because)
-    except (SoftTimeLimitExceeded, MemoryError):
+    except ENDS_THE_TASK:
         raise
     except Exception:
         # A mistake of ours with one request must not keep all the others waiting.

@@ -337,8 +337,8 @@ def waiting_line(
     question = next(
         (d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None
     )
+    mine = viewer.pk == request.requester_id
     if request.turn == Request.Turn.REQUESTER and question is not None:
-        mine = viewer.pk == request.requester_id
         return {
             "kind": "change" if mine else "wait",
             "what": f"Waits for an answer from {'you' if mine else request.requester.name}",
@@ -349,7 +349,6 @@ def waiting_line(
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
     if because := request.why_not_granted(now):
-        mine = viewer.pk == request.requester_id
         told = because if mine else f"{request.requester.name} is told: {because}"
         return {
             "kind": "change" if mine else "wait",

@@ -81,6 +81,7 @@ CODES: Mapping[str, str] = {
     "larger_than_a_node": "No node has so many GPUs: choose a template of several nodes.",
     "length_missing": "The server does not take bodies in chunks: send Content-Length.",
     "log_gone": "The pod is gone, and its log with it.",
+    "log_never_begun": "The run ended before a pod of it began, so there never was a log.",
     "log_not_started": "The pod has not started yet, so it has no log.",
     "machines_use_it": "Machines are associated with the reservation: delete them or take them out of it first.",
     "method_not_allowed": "The address does not take this method.",

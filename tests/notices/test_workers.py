@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -39,6 +40,17 @@ def told() -> Delivery:
     return Delivery.objects.get()
 
 
+def with_mail_server(post: Running, settings: Any) -> None:
+    """The settings name the post's mail server."""
+    settings.ENV = settings.ENV.model_copy(
+        update={
+            "mail_host": "localhost",
+            "mail_port": int(post.post.described["smtp_port"]),
+            "mail_tls": "none",
+        }
+    )
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_sixteen_workers_one_gets_the_delivery() -> None:
     delivery = told()
@@ -62,14 +74,24 @@ def test_the_task_sends_what_is_due_as_the_settings_say(
     told()
     deliver()
     assert post.got == []  # no mail server is configured
-    settings.ENV = settings.ENV.model_copy(
-        update={
-            "mail_host": "localhost",
-            "mail_port": int(post.post.described["smtp_port"]),
-            "mail_tls": "none",
-        }
-    )
+    with_mail_server(post, settings)
     deliver()
+    assert [got["to"] for got in post.got] == [["ada@example.com"]]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("broken", ["directory.tell_of_brake", "digest.collect"])
+def test_what_cannot_be_written_keeps_nothing_from_being_sent(
+    post: Running, settings: Any, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fails(*, now: datetime) -> None:
+        raise RuntimeError(f"broken at {now}")
+
+    monkeypatch.setattr(f"notices.{broken}", fails)
+    with_mail_server(post, settings)
+    told()
+    with pytest.raises(RuntimeError, match="broken at"):
+        deliver()
     assert [got["to"] for got in post.got] == [["ada@example.com"]]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -231,8 +232,7 @@ def worker_pass() -> None:
     Run.objects.live().update(requeue_at=timezone.now())
     for pk in Run.objects.live().values_list("pk", flat=True):
         sending.look_after(pk, now=timezone.now)
-    for gone in following.follow(now=timezone.now):
-        following.check(gone, now=timezone.now)
+    following.follow(now=timezone.now, gone=partial(following.check, now=timezone.now))
 
 
 def is_read() -> bool:

@@ -189,7 +189,8 @@ def test_one_that_ended_before_a_pod_began_never_had_a_log(watched: Watched) -> 
     caller.post(f"runs/{run.pk}/stop/")
     sending.look_after(run.pk, now=timezone.now)
     words = "It ended before a pod of it began: there is no log."
-    assert caller.get(f"runs/{run.pk}/logs/").json()["detail"] == words
+    never = caller.get(f"runs/{run.pk}/logs/").json()
+    assert (never["code"], never["detail"]) == ("log_never_begun", words)
     page = Client()
     page.force_login(watched.ada)
     assert words in page.get(f"/runs/{run.pk}").content.decode()

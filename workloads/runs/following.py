@@ -1,7 +1,7 @@
 """What becomes of runs, read from the watched copy; that one is gone is believed only when its cluster says so, too."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -14,7 +14,7 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import ref_of
 from fleet.models import Cluster
 from provisioning.delivery import client_for
-from reconciling.sweeping import try_each
+from reconciling.sweeping import for_each
 from workloads import listing
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
@@ -43,8 +43,11 @@ STATES: Mapping[listing.State, State] = {
 }
 
 
-def follow(*, now: Clock) -> list[int]:
-    """Write down what became of every run that is on a cluster; the numbers of those that no copy has any more."""
+def follow(*, now: Clock, gone: Callable[[int], object]) -> None:
+    """Write down what became of every run that is on a cluster; `gone` takes each that no copy has any more.
+
+    A run or a cluster at which it fails keeps no other from being followed.
+    """
     rows = (
         Run.objects.live()
         .filter(sent_at__isnull=False)
@@ -53,28 +56,33 @@ def follow(*, now: Clock) -> list[int]:
     runs = defaultdict[int, list[Run]](list)
     for run in rows.order_by("pk"):
         runs[run.tenancy.cluster_id].append(run)
-    followed, _ = try_each(runs.items(), lambda found: _follow(*found, now()))
-    return [run_id for missing in followed for run_id in missing]
+    for_each(
+        runs, lambda cluster_id: _follow(cluster_id, runs[cluster_id], now(), gone)
+    )
 
 
-def _follow(cluster_id: int, runs: Sequence[Run], now: datetime) -> list[int]:
+def _follow(
+    cluster_id: int,
+    runs: Sequence[Run],
+    now: datetime,
+    gone: Callable[[int], object],
+) -> None:
     pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
     heard = _heard(runs[0].cluster)
 
-    def missing(run: Run) -> bool:
+    def follow_one(run: Run) -> None:
         piece = pieces.get((run.tenancy.namespace, run.name))
         if piece is not None:
             _know(run, piece, work_of(piece, _alone(run), {}, now=now), now=now)
-            return False
-        return (
+        elif (
             heard is not None
             and run.sent_at is not None
             and heard > run.sent_at + SETTLED
-        )
+        ):
+            gone(run.pk)
 
     # What somebody wrote into an object of theirs must not keep others from knowing how their runs are.
-    found, _ = try_each(runs, lambda run: (run.pk, missing(run)))
-    return [run_id for run_id, is_missing in found if is_missing]
+    for_each(runs, follow_one)
 
 
 def check(run_id: int, *, now: Clock) -> bool:

@@ -119,17 +119,21 @@ def source_of(run: Run, pod: str) -> Source:
     pods = pods_of(run)
     chosen = next((one for one in pods if not pod or one.name == pod), None)
     if chosen is None:
-        if pod or (run.is_over and run.started_at is not None):
-            raise Conflict(GONE, code="log_gone")
-        if run.is_over:
-            raise Conflict(NEVER_BEGAN, code="log_not_started")
-        raise Conflict(
-            NO_POD if run.started_at is None else SENT_BACK, code="log_not_started"
-        )
+        raise no_log(run, pod)
     cluster = run.cluster
     return Source(
         cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster)
     )
+
+
+def no_log(run: Run, pod: str = "") -> Conflict:
+    """Why there is no log of a run that has no pod, or not the one that is asked for: not yet, no more, or never."""
+    if pod or (run.is_over and run.started_at is not None):
+        return Conflict(GONE, code="log_gone")
+    if run.is_over:
+        return Conflict(NEVER_BEGAN, code="log_never_begun")
+    words = NO_POD if run.started_at is None else SENT_BACK
+    return Conflict(words, code="log_not_started")
 
 
 def _pod(body: Object) -> PodSeen:

@@ -27,9 +27,9 @@ from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
 from provisioning.models import Tenancy
-from web.refusals import BadInput, Conflict, NoRight, Refused
+from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
-from workloads.runs.logs.reading import GONE, MAX_KEPT, PLACE, read_log
+from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
 from workloads.runs.pages import page
@@ -37,7 +37,7 @@ from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
-from workloads.runs.shown import NEVER_BEGAN, PodSeen, seen_run, source_of
+from workloads.runs.shown import PodSeen, no_log, seen_run, source_of
 from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
@@ -248,7 +248,7 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
         lines = read_log(source, tail=MAX_KEPT)
     except Refused as refusal:
         if follow:
-            return _no_log(refusal, is_over=found.is_over)
+            return _no_log(refusal)
         return HttpResponse(
             f"{refusal.message}\n",
             status=STATUS[refusal.sort],
@@ -266,19 +266,18 @@ def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]
         reverse("run-log", args=[found.pk]),
         {"pod": pod.name} if pod else {},
     )
-    gone = GONE if found.started_at is not None else NEVER_BEGAN
     file = f"{address}?{urlencode(named)}" if named else address
     return {
         "title": f"Log of {pod.label}" if pod else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
         "file": file,
-        "gone": gone if is_gone else "",
+        "gone": no_log(found).message if is_gone else "",
     }
 
 
-def _no_log(refusal: Refused, *, is_over: bool) -> HttpResponse:
+def _no_log(refusal: Refused) -> HttpResponse:
     """A stream that says why there is no log: it ends for good, or the browser asks again in a moment."""
-    is_final = isinstance(refusal, Conflict) and (is_over or refusal.code == "log_gone")
+    is_final = refusal.code in ("log_gone", "log_never_begun")
     kind = "end" if is_final else "waiting"
     body = f"retry: {SOON}\n\nevent: {kind}\ndata: {refusal.message}\n\n"
     return HttpResponse(
