@@ -20,8 +20,8 @@ def for_each(rows: Iterable[T], act: Callable[[T], R]) -> list[R]:
     """What the action returned for each row, each in its turn, whatever happens to the others.
 
     The action is a transaction of its own. Raises the failures together once all have had their turn, so that the task
-    counts as failed; at once where the time of the task or its memory is over, or the database is gone: no row could
-    survive that.
+    counts as failed; at once where the time of the task or its memory is over, or the database cannot be reached: no
+    row could survive that. A connection that was only cut is made anew by Django as the row's transaction ends.
     """
     found, failures = [], []
     for row in rows:

@@ -2,7 +2,7 @@
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from reconciling.sweeping import for_each
 
@@ -69,3 +69,21 @@ def test_a_database_that_is_gone_ends_the_sweep() -> None:
         for_each([1, 2], act)
     assert reached == [1]
     connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_is_cut_costs_its_own_row_its_turn_and_no_other() -> None:
+    @transaction.atomic
+    def act(row: int) -> int:
+        with connection.cursor() as cursor:
+            if row == 1:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            cursor.execute("SELECT %s::int", [row])
+            reached.append(row)
+        return row
+
+    reached: list[int] = []
+    with pytest.raises(ExceptionGroup) as raised:
+        for_each([1, 2, 3], act)
+    assert reached == [2, 3]
+    assert [type(one) for one in raised.value.exceptions] == [OperationalError]

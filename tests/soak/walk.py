@@ -95,8 +95,16 @@ class Walk:
             self.tally.ended[f"{name}: crashed"] += 1
             return f"{name}: crashed"
         except LOST:
-            connection.close()
-            self.tally.ended[f"{name}: lost the database"] += 1
-            return f"{name}: lost the database"
+            return self._lost(name)
+        except ExceptionGroup as group:
+            # A sweep whose connection was cut goes on over a new one.
+            if group.split(LOST)[1] is not None:
+                raise
+            return self._lost(name)
         self.tally.done[kind] += 1
         return f"{kind}: {words}"
+
+    def _lost(self, name: str) -> str:
+        connection.close()
+        self.tally.ended[f"{name}: lost the database"] += 1
+        return f"{name}: lost the database"
