@@ -40,8 +40,8 @@ __all__ = [
 
 # What a sweep could not grant is tried again after so long; meanwhile it keeps nothing else waiting.
 TRIED_AGAIN_AFTER = timedelta(minutes=1)
-# Why it could not is told for so long: by then it has been tried again, or the policy does not approve it any more.
-TOLD_FOR = timedelta(minutes=10)
+# Its reason is shown for so long: by then it has been tried again, or the policy does not approve it any more.
+REASON_SHOWN_FOR = timedelta(minutes=10)
 
 
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
@@ -268,7 +268,7 @@ class Request(Row):
         """Why the portal could not grant what may be granted, in words for its requester; empty where it could."""
         waits = self.state == State.WAITING and self.turn == self.Turn.APPROVER
         tried = self.not_granted_at
-        lately = tried is not None and tried > now - TOLD_FOR
+        lately = tried is not None and tried > now - REASON_SHOWN_FOR
         return self.not_granted_because if waits and lately else ""
 
     @property

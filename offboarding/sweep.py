@@ -33,7 +33,7 @@ def sweep(*, now: datetime) -> None:
         try:
             delete_due(now=now)
         finally:
-            for_each(under_way.all(), partial(_end, now=now))
+            for_each(under_way.all(), partial(_end_places, now=now))
 
 
 def advance(departure_id: int, *, now: datetime) -> None:
@@ -115,7 +115,7 @@ def _give_back(found: Departure, *, now: datetime) -> None:
             requests.let_go(request_id, actor=PORTAL, now=now)
 
 
-def _end(found: Departure, *, now: datetime) -> None:
+def _end_places(found: Departure, *, now: datetime) -> None:
     """End what has data at places that are deleted, or gone already, and then the departure.
 
     Before that, all of it could be restored.

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 import structlog
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from connectors.errors import ConnectorError, PermanentError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from reconciling.backoff import Backoff
 from reconciling.claims import unclaimed
 from reconciling.enqueue import Queue
@@ -28,6 +29,10 @@ RETRIES = Backoff(timedelta(seconds=SECONDS), timedelta(minutes=5))
 # Tries in a row that nobody came back from. The next would begin 80 seconds after the first, which is longer than
 # a task is given: whoever is merely slow has come back by then, and the row of a slow target is not given up.
 MAX_UNFINISHED = 5
+OUT_OF_TIME = (
+    "It took longer than a worker has for one try: answers come slowly. What was made so far stays, and the next try "
+    "goes on from there."
+)
 
 
 class RequeueAfter(Exception):
@@ -147,6 +152,9 @@ class Controller(Generic[M]):
             except OperationalError:
                 lease.acknowledge()
                 raise
+            except SoftTimeLimitExceeded:
+                logger.warning("out of time")
+                fail(TemporaryError(OUT_OF_TIME))
             except MemoryError:
                 # As little is certain after it as after a crash, and it counts as one: the lease ends by itself.
                 logger.exception("out of memory")

@@ -29,7 +29,8 @@ from web.refusals import BadInput, Conflict, Refused
 
 # From when on people are told what stands in a booking's way, and how far ahead something can be booked.
 LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
-TOLD_AGAIN_AFTER = timedelta(hours=6)
+# What hinders a booking, goes and comes back is told again after so long, no sooner.
+HINDRANCE_TOLD_AGAIN_AFTER = timedelta(hours=6)
 # How much is kept of what stands in a booking's way.
 LONGEST = 400
 # Whoever filled in the form for "now" is not told that it lies in the past.
@@ -218,7 +219,7 @@ def _tell_new(allocation: Allocation, keys: Set[str], *, now: datetime) -> None:
     told = {
         key: at
         for key, at in before.items()
-        if keys or datetime.fromisoformat(at) > now - TOLD_AGAIN_AFTER
+        if keys or datetime.fromisoformat(at) > now - HINDRANCE_TOLD_AGAIN_AFTER
     }
     if keys - set(told):
         _tell(allocation, now=now)

@@ -11,7 +11,7 @@ from web.refusals import Refused
 
 logger = structlog.get_logger(__name__)
 
-FAILED = "The portal failed at it. Who runs the portal finds why in its log."
+FAILED = "The portal failed at it. Its operators find why in the log."
 
 
 def succeeds(attempt: Callable[[], bool], request_id: int, *, now: datetime) -> bool:

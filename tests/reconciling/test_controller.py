@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError
 from django.db.models import F
 
@@ -117,6 +118,15 @@ def test_what_an_outside_system_said_is_for_the_owner_to_write_down(
     row: Tenancy, error: ConnectorError
 ) -> None:
     assert attempt(row, error) == [error]
+
+
+def test_a_try_whose_time_is_over_is_made_again_and_no_mistake_of_ours(
+    row: Tenancy,
+) -> None:
+    [failure] = attempt(row, SoftTimeLimitExceeded())
+
+    assert isinstance(failure, TemporaryError)
+    assert failure.message.startswith("It took longer than a worker has for one try")
 
 
 def test_a_mistake_of_ours_is_a_failure_that_names_no_detail(row: Tenancy) -> None:

@@ -39,7 +39,7 @@ def measure(*, now: Clock) -> None:
     used = Tenancy.objects.here().values("cluster")
     clusters = Cluster.objects.exclude(prometheus="").filter(pk__in=used, enabled=True)
 
-    def ask(cluster: Cluster) -> None:
+    def measure_cluster(cluster: Cluster) -> None:
         # Of its own, as the clusters before it may have taken long.
         asked_at = now()
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=asked_at):
@@ -53,7 +53,7 @@ def measure(*, now: Clock) -> None:
             return
         _keep(cluster, shares_of(samples), now=asked_at)
 
-    for_each(clusters, ask)
+    for_each(clusters, measure_cluster)
 
 
 def _keep(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:

@@ -119,14 +119,14 @@ def source_of(run: Run, pod: str) -> Source:
     pods = pods_of(run)
     chosen = next((one for one in pods if not pod or one.name == pod), None)
     if chosen is None:
-        raise no_log(run, pod)
+        raise refusal_of_log(run, pod)
     cluster = run.cluster
     return Source(
         cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster)
     )
 
 
-def no_log(run: Run, pod: str = "") -> Conflict:
+def refusal_of_log(run: Run, pod: str = "") -> Conflict:
     """Why there is no log of a run that has no pod, or not the one that is asked for: not yet, no more, or never."""
     if pod or (run.is_over and run.started_at is not None):
         return Conflict(GONE, code="log_gone")

@@ -37,7 +37,7 @@ from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
-from workloads.runs.shown import PodSeen, no_log, seen_run, source_of
+from workloads.runs.shown import PodSeen, refusal_of_log, seen_run, source_of
 from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
@@ -248,7 +248,7 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
         lines = read_log(source, tail=MAX_KEPT)
     except Refused as refusal:
         if follow:
-            return _no_log(refusal)
+            return _stream_of_refusal(refusal)
         return HttpResponse(
             f"{refusal.message}\n",
             status=STATUS[refusal.sort],
@@ -271,11 +271,11 @@ def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]
         "title": f"Log of {pod.label}" if pod else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
         "file": file,
-        "gone": no_log(found).message if is_gone else "",
+        "gone": refusal_of_log(found).message if is_gone else "",
     }
 
 
-def _no_log(refusal: Refused) -> HttpResponse:
+def _stream_of_refusal(refusal: Refused) -> HttpResponse:
     """A stream that says why there is no log: it ends for good, or the browser asks again in a moment."""
     is_final = refusal.code in ("log_gone", "log_never_begun")
     kind = "end" if is_final else "waiting"
