@@ -118,11 +118,15 @@ def filter_bar(
     button: str = "Filter",
     icon: str = "list-filter",
 ) -> Context:
-    """A GET form in one row; a field named `q` is the search box and has the key `/`."""
+    """A GET form in one row; a field named `q` is the search box and has the key `/`.
+
+    `clear` is the address without any filter, offered where something is filtered.
+    """
+    is_filtered = any(form.data.get(form.add_prefix(name)) for name in form.fields)
     return {
         "fields": list(form),
         "placeholder": placeholder,
-        "clear": clear,
+        "clear": clear if is_filtered else "",
         "button": button,
         "icon_name": icon,
     }

@@ -19,8 +19,9 @@ def data_table(
     columns: Iterable[str | Column],
     rows: Iterable[Row],
     show_caption: bool = False,
+    kind: str = "",
 ) -> Context:
-    """A table; a cell is a value, a badge, or a `Cell`."""
+    """A table; a cell is a value, a badge, or a `Cell`. Its `kind` says how its lines are set on a phone."""
     heads = [
         {"label": column, "kind": "", "hidden": False}
         if isinstance(column, str)
@@ -36,6 +37,7 @@ def data_table(
         "columns": heads,
         "rows": lines,
         "show_caption": show_caption,
+        "kind": kind,
     }
 
 

@@ -89,6 +89,7 @@ class Home(TypedDict):
     """The home page."""
 
     decide: Sequence[ToDecide]
+    more_to_decide: int
     decides: bool
     tasks: Sequence[ToDo]
     waiting: Sequence[Wait]
@@ -120,8 +121,10 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         .annotate(in_all=Window(Count("pk")))
         .order_by("until")[:MOST_HELD]
     )
+    decide = to_decide(user, now=now) if decides else []
     return {
-        "decide": to_decide(user, now=now) if decides else [],
+        "decide": decide,
+        "more_to_decide": decide[0]["in_all"] - len(decide) if decide else 0,
         "decides": decides,
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django.asserts import assertContains, assertNotContains
 
 from allocations.ends.actions import give_back
 from allocations.models import Allocation
@@ -126,6 +127,16 @@ def test_it_is_narrowed_by_whose_team_and_state(
     response = client.get(URL, query)
     assert len(rows(response)) == count
     assert count or "No request fits" in response.content.decode()
+
+
+def test_the_filter_is_cleared_only_where_there_is_one(
+    client: Client, scene: Scene
+) -> None:
+    ask(scene)
+    client.force_login(scene.priya)
+    clear = '<a class="button button--quiet" href="?">Clear</a>'
+    assertNotContains(client.get(URL), clear, html=True)
+    assertContains(client.get(URL, {"state": "waiting"}), clear, html=True)
 
 
 def test_pages_follow_each_other_without_repeating_or_losing_a_row(

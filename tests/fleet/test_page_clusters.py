@@ -11,6 +11,7 @@ from audit.events import Kind
 from audit.models import Event
 from fleet.forms import SECTIONS, ClusterForm
 from fleet.models import Cluster, Flavor
+from provisioning.clusters.health import silent
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,9 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
     client: Client,
 ) -> None:
     client.force_login(factories.person("Ada"))
-    factories.cluster("away", reachable=False, message="connection refused")
+    factories.cluster(
+        "away", reachable=False, message="connection refused", parts=silent()
+    )
     factories.cluster(
         "never", reachable=False, message="no route", last_contact_at=None
     )
@@ -80,6 +83,7 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
         "Answers",
     ):
         assert words in page
+    assert "API server: It does not answer" not in page, "it is said once"
     assert (
         client.get("/clusters/away/").status_code
         == client.get("/clusters/fine/").status_code

@@ -331,6 +331,15 @@ def test_home_tells_a_lead_what_to_decide_oldest_first(
     assert page.index("5 × A100") < page.index("4 × A100")
     assert "asked" in page
     assert "3 h ago" in page
+    assert "more that wait for you" not in page
+
+
+def test_home_leads_a_lead_to_what_it_has_no_room_for(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.more_like(factories.request(ada, place, a100, gpus=16), 7)
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    assert "3 more that wait for you" in text(client, "/")
 
 
 def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
