@@ -128,7 +128,7 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capac
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
         "label": flavor.words,
-        "unit": "GPUs",
+        "unit": "GPU" if flavor.gpus_at_most == 1 else "GPUs",
         "total": flavor.gpus_at_most,
         "used": min(flavor.allocated, flavor.gpus_total),
         "blocked": flavor.gpus_at_most - flavor.gpus_total,

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
@@ -121,3 +128,23 @@ def overflow(page: Page) -> int:
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
     )
+
+
+# The lines that something is read in: words whose middles are less than half a line apart stand on one.
+LINES = """(row) => {
+  const walk = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), middles = [];
+  while (walk.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(walk.currentNode);
+    for (const box of walk.currentNode.data.trim() ? range.getClientRects() : []) {
+      if (box.width > 1) middles.push((box.top + box.bottom) / 2);
+    }
+  }
+  middles.sort((one, other) => one - other);
+  return middles.filter((at, n) => n === 0 || at - middles[n - 1] > 8).length;
+}"""
+
+
+def lines(of: Locator) -> int:
+    """How many lines somebody reads it in."""
+    return int(of.evaluate(LINES))

@@ -12,7 +12,7 @@ from allocations.models import Budget
 from approvals.models import Request
 from fleet.models import Flavor
 from tests import factories
-from tests.browser.conftest import LOOKS, Open, arrives, overflow, violations
+from tests.browser.conftest import LOOKS, Open, arrives, lines, overflow, violations
 from tests.scene import Scene
 
 pytestmark = pytest.mark.slow
@@ -245,21 +245,6 @@ def test_a_form_that_a_key_opens_is_typed_into_at_once(
     expect(field).to_have_value("All quiet")
 
 
-# The lines that a row of the queue is read in: words whose middles are less than half a line apart stand on one.
-LINES = """(row) => {
-  const walk = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), middles = [];
-  while (walk.nextNode()) {
-    const range = document.createRange();
-    range.selectNodeContents(walk.currentNode);
-    for (const box of walk.currentNode.data.trim() ? range.getClientRects() : []) {
-      if (box.width > 1) middles.push((box.top + box.bottom) / 2);
-    }
-  }
-  middles.sort((one, other) => one - other);
-  return middles.filter((at, n) => n === 0 || at - middles[n - 1] > 8).length;
-}"""
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_on_a_phone_what_waits_is_read_in_four_lines_and_opened_from_anywhere(
     open_page: Open, scene: Scene, theme: str
@@ -273,7 +258,7 @@ def test_on_a_phone_what_waits_is_read_in_four_lines_and_opened_from_anywhere(
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)
     for row in rows.all():
-        assert row.evaluate(LINES) <= 4
+        assert lines(row) <= 4
         for words in (scene.team.name, "Ada Okafor", "A100", "as asked;", "UTC"):
             assert words in row.inner_text()
     assert violations(page) == []
@@ -292,4 +277,4 @@ def test_on_a_desk_what_waits_is_a_table(open_page: Open, scene: Scene) -> None:
     row = open_page(scene.priya, "/approvals/").locator("tbody tr")
     assert row.evaluate("row => getComputedStyle(row).display") == "table-row"
     expect(row).to_contain_text("request ")
-    assert row.evaluate(LINES) <= 3
+    assert lines(row) <= 3
