@@ -7,6 +7,7 @@ person. What was read stays while the directory is away, with its age.
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -30,6 +31,7 @@ from approvals.states import State
 from connectors.errors import ConnectorError
 from connectors.graph import Graph, Person
 from policy.document import ENGINEERING_LEADERSHIP, MANAGERS, PLATFORM_LEADS, seat_words
+from reconciling.sweeping import for_each
 
 logger = logging.getLogger(__name__)
 KNOWN_FOR = timedelta(minutes=10)
@@ -42,35 +44,53 @@ ROLES: Mapping[str, Role] = {
 
 
 def fill_due(now: datetime) -> int:
-    """Read the seats that were not read for ten minutes from the directory; returns how many were read."""
+    """Read the seats that were not read for ten minutes from the directory; returns how many were read.
+
+    A seat that cannot be taken over keeps no other from being read, and nobody from being told; the failures are
+    raised once all have had their turn.
+    """
     known = {row.seat: row for row in SeatFill.objects.all()}
     wanted = [*ROLES, *(f"{GROUP}{oid}" for oid in sorted(groups_that_decide(now)))]
     due = [seat for seat in wanted if seat not in known or _is_due(known[seat], now)]
-    read = [seat for seat in due if _fill(seat, now=now)]
-    _take_managers_over(now)
-    for request_id in _waiting_for_newcomers():
-        _tell_newcomers(request_id, now=now)
-    _tell_of_empty(
-        [seat for seat in read if seat not in known or known[seat].read_at is None],
-        now=now,
-    )
+    read: list[str] = []
+
+    def fill_seat(seat: str) -> None:
+        if _fill(seat, now=now):
+            read.append(seat)
+
+    try:
+        for_each(due, fill_seat)
+    finally:
+        try:
+            _take_managers_over(now)
+        finally:
+            try:
+                for_each(_waiting_for_newcomers(), partial(_tell_newcomers, now=now))
+            finally:
+                new = [seat for seat in read if _is_first_time(known.get(seat))]
+                for_each(_with_empty(new), partial(_tell_of_empty, now=now))
     return len(read)
 
 
-def _tell_of_empty(seats: Iterable[str], *, now: datetime) -> None:
-    """Tell of what was asked for before these seats were read for the first time and found empty."""
-    waiting = (
-        vacant().filter(seat__in=seats).order_by().values_list("request_id", flat=True)
+def _is_first_time(before: SeatFill | None) -> bool:
+    return before is None or before.read_at is None
+
+
+def _with_empty(seats: Iterable[str]) -> list[int]:
+    """What was asked for before these seats were read for the first time and found empty."""
+    waiting = vacant().filter(seat__in=seats).order_by()
+    return sorted(set(waiting.values_list("request_id", flat=True)))
+
+
+@transaction.atomic
+def _tell_of_empty(request_id: int, *, now: datetime) -> None:
+    request = (
+        Request.objects.locked()
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
     )
-    for request_id in sorted(set(waiting)):
-        with transaction.atomic():
-            request = (
-                Request.objects.locked()
-                .select_related("team", "requester", "flavor__cluster")
-                .get(pk=request_id)
-            )
-            if request.state == State.WAITING:
-                telling.seats_empty(request, now=now)
+    if request.state == State.WAITING:
+        telling.seats_empty(request, now=now)
 
 
 def _waiting_for_newcomers() -> list[int]:

@@ -3,8 +3,10 @@
 import argparse
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scripts.mutants.areas import OWN_TESTS
 from scripts.mutants.running import OwnTestsFail, Result, Target, preload, try_mutants
@@ -42,15 +44,20 @@ def main() -> int:
     sys.path.insert(0, str(given.root))
     preload(targets[0])
     shares = []
-    for target in targets:
-        began = time.monotonic()
-        try:
-            result = try_mutants(target, jobs=os.cpu_count() or 1)
-        except OwnTestsFail as failed:
-            print(failed)
-            return 2
-        shares.append(result.share)
-        print("\n".join(lines(target, result, time.monotonic() - began)), flush=True)
+    with TemporaryDirectory(prefix="mutants-") as folder:
+        # A process that is ended tidies nothing up: what it leaves goes with the folder.
+        tempfile.tempdir = folder
+        for target in targets:
+            began = time.monotonic()
+            try:
+                result = try_mutants(target, jobs=os.cpu_count() or 1)
+            except OwnTestsFail as failed:
+                print(failed)
+                return 2
+            shares.append(result.share)
+            print(
+                "\n".join(lines(target, result, time.monotonic() - began)), flush=True
+            )
     return 0 if min(shares) >= ENOUGH else 1
 
 

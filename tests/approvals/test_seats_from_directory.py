@@ -1,5 +1,6 @@
 """Who decides is known from the directory: whoever never signed in is told, and decides when they come."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -77,6 +78,18 @@ def test_who_becomes_known_after_the_ask_is_told_of_it_once(
         "Marcus Weber",
         "Priya Raman",
     ]
+
+
+def test_a_seat_that_cannot_be_taken_over_keeps_no_other_from_being_read(
+    directory: Running, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.ask(8)
+    people = directory.sandbox.directory.people
+    # No text of PostgreSQL holds this character.
+    monkeypatch.setitem(people, ELENA, replace(people[ELENA], name="Elena\x00"))
+    with pytest.raises(ExceptionGroup):
+        filling.fill_due(NOW)
+    assert names("request_waiting") == {"Priya Raman", "Marcus Weber"}
 
 
 def test_groups_are_expanded_and_blocked_accounts_are_nobody(

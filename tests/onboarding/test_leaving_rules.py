@@ -1,5 +1,6 @@
 """What may be done about a team's leaving, by whom, and what the database refuses: no cluster is needed."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,11 +14,12 @@ from approvals.requests.actions import submit
 from approvals.requests.places import has_left
 from approvals.requests.wanted import resolve
 from audit.actors import PORTAL
+from fleet.models import Flavor
 from notices.models import Notice
 from offboarding import actions
 from offboarding.models import Departure, DeparturePlace
 from offboarding.preview import Leaving, preview, seen
-from offboarding.sweep import advance, delete_due
+from offboarding.sweep import advance, delete_due, sweep
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -67,6 +69,25 @@ def test_before_its_date_nothing_is_drained_and_nothing_deleted(
     vision.place.later(days=1)
     delete_due(now=vision.place.time)
     assert vision.tenancy.stage == Stage.REMOVING
+
+
+def test_a_departure_that_cannot_go_on_keeps_no_other_from_going_on(
+    vision: Parting,
+) -> None:
+    held = factories.allocation(vision.ada, vision.tenancy, vision.place.a100, gpus=2)
+    stuck = vision.go()
+    place = factories.tenancy(factories.team("Speech"), vision.place.cluster)
+    speech = replace(vision, place=replace(vision.place, tenancy=place))
+    asked = speech.ask(by=speech.priya)
+    speech.unprotect()
+    assert speech.confirm(asked, by=speech.marcus, name="Speech").pk > stuck.pk
+    # A number of the cluster that is wrong: nobody can put back more than is out.
+    Flavor.objects.filter(pk=vision.place.a100.pk).update(allocated=1)
+    with pytest.raises(ExceptionGroup):
+        sweep(now=vision.place.time)
+    held.refresh_from_db()
+    assert held.ended_at is None
+    assert speech.tenancy.stage == Stage.RETAINED
 
 
 def test_a_clock_that_is_wrong_drains_nothing(vision: Parting) -> None:
