@@ -9,6 +9,7 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django.asserts import assertInHTML
 
 from accounts.models import Team, User
 from accounts.roles import Role
@@ -100,6 +101,15 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     assert f"{OBJECTS} objects ready" in page
     assert "Ada Okafor" in page
     assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
+
+
+@pytest.mark.parametrize(("gpus", "unit"), [(1, "GPU"), (2, "GPUs")])
+def test_one_gpu_is_called_one(
+    client: Client, ada: User, place: Tenancy, a100: Flavor, gpus: int, unit: str
+) -> None:
+    factories.allocation(ada, place, a100, gpus=gpus)
+    page = text(client, "/teams/vision/")
+    assertInHTML(f'{gpus} <span class="figure__unit">{unit}</span>', page)
 
 
 def test_what_a_team_holds_beside_gpus_is_no_kind_of_gpu(
