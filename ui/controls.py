@@ -110,6 +110,11 @@ def choice_cards(
     }
 
 
+def is_filtered(form: BaseForm) -> bool:
+    """Whether anything was chosen in a filter form that was given the query of its page's address."""
+    return any(form.data.get(form.add_prefix(name)) for name in form.fields)
+
+
 @register.inclusion_tag("parts/filter_bar.html")
 def filter_bar(
     form: BaseForm,
@@ -122,11 +127,10 @@ def filter_bar(
 
     `clear` is the address without any filter, offered where something is filtered.
     """
-    is_filtered = any(form.data.get(form.add_prefix(name)) for name in form.fields)
     return {
         "fields": list(form),
         "placeholder": placeholder,
-        "clear": clear if is_filtered else "",
+        "clear": clear if is_filtered(form) else "",
         "button": button,
         "icon_name": icon,
     }

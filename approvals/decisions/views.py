@@ -25,6 +25,7 @@ from approvals.requests import listing
 from approvals.requests import page as request_page
 from approvals.requests.filters import QueueFilter
 from approvals.states import State
+from ui.controls import is_filtered
 from web.refusals import BadInput, Refused, Sort
 
 DONE = {
@@ -41,12 +42,11 @@ def approvals(request: HttpRequest) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     form = QueueFilter(request.GET, teams=listing.waiting_teams(user, now))
     rows = listing.queue(user, form, now=now)
-    is_filtered = any(request.GET.get(name) for name in form.fields)
-    if not is_filtered:
+    if not is_filtered(form):
         request.awaiting = getattr(rows[0], "in_all", 0) if rows else 0  # type: ignore[attr-defined]  # the frame shows it
     context = {
         "filter": form,
-        "is_filtered": is_filtered,
+        "is_filtered": is_filtered(form),
         "columns": listing.QUEUE_COLUMNS,
         "rows": [listing.choosable(each, now=now) for each in rows],
         "first": reverse("approval", args=[rows[0].pk]) if rows else "",

@@ -15,6 +15,7 @@ from approvals.requests import page as request_page
 from approvals.requests.links import on_board_link
 from approvals.requests.paging import page_of
 from approvals.requests.text_form import TextForm
+from ui.controls import is_filtered
 from web.refusals import Refused
 
 
@@ -26,7 +27,7 @@ def requests(request: HttpRequest) -> HttpResponse:
     page = page_of(listing.with_cost(rows), request.GET.dict())
     context = {
         "filter": form,
-        "is_filtered": any(request.GET.get(name) for name in form.fields),
+        "is_filtered": is_filtered(form),
         "columns": listing.COLUMNS,
         "rows": [listing.row(each, now=now) for each in page.rows],
         "page": page,

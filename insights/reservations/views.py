@@ -32,6 +32,7 @@ from insights.reservations import listing, page
 from insights.reservations.forms import MachinesForm
 from insights.reservations.gathering import grants_of, orphan_prices, usd_per_hour
 from insights.reservations.presenting import machines, orphan_standing, place
+from ui.controls import is_filtered
 from web.refusals import Refused
 
 
@@ -47,7 +48,7 @@ def reservations(request: HttpRequest) -> HttpResponse:
     found = listing.page_of(rows, request.GET.dict())
     context: dict[str, object] = {
         "filter": form,
-        "is_filtered": any(request.GET.get(name) for name in form.fields),
+        "is_filtered": is_filtered(form),
         "columns": listing.COLUMNS,
         "rows": listing.lines(found.rows, now=now),
         "has_any": bool(found.rows) or Reservation.objects.visible_to(user).exists(),
