@@ -82,13 +82,16 @@ def _with_empty(seats: Iterable[str]) -> list[int]:
     return sorted(set(waiting.values_list("request_id", flat=True)))
 
 
+def _locked(request_id: int) -> Request:
+    rows = Request.objects.locked().select_related(
+        "team", "requester", "flavor__cluster"
+    )
+    return rows.get(pk=request_id)
+
+
 @transaction.atomic
 def _tell_of_empty(request_id: int, *, now: datetime) -> None:
-    request = (
-        Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
-    )
+    request = _locked(request_id)
     if request.state == State.WAITING:
         telling.seats_empty(request, now=now)
 
@@ -110,11 +113,7 @@ def _waiting_for_newcomers() -> list[int]:
 @transaction.atomic
 def _tell_newcomers(request_id: int, *, now: datetime) -> None:
     """Tell those who became known after the step was opened that it waits for them, once each."""
-    request = (
-        Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
-    )
+    request = _locked(request_id)
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.paused_at is not None:
         return
