@@ -224,7 +224,7 @@ def test_a_namespace_that_somebody_deletes_is_made_again_with_everything_in_it(
     place.later(seconds=61)
     place.reconcile()
     assert "is being deleted" in place.row.ready["message"]
-    place.kubernetes.cluster.controllers.terminate()
+    place.kubernetes.terminate()
     place.later(seconds=61)
     come_true(place, most=4)
     assert is_right(place)

@@ -87,7 +87,7 @@ class Parting:
         """Turns of clock and worker until the departure is over."""
         for _ in range(40):
             self.pass_by(seconds=61)
-            self.place.kubernetes.cluster.controllers.terminate()
+            self.place.kubernetes.terminate()
             found = Departure.objects.get(pk=departure.pk)
             if found.ended_at is not None:
                 return found

@@ -209,7 +209,7 @@ def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
         claim, "datasets", vision.place.tenancy.namespace, hold
     )
     vision.pass_by(days=31)
-    vision.place.kubernetes.cluster.controllers.terminate()
+    vision.place.kubernetes.terminate()
     vision.pass_by(seconds=61)
     shown = text(browser(vision.ada).get(f"{PAGE}/{departure.pk}"))
     assert "Training takes longer" in shown

@@ -171,7 +171,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[Place], None]]] = {
 
 
 def test_each_promise_broken_on_a_cluster_is_found(standing: Place) -> None:
-    cluster = standing.kubernetes.cluster
+    cluster = standing.kubernetes
     state, missed = cluster.snapshot(), {}
     for name, (promise, words, plant) in PLANTED.items():
         plant(standing)

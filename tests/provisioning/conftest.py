@@ -29,11 +29,11 @@ def kubernetes_server() -> Iterator[Kubernetes]:
 def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
     """A prepared cluster without a tenancy, a fault or a write counted."""
     cluster = kubernetes_server.cluster
-    state = cluster.snapshot()
+    state = kubernetes_server.snapshot()
     cluster.requests.clear()
     yield kubernetes_server
     cluster.faults.clear()
-    cluster.restore(state)
+    kubernetes_server.restore(state)
     cluster.has_cilium = False
 
 
@@ -48,11 +48,11 @@ def volcano_server() -> Iterator[Kubernetes]:
 def volcano(volcano_server: Kubernetes) -> Iterator[Kubernetes]:
     """A prepared cluster whose queues are Volcano's, without a tenancy, a fault or a write counted."""
     cluster = volcano_server.cluster
-    state = cluster.snapshot()
+    state = volcano_server.snapshot()
     cluster.requests.clear()
     yield volcano_server
     cluster.faults.clear()
-    cluster.restore(state)
+    volcano_server.restore(state)
 
 
 @dataclass

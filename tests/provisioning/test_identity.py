@@ -41,10 +41,10 @@ def second_server() -> Iterator[Kubernetes]:
 @pytest.fixture
 def other_server(second_server: Kubernetes) -> Iterator[Kubernetes]:
     """Another cluster, without a tenancy."""
-    state = second_server.cluster.snapshot()
+    state = second_server.snapshot()
     second_server.cluster.requests.clear()
     yield second_server
-    second_server.cluster.restore(state)
+    second_server.restore(state)
 
 
 @pytest.fixture
@@ -196,10 +196,10 @@ def test_a_short_list_is_believed_when_it_lasts(known: Place) -> None:
 
 
 def test_a_full_list_ends_the_doubt(known: Place) -> None:
-    state = known.kubernetes.cluster.snapshot()
+    state = known.kubernetes.snapshot()
     remove_nodes(known, 0)
     look_at(known.cluster.pk, now=known.now)
-    known.kubernetes.cluster.restore(state)
+    known.kubernetes.restore(state)
     look_at(known.cluster.pk, now=known.now)
     assert (row(known).capacity_doubt, row(known).doubted_looks, totals()["a100"]) == (
         "",

@@ -69,7 +69,7 @@ def gone(place: Place, passes: int = 40) -> None:
         place.reconcile()
         if place.row.stage == Stage.GONE:
             return
-        place.kubernetes.cluster.controllers.terminate()
+        place.kubernetes.terminate()
         place.later(seconds=61)
     raise AssertionError(place.row.ready["message"])
 
@@ -241,7 +241,7 @@ def test_a_stuck_finalizer_is_said_and_tried_again(place: Place) -> None:
     place.kubernetes.patch(CLAIM, "datasets", place.tenancy.namespace, hold)
     for _ in range(3):
         place.reconcile()
-        place.kubernetes.cluster.controllers.terminate()
+        place.kubernetes.terminate()
         place.later(seconds=61)
     row = place.row
     assert (row.stage, row.ready["reason"]) == (Stage.REMOVING, "WillTryAgain")

@@ -249,7 +249,7 @@ def test_drained_its_pods_are_gone_and_its_jobs_stay(gangs: Place) -> None:
     gangs.kubernetes.create(job(gangs))
     assert len(pods(gangs)) == 2
     drain(gangs)
-    gangs.kubernetes.cluster.controllers.terminate()
+    gangs.kubernetes.terminate()
     assert pods(gangs) == []
     assert gangs.kubernetes.get(JOB, "train", gangs.tenancy.namespace) is not None
     gangs.later(minutes=1)
@@ -275,7 +275,7 @@ def test_removed_the_queue_goes_after_the_namespace(gangs: Place) -> None:
     gangs.reconcile()
     assert gangs.kubernetes.get(QUEUE, gangs.tenancy.namespace) is not None
     for _ in range(10):
-        gangs.kubernetes.cluster.controllers.terminate()
+        gangs.kubernetes.terminate()
         gangs.later(seconds=61)
         gangs.reconcile()
         if gangs.row.stage == Stage.GONE:

@@ -50,11 +50,8 @@ def walking(
     logging.disable(logging.CRITICAL)
     broker = Broker.from_url(settings.CELERY["broker_url"])
     with served() as kubernetes, proxied(kubernetes.port) as proxy:
-        place = Place(
-            kubernetes, proxy, tmp_path, broker, kubernetes.cluster.snapshot()
-        )
+        place = Place(kubernetes, proxy, tmp_path, broker, kubernetes.snapshot())
         yield place
-        place.near.close()
     broker.close()
     logging.disable(logging.NOTSET)
 

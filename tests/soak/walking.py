@@ -67,7 +67,8 @@ class Place:
     near: Near = field(init=False)
 
     def __post_init__(self) -> None:
-        self.near = Near(self.kubernetes.cluster.app, self.check_alive)
+        server = self.kubernetes
+        self.near = Near(server.cluster.app, server.loop, self.check_alive)
         named = (self.folder / self.kubernetes.kubeconfig(self.folder)).read_text()
         (self.folder / NEAR).write_text(named)
         through = named.replace(f":{self.kubernetes.port}", f":{self.proxy.port}")
@@ -84,7 +85,7 @@ class Place:
         connection.close()
         pristine.restore()
         self.kubernetes.cluster.faults.clear()
-        self.kubernetes.cluster.restore(self.state)
+        self.kubernetes.restore(self.state)
         self.proxy.faults.clear()
         self.broker.flushdb()
         breaker._pauses.clear()
@@ -107,7 +108,7 @@ class Place:
     def not_ours(self) -> dict[str, str]:
         """The version of every object on the cluster that stands in none of our namespaces and is not ours."""
         found = {}
-        for item in self.kubernetes.cluster.snapshot()["objects"]:
+        for item in self.kubernetes.snapshot()["objects"]:
             meta = item["metadata"]
             ours = (meta.get("labels") or {}).get(
                 "app.kubernetes.io/managed-by"
@@ -213,7 +214,7 @@ class Town:
     def later(self, **span: float) -> None:
         """Let time go by; what is being deleted on the cluster goes meanwhile."""
         self.time += timedelta(**span)
-        self.place.kubernetes.cluster.controllers.terminate()
+        self.place.kubernetes.terminate()
 
     def tenancy(self, *, near: bool = False) -> Tenancy:
         """One of the places; `near` is one on the cluster that the portal writes to."""

@@ -46,10 +46,10 @@ def kubernetes_server() -> Iterator[Kubernetes]:
 def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
     """A prepared cluster without a tenancy or a fault."""
     cluster = kubernetes_server.cluster
-    state = cluster.snapshot()
+    state = kubernetes_server.snapshot()
     yield kubernetes_server
     cluster.faults.clear()
-    cluster.restore(state)
+    kubernetes_server.restore(state)
 
 
 @dataclass
@@ -152,7 +152,7 @@ class Kept:
         }
         return cls(
             copy.deepcopy(rows),
-            watched.kubernetes.cluster.snapshot(),
+            watched.kubernetes.snapshot(),
             written(),
             [
                 {key: client.dump(key) for key in client.scan_iter()}
@@ -163,7 +163,7 @@ class Kept:
 
     def again(self, kubernetes: Kubernetes) -> Watched:
         """Put it back: what stands on the cluster, the rows, and what their commit has left in cache and queue."""
-        kubernetes.cluster.restore(self.on_cluster)
+        kubernetes.restore(self.on_cluster)
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(self.in_database)
         for client, left in zip(of_settings(), self.in_redis, strict=True):

@@ -120,7 +120,7 @@ def gangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Gangs]:
     """A cluster that a platform lead registered over the API, with a team that holds 4 GPUs there."""
-    state = volcano_server.cluster.snapshot()
+    state = volcano_server.snapshot()
     monkeypatch.setattr(
         settings, "ENV", settings.ENV.model_copy(update={"kubeconfig_dir": tmp_path})
     )
@@ -171,7 +171,7 @@ def gangs(
     yield Gangs(volcano_server, cluster, team, ada, tenancy, priya)
     client_for(cluster).close()
     volcano_server.cluster.faults.clear()
-    volcano_server.cluster.restore(state)
+    volcano_server.restore(state)
 
 
 def until(run: Run, state: str) -> None:

@@ -66,7 +66,7 @@ def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(
         )
         watched.kubernetes.delete(JOB, "second", watched.namespace)
         watched.job("third")
-        watched.kubernetes.cluster.store.begin_caching()
+        watched.kubernetes.forget_versions()
         watched.kubernetes.cluster.faults.clear()
         wait_until(
             lambda: set(watched.copies("Job")) == {"first", "third"},
