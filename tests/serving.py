@@ -6,10 +6,11 @@ import threading
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sandbox.serving import Served, serve
 
+T = TypeVar("T")
 DEADLINE = 120.0
 
 
@@ -47,6 +48,15 @@ def serving(
         loop.call_soon_threadsafe(stop.set)
         thread.join(DEADLINE)
         _bury(thread)
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], T]) -> T:
+    """Do this where something is served: what goes on there by itself writes, too, and no two threads may at once."""
+
+    async def turn() -> T:
+        return work()
+
+    return asyncio.run_coroutine_threadsafe(turn(), loop).result(DEADLINE)
 
 
 def _bury(thread: threading.Thread) -> None:

@@ -1,6 +1,5 @@
 """A sandbox cluster served in a thread, prepared as an administrator would, and ways to meddle with it."""
 
-import asyncio
 import json
 import threading
 from asyncio import AbstractEventLoop
@@ -8,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -17,9 +16,7 @@ from sandbox.kubernetes import Cluster, Identity, NodeSpec
 from sandbox.kubernetes.store import Change
 from sandbox.serving import Served, listen, port_of
 from tests.recordings.calling import call
-from tests.serving import DEADLINE, serving
-
-T = TypeVar("T")
+from tests.serving import in_loop, serving
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
 TAINT = ("sku", "gpu", "NoSchedule")
@@ -134,27 +131,19 @@ class Kubernetes:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything that is on the cluster now, for `restore`."""
-        return self.in_its_loop(self.cluster.snapshot)
+        return in_loop(self.loop, self.cluster.snapshot)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put back what was on the cluster."""
-        self.in_its_loop(lambda: self.cluster.restore(state))
+        in_loop(self.loop, lambda: self.cluster.restore(state))
 
     def terminate(self) -> None:
         """Let the controllers do now what was to come a moment later: namespaces and pods go."""
-        self.in_its_loop(self.cluster.controllers.terminate)
+        in_loop(self.loop, self.cluster.controllers.terminate)
 
     def forget_versions(self) -> None:
         """Let the API server lose its caches: no watch goes on from a version before now."""
-        self.in_its_loop(self.cluster.store.begin_caching)
-
-    def in_its_loop(self, work: Callable[[], T]) -> T:
-        """Do this where the cluster is served: its controllers have timers, and no two threads may write to it."""
-
-        async def turn() -> T:
-            return work()
-
-        return asyncio.run_coroutine_threadsafe(turn(), self.loop).result(DEADLINE)
+        in_loop(self.loop, self.cluster.store.begin_caching)
 
     def _send(self, method: str, where: str, body: Any = None) -> tuple[int, Any]:
         kind = (
@@ -185,9 +174,7 @@ def served(*, queueing: str = "kueue") -> Iterator[Kubernetes]:
     bound = listen(0)
     with serving(Served(cluster.app, bound, None)) as loop:
         kubernetes = Kubernetes(cluster, port_of(bound), loop)
-        kubernetes.in_its_loop(
-            lambda: cluster.store.listen(_only_in(threading.get_ident()))
-        )
+        in_loop(loop, lambda: cluster.store.listen(_only_in(threading.get_ident())))
         for file in sorted(DEPLOY.glob("*.yaml")):
             for manifest in yaml.safe_load_all(file.read_text()):
                 kubernetes.create(manifest)

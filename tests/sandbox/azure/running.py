@@ -2,6 +2,7 @@
 
 import json
 import ssl
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from sandbox.credentials import Credentials
 from sandbox.entra import EntraSandbox
 from sandbox.kubernetes import Cluster
 from sandbox.serving import Served, listen, port_of
-from tests.serving import serving
+from tests.serving import in_loop, serving
 
 SUBSCRIPTION = azure_world.SUBSCRIPTION_ID
 GROUP = azure_world.RESOURCE_GROUP
@@ -35,8 +36,17 @@ class Running:
     azure: AzureSandbox
     ca: Path
     clusters: dict[str, Cluster]
-    first: str = ""
+    loop: AbstractEventLoop
+    first: dict[str, str] = field(default_factory=dict)
     opened: list[Any] = field(default_factory=list)
+
+    def begin_anew(self) -> None:
+        """Take everything back to how it was at first."""
+        for name, cluster in self.clusters.items():
+            if cluster.dirty:
+                cluster.restore(json.loads(self.first[name]))
+        self.azure.restore(json.loads(self.first["azure"]))
+        self.azure.asked.clear()
 
     @property
     def settings(self) -> AzureSettings:
@@ -168,16 +178,14 @@ def running(directory: Path) -> Iterator[Running]:
         sample.azure, base, entra, made, sample.clusters, admin_secret="admin-secret"
     )
     azure.operations.seconds = 0
-    first = json.dumps(
-        {
-            "azure": azure.snapshot(),
-            **{name: cluster.snapshot() for name, cluster in made.items()},
-        }
-    )
+    first = {
+        "azure": json.dumps(azure.snapshot()),
+        **{name: json.dumps(cluster.snapshot()) for name, cluster in made.items()},
+    }
     with serving(
         Served(entra.app, entra_socket, shown), Served(azure.app, azure_socket, shown)
-    ):
-        yield Running(azure, shown.ca, made, first)
+    ) as loop:
+        yield Running(azure, shown.ca, made, loop, first)
 
 
 @contextmanager
@@ -189,8 +197,4 @@ def as_it_was(server: Running) -> Iterator[Running]:
     server.admin("DELETE", "/sandbox/faults")
     server.entra("DELETE", "/sandbox/faults")
     server.pace(0)
-    first = json.loads(server.first)
-    for name, cluster in server.clusters.items():
-        cluster.restore(first[name])
-    server.azure.restore(first["azure"])
-    server.azure.asked.clear()
+    in_loop(server.loop, server.begin_anew)
