@@ -22,6 +22,7 @@ from capacity.connection import is_connected
 from capacity.models import Meter, Subscription
 from capacity.subscriptions import actions as subscriptions
 from fleet.models import Cluster
+from fleet.presenting import health
 from insights.capacity.expecting import expected_words
 from insights.capacity.readings import points_of
 from insights.capacity.rights import Rights, shown_rights
@@ -69,7 +70,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
     points = points_of(meters, now)
     context = {
         "kinds": KINDS,
-        "rows": [_kind(one) for one in kinds_of(clusters, now=now)],
+        "rows": [_kind(one, now) for one in kinds_of(clusters, now=now)],
         "limits": LIMITS,
         "near": [_limit(one, points[one.pk], now) for one in near],
         "far": [_limit(one, points[one.pk], now) for one in meters if one not in near],
@@ -92,20 +93,29 @@ def check_subscription(request: HttpRequest, pk: str) -> HttpResponse:
     return redirect("capacity")
 
 
-def _kind(kind: Kind) -> Row:
+def _kind(kind: Kind, now: datetime) -> Row:
+    """A line of the table; which nodes are ready on a cluster that does not answer, nobody knows."""
     flavor, facts = kind.flavor, kind.facts
     closest = tightest(kind.links(Question.GRANT))
     href = f"{reverse('quota-chain', args=[flavor.cluster.name])}?flavor={flavor.name}"
     return {
         "cells": [
-            {"text": flavor.kind, "href": href, "sub": flavor.cluster.title},
+            {"text": flavor.kind, "href": href, "sub": _place(flavor.cluster, now)},
             facts.promised.granted,
             facts.promised.obtainable,
-            facts.nodes.ready,
+            "not known" if flavor.cluster.is_away else facts.nodes.ready,
             "not known" if closest is None else capitalized(called(closest)),
             "–" if closest is None or closest.room is None else closest.room,
         ]
     }
+
+
+def _place(cluster: Cluster, now: datetime) -> str:
+    if not cluster.is_away:
+        return cluster.title
+    at = cluster.last_contact_at
+    since = f", last contact {ago(at, now)}" if at else ""
+    return f"{cluster.title} · {health(cluster)[1]}{since}"
 
 
 def _limit(meter: Meter, points: Sequence[Point], now: datetime) -> Row:

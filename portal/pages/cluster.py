@@ -143,6 +143,15 @@ def _outside(found: Cluster) -> str:
     return f"{ways}; DNS names are not possible"
 
 
+def _as_of_last_contact(found: Cluster, words: str) -> str:
+    """What is known of the cluster's objects; while it is away nobody can look."""
+    if not found.is_away:
+        return words
+    return (
+        f"{words} when it last answered" if found.last_contact_at else "not known yet"
+    )
+
+
 def _namespaces(found: Cluster) -> str:
     here, wrong = (
         getattr(found, name) for name in ("tenancies_here", "tenancies_not_true")
@@ -153,18 +162,20 @@ def _namespaces(found: Cluster) -> str:
         return f"{here}, {wrong} of them not as wanted"
     if not found.is_observed:
         return f"{here}, all committed"
-    return (
-        f"{here}, as wanted but for what others changed"
+    wanted = (
+        "as wanted but for what others changed"
         if _number_drifted(found)
-        else f"{here}, all as wanted"
+        else "all as wanted"
     )
+    return f"{here}, {_as_of_last_contact(found, wanted)}"
 
 
 def _drifted(found: Cluster) -> str:
     if not found.is_observed:
         return "not observed"
     number = _number_drifted(found)
-    return f"{number} object{'' if number == 1 else 's'}" if number else "nothing"
+    words = f"{number} object{'' if number == 1 else 's'}" if number else "nothing"
+    return _as_of_last_contact(found, words)
 
 
 def _number_drifted(found: Cluster) -> int:

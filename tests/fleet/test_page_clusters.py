@@ -1,10 +1,12 @@
 """The pages of clusters: what is free, what is wrong, and who may change it."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.roles import Role
 from audit.events import Kind
@@ -13,6 +15,7 @@ from fleet.forms import SECTIONS, ClusterForm
 from fleet.models import Cluster, Flavor
 from provisioning.clusters.health import silent
 from tests import factories
+from tests.pages import parsed
 
 pytestmark = pytest.mark.django_db
 TRAINING = {
@@ -89,6 +92,24 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
         == client.get("/clusters/fine/").status_code
         == 200
     )
+
+
+def test_of_one_that_is_away_nobody_says_that_all_stands_as_it_was_made(
+    client: Client,
+) -> None:
+    client.force_login(factories.person("Ada"))
+    at = timezone.now() - timedelta(hours=7)
+    factories.cluster("away", reachable=False, message="no route", last_contact_at=at)
+    factories.cluster(
+        "never", reachable=False, message="no route", last_contact_at=None
+    )
+    away = parsed(client.get("/clusters/away/").content.decode()).words
+    assert "Everything stands as it was made" not in away
+    assert "What others changed since then is not known" in away
+    assert "Changed by others nothing when it last answered" in away
+    never = parsed(client.get("/clusters/never/").content.decode()).words
+    assert "what stands there is not known" in never
+    assert "Changed by others not known yet" in never
 
 
 def test_a_cluster_shows_only_teams_that_the_person_may_see(client: Client) -> None:

@@ -14,6 +14,7 @@ from accounts.roles import Role
 from audit.models import Event
 from capacity.models import Meter, Subscription
 from connectors.azure.rights import NEEDED
+from fleet.models import Cluster
 from tests import factories
 from tests.insights.fleet import (
     SUBSCRIPTION,
@@ -92,6 +93,21 @@ def test_limits_that_come_near_come_first_with_when_they_are_reached(
 def test_a_limit_that_was_read_long_ago_bears_its_age(here: Site) -> None:
     Meter.objects.update(seen_at=timezone.now() - timedelta(hours=5))
     assert "as of 5 h ago" in row_of(page(here.scene.ada), here.meter().title)
+
+
+def test_of_a_cluster_that_does_not_answer_nobody_knows_what_is_ready(
+    here: Site,
+) -> None:
+    assert " 8 " in row_of(page(here.scene.ada), "A100")
+    Cluster.objects.filter(pk=here.cluster.pk).update(
+        reachable=False,
+        message="connection refused",
+        last_contact_at=timezone.now() - timedelta(hours=7),
+    )
+    row = row_of(page(here.scene.ada), "A100")
+    assert "Does not answer, last contact 7 h ago" in row
+    assert "not known" in row
+    assert " 8 " not in row
 
 
 def test_leads_and_auditors_read_what_the_portal_may_do_in_azure(here: Site) -> None:
