@@ -241,18 +241,18 @@ def _of_environment(case: _Case) -> Remedy:
 
 def _irreversible(case: _Case) -> Remedy:
     undone = case.ask.reversible_minutes
-    which = (
-        "that cannot be undone"
+    what = (
+        "What cannot be undone"
         if undone is None
-        else f"that takes {undone} minutes to undo"
+        else f"What takes {undone} minutes to undo"
     )
     return Remedy(
-        code="reversible", sentence=f"{NOTHING_IS} {which}: people always decide it."
+        code="reversible", sentence=f"{what} is never automatic: people always decide."
     )
 
 
 def _gated(case: _Case) -> Remedy:
-    return Remedy(code="gate", sentence=f"People always decide {case.ask.name}.")
+    return Remedy(code="gate", sentence=f"{case.ask.name}: people always decide.")
 
 
 def _of_pool(case: _Case) -> Remedy:

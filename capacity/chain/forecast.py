@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected at a moment, and between what it lies four times of five."""
+    """What is expected at a moment, and between what it lies four times out of five."""
 
     at: datetime
     used: float

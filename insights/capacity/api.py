@@ -42,7 +42,7 @@ class ReadingSerializer(serializers.Serializer[Any]):
 
 
 class ExpectedSerializer(serializers.Serializer[Any]):
-    """What is expected at a moment; four times of five it lies between low and high."""
+    """What is expected at a moment; four times out of five it lies between low and high."""
 
     at = serializers.DateTimeField()
     used = serializers.FloatField()

@@ -30,4 +30,4 @@ def expected_words(ahead: Forecast | None, meter: Meter, now: datetime) -> str:
         else f"and more than {weeks} weeks from now"
     )
     earliest = day(ahead.earliest or ahead.crosses_at, now)
-    return f"reached about {day(ahead.crosses_at, now)}, four times of five between {earliest} {latest}"
+    return f"reached about {day(ahead.crosses_at, now)}, four times out of five between {earliest} {latest}"

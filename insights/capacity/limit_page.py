@@ -33,7 +33,7 @@ WEEKS: Columns = [
 AHEAD: Columns = [
     "Day",
     {"label": "Expected", "kind": "number"},
-    "Four times of five between",
+    "Four times out of five between",
 ]
 
 

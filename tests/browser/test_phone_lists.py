@@ -25,6 +25,24 @@ def test_a_row_is_read_in_few_lines(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", ["/policy/", "/requests/{}/", "/clusters/training/"])
+def test_a_fact_leaves_its_value_room(open_page: Open, scene: Scene, path: str) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.priya, path.format(asked.pk), size="phone")
+    values = page.locator(".facts dd")
+    widths = values.evaluate_all("all => all.map(one => one.clientWidth)")
+    assert widths
+    assert min(widths) >= 110
+
+
+@pytest.mark.slow
+def test_a_unit_is_not_wider_than_its_room(open_page: Open, scene: Scene) -> None:
+    page = open_page(scene.ada, "/tokens/", size="phone")
+    unit = page.get_by_text("days", exact=True)
+    assert unit.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+@pytest.mark.slow
 def test_a_request_is_opened_from_anywhere_in_its_row(
     open_page: Open, scene: Scene
 ) -> None:

@@ -177,7 +177,7 @@ CASES: Mapping[str, Case] = {
         standing(),
         {},
         "reversible",
-        "Nothing of any size is automatic that cannot be undone: people always decide it.",
+        "What cannot be undone is never automatic: people always decide.",
         None,
     ),
     "the catalogue": Case(
@@ -185,7 +185,7 @@ CASES: Mapping[str, Case] = {
         standing(),
         {},
         "gate",
-        "People always decide GPUs.",
+        "GPUs: people always decide.",
     ),
     "at least eight": Case(
         ask(8, least=8),
@@ -265,7 +265,7 @@ CASES: Mapping[str, Case] = {
         standing(),
         {},
         "reversible",
-        "Nothing of any size is automatic that takes 60 minutes to undo: people always decide it.",
+        "What takes 60 minutes to undo is never automatic: people always decide.",
     ),
     "a pool of nothing": Case(
         ask(),
