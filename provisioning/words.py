@@ -36,7 +36,7 @@ def state_words(*, settled: bool, reason: str) -> tuple[str, str]:
     if settled and reason == "Drifted":
         return "waiting", "Changed elsewhere"
     if settled:
-        return ("good", "Committed") if reason == "Committed" else ("good", "All true")
+        return ("good", "Committed") if reason == "Committed" else ("good", "All ready")
     if reason == "Parked":
         return "bad", "Parked"
     return ("bad", "Failed") if reason == "Refused" else ("moving", "Setting up")

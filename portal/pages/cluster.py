@@ -24,7 +24,7 @@ from ui.parts import Cell, Columns, Fact, Row
 MOST_TENANCIES = 100
 COLUMNS: Columns = [
     "Team",
-    "Space",
+    "Namespace",
     "State",
     {"label": "GPUs", "kind": "number"},
     {"label": "Last looked", "kind": "end"},

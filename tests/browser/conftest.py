@@ -25,6 +25,9 @@ from tests.scene import scene as make
 
 AXE = Path(__file__).parents[1] / "assets" / "axe.min.js"
 DESK: ViewportSize = {"width": 1280, "height": 800}
+# Half of a wide screen: the narrowest window that still has the rail.
+HALF: ViewportSize = {"width": 960, "height": 1000}
+TABLET: ViewportSize = {"width": 820, "height": 1180}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 ARGUMENTS = [
@@ -32,7 +35,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
 ]
-SIZES = {"desk": DESK, "phone": PHONE}
+SIZES = {"desk": DESK, "half": HALF, "tablet": TABLET, "phone": PHONE}
 # How long what must come is waited for, in milliseconds: however busy the machine is, only a failure waits so long.
 PATIENCE = 30_000
 # Each size and each theme once: together they would show nothing more.

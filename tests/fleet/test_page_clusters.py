@@ -120,7 +120,7 @@ def test_a_cluster_shows_only_teams_that_the_person_may_see(client: Client) -> N
     client.force_login(factories.person("Ada", teams=[vision]))
     page = client.get("/clusters/training/").content.decode()
     assert "Vision" in page
-    assert "All true" in page
+    assert "All ready" in page
     assert "Speech" not in page
 
 

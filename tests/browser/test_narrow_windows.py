@@ -1,0 +1,28 @@
+"""Windows between a phone's and a desk's: half a screen, and a tablet held upright."""
+
+import pytest
+
+from tests import factories
+from tests.browser.conftest import Open, lines, overflow, violations
+from tests.scene import Scene
+
+PATHS = (
+    "/clusters/training/",
+    "/teams/vision/",
+    "/teams/vision/projects",
+    "/cost-centres/",
+    "/approvals/",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["half", "tablet"])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_is_no_wider_than_its_window_and_its_title_keeps_its_words(
+    open_page: Open, scene: Scene, path: str, size: str
+) -> None:
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.priya, path, size=size)
+    assert overflow(page) == 0
+    assert lines(page.locator("h1")) == 1
+    assert violations(page) == []
