@@ -153,6 +153,54 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
+# As the page of preferences groups them; the last group is told to platform leads alone.
+GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
+    "Your requests": (
+        NoticeKind.REQUEST_DECIDED,
+        NoticeKind.REQUEST_ASKED_BACK,
+        NoticeKind.REQUEST_COMMENTED,
+        NoticeKind.REQUEST_LAPSED,
+        NoticeKind.REQUEST_OFFERED_AGAIN,
+        NoticeKind.TASK_DONE,
+        NoticeKind.REQUEST_REROUTED,
+        NoticeKind.SEAT_EMPTY,
+        NoticeKind.POLICY_ACTIVATED,
+    ),
+    "What your team has and runs": (
+        NoticeKind.ALLOCATION_ENDING,
+        NoticeKind.BOOKING_BLOCKED,
+        NoticeKind.WORK_STOPPED,
+        NoticeKind.RUN_ENDED,
+        NoticeKind.NOTEBOOK_ENDED,
+        NoticeKind.NOTEBOOK_IDLE,
+        NoticeKind.BUDGET_SOFT,
+        NoticeKind.TEAM_LEAVES,
+    ),
+    "What you decide and carry out": (
+        NoticeKind.REQUEST_WAITING,
+        NoticeKind.REQUEST_ANSWERED,
+        NoticeKind.REQUEST_REMINDER,
+        NoticeKind.REQUEST_ESCALATED,
+        NoticeKind.REQUEST_WITHDRAWN,
+        NoticeKind.STAND_IN,
+        NoticeKind.TASK_OPEN,
+        NoticeKind.TASK_ASSIGNED,
+        NoticeKind.TASK_LATE,
+    ),
+    "The platform": (
+        NoticeKind.ENDS_HELD_BACK,
+        NoticeKind.DRIFT_WAITING,
+        NoticeKind.CLUSTER_BRAKED,
+        NoticeKind.TENANCY_PARKED,
+        NoticeKind.RUN_PARKED,
+        NoticeKind.DIRECTORY_BRAKED,
+        NoticeKind.LIMIT_NEAR,
+        NoticeKind.QUOTA_ANSWERED,
+        NoticeKind.RESERVATION_ORPHANED,
+        NoticeKind.PRICE_DOUBTED,
+    ),
+}
+OF_LEADS = "The platform"
 DIGESTED = frozenset(
     {
         NoticeKind.REQUEST_COMMENTED,

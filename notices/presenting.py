@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from notices.kinds import NoticeKind, Pace
+from notices.kinds import GROUPS, OF_LEADS, NoticeKind, Pace
 from notices.models import Channel, Delivery
 from ui.parts import Badge, Link, Row
 
@@ -38,6 +38,14 @@ class KindChoices(TypedDict):
     kind: str
     words: str
     choices: list[PaceChoice]
+
+
+class ChoiceGroup(TypedDict):
+    """Kinds of notice that belong together."""
+
+    title: str
+    note: str
+    rows: list[KindChoices]
 
 
 class GivenUp(TypedDict):
@@ -107,19 +115,27 @@ def settings_tabs(person: User, current: str) -> list[Link]:
     return tabs
 
 
-def choices(paces: Mapping[NoticeKind, Pace]) -> list[KindChoices]:
-    """A row for each kind with the three choices, one of them chosen."""
+def choices(paces: Mapping[NoticeKind, Pace]) -> list[ChoiceGroup]:
+    """The kinds in groups, a row for each with the three choices, one of them chosen."""
     return [
         {
-            "kind": kind.value,
-            "words": kind.words,
-            "choices": [
-                {"value": pace.value, "words": pace.words, "chosen": pace is chosen}
-                for pace in Pace
-            ],
+            "title": title,
+            "note": "told to platform leads alone" if title == OF_LEADS else "",
+            "rows": [_row(kind, paces[kind]) for kind in kinds],
         }
-        for kind, chosen in paces.items()
+        for title, kinds in GROUPS.items()
     ]
+
+
+def _row(kind: NoticeKind, chosen: Pace) -> KindChoices:
+    return {
+        "kind": kind.value,
+        "words": kind.words,
+        "choices": [
+            {"value": pace.value, "words": pace.words, "chosen": pace is chosen}
+            for pace in Pace
+        ],
+    }
 
 
 def channel_row(channel: Channel) -> Row:

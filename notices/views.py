@@ -45,7 +45,7 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
     is_configured = mail_is_configured()
     context = {
         "form": form,
-        "rows": presenting.choices(paces),
+        "groups": presenting.choices(paces),
         "mail_is_configured": is_configured,
         "tabs": presenting.settings_tabs(person, "notice-settings"),
         "address": person.email,

@@ -11,7 +11,7 @@ from audit.models import Event
 from notices.actions import tell
 from notices.choosing import choose, hour_of, paces_of, send_test
 from notices.delivery import deliver_due
-from notices.kinds import CHOOSABLE, NoticeKind, Pace
+from notices.kinds import CHOOSABLE, GROUPS, NoticeKind, Pace
 from notices.message import Message
 from notices.models import Delivery, Notice, Preference
 from tests import factories
@@ -35,6 +35,15 @@ def ada(client: Client) -> User:
 
 def text(answer: Any) -> str:
     return str(answer.content.decode())
+
+
+def test_each_kind_stands_in_one_group(client: Client, ada: User) -> None:
+    grouped = [kind for kinds in GROUPS.values() for kind in kinds]
+    assert sorted(grouped) == sorted(CHOOSABLE)
+    page = parsed(text(client.get(PAGE)))
+    headings = [one.words for one in page.walk() if one.tag == "h2"]
+    assert headings[: len(GROUPS)] == list(GROUPS)
+    assert "The platform told to platform leads alone" in page.words
 
 
 def test_everybody_begins_with_the_defaults(ada: User) -> None:
