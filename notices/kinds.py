@@ -153,7 +153,9 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
-# As the page of preferences groups them; the last group is told to platform leads alone.
+# The title of what platform leads alone are told.
+OF_LEADS = "The platform"
+# As the page of preferences groups them.
 GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
     "Your requests": (
         NoticeKind.REQUEST_DECIDED,
@@ -187,7 +189,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.TASK_ASSIGNED,
         NoticeKind.TASK_LATE,
     ),
-    "The platform": (
+    OF_LEADS: (
         NoticeKind.ENDS_HELD_BACK,
         NoticeKind.DRIFT_WAITING,
         NoticeKind.CLUSTER_BRAKED,
@@ -200,7 +202,6 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.PRICE_DOUBTED,
     ),
 }
-OF_LEADS = "The platform"
 DIGESTED = frozenset(
     {
         NoticeKind.REQUEST_COMMENTED,

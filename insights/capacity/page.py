@@ -97,13 +97,14 @@ def _kind(kind: Kind, now: datetime) -> Row:
     """A line of the table; which nodes are ready on a cluster that does not answer, nobody knows."""
     flavor, facts = kind.flavor, kind.facts
     closest = tightest(kind.links(Question.GRANT))
+    is_unseen = flavor.cluster.is_observed and flavor.cluster.is_away
     href = f"{reverse('quota-chain', args=[flavor.cluster.name])}?flavor={flavor.name}"
     return {
         "cells": [
             {"text": flavor.kind, "href": href, "sub": _place(flavor.cluster, now)},
             facts.promised.granted,
             facts.promised.obtainable,
-            "not known" if flavor.cluster.is_away else facts.nodes.ready,
+            "not known" if is_unseen else facts.nodes.ready,
             "not known" if closest is None else capitalized(called(closest)),
             "–" if closest is None or closest.room is None else closest.room,
         ]

@@ -112,6 +112,23 @@ def test_of_one_that_is_away_nobody_says_that_all_stands_as_it_was_made(
     assert "Changed by others not known yet" in never
 
 
+def test_of_one_that_is_never_observed_it_is_said_whether_its_repository_answers_or_not(
+    client: Client,
+) -> None:
+    client.force_login(factories.person("Ada"))
+    factories.cluster(
+        "committed",
+        delivery="git",
+        kubeconfig="",
+        git_url="https://git.example.com/fleet.git",
+        reachable=False,
+        message="no route",
+    )
+    page = parsed(client.get("/clusters/committed/").content.decode()).words
+    assert "The portal has no access to this cluster" in page
+    assert "Changed by others not observed" in page
+
+
 def test_a_cluster_shows_only_teams_that_the_person_may_see(client: Client) -> None:
     vision, speech = factories.team("Vision"), factories.team("Speech")
     training = factories.cluster("training")
