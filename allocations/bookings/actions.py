@@ -29,7 +29,7 @@ from web.refusals import BadInput, Conflict, Refused
 
 # From when on people are told what stands in a booking's way, and how far ahead something can be booked.
 LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
-# What hinders a booking, goes and comes back is told again after so long, no sooner.
+# A hindrance that went and came back is told again after so long at the earliest.
 HINDRANCE_TOLD_AGAIN_AFTER = timedelta(hours=6)
 # How much is kept of what stands in a booking's way.
 LONGEST = 400
