@@ -25,12 +25,13 @@ from tests.services.process import is_alive, wait_until
 
 pytestmark = pytest.mark.slow
 
-# What a pool's process may have beyond what it has when it starts: ample for all but one thing. The answer is 6 MB to
-# read and 130 MB once it is understood, which happens in one call that lets no other thread run.
+# What a pool's process may have beyond what it has when it is counted: ample for all but one thing. The answer is 12 MB
+# to read and 260 MB once it is understood, which happens in one call that lets no other thread run. What the process
+# has just then, and frees a moment later, is room as well: half as large an answer fitted once.
 ROOM = 96 * 2**20
 # Seconds after which a sweep would ring again.
 AGAIN = 5.0
-HUGE = f"[{'[],' * 2_000_000}[]]"
+HUGE = f"[{'[],' * 4_000_000}[]]"
 
 
 def given_up(poison: Tenancy, ended: Callable[[int], None]) -> None:
