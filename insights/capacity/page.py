@@ -101,7 +101,11 @@ def _kind(kind: Kind, now: datetime) -> Row:
     href = f"{reverse('quota-chain', args=[flavor.cluster.name])}?flavor={flavor.name}"
     return {
         "cells": [
-            {"text": flavor.kind, "href": href, "sub": _place(flavor.cluster, now)},
+            {
+                "text": flavor.kind,
+                "href": href,
+                "sub": _cluster_words(flavor.cluster, now),
+            },
             facts.promised.granted,
             facts.promised.obtainable,
             "not known" if is_unseen else facts.nodes.ready,
@@ -111,7 +115,7 @@ def _kind(kind: Kind, now: datetime) -> Row:
     }
 
 
-def _place(cluster: Cluster, now: datetime) -> str:
+def _cluster_words(cluster: Cluster, now: datetime) -> str:
     if not cluster.is_away:
         return cluster.title
     at = cluster.last_contact_at

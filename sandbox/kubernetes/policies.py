@@ -205,16 +205,14 @@ def _context(attempt: Attempt, namespace: Obj | None) -> cel.Context:
         "userInfo": {**who, "extra": {}},
         "dryRun": attempt.dry_run,
     }
-    context = cel.Context()
-    context.update(
-        {
+    return cel.Context(
+        variables={
             "object": _plain(attempt.new),
             "oldObject": _plain(attempt.old),
             "namespaceObject": _plain(namespace),
             "request": request,
         }
     )
-    return context
 
 
 def _plain(obj: Obj | None) -> dict[str, Any] | None:
