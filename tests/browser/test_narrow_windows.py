@@ -26,3 +26,18 @@ def test_a_page_is_no_wider_than_its_window_and_its_title_keeps_its_words(
     assert overflow(page) == 0
     assert lines(page.locator("h1")) == 1
     assert violations(page) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PATHS)
+def test_on_a_tablet_no_table_has_columns_beyond_its_box(
+    open_page: Open, scene: Scene, path: str
+) -> None:
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.priya, path, size="tablet")
+    boxes = page.locator(".table-wrap")
+    beyond = boxes.evaluate_all(
+        "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    )
+    assert beyond
+    assert max(beyond) == 0
