@@ -21,7 +21,7 @@ def data_table(
     show_caption: bool = False,
     kind: str = "",
 ) -> Context:
-    """A table; a cell is a value, a badge, or a `Cell`. Its `kind` says how its lines are set on a phone."""
+    """A table; a cell is a value, a badge, or a `Cell`. Its `kind` says how and when its rows become cards."""
     heads = [
         {"label": column, "kind": "", "hidden": False}
         if isinstance(column, str)
