@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests import factories
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, lines
 from tests.scene import Scene
 
 
@@ -24,3 +24,11 @@ def test_the_hover_of_a_moment_tells_it_where_the_reader_is(
     moment = page.locator(".facts time").first
     moment.hover()
     expect(moment).to_have_attribute("title", re.compile(ends))
+
+
+@pytest.mark.slow
+def test_a_moment_of_an_event_stands_in_one_line(open_page: Open, scene: Scene) -> None:
+    scene.ask()
+    page = open_page(scene.priya, "/audit/")
+    moment = page.locator(".table--events tbody tr > :last-child [dir]").first
+    assert lines(moment) == 1
