@@ -176,6 +176,7 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-created_at"
     asks = {"list": PageQuery}
     keyed = frozenset({"create"})
+    bodyless = frozenset({"destroy"})
     # A token that may not decide makes none that may.
 
     def get_queryset(self) -> QuerySet[ApiToken]:

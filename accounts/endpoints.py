@@ -4,25 +4,28 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import GenericViewSet
 
 from accounts.models import ApiToken, User
+from web.strict import NothingSerializer
 
 
 class Endpoint(GenericViewSet[Any]):
     """A set of calls about one kind of thing.
 
     `asks` names the parameters that an action takes in its address; they are checked before the action runs and
-    stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `outside` ones may fail
-    because an outside system did, `refuses_values` only read and have parameters that may name what is not there,
-    `asking` names the changes that a token which only asks may make: none that is not named here. `ordering` is the
-    order of a paged list, one field.
+    stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `bodyless` ones take no value
+    and refuse one, `outside` ones may fail because an outside system did, `refuses_values` only read and have
+    parameters that may name what is not there, `asking` names the changes that a token which only asks may make: none
+    that is not named here. `ordering` is the order of a paged list, one field.
     """
 
     asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     keyed: ClassVar[frozenset[str]] = frozenset()
     guarded: ClassVar[frozenset[str]] = frozenset()
+    bodyless: ClassVar[frozenset[str]] = frozenset()
     outside: ClassVar[frozenset[str]] = frozenset()
     refuses_values: ClassVar[frozenset[str]] = frozenset()
     asking: ClassVar[frozenset[str]] = frozenset()
@@ -48,6 +51,12 @@ class Endpoint(GenericViewSet[Any]):
         read = serializer(data=self.request.data, partial=partial)
         read.is_valid(raise_exception=True)
         return dict(read.validated_data)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse a body where none is taken: a value that is ignored is believed to have counted."""
+        super().initial(request, *args, **kwargs)
+        if self.action in self.bodyless:
+            self.body(NothingSerializer)
 
     def shown(self, row: Any, serializer: type[Serializer[Any]]) -> dict[str, Any]:
         """A row as the answer shows it."""

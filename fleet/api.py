@@ -491,6 +491,7 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     ordering = "name"
     asks = {"list": PageQuery}
     keyed = frozenset({"create", "accept_identity", "accept_capacity"})
+    bodyless = frozenset({"accept_capacity"})
 
     @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
     def create(self, request: Request) -> Response:

@@ -125,6 +125,7 @@ class NoticeSettingsEndpoint(Endpoint):
 
     serializer_class = NoticeSettingsSerializer
     keyed = frozenset({"test"})
+    bodyless = frozenset({"test"})
 
     @extend_schema(operation_id="notice_settings", responses=NoticeSettingsSerializer)
     def list(self, request: Request) -> Response:
@@ -190,6 +191,7 @@ class ChannelEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed)
     ordering = "name"
     asks = {"list": PageQuery}
     keyed = frozenset({"create", "test"})
+    bodyless = frozenset({"destroy", "test"})
 
     @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer})
     def create(self, request: Request) -> Response:
@@ -255,6 +257,7 @@ class DeliveryEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed
     ordering = "-id"
     asks = {"list": DeliveryQuery}
     keyed = frozenset({"again"})
+    bodyless = frozenset({"again"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those in one state, if that was asked for."""

@@ -57,6 +57,7 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-asked_at"
     asks = {"list": PageQuery, "preview": PreviewQuery}
     keyed = frozenset({"create", "confirm", "withdraw", "restore", "agree"})
+    bodyless = frozenset({"agree", "restore", "withdraw"})
     guarded = frozenset({"confirm"})
     asking = frozenset({"create", "withdraw"})
 

@@ -38,7 +38,6 @@ from web.strict import (
     Choice,
     Gpus,
     Moment,
-    NothingSerializer,
     PageQuery,
     StrictSerializer,
     Text,
@@ -176,6 +175,7 @@ class TeamEndpoint(TeamReadEndpoint):
 
     asks = {"list": PageQuery, "members": PageQuery}
     keyed = frozenset({"create", "look_again_at_images"})
+    bodyless = frozenset({"look_again_at_images"})
     asking = frozenset({"create"})
     outside = frozenset({"create", "partial_update", "preview_change"})
 
@@ -247,13 +247,12 @@ class TeamEndpoint(TeamReadEndpoint):
 
     @extend_schema(
         operation_id="teams_images_look_again",
-        request=NothingSerializer,
+        request=None,
         responses=ImagesSerializer,
     )
     def look_again_at_images(self, request: Request, slug: str) -> Response:
         """Have a worker look at the team's access to the registry now, parked or not (platform leads)."""
         team = self.get_object()
-        self.body(NothingSerializer)
         return answer_once(request, lambda: self._look_again_at_images(team))
 
     def _look_again_at_images(self, team: Team) -> Answer:

@@ -161,6 +161,7 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     asking = frozenset({"look_again"})
     lookup_value_converter = "int"
     asks = {"list": TenancyQuery}
+    bodyless = frozenset({"look_again"})
 
     def get_queryset(self) -> QuerySet[Tenancy]:
         """Those of one's own teams; all of them for leads and auditors."""

@@ -59,6 +59,7 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "code"
     asks = {"list": PageQuery}
     keyed = frozenset({"create", "confirm", "withdraw"})
+    bodyless = frozenset({"confirm", "withdraw"})
 
     def get_queryset(self) -> QuerySet[CostCentre]:
         """Only those that concern the caller."""

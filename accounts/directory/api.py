@@ -18,7 +18,7 @@ from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from web.refusals import NoRight
-from web.strict import NothingSerializer, PageQuery, StrictSerializer
+from web.strict import PageQuery, StrictSerializer
 
 
 class DirectoryBrakeSerializer(serializers.Serializer[DirectoryBrake]):
@@ -88,6 +88,7 @@ class DirectoryEndpoint(Endpoint):
 
     serializer_class = DirectoryStateSerializer
     keyed = frozenset({"release", "restore"})
+    bodyless = frozenset({"release"})
 
     @extend_schema(operation_id="directory", responses=DirectoryStateSerializer)
     def list(self, request: Request) -> Response:
@@ -104,11 +105,10 @@ class DirectoryEndpoint(Endpoint):
         }
         return Response(self.shown(state, DirectoryStateSerializer))
 
-    @extend_schema(request=NothingSerializer, responses=DirectoryBrakeSerializer)
+    @extend_schema(request=None, responses=DirectoryBrakeSerializer)
     @action(detail=False, methods=["post"])
     def release(self, request: Request) -> Response:
         """Let take effect what the directory says of the people in doubt; platform leads only."""
-        self.body(NothingSerializer)
         return answer_once(request, self._release)
 
     @extend_schema(request=RestoreSerializer, responses=RestoredSerializer)

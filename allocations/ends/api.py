@@ -45,6 +45,7 @@ class BrakeEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": PageQuery}
     keyed = frozenset({"confirm", "dismiss"})
+    bodyless = frozenset({"confirm", "dismiss"})
 
     def get_queryset(self) -> QuerySet[Brake]:
         """All of them; raises NoRight for others than platform leads."""

@@ -39,7 +39,7 @@ from policy.differences import differences
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.refusals import NoRight
-from web.strict import NothingSerializer, PageQuery, with_places
+from web.strict import PageQuery, with_places
 
 
 class ReadersOnly(Endpoint):
@@ -75,6 +75,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     ordering = "-updated_at"
     asks = {"list": DraftQuery}
     keyed = frozenset({"create", "activate", "take_over"})
+    bodyless = frozenset({"destroy", "take_over"})
     guarded = frozenset({"partial_update", "activate", "take_over"})
 
     def filter_queryset(self, queryset: Any) -> Any:
@@ -125,11 +126,10 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         policy_actions.discard(self.get_object().pk, by=self.caller, now=timezone.now())
         return Response(status=204)
 
-    @extend_schema(request=NothingSerializer, responses=PolicyDraftSerializer)
+    @extend_schema(request=None, responses=PolicyDraftSerializer)
     @action(detail=True, methods=["post"], url_path="take-over")
     def take_over(self, call: Call, pk: int) -> Response:
         """Put one's own draft on the newest version; what it changes stays."""
-        self.body(NothingSerializer)
         found, seen = self.get_object(), seen_version(call)
 
         def effect() -> Answer:

@@ -53,7 +53,6 @@ from approvals.states import State
 from approvals.versions import etag_of, is_known, seen_version
 from catalogue import choices
 from provisioning.models import Tenancy
-from web.strict import NothingSerializer
 
 ETAG = OpenApiParameter(
     "ETag",
@@ -85,6 +84,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         "add_comment",
         "renew",
     }
+    bodyless = frozenset({"let_go", "withdraw"})
     guarded = DECISIONS | {"partial_update"}
     asking = frozenset(
         {
@@ -220,20 +220,18 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             found = preview_of(self._wanted(), by=self.caller, now=timezone.now())
         return Response(found)
 
-    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @extend_schema(request=None, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def withdraw(self, call: Call, pk: int) -> Response:
         """Take one's own request back while it waits."""
-        self.body(NothingSerializer)
         return self._change(
             lambda found: actions.withdraw(found, by=self.caller, now=timezone.now())
         )
 
-    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @extend_schema(request=None, responses=RequestSerializer)
     @action(detail=True, methods=["post"], url_path="let-go")
     def let_go(self, call: Call, pk: int) -> Response:
         """End what takes no GPUs before its date; what it will not cost is free again."""
-        self.body(NothingSerializer)
         return self._change(
             lambda found: fulfilment.release(found, by=self.caller, now=timezone.now())
         )

@@ -18,7 +18,7 @@ from accounts.models import Delegation
 from accounts.stand_ins import actions as delegation
 from approvals.stand_ins import actions as lending
 from web.refusals import BadInput
-from web.strict import Moment, NothingSerializer, PageQuery, StrictSerializer, Text
+from web.strict import Moment, PageQuery, StrictSerializer, Text
 
 
 class DelegationSerializer(serializers.Serializer[Delegation]):
@@ -60,6 +60,7 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-starts_at"
     asks = {"list": PageQuery}
     keyed = frozenset({"create"})
+    bodyless = frozenset({"accept", "decline", "destroy"})
 
     def get_queryset(self) -> QuerySet[Delegation]:
         """Only those that concern the caller."""
@@ -74,20 +75,19 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
         wanted = self.body(NewDelegationSerializer)
         return replay.answer_once(request, lambda: self._make(wanted))
 
-    @extend_schema(request=NothingSerializer, responses=DelegationSerializer)
+    @extend_schema(request=None, responses=DelegationSerializer)
     @action(detail=True, methods=["post"])
     def accept(self, call: Request, pk: int) -> Response:
         """Accept to stand in; who was asked may, and doing so again changes nothing."""
         return self._answer(lending.accept)
 
-    @extend_schema(request=NothingSerializer, responses=DelegationSerializer)
+    @extend_schema(request=None, responses=DelegationSerializer)
     @action(detail=True, methods=["post"])
     def decline(self, call: Request, pk: int) -> Response:
         """Decline to stand in, which ends it; who was asked may, and doing so again changes nothing."""
         return self._answer(lending.decline)
 
     def _answer(self, answer: Callable[..., None]) -> Response:
-        self.body(NothingSerializer)
         found = self.get_object()
         answer(found, by=self.caller, now=timezone.now())
         return Response(

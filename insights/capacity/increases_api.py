@@ -75,6 +75,7 @@ class QuotaIncreaseEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, En
     ordering = "-id"
     asks = {"list": QuotaIncreaseQuery}
     keyed = frozenset({"withdraw"})
+    bodyless = frozenset({"withdraw"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """In one state, as asked."""

@@ -68,6 +68,7 @@ class SubscriptionEndpoint(Endpoint):
     serializer_class = SubscriptionSerializer
     lookup_value_converter = "slug"
     keyed = frozenset({"check"})
+    bodyless = frozenset({"check"})
 
     @extend_schema(operation_id="subscriptions", responses=SubscriptionsSerializer)
     def list(self, request: Request) -> Response:

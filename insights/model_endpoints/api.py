@@ -18,7 +18,7 @@ from capacity.openai import actions
 from capacity.openai.calling import example, network_words
 from capacity.openai.states import State
 from web.output import OutputSerializer
-from web.strict import Choice, NothingSerializer, PageQuery, Text
+from web.strict import Choice, PageQuery, Text
 
 STATES = [(each.value, each.words) for each in State]
 
@@ -104,13 +104,13 @@ class ModelEndpointEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, En
     ordering = "-id"
     asks = {"list": ModelEndpointQuery}
     keyed = frozenset({"retry"})
+    bodyless = frozenset({"retry"})
 
-    @extend_schema(request=NothingSerializer, responses=ModelEndpointSerializer)
+    @extend_schema(request=None, responses=ModelEndpointSerializer)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Have a worker try its account now, parked or not (platform leads)."""
         row = self.get_object()
-        self.body(NothingSerializer)
         return answer_once(request, lambda: self._retry(row.pk))
 
     def _retry(self, number: int) -> Answer:

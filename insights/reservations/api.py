@@ -34,7 +34,7 @@ from insights.reservations.gathering import (
 )
 from insights.reservations.presenting import orphan_standing, standing
 from web.output import OutputSerializer
-from web.strict import Choice, NothingSerializer, PageQuery, Text
+from web.strict import Choice, PageQuery, Text
 
 CENT = Decimal("0.01")
 STATES = [(each.value, each.words) for each in State]
@@ -197,6 +197,7 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": ReservationQuery}
     keyed = frozenset({"retry"})
+    bodyless = frozenset({"retry"})
 
     def get_queryset(self) -> QuerySet[Reservation]:
         """Those of one's own teams; all of them for leads and auditors."""
@@ -231,12 +232,11 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
         shown["grants"] = GrantSerializer(grants_of(row), many=True).data
         return Response(shown)
 
-    @extend_schema(request=NothingSerializer, responses=ReservationSerializer)
+    @extend_schema(request=None, responses=ReservationSerializer)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Have a worker try it now, parked or not (platform leads)."""
         row = self.get_object()
-        self.body(NothingSerializer)
         return answer_once(request, lambda: self._retry(row.pk))
 
     def _retry(self, number: int) -> Answer:
@@ -306,6 +306,7 @@ class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
     ordering = "id"
     asks = {"list": OrphanQuery}
     keyed = frozenset({"release"})
+    bodyless = frozenset({"release"})
 
     def get_queryset(self) -> QuerySet[Orphan]:
         """All of them; raises NoRight for others than platform leads."""
@@ -324,12 +325,11 @@ class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
             "prices": SimpleLazyObject(orphan_prices),
         }
 
-    @extend_schema(request=NothingSerializer, responses=OrphanSerializer)
+    @extend_schema(request=None, responses=OrphanSerializer)
     @action(detail=True, methods=["post"])
     def release(self, request: Request, pk: int) -> Response:
         """Have a worker release one that carries the portal's mark, has no record here, and is used by no machine."""
         row = self.get_object()
-        self.body(NothingSerializer)
         return answer_once(request, lambda: self._release(row.pk))
 
     def _release(self, number: int) -> Answer:

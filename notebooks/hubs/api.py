@@ -37,6 +37,7 @@ class HubEndpoint(Endpoint):
     lookup_field = "cluster"
     lookup_value_converter = "slug"
     keyed = frozenset({"key"})
+    bodyless = frozenset({"destroy", "key"})
 
     @extend_schema(operation_id="hubs", responses=HubsSerializer)
     def list(self, call: Request) -> Response:

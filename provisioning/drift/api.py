@@ -99,6 +99,7 @@ class DriftEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     lookup_value_converter = "int"
     asks = {"list": DriftQuery}
     keyed = frozenset({"repair", "adopt", "give_up", "ignore", "take_up"})
+    bodyless = frozenset({"give_up", "repair", "take_up"})
 
     def get_queryset(self) -> QuerySet[Drift]:
         """What the caller may see."""
@@ -187,6 +188,7 @@ class RepairBrakeEndpoint(Endpoint):
     serializer_class = RepairBrakeSerializer
     lookup_field = "name"
     keyed = frozenset({"release"})
+    bodyless = frozenset({"release"})
 
     @extend_schema(request=None, responses=RepairBrakeSerializer)
     def release(self, request: Request, name: str) -> Response:

@@ -160,7 +160,7 @@ class Prober:
             answer = client.generic(
                 method,
                 path,
-                self.body(route),
+                "{}" if method == "DELETE" else self.body(route),
                 "application/json" if is_api else FORM,
                 headers=headers,
             )

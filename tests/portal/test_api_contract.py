@@ -47,6 +47,26 @@ def plain(answer: Any) -> dict[str, Any]:
     }
 
 
+def test_what_takes_no_body_refuses_one() -> None:
+    paths, generator = description()["paths"], SchemaGenerator()  # type: ignore[no-untyped-call]
+    generator._initialise_endpoints()
+    for path, _, method, view in generator._get_paths_and_endpoints():
+        operation = paths.get(path, {}).get(method.lower())
+        if operation and method != "GET":
+            is_bodyless = view.action in getattr(view, "bodyless", ())
+            assert is_bodyless == ("requestBody" not in operation), (method, path)
+
+
+def test_a_value_where_none_is_taken_is_named_and_nothing_changes(here: World) -> None:
+    caller = Caller(here.people["platform_lead"])
+    [token] = ApiToken.objects.filter(user=here.people["platform_lead"])
+    answer = caller.send("DELETE", f"tokens/{token.prefix}/", {"dry_run": True})
+    [error] = answer.json()["errors"]
+    assert (answer.status_code, error["code"]) == (422, "unknown_field")
+    token.refresh_from_db()
+    assert token.revoked_at is None
+
+
 def test_the_root_leads_everywhere_without_a_token(here: World) -> None:
     client = Client()
     root = client.get("/api/").json()

@@ -35,6 +35,7 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": NotebookQuery}
     keyed = frozenset({"launch"})
+    bodyless = frozenset({"destroy", "exemption", "start", "stop"})
 
     def get_queryset(self) -> QuerySet[NotebookServer]:
         """Those of one's own teams; all of them for leads and auditors."""

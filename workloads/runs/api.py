@@ -55,6 +55,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": RunQuery, "logs": LogQuery}
     keyed = frozenset({"create", "again", "resume"})
+    bodyless = frozenset({"again", "stop"})
     asking = frozenset({"preview", "resume_preview"})
 
     def get_queryset(self) -> QuerySet[Run]:
