@@ -12,13 +12,14 @@ from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
-from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from accounts.directory.client import entra
 from accounts.models import ApiToken, User
 from accounts.tokens.models import SCOPES
 from connectors.errors import PermanentError, TemporaryError
+from web.throttling import changes_nothing
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings
     from rest_framework.views import APIView
@@ -60,7 +61,7 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class SignedInWithScope(BasePermission):
-    """Signed in; a read token reads only, and a token that asks decides and sets nothing."""
+    """Signed in; a read token reads and previews, and a token that asks decides and sets nothing."""
 
     message = "This token reads only. Create one that may write."
 
@@ -72,7 +73,7 @@ class SignedInWithScope(BasePermission):
         if not scope:
             self.message = "This token has none of the scopes of this API."
             return False
-        if request.method in SAFE_METHODS:
+        if changes_nothing(request, view):
             return True
         if scope == ApiToken.Scope.ASK:
             self.message = "This token asks; it decides and sets nothing. Create one that may decide."

@@ -176,6 +176,7 @@ class TeamEndpoint(TeamReadEndpoint):
     asks = {"list": PageQuery, "members": PageQuery}
     keyed = frozenset({"create", "look_again_at_images"})
     bodyless = frozenset({"look_again_at_images"})
+    previews = frozenset({"preview_change"})
     asking = frozenset({"create"})
     outside = frozenset({"create", "partial_update", "preview_change"})
 

@@ -116,7 +116,7 @@ SETTINGS: Mapping[str, str] = {
     "trusted_proxies": "Networks of the proxies in front, as a JSON list: whom they name in `X-Forwarded-For` is who "
     "called. Without any, the address of the connection counts.",
     "sign_in_rate": "Sign-ins that one address may start in a minute; only the number counts.",
-    "write_rate": "API calls that change something, by person.",
+    "write_rate": "API calls that change something, by person; a preview changes nothing.",
     "read_rate": "API calls that only read, by person.",
     "export_rate": "Files of the audit log that one person may take in a minute.",
 }

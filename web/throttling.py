@@ -31,7 +31,7 @@ class Rate(BaseThrottle):
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         """Whether the call is within the limit, which it counts towards."""
-        if not self.counts(request):
+        if changes_nothing(request, view) != (self.scope == "read"):
             return True
         who = request.user.pk or address_of(request.META)
         self.until = seconds_to_wait(self.scope, who, rate=settings.RATES[self.scope])
@@ -41,9 +41,12 @@ class Rate(BaseThrottle):
         """Seconds until the next window."""
         return self.until
 
-    def counts(self, request: Request) -> bool:
-        """Whether this kind of call is counted here."""
-        return (request.method in SAFE_METHODS) == (self.scope == "read")
+
+def changes_nothing(request: Request, view: "APIView") -> bool:
+    """Whether a call reads, or is one of its endpoint's `previews`, which are sent while somebody types."""
+    return request.method in SAFE_METHODS or getattr(view, "action", None) in getattr(
+        view, "previews", ()
+    )
 
 
 class ReadRate(Rate):

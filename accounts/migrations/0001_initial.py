@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("read", "Read"),
-                            ("ask", "Read and ask, never decide"),
+                            ("ask", "Read, ask and run work, never decide"),
                             ("write", "Read, ask and decide"),
                         ],
                         max_length=10,

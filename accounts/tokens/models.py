@@ -29,7 +29,7 @@ class ApiToken(Row):
 
     class Scope(models.TextChoices):
         READ = "read", "Read"
-        ASK = "ask", "Read and ask, never decide"
+        ASK = "ask", "Read, ask and run work, never decide"
         WRITE = "write", "Read, ask and decide"
 
     user = models.ForeignKey(

@@ -219,7 +219,7 @@ class EffectEndpoint(Endpoint):
     """What approving several requests would do."""
 
     serializer_class = EffectSerializer
-    asking = frozenset({"create"})
+    previews = frozenset({"create"})
 
     @extend_schema(
         operation_id="decisions_effect",

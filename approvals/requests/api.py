@@ -86,16 +86,15 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     }
     bodyless = frozenset({"let_go", "withdraw"})
     guarded = DECISIONS | {"partial_update"}
+    previews = frozenset({"preview", "preview_renewal"})
     asking = frozenset(
         {
             "create",
             "partial_update",
             "add_comment",
-            "preview",
             "withdraw",
             "let_go",
             "renew",
-            "preview_renewal",
             "answer",
         }
     )

@@ -129,6 +129,8 @@ def test_a_token_that_only_asks_lends_no_seat_and_sets_no_tier(priya: User) -> N
     [
         ("read", "GET", "approve", True),
         ("read", "POST", "create", False),
+        ("read", "POST", "preview", True),
+        ("ask", "POST", "preview", True),
         ("ask", "POST", "create", True),
         ("ask", "POST", "approve", False),
         ("ask", "GET", "approve", True),
@@ -140,7 +142,7 @@ def test_an_endpoint_names_the_changes_that_only_ask(
     priya: User, scope: str, method: str, action: str, may: bool
 ) -> None:
     class View:
-        asking = frozenset({"create"})
+        previews, asking = frozenset({"preview"}), frozenset({"create"})
 
     request: Any = type(
         "Request", (), {"user": priya, "auth": ApiToken(scope=scope), "method": method}

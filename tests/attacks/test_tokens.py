@@ -77,41 +77,51 @@ def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> N
     assert len(refusals()) == len(calls)
 
 
-def test_a_token_that_asks_may_ask_and_change_nothing_else() -> None:
+def named(attribute: str) -> set[tuple[str, str]]:
+    """Which endpoints name which of their actions there."""
     from portal.api import nested, router
 
     found = [
         getattr(pattern.callback, "cls", None) for pattern in [*router.urls, *nested]
     ]
-    asking = {
+    return {
         (view.__name__, name)
         for view in found
         if view
-        for name in getattr(view, "asking", ())
+        for name in getattr(view, attribute, ())
     }
-    assert asking == {
-        *(
-            ("RequestEndpoint", name)
-            for name in (
-                "create",
-                "partial_update",
-                "add_comment",
-                "preview",
-                "withdraw",
-                "let_go",
-                "renew",
-                "preview_renewal",
-                "answer",
-            )
-        ),
+
+
+def test_a_token_that_asks_may_ask_and_run_work_and_change_nothing_else() -> None:
+    requests = (
+        "create",
+        "partial_update",
+        "add_comment",
+        "withdraw",
+        "let_go",
+        "renew",
+        "answer",
+    )
+    assert named("asking") == {
+        *(("RequestEndpoint", name) for name in requests),
         ("AllocationEndpoint", "give_back"),
         ("TenancyEndpoint", "look_again"),
         ("TeamEndpoint", "create"),
         ("DepartureEndpoint", "create"),
         ("DepartureEndpoint", "withdraw"),
+        *(("RunEndpoint", name) for name in ("create", "again", "resume", "stop")),
+        *(("NotebookEndpoint", name) for name in ("launch", "start", "stop")),
+    }
+
+
+def test_what_any_token_may_send_stores_nothing() -> None:
+    assert named("previews") == {
+        ("RequestEndpoint", "preview"),
+        ("RequestEndpoint", "preview_renewal"),
         ("EffectEndpoint", "create"),
         ("RunEndpoint", "preview"),
         ("RunEndpoint", "resume_preview"),
+        ("TeamEndpoint", "preview_change"),
     }
 
 

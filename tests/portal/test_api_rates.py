@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import caches
 from pytest_django import Settings
 
+from accounts.models import ApiToken
 from tests import factories
 from tests.calling import Caller
 from tests.services.redis import Redis
@@ -46,6 +47,16 @@ def test_reading_and_writing_are_counted_apart_and_tokens_of_a_person_together(
     assert first.post("tokens/", {}).status_code == 422
     assert second.post("tokens/", {}).status_code == 429
     assert codes(first, 1) + codes(second, 2) == [200, 200, 429]
+
+
+def test_a_preview_is_sent_while_somebody_types_and_counts_as_reading(
+    settings: Settings,
+) -> None:
+    settings.RATES = {"read": "3/h", "write": "1/h"}
+    ada = Caller(factories.person("Ada"), ApiToken.Scope.READ)
+    answers = [ada.post("requests/preview/", {}).status_code for _ in range(4)]
+    assert answers == [422, 422, 422, 429]
+    assert Caller(ada.user).post("tokens/", {}).status_code == 422
 
 
 def test_a_frozen_cache_costs_a_second_once_and_stops_nothing(

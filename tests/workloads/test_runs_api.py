@@ -87,8 +87,18 @@ def test_the_preview_is_what_is_created_with_the_same_key(watched: Watched) -> N
     ):
         assert shown[name] == made[name]
     assert made["state"] == "submitted"
+
+
+def test_a_token_that_asks_runs_work_and_one_that_reads_previews_it(
+    watched: Watched,
+) -> None:
     reading = Caller(watched.ada, ApiToken.Scope.READ)
-    assert reading.post("runs/preview/", body(watched), key="mine").status_code == 403
+    assert reading.post("runs/preview/", body(watched)).status_code == 200
+    assert reading.post("runs/", body(watched)).status_code == 403
+    asking = Caller(watched.ada, ApiToken.Scope.ASK)
+    made = asking.post("runs/", body(watched))
+    assert made.status_code == 201
+    assert asking.post(f"runs/{made.json()['id']}/stop/").status_code == 200
 
 
 def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(

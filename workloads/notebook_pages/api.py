@@ -35,6 +35,7 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": NotebookQuery}
     keyed = frozenset({"launch"})
+    asking = frozenset({"launch", "start", "stop"})
     bodyless = frozenset({"destroy", "exemption", "start", "stop"})
 
     def get_queryset(self) -> QuerySet[NotebookServer]:

@@ -56,7 +56,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": RunQuery, "logs": LogQuery}
     keyed = frozenset({"create", "again", "resume"})
     bodyless = frozenset({"again", "stop"})
-    asking = frozenset({"preview", "resume_preview"})
+    previews = frozenset({"preview", "resume_preview"})
+    asking = frozenset({"create", "again", "resume", "stop"})
 
     def get_queryset(self) -> QuerySet[Run]:
         """Those of one's own teams; all of them for leads and auditors."""
