@@ -42,6 +42,15 @@ class BadDocument(BadInput):
         self.problems = tuple(problems)
 
 
+class BadValues(BadInput):
+    """Several values that cannot be taken; `problems` has one for each, of which there is one at least."""
+
+    def __init__(self, problems: Sequence[BadInput]) -> None:
+        first = problems[0]
+        super().__init__(first.message, code=first.code, field=first.field)
+        self.problems = tuple(problems)
+
+
 class NoRight(Refused):
     """The person may not do this; the message says who may."""
 

@@ -27,22 +27,31 @@ class StrictSerializer(serializers.Serializer[Any]):
     """An object of which every field is known; an unknown one is refused by name, never ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """The values; raises ValidationError naming what is unknown before it looks at the rest."""
-        if isinstance(data, Mapping):
-            unknown = [
-                str(name)[:100].encode("utf-8", "replace").decode()
-                for name in data
-                if name not in self.fields
-            ]
-            if unknown:
-                known = ", ".join(sorted(self.fields)) or "none"
-                text = ErrorDetail(
-                    f"There is no such field; known are: {known}.", "unknown_field"
-                )
+        """The values; raises ValidationError naming what is unknown beside whatever else is wrong."""
+        unknown = self._unknown(data) if isinstance(data, Mapping) else {}
+        try:
+            values = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            if unknown and isinstance(error.detail, dict):
                 raise serializers.ValidationError(
-                    {name: [text] for name in unknown[:20]}
-                )
-        return super().to_internal_value(data)
+                    {**unknown, **error.detail}
+                ) from error
+            raise
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        return values
+
+    def _unknown(self, data: Mapping[Any, Any]) -> dict[str, list[ErrorDetail]]:
+        names = [
+            str(name)[:100].encode("utf-8", "replace").decode()
+            for name in data
+            if name not in self.fields
+        ]
+        known = ", ".join(sorted(self.fields)) or "none"
+        text = ErrorDetail(
+            f"There is no such field; known are: {known}.", "unknown_field"
+        )
+        return {name: [text] for name in names[:20]}
 
 
 class NothingSerializer(StrictSerializer):

@@ -298,7 +298,7 @@ def _approved(request: Request, count: int | None) -> int:
         raise BadInput(
             f"Approve between 1 and {asked}.",
             code="out_of_range",
-            field=request.asked.counted or "count",
+            field="count",
         )
     return wanted
 

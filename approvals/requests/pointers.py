@@ -22,19 +22,19 @@ def pointing(call: Call, *, has_short_form: bool) -> Iterator[None]:
 
     Forms on pages have one field for each of the spec, so that actions name it without the place.
     """
+    place = "" if _is_short(call, has_short_form=has_short_form) else "spec"
     try:
         yield
     except BadSpec as refused:
-        detail: Any = [ErrorDetail(refused.message, refused.code)]
-        places = () if _is_short(call, has_short_form=has_short_form) else ("spec",)
-        for name in (refused.field, *places):
-            detail = {name: detail} if name else detail
-        raise ValidationError(detail) from refused
+        found = {
+            one.field: [ErrorDetail(one.message, one.code)] for one in refused.problems
+        }
+        # What is no name at all has no place of its own.
+        detail: Any = found.get("", found)
+        raise ValidationError({place: detail} if place else detail) from refused
     except Refused as refused:
-        if refused.field in SPEC_FIELDS and not _is_short(
-            call, has_short_form=has_short_form
-        ):
-            refused.field = f"spec/{refused.field}"
+        if place and refused.field in SPEC_FIELDS:
+            refused.field = f"{place}.{refused.field}"
         raise
 
 

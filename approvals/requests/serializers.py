@@ -6,6 +6,7 @@ from typing import Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
@@ -360,6 +361,9 @@ class RequestSerializer(RequestShortSerializer):
         return may_decide(request, user, now=timezone.now())
 
 
+NEEDED = ErrorDetail("This is needed.", "required")
+
+
 class AskSerializer(StrictSerializer):
     """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
 
@@ -407,9 +411,11 @@ class AskSerializer(StrictSerializer):
                 {short[0]: "Say it inside spec, or leave spec out."}
             )
         if "spec" not in attrs:
+            if attrs.get("offering", "gpus") != "gpus" and not short:
+                raise serializers.ValidationError({"spec": NEEDED})
             missing = [name for name in ("flavor", "gpus") if name not in attrs]
             if missing:
-                raise serializers.ValidationError({missing[0]: "This is needed."})
+                raise serializers.ValidationError(dict.fromkeys(missing, NEEDED))
             attrs["spec"] = {name: attrs.pop(name) for name in short}
         return attrs
 

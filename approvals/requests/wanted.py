@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from accounts.models import Team
 from accounts.teams import Project
@@ -23,7 +24,7 @@ from policy.rules import Ask
 from provisioning.actions import why_not_another
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
-from web.refusals import BadInput, Conflict
+from web.refusals import BadInput, BadValues, Conflict
 
 if TYPE_CHECKING:
     from approvals.models import Request
@@ -34,8 +35,8 @@ CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 LONGEST_NAME = 100
 
 
-class BadSpec(BadInput):
-    """A field of a spec that cannot be taken as it is, whatever it names."""
+class BadSpec(BadValues):
+    """Fields of a spec that cannot be taken as they are, whatever they name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,33 +261,38 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
     try:
         return offering.spec.model_validate(dict(said))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        # What is no name at all, such as half a character, has no place in the spec.
-        field = str(first["loc"][0])[:LONGEST_NAME] if first["loc"] else ""
-        limits = first.get("ctx", {})
-        is_choice = "list" in (
-            getattr(offering.spec.model_fields.get(field), "json_schema_extra", None)
-            or {}
-        )
-        words = {
-            "extra_forbidden": f"{offering.name} has no such field.",
-            "missing": "This is needed.",
-            "string_pattern_mismatch": "Choose one of the list."
-            if is_choice
-            else "Use letters, digits and hyphens, a letter first.",
-            "string_type": "Give a text.",
-            "string_too_short": "This is needed.",
-            "string_too_long": f"At most {limits.get('max_length', 0)} characters.",
-            "int_type": "Write a whole number.",
-            "greater_than_equal": f"At least {limits.get('ge', 1)}.",
-            "less_than_equal": f"At most {limits.get('le', 0):,}.",
-            "literal_error": f"Choose one of: {limits.get('expected', '')}.",
-        }
         raise BadSpec(
-            words.get(first["type"], f"{first['msg']}."),
-            code=CODES.get(first["type"], "invalid"),
-            field=field,
+            [_problem(offering, one) for one in error.errors(include_url=False)]
         ) from error
+
+
+def _problem(offering: Offering, error: ErrorDetails) -> BadInput:
+    """One value of a spec that cannot be taken, in words."""
+    # What is no name at all, such as half a character, has no place in the spec.
+    field = str(error["loc"][0])[:LONGEST_NAME] if error["loc"] else ""
+    limits = error.get("ctx", {})
+    is_choice = "list" in (
+        getattr(offering.spec.model_fields.get(field), "json_schema_extra", None) or {}
+    )
+    words = {
+        "extra_forbidden": f"{offering.name} has no such field.",
+        "missing": "This is needed.",
+        "string_pattern_mismatch": "Choose one of the list."
+        if is_choice
+        else "Use letters, digits and hyphens, a letter first.",
+        "string_type": "Give a text.",
+        "string_too_short": "This is needed.",
+        "string_too_long": f"At most {limits.get('max_length', 0)} characters.",
+        "int_type": "Write a whole number.",
+        "greater_than_equal": f"At least {limits.get('ge', 1)}.",
+        "less_than_equal": f"At most {limits.get('le', 0):,}.",
+        "literal_error": f"Choose one of: {limits.get('expected', '')}.",
+    }
+    return BadInput(
+        words.get(error["type"], f"{error['msg']}."),
+        code=CODES.get(error["type"], "invalid"),
+        field=field,
+    )
 
 
 def _flavor(key: str, team: Team) -> Flavor:

@@ -19,7 +19,7 @@ from connectors.errors import ConnectorError, PermanentError
 from portal.http import database_errors, kept_forms
 from web.filtering import BadQuery
 from web.parsing import BodyTooLarge
-from web.refusals import Refused, Sort
+from web.refusals import BadValues, Refused, Sort
 
 logger = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -56,17 +56,17 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     """DRF's exception handler: every refusal as problem+json; None leaves what nobody expected to Django."""
     request = context["request"]
     if isinstance(error, Refused):
-        errors = (
-            [
-                {
-                    "pointer": f"/{error.field}",
-                    "code": error.code,
-                    "detail": error.message,
-                }
-            ]
-            if error.field
-            else []
-        )
+        each = error.problems if isinstance(error, BadValues) else (error,)
+        errors = [
+            # Within a value, forms and actions write a dot where a pointer has a slash (RFC 6901).
+            {
+                "pointer": "/" + one.field.replace(".", "/"),
+                "code": one.code,
+                "detail": one.message,
+            }
+            for one in each
+            if one.field
+        ]
         later = {"Retry-After": "30"} if error.sort is Sort.AWAY else None
         return _respond(
             request, STATUS[error.sort], error.code, error.message, errors, later

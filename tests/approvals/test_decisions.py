@@ -164,7 +164,7 @@ def test_it_approves_neither_none_nor_more_than_was_asked(
         )
     )
     assert isinstance(refused, BadInput)
-    assert (refused.field, fresh(request).version, votes(request)) == ("gpus", 1, [])
+    assert (refused.field, fresh(request).version, votes(request)) == ("count", 1, [])
 
 
 def test_a_rejection_needs_a_reason_and_lets_the_money_go(scene: Scene) -> None:

@@ -127,7 +127,38 @@ def test_the_short_form_is_refused_at_its_own_fields(ada: Caller) -> None:
         answer = ada.post(path, short | {"spec": spec}).json()
         assert [each["pointer"] for each in answer["errors"]] == ["/spec/flavor"]
         answer = ada.post(path, short | {"spec": {}}).json()
-        assert [each["code"] for each in answer["errors"]] == ["required"]
+        assert pointed(answer) == {
+            "/spec/flavor": "required",
+            "/spec/gpus": "required",
+        }
+
+
+def pointed(problem: dict[str, Any]) -> dict[str, str]:
+    """The code at each pointer of a refusal."""
+    return {each["pointer"]: each["code"] for each in problem["errors"]}
+
+
+def test_each_value_at_fault_is_named(ada: Caller) -> None:
+    body = ask("volume", spec={"name": "-", "gib": "a", "colour": 1})
+    assert pointed(ada.post("requests/preview/", body).json()) == {
+        "/spec/name": "invalid",
+        "/spec/gib": "invalid",
+        "/spec/colour": "unknown_field",
+        "/spec/cluster": "required",
+    }
+    short = {"team": "vision", "gpus": 0, "colour": 1}
+    assert pointed(ada.post("requests/preview/", short).json()) == {
+        "/colour": "unknown_field",
+        "/gpus": "min_value",
+        "/until": "required",
+    }
+
+
+def test_an_offering_without_its_spec_is_told_where_its_fields_go(ada: Caller) -> None:
+    body = ask("volume")
+    del body["spec"]
+    answer = ada.post("requests/preview/", body)
+    assert pointed(answer.json()) == {"/spec": "required"}
 
 
 def test_no_field_of_a_spec_is_called_like_one_beside_it() -> None:

@@ -2,7 +2,7 @@
 
 import ast
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.conf import settings
@@ -48,7 +48,7 @@ def plain(answer: Any) -> dict[str, Any]:
 
 
 def test_what_takes_no_body_refuses_one() -> None:
-    paths, generator = description()["paths"], SchemaGenerator()  # type: ignore[no-untyped-call]
+    paths, generator = description()["paths"], cast("Any", SchemaGenerator)()
     generator._initialise_endpoints()
     for path, _, method, view in generator._get_paths_and_endpoints():
         operation = paths.get(path, {}).get(method.lower())

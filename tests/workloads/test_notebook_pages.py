@@ -784,6 +784,7 @@ def test_the_api_launches_once_and_says_the_field_at_fault(
     )
     refused = caller.post(where, body | {"options": {"size": "nine"}})
     assert (refused.status_code, refused.json()["code"]) == (422, "no_such_choice")
+    assert refused.json()["errors"][0]["pointer"] == "/options/size"
     assert Caller(factories.person()).post(where, body).status_code == 404
     assert Caller(lead).post(where, body).status_code == 403
     assert Server.objects.count() == 1

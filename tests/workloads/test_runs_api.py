@@ -89,6 +89,13 @@ def test_the_preview_is_what_is_created_with_the_same_key(watched: Watched) -> N
     assert made["state"] == "submitted"
 
 
+def test_each_parameter_at_fault_is_named_within_the_values(watched: Watched) -> None:
+    wrong = body(watched) | {"values": {"image": "nowhere/x", "gpus": 99_999}}
+    answer = Caller(watched.ada).post("runs/", wrong)
+    pointers = {one["pointer"] for one in answer.json()["errors"]}
+    assert (answer.status_code, pointers) == (422, {"/values/gpus", "/values/program"})
+
+
 def test_a_token_that_asks_runs_work_and_one_that_reads_previews_it(
     watched: Watched,
 ) -> None:

@@ -14,7 +14,7 @@ from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
 from provisioning.models import Tenancy
-from web.refusals import BadInput, Conflict, NoRight
+from web.refusals import BadInput, BadValues, Conflict, NoRight
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
 from workloads.runs.planning.places import place_of
@@ -68,8 +68,13 @@ def _keep(
     again_of: Run | None,
 ) -> Run:
     """Write a planned run down; raises as `submit`."""
-    for problem in found.problems:
-        raise BadInput(problem.text, code=problem.code, field=problem.field)
+    if found.problems:
+        raise BadValues(
+            [
+                BadInput(one.text, code=one.code, field=one.field)
+                for one in found.problems
+            ]
+        )
     runs = Run.objects.filter(tenancy=tenancy)
     there = runs.aggregate(
         live=Count("pk", filter=Q(ended_at=None)),

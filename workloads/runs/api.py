@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,7 +20,7 @@ from accounts.models import User
 from accounts.replay import Answer, answer_once
 from fleet.names import flavor_key
 from provisioning.models import Tenancy
-from web.refusals import NoRight
+from web.refusals import BadInput, BadValues, NoRight
 from workloads.runs import actions
 from workloads.runs.logs.reading import read_log
 from workloads.runs.logs.streams import stream_of
@@ -44,6 +45,21 @@ from workloads.runs.serializers import (
 from workloads.runs.shown import seen_run, source_of
 from workloads.templates.library import lacking, without_topology
 from workloads.templates.parameters import normalised
+
+# What a submission says beside the values of its template's parameters.
+BESIDE_VALUES = frozenset(SubmissionSerializer().fields)
+
+
+@contextmanager
+def pointing_into_values() -> Iterator[None]:
+    """Refuse a parameter's value at its place in the body: forms have one field for each, so actions name it alone."""
+    try:
+        yield
+    except BadInput as refused:
+        for one in refused.problems if isinstance(refused, BadValues) else [refused]:
+            if one.field and one.field.partition(".")[0] not in BESIDE_VALUES:
+                one.field = f"values.{one.field}"
+        raise
 
 
 class RunEndpoint(mixins.ListModelMixin, Endpoint):
@@ -141,11 +157,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         run, changes, now = self.get_object(), self._changes(), timezone.now()
         return answer_once(
             call,
-            lambda: self._made(
-                actions.resume(
-                    run.pk, by=self.caller, key=self._key(), now=now, changes=changes
-                )
-            ),
+            lambda: self._made(self._resume(run, changes, now)),
         )
 
     @extend_schema(request=ResumeSerializer, responses=ResumePlanSerializer)
@@ -218,9 +230,15 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         }
 
     def _submit(self, tenancy: int, asked: Submission) -> Run:
-        with as_missing(tenancy, to=self.caller):
+        with as_missing(tenancy, to=self.caller), pointing_into_values():
             return actions.submit(
                 tenancy, asked, by=self.caller, key=self._key(), now=timezone.now()
+            )
+
+    def _resume(self, run: Run, changes: dict[str, Any], now: datetime) -> Run:
+        with pointing_into_values():
+            return actions.resume(
+                run.pk, by=self.caller, key=self._key(), now=now, changes=changes
             )
 
     def _key(self) -> str:
