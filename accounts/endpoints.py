@@ -23,6 +23,8 @@ class Endpoint(GenericViewSet[Any]):
     is not named here. `ordering` is the order of a paged list, one field.
     """
 
+    # OPTIONS does nothing here, so that no answer's Allow names it.
+    http_method_names = ("get", "head", "post", "put", "patch", "delete")  # type: ignore[assignment]
     asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     keyed: ClassVar[frozenset[str]] = frozenset()
     guarded: ClassVar[frozenset[str]] = frozenset()

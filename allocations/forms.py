@@ -6,9 +6,7 @@ from typing import Any
 from django import forms
 
 from allocations.budgets.actions import Limits
-from web.fields import AmountField, StrictForm, WholeNumberField
-
-MOST_GPUS = 9_999
+from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
 
 
 class GiveBackForm(StrictForm):

@@ -14,7 +14,7 @@ class VersionMissing(APIException):
     """A decision came without the version that was looked at."""
 
     status_code = 428
-    default_detail = "Send If-Match with the ETag of the request as you saw it."
+    default_detail = "Send If-Match with the ETag of this as you saw it."
     default_code = "version_missing"
 
 

@@ -20,6 +20,7 @@ from catalogue.offering import (
 )
 from ui.amounts import cents, gpus
 
+MODEL = r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$"
 # Others depend on what runs, so it never ends by itself.
 ENDPOINT_ENDS = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
 
@@ -33,7 +34,7 @@ class EndpointSpec(Spec):
         title="Model",
         min_length=1,
         max_length=80,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$",
+        pattern=MODEL,
     )
     gpus_per_replica: int = Field(title="GPUs per replica", ge=1, le=8)
     replicas: int = Field(title="Replicas", ge=1, le=64)

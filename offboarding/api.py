@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_list_or_404, get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers
@@ -117,7 +117,9 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
             .select_related("cluster", "team", "project")
         )
         name = self.asked.get("cluster")
-        rows = rows.filter(cluster__name=name) if name else rows
+        if name:
+            rows = rows.filter(cluster__name=name)
+            get_list_or_404(rows)
         goes = Leaving(
             team, list(rows.order_by("cluster__name")), name is None, timezone.now()
         )

@@ -9,14 +9,13 @@ from accounts.actions import check_cost_centre
 from accounts.current_user import add_refusal
 from accounts.models import User
 from approvals.models import Request
-from approvals.requests.actions import MOST_GPUS
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import check_group, check_name_free, slug_for
 from onboarding.isolation_page import question_fields
 from onboarding.recommending import KEYS
-from web.fields import StrictForm, WholeNumberField
+from web.fields import MOST_GPUS, StrictForm, WholeNumberField
 from web.refusals import Refused
 
 LONGEST_DAYS = 365

@@ -104,6 +104,7 @@ KINDS = (
     "drift",
     "directory",
     "directory/losses",
+    "expiry-brakes",
     "cost-centres",
     "runs",
     "notebooks",

@@ -15,6 +15,8 @@ MINUTE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?", re.ASCII)
 INPUT = "%Y-%m-%dT%H:%M"
 # What people write to each other, in characters.
 LONGEST_TEXT = 2000
+# The most GPUs that anybody asks for or gives back in one go.
+MOST_GPUS = 9_999
 
 
 class WholeNumberField(forms.Field):

@@ -1,7 +1,7 @@
 """How the API shows rows: what the fields of a serializer do is found out once for its class, not for every row."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -10,6 +10,17 @@ from rest_framework import serializers
 
 T = TypeVar("T")
 Show = Callable[[Any, Any], Any]
+
+
+class Month(serializers.CharField):
+    """A calendar month (UTC) as addresses and answers write it."""
+
+    def __init__(self) -> None:
+        super().__init__(help_text="Such as 2026-11.")
+
+    def to_representation(self, value: date) -> str:
+        """The year and the month."""
+        return f"{value:%Y-%m}"
 
 
 class OutputSerializer(serializers.Serializer[T]):

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from web.fields import LONGEST_TEXT
+from web.fields import LONGEST_TEXT, MOST_GPUS
 from web.refusals import BadDocument
 
 T = TypeVar("T")
-MOST_GPUS = 100_000
 LARGEST_PAGE = 100
 USUAL_PAGE = 25
 RFC_3339 = re.compile(

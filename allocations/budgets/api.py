@@ -31,6 +31,7 @@ from allocations.budgets.months import (
     pace_sentences,
 )
 from allocations.models import Budget, LedgerEntry
+from web.output import Month
 from web.refusals import BadInput
 from web.strict import Integer, Money, PageQuery, StrictSerializer
 
@@ -69,7 +70,7 @@ class PaceSerializer(serializers.Serializer[Any]):
 class BudgetSerializer(serializers.Serializer[Budget]):
     """A team's money (USD) and GPU-hours for one calendar month (UTC)."""
 
-    month = serializers.DateField(format="%Y-%m", help_text="Such as 2026-11.")
+    month = Month()
     limit_usd = _amount()
     held_usd = _amount()
     left_usd = _amount()

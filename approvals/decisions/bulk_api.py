@@ -17,6 +17,7 @@ from approvals.decisions.bulk import Chosen
 from approvals.decisions.statistics import statistics
 from approvals.models import Decision, Request
 from approvals.requests.listing import with_all
+from web.output import Month
 from web.refusals import NoRight
 from web.strict import Choice, Integer, QueryNumber, StrictSerializer, Text
 
@@ -96,7 +97,7 @@ class PurseSerializer(serializers.Serializer[Any]):
     """One month of a team: left now, and when all are approved; GPU-hours are null where they have no limit."""
 
     team = serializers.CharField(source="team.slug")
-    month = serializers.DateField()
+    month = Month()
     limit_usd = serializers.DecimalField(
         source="limit", max_digits=14, decimal_places=2
     )

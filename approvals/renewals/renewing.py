@@ -21,6 +21,7 @@ from web.refusals import BadInput, Conflict
 
 USUAL_DAYS = 7
 QUICK_DAYS = (1, 3, 7, 14, 30)
+NO_LONGER_HELD = "These GPUs are not held any more. Ask for them again."
 
 
 def held_under(request: Request, *, now: datetime) -> Allocation | None:
@@ -53,9 +54,7 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
         )
     held = held_under(request, now=now)
     if held is None:
-        raise Conflict(
-            "These GPUs are not held any more. Ask for them again.", code="not_held"
-        )
+        raise Conflict(_why_not_held(request), code="not_held")
     _check_later(held, until)
     count = max(1, held.gpus // max(request.gpus // request.count, 1))
     # What is left of a large training may be fewer than one can ask for: then it is GPUs as any.
@@ -75,6 +74,17 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
     )
 
 
+def _why_not_held(request: Request) -> str:
+    """Why nothing under a request can go on longer, and what to do instead."""
+    if request.state == State.WAITING:
+        return "Nothing is held under it yet: it waits for a decision. Change the request instead."
+    if request.allocation is None:
+        return "Nothing was granted under it. Ask for GPUs anew."
+    if request.allocation.begun_at is None and request.allocation.ended_at is None:
+        return "It has not begun yet. Ask to keep it longer once it has."
+    return NO_LONGER_HELD
+
+
 def _check_later(held: Allocation, until: datetime) -> None:
     if until <= held.until:
         raise BadInput(
@@ -91,9 +101,7 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
         return
     held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
-        raise Conflict(
-            "These GPUs are not held any more. Ask for them again.", code="not_held"
-        )
+        raise Conflict(NO_LONGER_HELD, code="not_held")
     _check_later(held, wanted.until)
     waiting = waiting_for(wanted.renews, but=own)
     if waiting is not None:

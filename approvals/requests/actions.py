@@ -56,10 +56,10 @@ from policy.models import PolicyVersion
 from policy.remedies import Remedy, remedies_of
 from policy.rules import measured_use
 from reconciling import failpoints
+from web.fields import MOST_GPUS
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LEAST_REASON = 10
-MOST_GPUS = 9_999
 # The largest number of each counted field, as its spec says.
 MOST = defaultdict(
     lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000}
@@ -194,7 +194,8 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
         raise NoRight(
             "Members of the team and platform leads ask for it.",
             code="not_of_the_team",
-            field="team",
+            # Whoever renews says no team.
+            field="" if wanted.renews is not None else "team",
         )
     places.check(wanted)
     if not wanted.setting.enabled:

@@ -16,6 +16,7 @@ from approvals.decisions.actions import may_decide
 from approvals.fulfilment.serializers import TaskSerializer
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.notices import rerouting_words
+from approvals.requests.actions import MOST
 from approvals.requests.presenting import state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
@@ -26,7 +27,7 @@ from policy.models import PolicyVersion
 from policy.serializers import PolicyWholeSerializer
 from provisioning.api import TenancyShortSerializer
 from web.output import OutputSerializer
-from web.strict import Choice, Gpus, Moment, StrictSerializer, Text
+from web.strict import Choice, Gpus, Integer, Moment, StrictSerializer, Text
 
 STATES = [(state.value, state.words) for state in STORED]
 
@@ -439,7 +440,12 @@ class EditSerializer(StrictSerializer):
 class ApproveSerializer(StrictSerializer):
     """A vote for it."""
 
-    count = Gpus(required=False, help_text="Fewer units than were asked for.")
+    count = Integer(
+        required=False,
+        min_value=1,
+        max_value=max(MOST.values()),
+        help_text="Fewer units than were asked for.",
+    )
     reason = Text(required=False, allow_blank=True)
 
 

@@ -6,17 +6,17 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from accounts.models import Team
 from accounts.teams import Project
 from allocations.changes import ended_namespace
 from allocations.models import Budget
 from catalogue.azure import REGIONS
+from catalogue.endpoint import MODEL
 from catalogue.gpus import GpuSpec
 from catalogue.models import OfferingSetting, arrival_of, is_by_person, setting_of
 from catalogue.namespace import NamespaceSpec
-from catalogue.offering import Gate, Offering, Size, Spec
+from catalogue.offering import NAME, Gate, Offering, Size, Spec
 from catalogue.offerings import OFFERINGS
 from catalogue.pricing import PRICED_BY, sized
 from fleet.models import Cluster, Flavor
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 # What the API calls these of pydantic's errors, as it does for the fields beside the spec; any other is invalid.
 CODES = {"extra_forbidden": "unknown_field", "missing": "required"}
 LONGEST_NAME = 100
+# What may be named though it is not in the list.
+FREE = frozenset({"project"})
+SHAPES = {
+    NAME: "Use small letters, digits and hyphens, at most 40: a letter first, and no hyphen last.",
+    MODEL: "Use letters, digits and . _ / : - with a letter or digit first, such as org/model:1.",
+}
 
 
 class BadSpec(BadValues):
@@ -262,11 +268,11 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
         return offering.spec.model_validate(dict(said))
     except ValidationError as error:
         raise BadSpec(
-            [_problem(offering, one) for one in error.errors(include_url=False)]
+            [_problem(offering, {**one}) for one in error.errors(include_url=False)]
         ) from error
 
 
-def _problem(offering: Offering, error: ErrorDetails) -> BadInput:
+def _problem(offering: Offering, error: Mapping[str, Any]) -> BadInput:
     """One value of a spec that cannot be taken, in words."""
     # What is no name at all, such as half a character, has no place in the spec.
     field = str(error["loc"][0])[:LONGEST_NAME] if error["loc"] else ""
@@ -278,8 +284,8 @@ def _problem(offering: Offering, error: ErrorDetails) -> BadInput:
         "extra_forbidden": f"{offering.name} has no such field.",
         "missing": "This is needed.",
         "string_pattern_mismatch": "Choose one of the list."
-        if is_choice
-        else "Use letters, digits and hyphens, a letter first.",
+        if is_choice and field not in FREE
+        else SHAPES.get(str(limits.get("pattern")), "This is no such name."),
         "string_type": "Give a text.",
         "string_too_short": "This is needed.",
         "string_too_long": f"At most {limits.get('max_length', 0)} characters.",

@@ -223,7 +223,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
 
 @transaction.atomic
 def stop(server_id: int, *, by: User, now: datetime) -> NotebookServer:
-    """Stop a server; its volumes stay. Asked twice it is the same, but that one which is tried no more is tried again.
+    """Stop a server; its volumes stay. Asked again while it stops it is the same, but a parked one is tried again.
 
     Raises NoRight for who may not, Conflict for one that does not run.
     """

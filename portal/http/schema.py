@@ -25,7 +25,7 @@ IF_MATCH = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     required=True,
-    description="The ETag of the request as you saw it: 428 without it, 412 when it has changed since.",
+    description="The ETag as you saw it: 428 without it, 412 when it has changed since.",
 )
 
 
@@ -52,6 +52,14 @@ class ProblemSerializer(serializers.Serializer[Any]):
     instance = serializers.CharField()
     errors = ProblemErrorSerializer(many=True)  # type: ignore[assignment]
     request_id = serializers.CharField()
+
+
+def _headers_of(status: str) -> dict[str, Any]:
+    """When to come back, where the answer says so."""
+    if status not in ("429", "503"):
+        return {}
+    seconds = {"description": "In so many seconds.", "schema": {"type": "integer"}}
+    return {"headers": {"Retry-After": seconds}}
 
 
 class ProblemAutoSchema(AutoSchema):
@@ -84,7 +92,7 @@ class ProblemAutoSchema(AutoSchema):
         for status in self._problems():
             bodies[status] = self._get_response_for_code(  # type: ignore[no-untyped-call]
                 ProblemSerializer, status, media_types=[MEDIA_TYPE]
-            ) | {"description": TITLES[int(status)]}
+            ) | {"description": TITLES[int(status)], **_headers_of(status)}
         return bodies
 
     def _problems(self) -> list[str]:

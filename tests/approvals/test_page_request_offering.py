@@ -201,7 +201,7 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(
         (
             "volume",
             {"name": "Not Small"},
-            "Use letters, digits and hyphens, a letter first.",
+            "Use small letters, digits and hyphens, at most 40: a letter first, and no hyphen last.",
         ),
         ("volume", {"cluster": "dev"}, "Choose one of the list."),
         ("training", {"gpus": "7"}, "At least 8."),

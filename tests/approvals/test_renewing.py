@@ -260,6 +260,17 @@ def test_after_its_end_it_is_renewed_no_more(scene: Scene) -> None:
     with pytest.raises(Conflict) as refused:
         ask = renewal(first, now=NOW + 3 * DAY)
     assert (refused.value.code, ask) == ("not_held", None)
+    assert "any more" in refused.value.message
+
+
+def test_what_was_never_held_is_not_said_to_be_held_no_more(scene: Scene) -> None:
+    waiting = scene.ask(8, days=60)
+    with pytest.raises(Conflict, match="waits for a decision") as refused:
+        renewal(waiting)
+    assert refused.value.code == "not_held"
+    withdraw(waiting.pk, by=scene.ada, now=NOW)
+    with pytest.raises(Conflict, match="Nothing was granted"):
+        renewal(Request.objects.get(pk=waiting.pk))
 
 
 def test_of_a_renewal_and_an_end_one_comes_first(scene: Scene) -> None:

@@ -89,7 +89,10 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=None, responses=NotebookSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, call: Call, pk: int) -> Response:
-        """Stop a notebook: what it has in memory is lost, its volumes stay. Asked twice it is the same."""
+        """Stop a notebook: what it has in memory is lost, its volumes stay.
+
+        Asked again while it stops it is the same.
+        """
         actions.stop(self.get_object().pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
 
@@ -114,7 +117,7 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
             )
         return Response(self._full(self.get_object()))
 
-    @extend_schema(request=None, responses=NotebookSerializer)
+    @extend_schema(request=None, responses={200: NotebookSerializer})
     @action(detail=True, methods=["delete"])
     def exemption(self, call: Call, pk: int) -> Response:
         """End the exemption of a notebook from idle stops (platform leads). Asked twice it is the same."""

@@ -225,7 +225,8 @@ def _resumed(
 def stop(run_id: int, *, by: User, now: datetime) -> Run:
     """Ask for a run's end: it has its grace to write a last checkpoint, and its GPUs are free afterwards.
 
-    Asked twice it is the same, but that a parked run is tried again. Raises NoRight, Conflict for a run that is over.
+    Asked again while it ends it is the same, but that a parked run is tried again. Raises NoRight, and Conflict for a
+    run that is over.
     """
     run = Run.objects.locked().get(pk=run_id)
     if not may_stop(run.team_id, by):

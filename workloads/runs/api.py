@@ -130,7 +130,10 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=None, responses=RunSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, call: Call, pk: int) -> Response:
-        """End a run: it has its grace for a last checkpoint, then its pods go and its GPUs are free."""
+        """End a run: it has its grace for a last checkpoint, then its pods go and its GPUs are free.
+
+        Asked again while it ends it is the same.
+        """
         run = self.get_object()
         actions.stop(run.pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
