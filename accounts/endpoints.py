@@ -24,7 +24,7 @@ class Endpoint(GenericViewSet[Any]):
     """
 
     # OPTIONS does nothing here, so that no answer's Allow names it.
-    http_method_names = ("get", "head", "post", "put", "patch", "delete")  # type: ignore[assignment]
+    http_method_names = ("get", "head", "post", "put", "patch", "delete")
     asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     keyed: ClassVar[frozenset[str]] = frozenset()
     guarded: ClassVar[frozenset[str]] = frozenset()

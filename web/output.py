@@ -1,7 +1,7 @@
 """How the API shows rows: what the fields of a serializer do is found out once for its class, not for every row."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,8 +18,8 @@ class Month(serializers.CharField):
     def __init__(self) -> None:
         super().__init__(help_text="Such as 2026-11.")
 
-    def to_representation(self, value: date) -> str:
-        """The year and the month."""
+    def to_representation(self, value: Any) -> str:
+        """The year and the month of its first day."""
         return f"{value:%Y-%m}"
 
 
