@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -29,9 +29,10 @@ LAST_USE_KNOWN_TO = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class EntraToken:
-    """An Entra access token: what its scopes allow, as a personal token's scope says it."""
+    """An Entra access token: what its scopes allow, as a personal token's scope says it, and until when it is good."""
 
     scope: str
+    expires_at: datetime | None
 
 
 class DirectoryAway(APIException):
@@ -132,7 +133,8 @@ def _by_entra(secret: str) -> tuple[User, EntraToken]:
     # Without a role, the directory has blocked the account since the token was made.
     if user is None or user.signed_in_at is None or claims.app_only or not user.roles:
         raise AuthenticationFailed("Sign in to the portal once before you use its API.")
-    return user, EntraToken(widest(claims.scopes, settings.ENV.entra_scopes))
+    scope = widest(claims.scopes, settings.ENV.entra_scopes)
+    return user, EntraToken(scope, claims.expires_at)
 
 
 def widest(granted: Iterable[str], known: Mapping[str, str]) -> str:

@@ -4,7 +4,8 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -47,7 +48,8 @@ class EntraSettings:
 class Claims:
     """What a checked token says; people are known by (`tid`, `oid`), everything else is for reading.
 
-    `groups` is empty and `groups_overage` True when the token had no room: ask Graph then.
+    `groups` is empty and `groups_overage` True when the token had no room: ask Graph then. When it expires is told of
+    an access token alone.
     """
 
     oid: str
@@ -62,6 +64,7 @@ class Claims:
     sid: str = ""
     scopes: tuple[str, ...] = ()
     app_only: bool = False
+    expires_at: datetime | None = None
 
 
 class Entra:
@@ -137,7 +140,7 @@ class Entra:
             raise SignInRefused(
                 "not_an_access_token", "This is not an access token for this API."
             )
-        return claims
+        return replace(claims, expires_at=datetime.fromtimestamp(body["exp"], UTC))
 
     def sign_out_url(self, post_logout_redirect_uri: str, login_hint: str = "") -> str:
         """Return where to send the browser to end the session at Entra ID as well."""

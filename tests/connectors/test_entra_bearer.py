@@ -1,5 +1,6 @@
 """Access tokens for the API: what is let in, and every forgery that is not."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import jwt
@@ -26,6 +27,8 @@ def test_it_accepts_a_persons_token(world: Running, version: int) -> None:
         ("access_as_user",),
     )
     assert claims.roles == ("DataScientist",)
+    assert claims.expires_at is not None
+    assert claims.expires_at > datetime.now(UTC)
     assert group_id(1) in claims.groups
     assert not claims.app_only
 

@@ -3,7 +3,14 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+)
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -11,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
+from accounts.credentials import Credential
 from connectors import kubernetes as connector
 from connectors.kubernetes import Cluster
 from tests.provisioning.kubernetes import ADMIN, PORTAL, Kubernetes
 from tests.services.process import wait_until
 from web.refusals import Away, Conflict
-from workloads.runs.logs import reading
+from workloads.runs.logs import reading, rights
 from workloads.runs.logs.reading import (
     Follower,
     Frames,
@@ -29,9 +38,11 @@ from workloads.runs.logs.reading import (
     readers,
     since_of,
 )
+from workloads.runs.logs.rights import Guard, Right
 
 NAMESPACE, POD = "logs", ("v1", "Pod")
 DEADLINE = 60.0
+EVERYBODY = Guard(held=lambda rights: rights)
 EVENT = "id: "
 _numbers = count(1)
 
@@ -169,8 +180,11 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-def followed(pod: Pod, *, user: int = 1, after: str = "") -> AsyncIterator[str]:
-    return aiter(Frames(pod.source, user_id=user, after=after))
+def followed(
+    pod: Pod, *, user: int = 1, after: str = "", guard: Guard | None = None
+) -> AsyncIterator[str]:
+    right = Right(Credential(user, token=user), team_id=1)
+    return aiter(Frames(pod.source, right=right, after=after, guard=guard or EVERYBODY))
 
 
 async def meanwhile(do: Callable[..., object], *given: Any, **named: Any) -> None:
@@ -649,6 +663,101 @@ def test_a_log_that_is_silent_says_that_it_is_there(
         await until(frames, ": still here\n\n")
         await meanwhile(pod.ends)
         await until(frames, "event: end")
+
+    run(story)
+
+
+def test_whoever_may_read_no_more_hears_no_more_and_the_others_go_on(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "EVERY", 0.02)
+    pod = make(10_000, every=0.01)
+    pod.runs()
+    taken: set[int] = set()
+    guard = Guard(
+        held=lambda all_: {one for one in all_ if one.credential.token not in taken}
+    )
+
+    async def story() -> None:
+        hers, his = (followed(pod, user=number, guard=guard) for number in (1, 2))
+        heard = await until(hers, "line 3\n")
+        await until(his, "line 3\n")
+        taken.add(1)
+        heard += "".join([one async for one in hers])
+        # Whoever reads it asks again, and is refused in words.
+        assert "event: end" not in heard
+        said = texts(heard)
+        assert said == numbered(len(said))
+        await until(his, f"line {len(said) + 50}\n")
+        await closed(his)
+
+    run(story)
+
+
+def test_a_silent_stream_ends_with_its_right_too(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "EVERY", 0.02)
+    pod = make(1)
+    pod.runs()
+
+    async def story() -> None:
+        frames = followed(pod, guard=Guard(held=lambda rights: set()))
+        assert await anext(frames) == "retry: 1000\n\n"
+        assert "event: end" not in "".join([one async for one in frames])
+
+    run(story)
+
+
+def test_the_rights_of_two_hundred_followers_are_looked_at_together(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "EVERY", 0.02)
+    pod = make(10_000, every=0.05)
+    pod.runs(since=timedelta(seconds=2))
+    looks: list[int] = []
+    everybody_came = threading.Event()
+
+    def held(asked: Collection[Right]) -> Collection[Right]:
+        looks.append(len(asked))
+        if len(asked) == 200:
+            everybody_came.set()
+        return asked
+
+    async def story() -> None:
+        guard = Guard(held=held)
+        everybody = [followed(pod, user=n, guard=guard) for n in range(200)]
+        await asyncio.gather(*(until(one, "line 20\n") for one in everybody))
+        await meanwhile(everybody_came.wait, DEADLINE)
+        assert [one.name for one in threading.enumerate()].count("rights of logs") == 1
+        for one in everybody:
+            await closed(one)
+
+    run(story)
+    wait_until(
+        lambda: all(one.name != "rights of logs" for one in threading.enumerate()),
+        what="the guard to rest",
+    )
+    assert max(looks) == 200
+
+
+def test_a_look_that_fails_ends_nobodys_stream_and_the_next_one_counts(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "EVERY", 0.02)
+    pod = make(1)
+    pod.runs()
+    losses = ["away", "away again"]
+
+    def held(asked: Collection[Right]) -> Collection[Right]:
+        if losses:
+            raise OperationalError(losses.pop())
+        return set()
+
+    async def story() -> None:
+        frames = followed(pod, guard=Guard(held=held))
+        assert "event: end" not in "".join([one async for one in frames])
+        assert not losses
 
     run(story)
 

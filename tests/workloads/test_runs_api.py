@@ -11,6 +11,7 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from accounts.actions import revoke_token
 from accounts.models import ApiToken
 from accounts.roles import Role
 from provisioning.models import Tenancy
@@ -21,7 +22,7 @@ from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, REFUSED, look_after, submit, until
 from workloads.models import Feed, Run
 from workloads.runs import sending
-from workloads.runs.logs import reading
+from workloads.runs.logs import reading, rights
 from workloads.runs.planning.plan import Submission
 
 MOST_QUERIES = 6
@@ -261,6 +262,54 @@ def test_a_log_is_followed_as_server_sent_events(
         Caller(watched.ada).get(f"runs/{running.pk}/logs/?follow=true").status_code
         == 204
     )
+
+
+@pytest.mark.parametrize("by", ["token", "session"])
+def test_a_followed_log_ends_with_the_token_or_session_that_it_was_opened_with(
+    watched: Watched, running: Run, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    monkeypatch.setattr(reading, "LINGER", 0.02)
+    monkeypatch.setattr(rights, "EVERY", 0.05)
+    caller, page = Caller(watched.ada), Client()
+    page.force_login(watched.ada)
+    wait_until(lambda: bool(lines(Caller(watched.ada), running)), what="a line")
+    where, headers, cookies, refusal = {
+        "token": (
+            address(f"runs/{running.pk}/logs/?follow=true"),
+            caller.headers,
+            {},
+            401,
+        ),
+        "session": (f"/runs/{running.pk}/log?follow=1", {}, page.cookies, 302),
+    }[by]
+
+    def end() -> None:
+        if by == "session":
+            page.session.flush()
+        for token in watched.ada.tokens.all() if by == "token" else ():
+            revoke_token(token, by=watched.ada, now=timezone.now())
+
+    async def opened() -> Any:
+        browser = AsyncClient()
+        browser.cookies.update(cookies)
+        return await browser.get(where, headers=headers)
+
+    async def story() -> None:
+        heard = ""
+        try:
+            async with asyncio.timeout(60):
+                async for one in (await opened()).streaming_content:
+                    if "rank 0" in one.decode() and "rank 0" not in heard:
+                        await sync_to_async(end, thread_sensitive=False)()
+                    heard += one.decode()
+                assert "rank 0" in heard
+                assert "event: end" not in heard
+                assert (await opened()).status_code == refusal
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    asyncio.run(story())
+    end_pods(watched, running)
 
 
 def lines(caller: Caller, run: Run) -> list[Any]:

@@ -23,6 +23,7 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, NoRight
 from workloads.runs import actions
 from workloads.runs.logs.reading import read_log
+from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import ask_for
@@ -191,7 +192,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def logs(self, call: Call, pk: int) -> Response | HttpResponseBase:
         """The last lines of a pod's log, or with `follow=true` a stream that goes on until the program ends.
 
-        A stream ends after ten minutes: ask again with its last id in Last-Event-ID, and no line is missed.
+        A stream ends after ten minutes: ask again with its last id in Last-Event-ID, and no line is missed. It ends
+        within seconds when its token does, or its person's right to read the log.
         """
         run = self.get_object()
         if not actions.may_stop(run.team_id, self.caller):
@@ -202,7 +204,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         source = source_of(run, self.asked.get("pod", ""))
         after = self.asked.get("after", "")
         if "follow" in self.asked:
-            return stream_of(call._request, source, user_id=self.caller.pk, after=after)
+            right = Right(self.credential, run.team_id)
+            return stream_of(call._request, source, right=right, after=after)
         lines = read_log(source, tail=self.asked["tail"], after=after)
         return Response(self.shown({"pod": source.pod, "lines": lines}, LogSerializer))
 

@@ -22,6 +22,7 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Manifest
 from web.refusals import Away, Conflict
+from workloads.runs.logs.rights import Guard, Right, guard
 
 logger = structlog.get_logger(__name__)
 MAX_KEPT = 5_000
@@ -136,6 +137,8 @@ class Follower:
     after: str = ""
     event: asyncio.Event = field(default_factory=asyncio.Event)
     position: int = 0
+    # Whether it may read no more.
+    is_shut: bool = False
 
     def wake(self) -> None:
         """Say that there is more, from any thread."""
@@ -143,6 +146,11 @@ class Follower:
             self.loop.call_soon_threadsafe(self.event.set)
         except RuntimeError:
             logger.debug("the loop of a follower has ended")
+
+    def shut(self) -> None:
+        """Let it read no more, from any thread."""
+        self.is_shut = True
+        self.wake()
 
 
 class Reader:
@@ -419,11 +427,15 @@ class Frames:
     """A log as server-sent events: `id` is a line's place, `data` its text; `event: end` comes last, with the reason.
 
     `event: waiting` says why nothing comes while the cluster is silent, and `event: live` that it answers again.
-    A stream lasts ten minutes at most; whoever reads it asks again with the last id, and is judged anew.
+    A stream lasts ten minutes at most, and seconds for whoever may read no more; whoever reads it asks again with the
+    last id, and is judged anew.
     """
 
-    def __init__(self, source: Source, *, user_id: int, after: str = "") -> None:
-        self._source, self._user_id, self._after = source, user_id, after
+    def __init__(
+        self, source: Source, *, right: Right, after: str = "", guard: Guard = guard
+    ) -> None:
+        self._source, self._right, self._after = source, right, after
+        self._guard = guard
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Send what was written, then what comes."""
@@ -432,7 +444,8 @@ class Frames:
         await sync_to_async(connections.close_all)()
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST
-        follower = Follower(self._user_id, loop, after=self._after)
+        user_id = self._right.credential.user_id
+        follower = Follower(user_id, loop, after=self._after)
         try:
             # Not in a thread: one whose wait is cancelled would join for somebody who has gone.
             reader = readers.join(self._source, follower)
@@ -440,27 +453,28 @@ class Frames:
             yield f"retry: {REFUSED_RETRY}\n\nevent: refused\ndata: {refusal.message}\n\n"
             return
         try:
-            yield "retry: 1000\n\n"
-            told = ""
-            while loop.time() < until:
-                ended = reader.ended
-                found, missed = reader.read(follower)
-                if told != (silence := reader.silence):
-                    told = silence
-                    yield f"event: {'waiting' if told else 'live'}\ndata: {told}\n\n"
-                if missed != 0:
-                    yield f"event: missed\ndata: {'some' if missed is None else missed}\n\n"
-                if found:
-                    yield "".join(map(frame, found))
-                    await asyncio.sleep(BREATH)
-                elif ended is not None:
-                    yield f"event: end\ndata: {ended.message}\n\n"
-                    return
-                else:
-                    try:
-                        await asyncio.wait_for(follower.event.wait(), PING)
-                    except TimeoutError:
-                        yield ": still here\n\n"
+            with self._guard.over(self._right, follower.shut):
+                yield "retry: 1000\n\n"
+                told = ""
+                while loop.time() < until and not follower.is_shut:
+                    ended = reader.ended
+                    found, missed = reader.read(follower)
+                    if told != (silence := reader.silence):
+                        told = silence
+                        yield f"event: {'waiting' if told else 'live'}\ndata: {told}\n\n"
+                    if missed != 0:
+                        yield f"event: missed\ndata: {'some' if missed is None else missed}\n\n"
+                    if found:
+                        yield "".join(map(frame, found))
+                        await asyncio.sleep(BREATH)
+                    elif ended is not None:
+                        yield f"event: end\ndata: {ended.message}\n\n"
+                        return
+                    else:
+                        try:
+                            await asyncio.wait_for(follower.event.wait(), PING)
+                        except TimeoutError:
+                            yield ": still here\n\n"
         finally:
             reader.leave(follower)
 

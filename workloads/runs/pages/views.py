@@ -23,6 +23,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from accounts.credentials import Credential
 from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
@@ -30,6 +31,7 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
+from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
 from workloads.runs.pages import page
@@ -239,10 +241,11 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
     try:
         source = source_of(found, request.GET.get("pod", ""))
         if follow:
+            key = request.session.session_key or ""
             return stream_of(
                 request,
                 source,
-                user_id=user.pk,
+                right=Right(Credential(user.pk, session=key), found.team_id),
                 after=after if PLACE.fullmatch(after) else "",
             )
         lines = read_log(source, tail=MAX_KEPT)
