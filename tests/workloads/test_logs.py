@@ -10,6 +10,7 @@ from collections.abc import (
     Callable,
     Collection,
     Iterator,
+    Sequence,
 )
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -181,10 +182,15 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
 
 
 def followed(
-    pod: Pod, *, user: int = 1, after: str = "", guard: Guard | None = None
+    pod: Pod,
+    *,
+    user: int = 1,
+    after: str = "",
+    begun: Sequence[Line] = (),
+    guard: Guard = EVERYBODY,
 ) -> AsyncIterator[str]:
     right = Right(Credential(user, token=user), team_id=1)
-    return aiter(Frames(pod.source, right=right, after=after, guard=guard or EVERYBODY))
+    return aiter(Frames(pod.source, right=right, after=after, begun=begun, guard=guard))
 
 
 async def meanwhile(do: Callable[..., object], *given: Any, **named: Any) -> None:
@@ -516,6 +522,29 @@ def test_who_comes_back_with_a_place_gets_exactly_what_follows_it(make: Make) ->
     run(story)
     # The same of what is read at once, at most so much at a time.
     assert read_log(pod.source, tail=1, after=placed[10].place) == placed[11:]
+
+
+def test_who_wants_the_last_lines_gets_them_and_what_follows_with_others_and_alone(
+    make: Make,
+) -> None:
+    pod = make(10_000, every=0.02)
+    pod.runs(since=timedelta(seconds=2))
+
+    async def story() -> None:
+        first = followed(pod)
+        await until(first, "line 60\n")
+        for others in (True, False):
+            if not others:
+                await closed(first)
+                await meanwhile(wait_until, lambda: not threads(), what="it to end")
+            begun = await asyncio.to_thread(read_log, pod.source, tail=3)
+            heard = followed(pod, user=2, begun=begun)
+            number = int(begun[0].text.removeprefix("line "))
+            said = texts(await until(heard, f"line {number + 20}\n"))
+            assert said == numbered(number, number + len(said))
+            await closed(heard)
+
+    run(story)
 
 
 def test_who_joins_others_with_a_place_gets_what_follows_it_too(make: Make) -> None:

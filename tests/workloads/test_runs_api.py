@@ -189,6 +189,14 @@ def test_the_last_lines_of_a_log_and_those_behind_a_place(
     assert len(caller.get(f"{where}?tail=1").json()["lines"]) == 1
     for wrong in ("after=x", "tail=0", "tail=5001", "follow=1", "since=1"):
         assert caller.get(f"{where}?{wrong}").status_code == 400
+    for more in ("", "&follow=true"):
+        both = caller.get(f"{where}?after={first['place']}&tail=1{more}")
+        assert (both.status_code, both.json()["code"]) == (400, "bad_query")
+        [error] = both.json()["errors"]
+        assert error["pointer"] == "/tail"
+        assert error["detail"] == (
+            "Lines behind a place begin there: leave out tail, or after."
+        )
     gone = caller.get(f"{where}?pod=other")
     assert (gone.status_code, gone.json()["code"]) == (409, "log_gone")
     watched.kubernetes.fail("/log$", status=503)
@@ -227,8 +235,10 @@ def test_a_log_is_followed_as_server_sent_events(
     def has_connection() -> bool:
         return connection.connection is not None
 
-    async def follow(**more: str) -> str:
-        answer: Any = await AsyncClient().get(where, headers={**headers, **more})
+    async def follow(query: str = "", **more: str) -> str:
+        answer: Any = await AsyncClient().get(
+            f"{where}{query}", headers={**headers, **more}
+        )
         assert (answer.status_code, answer["Content-Type"]) == (
             200,
             "text/event-stream",
@@ -251,11 +261,15 @@ def test_a_log_is_followed_as_server_sent_events(
                 assert first[1].startswith("data: rank 0 on a100-")
                 last = first[0].removeprefix("id: ")
                 assert "rank 0" not in await follow(**{"Last-Event-ID": last})
+                # As kubectl does: the last lines first. Whoever comes back has had them.
+                assert ids(await follow("&tail=2")) == ids(heard)[-2:]
+                back = {"Last-Event-ID": last}
+                assert ids(await follow("&tail=1", **back)) == ids(heard)[1:]
         finally:
             await sync_to_async(connections.close_all)()
 
     caller = Caller(watched.ada)
-    wait_until(lambda: len(lines(caller, running)) > 1, what="two lines")
+    wait_until(lambda: len(lines(caller, running)) > 2, what="three lines")
     end_pods(watched, running)
     asyncio.run(story())
     assert (
@@ -310,6 +324,11 @@ def test_a_followed_log_ends_with_the_token_or_session_that_it_was_opened_with(
 
     asyncio.run(story())
     end_pods(watched, running)
+
+
+def ids(heard: str) -> list[str]:
+    """The places of the lines that a stream told."""
+    return [one.split("\n")[0] for one in heard.split("\n\n") if one.startswith("id: ")]
 
 
 def lines(caller: Caller, run: Run) -> list[Any]:

@@ -22,7 +22,7 @@ from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, NoRight
 from workloads.runs import actions
-from workloads.runs.logs.reading import read_log
+from workloads.runs.logs.reading import TAIL, read_log
 from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
@@ -202,11 +202,11 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
                 code="not_of_the_team",
             )
         source = source_of(run, self.asked.get("pod", ""))
-        after = self.asked.get("after", "")
+        after, tail = self.asked.get("after", ""), self.asked.get("tail")
         if "follow" in self.asked:
             right = Right(self.credential, run.team_id)
-            return stream_of(call._request, source, right=right, after=after)
-        lines = read_log(source, tail=self.asked["tail"], after=after)
+            return stream_of(call._request, source, right=right, after=after, tail=tail)
+        lines = read_log(source, tail=tail or TAIL, after=after)
         return Response(self.shown({"pod": source.pod, "lines": lines}, LogSerializer))
 
     def _previewed(

@@ -162,11 +162,17 @@ class LogQuery(StrictSerializer):
         max_length=253,
         help_text="A pod of the run; its first one unless told otherwise.",
     )
-    tail = QueryNumber(required=False, min_value=1, max_value=MAX_KEPT, default=TAIL)
+    tail = QueryNumber(
+        required=False,
+        min_value=1,
+        max_value=MAX_KEPT,
+        help_text=f"So many of the last lines, {TAIL:,} unless told otherwise. A stream begins with so many, and with "
+        "what is kept unless told otherwise. Refused together with `after`.",
+    )
     after = serializers.RegexField(
         PLACE,
         required=False,
-        help_text="The `place` of the last line that you have.",
+        help_text="The `place` of the last line that you have: the lines behind it are told.",
         error_messages={"invalid": "Give the place of a line as an answer told it."},
     )
     follow = Choice(
@@ -174,6 +180,14 @@ class LogQuery(StrictSerializer):
         required=False,
         help_text="Stream lines as server-sent events, as they are written.",
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Raises ValidationError for the last lines of those behind a place, which begin there."""
+        if "tail" in attrs and "after" in attrs:
+            raise serializers.ValidationError(
+                {"tail": "Lines behind a place begin there: leave out tail, or after."}
+            )
+        return attrs
 
 
 class ObstacleSerializer(serializers.Serializer[Any]):

@@ -432,9 +432,17 @@ class Frames:
     """
 
     def __init__(
-        self, source: Source, *, right: Right, after: str = "", guard: Guard = guard
+        self,
+        source: Source,
+        *,
+        right: Right,
+        after: str = "",
+        begun: Sequence[Line] = (),
+        guard: Guard = guard,
     ) -> None:
-        self._source, self._right, self._after = source, right, after
+        """Go on behind a place, or tell the lines that were read to begin with, and go on behind them."""
+        self._source, self._right, self._begun = source, right, begun
+        self._after = begun[-1].place if begun else after
         self._guard = guard
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -454,7 +462,7 @@ class Frames:
             return
         try:
             with self._guard.over(self._right, follower.shut):
-                yield "retry: 1000\n\n"
+                yield "".join(["retry: 1000\n\n", *map(frame, self._begun)])
                 told = ""
                 while loop.time() < until and not follower.is_shut:
                     ended = reader.ended
