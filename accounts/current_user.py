@@ -14,6 +14,7 @@ from web.refusals import BadDocument, NoRight, Refused, Sort
 STATUS = {
     Sort.INPUT: 422,
     Sort.RIGHTS: 403,
+    Sort.MISSING: 404,
     Sort.CONFLICT: 409,
     Sort.STALE: 412,
     Sort.AWAY: 503,

@@ -5,10 +5,11 @@ from enum import StrEnum
 
 
 class Sort(StrEnum):
-    """What sort of refusal; pages and API turn it into 422, 403, 409, 412 and 503."""
+    """What sort of refusal; pages and API turn it into 422, 403, 404, 409, 412 and 503."""
 
     INPUT = "input"
     RIGHTS = "rights"
+    MISSING = "missing"
     CONFLICT = "conflict"
     STALE = "stale"
     AWAY = "away"
@@ -55,6 +56,12 @@ class NoRight(Refused):
     """The person may not do this; the message says who may."""
 
     sort = Sort.RIGHTS
+
+
+class Missing(Refused):
+    """What is named is not there; the message may say what is, to whom may see it."""
+
+    sort = Sort.MISSING
 
 
 class Conflict(Refused):

@@ -197,8 +197,23 @@ def test_the_last_lines_of_a_log_and_those_behind_a_place(
         assert error["detail"] == (
             "Lines behind a place begin there: leave out tail, or after."
         )
-    gone = caller.get(f"{where}?pod=other")
+    gone = caller.get(f"{where}?pod={running.name}-gone0")
     assert (gone.status_code, gone.json()["code"]) == (409, "log_gone")
+    for query in ("?pod=nope", "?pod=nope&follow=true", f"?pod={running.name}"):
+        never = caller.get(where + query)
+        assert (never.status_code, never.json()["code"]) == (404, "no_such_pod")
+        assert never.json()["detail"] == (
+            f"The run never had such a pod. It has: {found['pod']}."
+        )
+    page = Client()
+    page.force_login(watched.ada)
+    never = page.get(f"/runs/{running.pk}/log?pod=nope")
+    assert (never.status_code, "never had such a pod" in never.content.decode()) == (
+        404,
+        True,
+    )
+    streamed = page.get(f"/runs/{running.pk}/log?pod=nope&follow=1").content.decode()
+    assert "event: end\ndata: The run never had such a pod." in streamed
     watched.kubernetes.fail("/log$", status=503)
     away = caller.get(where)
     assert (away.status_code, away.json()["code"]) == (503, "cluster_away")

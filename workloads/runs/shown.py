@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from accounts.models import User
 from allocations.use.words import stop_of
 from provisioning.delivery import client_for
-from web.refusals import Conflict
+from web.refusals import Conflict, Missing
 from workloads.board import work_of_team
 from workloads.explanations import Explanation
 from workloads.freshness import Seen
@@ -115,14 +115,26 @@ def pods_of(run: Run) -> list[PodSeen]:
 
 
 def source_of(run: Run, pod: str) -> Source:
-    """The log of a pod of the run, or of its first one; raises Conflict while it has none, or none any more."""
+    """The log of a pod of the run, or of its first one; raises Conflict while it has none, or none any more.
+
+    Raises Missing for a pod that never was of the run.
+    """
     pods = pods_of(run)
     chosen = next((one for one in pods if not pod or one.name == pod), None)
     if chosen is None:
+        if pod and not pod.startswith(f"{run.name}-"):
+            raise _no_such_pod(pods)
         raise refusal_of_log(run, pod)
     cluster = run.cluster
     return Source(
         cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster)
+    )
+
+
+def _no_such_pod(pods: Sequence[PodSeen]) -> Missing:
+    names = ", ".join(one.name for one in pods) or "none now"
+    return Missing(
+        f"The run never had such a pod. It has: {names}.", code="no_such_pod"
     )
 
 

@@ -280,7 +280,7 @@ def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]
 
 def _stream_of_refusal(refusal: Refused) -> HttpResponse:
     """A stream that says why there is no log: it ends for good, or the browser asks again in a moment."""
-    is_final = refusal.code in ("log_gone", "log_never_begun")
+    is_final = refusal.code in ("log_gone", "log_never_begun", "no_such_pod")
     kind = "end" if is_final else "waiting"
     body = f"retry: {SOON}\n\nevent: {kind}\ndata: {refusal.message}\n\n"
     return HttpResponse(
