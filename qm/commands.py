@@ -197,7 +197,7 @@ def templates(slug: str, is_json: bool) -> None:
             option_named(each["name"]),
             words.default(each),
             words.limits(each),
-            each["help"],
+            f"{each['title']}: {each['help']}",
         )
         for each in one["parameters"]
     ]

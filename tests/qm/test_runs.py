@@ -58,9 +58,20 @@ def test_places_tell_what_is_held_and_what_templates_lack(signed: Signed) -> Non
 def test_a_template_tells_its_options_with_help_and_limits(signed: Signed) -> None:
     assert "single-node" in signed.terminal("templates").stdout
     said = cells(signed.terminal("templates", "pytorch").stdout)
-    assert "--nodes 2 2 to 256 How many nodes take part; all start together." in said
+    assert (
+        "--nodes 2 2 to 256 Nodes: How many nodes take part; all start together."
+        in said
+    )
     assert any(line.startswith("--time 1d 5m to 30d ") for line in said)
-    assert "--image needed image What the pods run, with its tag." in said
+    assert "--image needed image Image: What the pods run, with its tag." in said
+    # The unit stands in the title.
+    assert any(
+        line.startswith("--set memory 64 1 to 4096 Memory on each node (GiB): ")
+        for line in said
+    )
+    assert any(
+        line.startswith("--set grace 120 0 to 3600 Grace (seconds): ") for line in said
+    )
     assert signed.terminal.json("templates", "pytorch")["slug"] == "pytorch"
     refused = signed.terminal("templates", "magic")
     assert (refused.exit_code, refused.stdout) == (6, "")
