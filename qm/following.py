@@ -80,10 +80,7 @@ class Wanted:
         """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
         found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
         if not found and (self.pod or self.worker is not None):
-            names = (
-                ", ".join(f"{one['name']} ({one['number']})" for one in run["pods"])
-                or "none"
-            )
+            names = ", ".join(map(_named, run["pods"])) or "none"
             raise Ended(
                 f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND
             )
@@ -149,6 +146,12 @@ def ended(run: Run) -> None:
     if run["state"] != "finished":
         raise Ended(text, Code.RUN_FAILED)
     words.note(text)
+
+
+def _named(pod: Mapping[str, Any]) -> str:
+    """A pod with its number, where it is one of several of a kind."""
+    number = "" if pod["number"] is None else f" (worker {pod['number']})"
+    return f"{pod['name']}{number}"
 
 
 def _has_log(pod: Mapping[str, Any]) -> bool:

@@ -624,3 +624,16 @@ def test_the_token_is_shown_nowhere(
         done = typed()
         assert portal.calls[-1].headers["Authorization"] == "Bearer qm_secret"
         assert "secret" not in done.output
+
+
+def test_the_pods_of_a_run_are_named_with_their_numbers_where_they_have_one(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    alone, second = {**POD, "number": None}, {**POD, "name": "bert-1", "number": 1}
+    portal.says("GET runs/7/", {**RUN, "pods": [alone]}, {**RUN, "pods": [POD, second]})
+    for names in ("bert-0", "bert-0 (worker 0), bert-1 (worker 1)"):
+        refused = terminal("logs", "7", "--worker", "7")
+        assert (refused.exit_code, refused.stderr) == (
+            6,
+            f"bert-1a2b3c4d has no such pod. It has: {names}.\n",
+        )
