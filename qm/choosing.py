@@ -134,10 +134,14 @@ def place(
         )
     # A place that cannot be meant is no choice; where nothing else is left, the portal says why not.
     open_ones = [one for one in found if not one["follows_git"]] or found
-    holding = (
-        [one for one in open_ones if flavor in _flavors(one)] if flavor else open_ones
-    )
+    holding = [one for one in open_ones if not flavor or flavor in _flavors(one)]
     found = holding or open_ones
+    if not holding and len(found) > 1:
+        whose = f"team {team}" if team else "yours"
+        raise Ended(
+            f"No place of {whose} has GPUs of kind {flavor}: {_held(found)}.",
+            Code.USAGE,
+        )
     if len(found) > 1:
         raise Ended(f"Choose a place with --place: {_names(found)}.", Code.USAGE)
     return found[0]
@@ -318,6 +322,13 @@ def _typed(name: str, text: str, kind: str) -> Any:
 
 def _flavors(place: Named) -> list[str]:
     return [one["flavor"] for one in place["flavors"]]
+
+
+def _held(places: Sequence[Named]) -> str:
+    return "; ".join(
+        f"{words.place_name(one)} has {', '.join(_flavors(one)) or 'none'}"
+        for one in places
+    )
 
 
 def _names(places: Sequence[Named]) -> str:

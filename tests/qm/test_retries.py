@@ -337,6 +337,34 @@ def test_what_can_be_no_name_is_not_asked_for_as_one(
     assert all("name=" not in call.address for call in portal.calls)
 
 
+def test_a_kind_of_gpu_that_no_place_holds_is_said_with_those_that_they_hold(
+    server: Misbehaving, terminal: Terminal
+) -> None:
+    h100 = {**POOL, "flavor": "h100"}
+    second = {**PLACE, "namespace": "vision-2", "flavors": [POOL, h100]}
+    third = {**PLACE, "namespace": "vision-3", "flavors": []}
+    foreign = {**third, "team": {"slug": "nlp", "name": "NLP"}, "namespace": "nlp"}
+    server.says("GET places/", {"results": [PLACE, second, third, foreign]})
+    server.says("GET templates/", {"results": [SINGLE]})
+    held = (
+        "training/vision has a100; training/vision-2 has a100, h100; "
+        "training/vision-3 has none"
+    )
+
+    theirs = terminal(*TRAIN, "--team", "vision", "--flavor", "nope")
+    any_team = terminal(*TRAIN, "--flavor", "nope")
+
+    assert (theirs.exit_code, theirs.stderr) == (
+        2,
+        f"No place of team vision has GPUs of kind nope: {held}.\n",
+    )
+    assert (any_team.exit_code, any_team.stderr) == (
+        2,
+        f"No place of yours has GPUs of kind nope: {held}; training/nlp has none.\n",
+    )
+    assert not server.sent("POST runs/")
+
+
 def test_a_place_that_follows_git_is_no_choice(
     server: Misbehaving, terminal: Terminal
 ) -> None:
