@@ -14,7 +14,7 @@ from click.shell_completion import get_completion_class
 from qm import __version__, choosing, completing, configuration, following, words
 from qm.calls import Portal, key_of, option_named
 from qm.configuration import Access
-from qm.endings import MEANINGS, Code, Ended
+from qm.endings import MEANINGS, Code, Ended, in_order
 from qm.option_types import WholeNumber, lower_case
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,14 +38,17 @@ WHOLE_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
 class Commands(click.Group):
-    """The group; an interruption has the exit code that shells give it."""
+    """The group; an interruption and a closed pipe have the exit codes that shells give them."""
+
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        """Read what was typed, and tell what --help and --version tell."""
+        with in_order():
+            return super().make_context(*given, **named)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
-        try:
+        with in_order():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Ended("", Code.INTERRUPTED) from None
 
 
 def as_json(command: F) -> F:
