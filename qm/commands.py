@@ -674,11 +674,9 @@ def logs(
     found = _found(api, run)
     if follow:
         return following.ended(following.follow(api, found, wanted, tail=tail))
-    names = (
-        [one["name"] for one in found["pods"]]
-        if all_workers
-        else [wanted.newest(found)]
-    )
+    names = [one["name"] for one in found["pods"]] if all_workers else []
+    # Without a pod the portal says why there is no log.
+    names = names or [wanted.newest(found)]
     read = [
         api.get(f"runs/{found['id']}/logs/", pod=name or None, tail=tail)
         for name in names

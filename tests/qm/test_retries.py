@@ -665,3 +665,17 @@ def test_the_pods_of_a_run_are_named_with_their_numbers_where_they_have_one(
             6,
             f"bert-1a2b3c4d has no such pod. It has: {names}.\n",
         )
+
+
+def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET runs/7/", {**OVER, "pods": []})
+    portal.says(LOG, problem(409, "log_gone", "The pod is gone, and its log with it."))
+    for more in ((), ("--all-workers",), ("--all-workers", "--json")):
+        refused = terminal("logs", "7", *more)
+        assert (refused.exit_code, refused.stdout, refused.stderr) == (
+            3,
+            "",
+            "The pod is gone, and its log with it.\n",
+        )
