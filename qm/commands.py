@@ -30,6 +30,8 @@ STATES = (
     "refused",
     "gone",
 )
+# How the portal refuses to stop what has ended.
+RUN_IS_OVER = "run_is_over"
 USUAL_ROWS, USUAL_LINES = 25, 1_000
 # So many runs are looked through for one by the beginning of its name, the newest first.
 LOOKED_THROUGH = 1_000
@@ -516,11 +518,21 @@ def why(run: str, is_json: bool) -> None:
 def stop(run: str, wait: bool, is_json: bool) -> None:
     """End a run. It has its grace for a last checkpoint, then its GPUs are free."""
     api = portal()
-    found = api.post(f"runs/{_found(api, run)['id']}/stop/")
+    where, was_over = f"runs/{_found(api, run)['id']}/", False
+    try:
+        found = api.post(f"{where}stop/")
+    except Ended as refused:
+        # Whoever waits for its end has it.
+        was_over = wait and refused.problem == RUN_IS_OVER
+        if not was_over:
+            raise
+        found = api.get(where)
     if wait:
         found = following.wait(api, found)
     if is_json:
         return words.printed(found)
+    if was_over:
+        return words.note(f"{found['name']} was over already: {found['state']}.")
     return words.note(
         f"{found['name']}: "
         + (f"{found['state']}." if found["is_over"] else "it is being stopped.")

@@ -679,3 +679,29 @@ def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
             "",
             "The pod is gone, and its log with it.\n",
         )
+
+
+def test_waiting_for_the_end_of_a_run_that_is_over_is_no_failure(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET runs/7/", OVER)
+    portal.says(
+        "POST runs/7/stop/", problem(409, "run_is_over", "The run is over: finished.")
+    )
+    waited = terminal("stop", "7", "--wait")
+    assert (waited.exit_code, waited.stderr) == (
+        0,
+        "bert-1a2b3c4d was over already: finished.\n",
+    )
+    assert terminal.json("stop", "7", "--wait")["state"] == "finished"
+    refused = terminal("stop", "7")
+    assert (refused.exit_code, refused.stderr) == (3, "The run is over: finished.\n")
+
+
+def test_what_else_is_refused_of_a_stop_is_refused_with_wait_too(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET runs/7/", RUN)
+    portal.says("POST runs/7/stop/", problem(403, "not_of_the_team", "You may not."))
+    refused = terminal("stop", "7", "--wait")
+    assert (refused.exit_code, refused.stderr) == (3, "You may not.\n")
