@@ -8,9 +8,13 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
 
 from accounts.actions import create_token, revoke_token
+from accounts.authentication import EntraToken
 from accounts.credentials import Credential
+from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, RoleHeld, Team, User
 from accounts.roles import Role
 from tests import factories
@@ -104,6 +108,20 @@ def test_an_entra_token_is_good_until_it_expires(ada: User, team: Team) -> None:
     assert not is_held(right, until)
     out_of_the_team(right)
     assert not is_held(right)
+
+
+def test_a_call_goes_on_by_what_it_came_with(ada: User, team: Team) -> None:
+    until = timezone.now() + timedelta(minutes=60)
+    mine = by_token(ada, team).credential
+    endpoint, call = Endpoint(), Request(APIRequestFactory().get("/"))
+    endpoint.request, call.user = call, ada
+    for auth, credential in (
+        (EntraToken("read", until), Credential(ada.pk, until=until)),
+        (ApiToken.objects.get(user=ada), mine),
+        (None, Credential(ada.pk)),
+    ):
+        call.auth = auth
+        assert endpoint.credential == credential
 
 
 def test_who_came_with_nothing_reads_nothing(ada: User, team: Team) -> None:
