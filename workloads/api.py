@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.api import TeamNameSerializer
 from accounts.current_user import visible_team
 from accounts.endpoints import Endpoint
 from accounts.models import Team
@@ -121,7 +122,7 @@ class SeenSerializer(serializers.Serializer[Any]):
 class TeamWorkSerializer(serializers.Serializer[Any]):
     """Everything of a team that runs, waits or has just ended."""
 
-    team = serializers.CharField(source="team.slug")
+    team = TeamNameSerializer()
     held = serializers.IntegerField(help_text="GPUs and slices that all of it has now.")
     clusters = SeenSerializer(many=True)
     work = WorkLineSerializer(many=True)

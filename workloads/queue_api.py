@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from fleet.models import Cluster
 from workloads.api import SeenSerializer, SlicesField
@@ -72,7 +73,7 @@ class QueueWaiterSerializer(serializers.Serializer[Any]):
 class TeamQueueLineSerializer(serializers.Serializer[Any]):
     """The queue of one of a team's namespaces."""
 
-    team = serializers.CharField(source="team.slug")
+    team = TeamNameSerializer()
     namespace = serializers.CharField()
     shares = QueueShareSerializer(source="line.shares", many=True)
     running = QueueHolderSerializer(source="line.running", many=True)

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
+from accounts.api import TeamNameSerializer
 from accounts.directory import freshness
 from accounts.endpoints import Endpoint
 from accounts.roles import Permission
@@ -96,7 +97,7 @@ class Hours(serializers.DecimalField):
 class PurseSerializer(serializers.Serializer[Any]):
     """One month of a team: left now, and when all are approved; GPU-hours are null where they have no limit."""
 
-    team = serializers.CharField(source="team.slug")
+    team = TeamNameSerializer()
     month = Month()
     limit_usd = serializers.DecimalField(
         source="limit", max_digits=14, decimal_places=2

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from accounts.api import PersonSerializer
+from accounts.api import PersonSerializer, TeamNameSerializer
 from manual.models import Task
 from web.output import OutputSerializer
 
@@ -13,7 +13,7 @@ class TaskSerializer(OutputSerializer[Task]):
     id = serializers.IntegerField()
     request = serializers.IntegerField(source="request_number", allow_null=True)
     tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
-    team = serializers.CharField(source="team.slug")
+    team = TeamNameSerializer()
     requester = PersonSerializer(source="wanted_by")
     offering = serializers.SerializerMethodField()
     kind = serializers.ChoiceField(choices=Task.Kind.choices)

@@ -157,7 +157,11 @@ def test_the_api_opens_it_shows_it_to_the_team_and_finishes_it(scene: Scene) -> 
         None,
         scene.tenancy.pk,
     )
-    assert (told["offering"], told["until"], told["team"]) == (None, None, "vision")
+    assert (told["offering"], told["until"], told["team"]["slug"]) == (
+        None,
+        None,
+        "vision",
+    )
     assert Caller(scene.mallory).get(f"tasks/{told['id']}/").status_code == 404
     assert (
         lead.post(f"tasks/{told['id']}/done/", {"note": NOTE}).json()["state"] == "done"

@@ -214,7 +214,11 @@ def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(
     answer = caller.get(f"work/{busy.team.slug}/")
     assert answer.status_code == 200
     told = answer.json()
-    assert (told["team"], told["held"], told["left_out"]) == (busy.team.slug, 2, 0)
+    assert (told["team"]["slug"], told["held"], told["left_out"]) == (
+        busy.team.slug,
+        2,
+        0,
+    )
     assert [one["cluster"] for one in told["clusters"]] == ["training"]
     assert {one["name"]: one["state"] for one in told["work"]} == {
         "takes-all": "running",

@@ -140,7 +140,7 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(
 def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
     told = Caller(shared.watched.ada).get("queues/training/").json()
     [mine] = told["teams"]
-    assert mine["team"] == shared.watched.team.slug
+    assert mine["team"]["slug"] == shared.watched.team.slug
     assert mine["shares"] == [
         {"flavor": "a100", "guaranteed": 2, "held": 3, "borrowed": 1}
     ]
@@ -149,7 +149,7 @@ def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
     assert "speech-secret" not in str(told)
     auditor = factories.person("", Role.AUDITOR)
     all_of_it = Caller(auditor).get("queues/training/").json()
-    assert {one["team"] for one in all_of_it["teams"]} == {"vision", "speech"}
+    assert {one["team"]["slug"] for one in all_of_it["teams"]} == {"vision", "speech"}
     assert all_of_it["others"]["queues"] == 0
     assert Caller(auditor).get("queues/nowhere/").status_code == 404
 

@@ -157,10 +157,12 @@ def _text(one: Parameter, value: object) -> str:
 
 
 def _words(one: Parameter, value: object) -> str:
-    refusal = f"{one.title} is a list of at most {MAX_WORDS} words."
-    if not isinstance(value, list | tuple) or len(value) > MAX_WORDS:
-        return refusal
-    return "" if all(map(_is_word, value)) else refusal
+    if not isinstance(value, list | tuple):
+        return f'{one.title} is a list of words, such as ["python", "train.py"].'
+    if len(value) > MAX_WORDS:
+        return f"{one.title} is a list of at most {MAX_WORDS} words."
+    is_text = all(map(_is_word, value))
+    return "" if is_text else f"{one.title} is a list of words: texts without NUL."
 
 
 def _is_word(value: object) -> bool:
