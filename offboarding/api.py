@@ -6,7 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.shortcuts import get_list_or_404, get_object_or_404
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers
@@ -119,7 +120,8 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
         name = self.asked.get("cluster")
         if name:
             rows = rows.filter(cluster__name=name)
-            get_list_or_404(rows)
+            if not rows.exists():
+                raise Http404
         goes = Leaving(
             team, list(rows.order_by("cluster__name")), name is None, timezone.now()
         )

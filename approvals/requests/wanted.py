@@ -285,7 +285,9 @@ def _problem(offering: Offering, error: Mapping[str, Any]) -> BadInput:
         "missing": "This is needed.",
         "string_pattern_mismatch": "Choose one of the list."
         if is_choice and field not in FREE
-        else SHAPES.get(str(limits.get("pattern")), "This is no such name."),
+        else SHAPES.get(
+            str(limits.get("pattern")), "This is not written as such a name is."
+        ),
         "string_type": "Give a text.",
         "string_too_short": "This is needed.",
         "string_too_long": f"At most {limits.get('max_length', 0)} characters.",

@@ -34,6 +34,7 @@ def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
         vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
     )
     ada, priya = Caller(vision.ada), Caller(vision.priya)
+    assert ada.get("departures/preview/?team=vision&cluster=nope").status_code == 404
     shown = ada.get("departures/preview/?team=vision").json()
     assert [claim["name"] for claim in shown["places"][0]["contents"]["claims"]] == [
         "datasets"
