@@ -20,7 +20,8 @@ class Endpoint(GenericViewSet[Any]):
     `asks` names the parameters that an action takes in its address; they are checked before the action runs and
     stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `bodyless` ones take no value
     and refuse one, `outside` ones may fail because an outside system did, `refuses_values` only read and have
-    parameters that may name what is not there. `previews` are sent by POST and store nothing: a token that reads may
+    parameters that may name what is not there, `conflicting` ones only read and may not as things stand, `versioned`
+    ones take the version that was seen in their body. `previews` are sent by POST and store nothing: a token that reads may
     make them, and they count as reading. `asking` names the changes that a token which only asks may make: none that
     is not named here. `ordering` is the order of a paged list, one field.
     """
@@ -33,6 +34,8 @@ class Endpoint(GenericViewSet[Any]):
     bodyless: ClassVar[frozenset[str]] = frozenset()
     outside: ClassVar[frozenset[str]] = frozenset()
     refuses_values: ClassVar[frozenset[str]] = frozenset()
+    conflicting: ClassVar[frozenset[str]] = frozenset()
+    versioned: ClassVar[frozenset[str]] = frozenset()
     previews: ClassVar[frozenset[str]] = frozenset()
     asking: ClassVar[frozenset[str]] = frozenset()
     ordering: ClassVar[str] = "id"

@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("read", "Read"),
                             ("ask", "Read, ask and run work, never decide"),
-                            ("write", "Read, ask and decide"),
+                            ("write", "Read, ask, run work and decide"),
                         ],
                         max_length=10,
                     ),

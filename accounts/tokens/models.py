@@ -30,7 +30,7 @@ class ApiToken(Row):
     class Scope(models.TextChoices):
         READ = "read", "Read"
         ASK = "ask", "Read, ask and run work, never decide"
-        WRITE = "write", "Read, ask and decide"
+        WRITE = "write", "Read, ask, run work and decide"
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens"

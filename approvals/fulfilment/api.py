@@ -67,7 +67,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     lookup_value_converter = "int"
     ordering = "created_at"
     asks = {"list": TaskQuery}
-    keyed = frozenset({"take", "give", "done", "cannot"})
+    keyed = versioned = frozenset({"take", "give", "done", "cannot"})
 
     def get_queryset(self) -> QuerySet[Task]:
         """Those of the teams that the caller may see."""

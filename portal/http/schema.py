@@ -54,12 +54,15 @@ class ProblemSerializer(serializers.Serializer[Any]):
     request_id = serializers.CharField()
 
 
-def _headers_of(status: str) -> dict[str, Any]:
-    """When to come back, where the answer says so."""
-    if status not in ("429", "503"):
-        return {}
-    seconds = {"description": "In so many seconds.", "schema": {"type": "integer"}}
-    return {"headers": {"Retry-After": seconds}}
+REPLAYED = {
+    "description": "`true` where this is the first answer to the key again.",
+    "schema": {"type": "string"},
+}
+LOCATION = {
+    "description": "The address of what was made, where it has one.",
+    "schema": {"type": "string"},
+}
+RETRY_AFTER = {"description": "In so many seconds.", "schema": {"type": "integer"}}
 
 
 class ProblemAutoSchema(AutoSchema):
@@ -67,7 +70,8 @@ class ProblemAutoSchema(AutoSchema):
 
     A view says so with `asks` (action: serializer of the parameters), `keyed` (actions that need an
     Idempotency-Key), `guarded` (actions that need If-Match) and `refuses_values` (actions that only read, and whose
-    parameters may name what is not there).
+    parameters may name what is not there), `conflicting` (actions that only read, and may not as things stand) and
+    `versioned` (actions whose body may say which version was seen).
     """
 
     def get_override_parameters(self) -> list[Any]:
@@ -92,8 +96,21 @@ class ProblemAutoSchema(AutoSchema):
         for status in self._problems():
             bodies[status] = self._get_response_for_code(  # type: ignore[no-untyped-call]
                 ProblemSerializer, status, media_types=[MEDIA_TYPE]
-            ) | {"description": TITLES[int(status)], **_headers_of(status)}
+            ) | {"description": TITLES[int(status)]}
+        for status, body in bodies.items():
+            if headers := self._headers_of(status):
+                body["headers"] = {**body.get("headers", {}), **headers}
         return bodies
+
+    def _headers_of(self, status: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if status in ("429", "503"):
+            found["Retry-After"] = RETRY_AFTER
+        if status == "201":
+            found["Location"] = LOCATION
+        if status.startswith("2") and self._is_among("keyed"):
+            found["Idempotency-Replayed"] = REPLAYED
+        return found
 
     def _problems(self) -> list[str]:
         found = [*ALWAYS]
@@ -101,6 +118,10 @@ class ProblemAutoSchema(AutoSchema):
             found += CHANGING
         elif self._is_among("refuses_values"):
             found.append("422")
+        if self.method == "GET" and self._is_among("conflicting"):
+            found.append("409")
+        if self._is_among("versioned"):
+            found.append("412")
         if self._is_among("guarded"):
             found += GUARDED
         if self._is_among("outside"):

@@ -47,6 +47,23 @@ def plain(answer: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "headers"),
+    [
+        ("post", "requests/", "201", {"Location", "Idempotency-Replayed"}),
+        ("post", "requests/", "429", {"Retry-After"}),
+        ("post", "requests/preview/", "200", set[str]()),
+        ("get", "runs/{id}/logs/", "409", set[str]()),
+        ("post", "tasks/{id}/take/", "412", set[str]()),
+    ],
+)
+def test_what_an_answer_bears_is_described(
+    method: str, path: str, status: str, headers: set[str]
+) -> None:
+    responses = description()["paths"][f"/api/v1/{path}"][method]["responses"]
+    assert set(responses[status].get("headers", {})) == headers
+
+
 def test_what_takes_no_body_refuses_one() -> None:
     paths, generator = description()["paths"], cast("Any", SchemaGenerator)()
     generator._initialise_endpoints()

@@ -73,6 +73,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": RunQuery, "logs": LogQuery}
     keyed = frozenset({"create", "again", "resume"})
     bodyless = frozenset({"again", "stop"})
+    conflicting = frozenset({"logs"})
     previews = frozenset({"preview", "resume_preview"})
     asking = frozenset({"create", "again", "resume", "stop"})
 
