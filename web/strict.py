@@ -159,7 +159,8 @@ class QueryNumber(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         """The number."""
         if not PLAIN_NUMBER.fullmatch(str(data)):
-            self.fail("invalid")
+            is_long = str(data).isascii() and str(data).isdigit()
+            self.fail("max_string_length" if is_long else "invalid")
         return int(data)
 
 

@@ -223,3 +223,16 @@ def test_the_chain_is_verified_by_who_may_see_all_of_it(here: World) -> None:
         Caller(here.people["team_lead"]).get("events/verify/").json()["code"]
         == "not_an_auditor"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [("9" * 19, "too long"), ("1.5", "not a whole number"), ("٣", "not a whole")],
+)
+def test_a_number_in_an_address_is_refused_for_what_is_wrong_with_it(
+    here: World, after: str, words: str
+) -> None:
+    answer = Caller(here.own.asker).get(f"events/?after={after}")
+    [error] = answer.json()["errors"]
+    assert (answer.status_code, error["pointer"]) == (400, "/after")
+    assert words in error["detail"]
