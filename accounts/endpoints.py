@@ -21,9 +21,9 @@ class Endpoint(GenericViewSet[Any]):
     stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `bodyless` ones take no value
     and refuse one, `outside` ones may fail because an outside system did, `refuses_values` only read and have
     parameters that may name what is not there, `conflicting` ones only read and may not as things stand, `versioned`
-    ones take the version that was seen in their body. `previews` are sent by POST and store nothing: a token that reads may
-    make them, and they count as reading. `asking` names the changes that a token which only asks may make: none that
-    is not named here. `ordering` is the order of a paged list, one field.
+    ones take the version that was seen in their body. `previews` are sent by POST and store nothing: a token that
+    reads may make them, and they count as reading. `asking` names the changes that a token which only asks may make:
+    none that is not named here. `ordering` is the order of a paged list, one field.
     """
 
     # OPTIONS does nothing here, so that no answer's Allow names it.
