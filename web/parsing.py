@@ -46,9 +46,8 @@ class BoundedJson(JSONParser):
             _too_deep()
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ParseError(f"The body is not JSON: {error}") from error
-        except (
-            ValueError
-        ) as error:  # what Python says of a number that is too long is for programmers
+        except ValueError as error:
+            # What Python says of a number that is too long is for programmers.
             raise ParseError("A number in the body has too many digits.") from error
         if not isinstance(data, dict):
             raise ParseError("Send a JSON object.")

@@ -15,17 +15,27 @@ class Sort(StrEnum):
     AWAY = "away"
 
 
+def pointer_to(*names: str) -> str:
+    """The JSON pointer to the value under these names, one within the other (RFC 6901)."""
+    escaped = (name.replace("~", "~0").replace("/", "~1") for name in names)
+    return "".join(f"/{name}" for name in escaped)
+
+
 class Refused(Exception):
     """Something asked for and not done, with nothing changed; the message says why and what to do.
 
-    `code` is for machines, `field` names the input at fault, empty when it is no single one.
+    `code` is for machines, `field` names the input at fault, empty when it is no single one. `pointer` leads to it in
+    the body of a call where it does not stand there under this name alone.
     """
 
     sort = Sort.INPUT
 
-    def __init__(self, message: str, *, code: str, field: str = "") -> None:
+    def __init__(
+        self, message: str, *, code: str, field: str = "", pointer: str = ""
+    ) -> None:
         super().__init__(message)
         self.message, self.code, self.field = message, code, field
+        self.pointer = pointer
 
 
 class BadInput(Refused):

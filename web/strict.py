@@ -46,6 +46,8 @@ class StrictSerializer(serializers.Serializer[Any]):
             for name in data
             if name not in self.fields
         ]
+        if not names:
+            return {}
         known = ", ".join(sorted(self.fields)) or "none"
         text = ErrorDetail(
             f"There is no such field; known are: {known}.", "unknown_field"

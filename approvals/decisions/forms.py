@@ -7,6 +7,7 @@ from django import forms
 
 from approvals.decisions.bulk import Chosen
 from approvals.models import Decision
+from approvals.requests.actions import MOST_UNITS
 from web.fields import LONGEST_TEXT, StrictForm, WholeNumberField
 
 SEEN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
@@ -26,7 +27,9 @@ class DecisionForm(StrictForm):
     version = forms.IntegerField(
         min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput
     )
-    count = WholeNumberField(label="How many", most=65_536, of="units", required=False)
+    count = WholeNumberField(
+        label="How many", most=MOST_UNITS, of="units", required=False
+    )
     reason_code = forms.ChoiceField(
         label="Because", choices=Decision.Because.choices, required=False
     )

@@ -64,6 +64,7 @@ LEAST_REASON = 10
 MOST = defaultdict(
     lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000}
 )
+MOST_UNITS = max(MOST.values())
 FURTHEST = timedelta(days=400)
 MINUTE = timedelta(minutes=1)
 

@@ -9,7 +9,7 @@ from rest_framework.request import Request as Call
 
 from approvals.requests.wanted import BadSpec
 from catalogue.offerings import OFFERINGS
-from web.refusals import Refused
+from web.refusals import Refused, pointer_to
 
 SPEC_FIELDS = frozenset(
     name for offering in OFFERINGS.values() for name in offering.spec.model_fields
@@ -34,7 +34,7 @@ def pointing(call: Call, *, has_short_form: bool) -> Iterator[None]:
         raise ValidationError({place: detail} if place else detail) from refused
     except Refused as refused:
         if place and refused.field in SPEC_FIELDS:
-            refused.field = f"{place}.{refused.field}"
+            refused.pointer = pointer_to(place, refused.field)
         raise
 
 

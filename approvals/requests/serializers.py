@@ -16,7 +16,7 @@ from approvals.decisions.actions import may_decide
 from approvals.fulfilment.serializers import TaskSerializer
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.notices import rerouting_words
-from approvals.requests.actions import MOST
+from approvals.requests.actions import MOST_UNITS
 from approvals.requests.presenting import state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
@@ -443,7 +443,7 @@ class ApproveSerializer(StrictSerializer):
     count = Integer(
         required=False,
         min_value=1,
-        max_value=max(MOST.values()),
+        max_value=MOST_UNITS,
         help_text="Fewer units than were asked for.",
     )
     reason = Text(required=False, allow_blank=True)

@@ -35,7 +35,7 @@ from notebooks.servers.savings import note_start
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 from ui.amounts import gpus as gpus_words
-from web.refusals import BadInput, Conflict, NoRight
+from web.refusals import BadInput, Conflict, NoRight, pointer_to
 
 MAX_LIVE = 10  # servers of one person that run at once, on all clusters
 KEPT_FOR = timedelta(hours=2)
@@ -460,6 +460,7 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Aske
             refused_choice.sentence,
             code="no_such_choice",
             field=f"options.{refused_choice.option}",
+            pointer=pointer_to("options", refused_choice.option),
         ) from refused_choice
     flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)

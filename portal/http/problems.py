@@ -19,7 +19,7 @@ from connectors.errors import ConnectorError, PermanentError
 from portal.http import database_errors, kept_forms
 from web.filtering import BadQuery
 from web.parsing import BodyTooLarge
-from web.refusals import BadValues, Refused, Sort
+from web.refusals import BadValues, Refused, Sort, pointer_to
 
 logger = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -58,9 +58,8 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     if isinstance(error, Refused):
         each = error.problems if isinstance(error, BadValues) else (error,)
         errors = [
-            # Within a value, forms and actions write a dot where a pointer has a slash (RFC 6901).
             {
-                "pointer": "/" + one.field.replace(".", "/"),
+                "pointer": one.pointer or pointer_to(one.field),
                 "code": one.code,
                 "detail": one.message,
             }
@@ -149,10 +148,8 @@ def _flat(details: Any, pointer: str) -> Iterator[dict[str, str]]:
         }
     elif isinstance(details, Mapping):
         for key, inner in details.items():
-            name = str(key).replace("~", "~0").replace("/", "~1")
-            yield from _flat(
-                inner, pointer if key == "non_field_errors" else f"{pointer}/{name}"
-            )
+            name = "" if key == "non_field_errors" else pointer_to(str(key))
+            yield from _flat(inner, pointer + name)
     else:
         for inner in details:
             yield from _flat(inner, pointer)

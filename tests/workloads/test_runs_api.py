@@ -97,6 +97,14 @@ def test_each_parameter_at_fault_is_named_within_the_values(watched: Watched) ->
     assert (answer.status_code, pointers) == (422, {"/values/gpus", "/values/program"})
 
 
+def test_a_pointer_leads_to_a_name_as_it_was_sent(watched: Watched) -> None:
+    wrong = body(watched)
+    wrong["values"] = {**wrong["values"], "a.b": 1, "c/d~e": 2}
+    answer = Caller(watched.ada).post("runs/", wrong)
+    pointers = {one["pointer"] for one in answer.json()["errors"]}
+    assert pointers == {"/values/a.b", "/values/c~1d~0e"}
+
+
 def test_a_token_that_asks_runs_work_and_one_that_reads_previews_it(
     watched: Watched,
 ) -> None:

@@ -20,7 +20,7 @@ from accounts.models import User
 from accounts.replay import Answer, answer_once
 from fleet.names import flavor_key
 from provisioning.models import Tenancy
-from web.refusals import BadInput, BadValues, NoRight
+from web.refusals import BadInput, BadValues, NoRight, pointer_to
 from workloads.runs import actions
 from workloads.runs.logs.reading import TAIL, read_log
 from workloads.runs.logs.rights import Right
@@ -58,8 +58,8 @@ def pointing_into_values() -> Iterator[None]:
         yield
     except BadInput as refused:
         for one in refused.problems if isinstance(refused, BadValues) else [refused]:
-            if one.field and one.field.partition(".")[0] not in BESIDE_VALUES:
-                one.field = f"values.{one.field}"
+            if one.field and one.field not in BESIDE_VALUES:
+                one.pointer = pointer_to("values", one.field)
         raise
 
 
