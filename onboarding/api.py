@@ -33,7 +33,7 @@ from onboarding.team_changes import (
     group_of_change,
 )
 from provisioning.api import TenancySerializer
-from web.refusals import BadInput, Refused
+from web.refusals import BadInput, Refused, pointer_to
 from web.strict import (
     Choice,
     Gpus,
@@ -314,6 +314,7 @@ def enrolment_from(said: dict[str, Any]) -> Enrolment:
         raise BadInput(
             "The cluster has no such flavor.",
             code="no_such_flavor",
-            field="start/flavor",
+            field="flavor",
+            pointer=pointer_to("start", "flavor"),
         )
     return Enrolment(cluster=cluster, start=Start(flavor=flavor, **start), **said)
