@@ -1,0 +1,16 @@
+// What is used of the portal's REST API, version 1.
+
+export interface Team {
+  slug: string;
+  name: string;
+  tier: string;
+  entra_group: string;
+}
+
+export interface Allocation {
+  id: number;
+  team: { slug: string; name: string };
+  offering: string;
+  what: string;
+  where: string;
+}

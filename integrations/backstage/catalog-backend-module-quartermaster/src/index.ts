@@ -1,0 +1,1 @@
+export { catalogModuleQuartermaster as default } from './module';
