@@ -1,0 +1,36 @@
+// A backend of Backstage as small as the portal needs one: signing in, the catalog with the portal's module, the
+// scaffolder, and the MCP tools. What is in it comes from app-config.yaml beside this file, which takes the rest from the
+// environment. Prints one line that begins with READY, and ends on SIGTERM.
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { createBackend } from '@backstage/backend-defaults';
+
+const here = path => fileURLToPath(new URL(path, import.meta.url));
+
+const needed = ['BACKSTAGE_PORT', 'BACKSTAGE_CATALOG_TOKEN', 'QUARTERMASTER_URL', 'QUARTERMASTER_TOKEN'];
+const missing = needed.filter(name => !process.env[name]);
+if (missing.length) {
+  console.error(`Set ${missing.join(', ')}.`);
+  process.exit(2);
+}
+if (!existsSync(here('../catalog-backend-module-quartermaster/dist/index.js'))) {
+  console.error('The module is not built: run npm run build.');
+  process.exit(2);
+}
+process.env.BACKSTAGE_CATALOG_FILE ||= here('catalog.yaml');
+process.env.BACKSTAGE_TEMPLATES ||= here('../templates');
+if (!process.argv.includes('--config')) {
+  process.argv.push('--config', here('app-config.yaml'));
+}
+
+const backend = createBackend();
+backend.add(import('@backstage/plugin-auth-backend'));
+backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
+backend.add(import('@backstage/plugin-catalog-backend'));
+backend.add(import('@backstage/plugin-catalog-backend-module-scaffolder-entity-model'));
+backend.add(import('@quartermaster/backstage-plugin-catalog-backend-module-quartermaster'));
+backend.add(import('@backstage/plugin-scaffolder-backend'));
+backend.add(import('@backstage/plugin-mcp-actions-backend'));
+
+await backend.start();
+console.log(`READY http://127.0.0.1:${process.env.BACKSTAGE_PORT}`);
