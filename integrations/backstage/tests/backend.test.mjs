@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { allocation, fakePortal, page, team } from '../catalog-backend-module-quartermaster/tests/fake.mjs';
+import { allocation, fakePortal, page, team, tenancy } from '../catalog-backend-module-quartermaster/tests/fake.mjs';
 
 const CATALOG_TOKEN = 'catalog-token-of-the-tests';
 const TASK = 'quartermaster-teams';
@@ -19,40 +19,71 @@ let base;
 let user;
 let teams = [team('vision', { entra_group: '22222222-2222-4222-8222-222222222222' }), team('speech')];
 
-const texts = (...names) => ({ type: 'object', properties: Object.fromEntries(names.map(name => [name, { type: 'string' }])) });
+const LIST = '/api/backstage/.backstage/actions/v1/actions';
+let refusal;
+
+const texts = (...names) => Object.fromEntries(names.map(name => [name, { type: 'string' }]));
+
+const action = (name, input, output) => ({
+  id: `quartermaster:${name}`,
+  name,
+  title: name,
+  description: name,
+  pluginId: 'quartermaster',
+  attributes: { readOnly: false, destructive: false, idempotent: true },
+  schema: {
+    input: { type: 'object', properties: input, additionalProperties: false },
+    output: { type: 'object', properties: output },
+  },
+});
 
 const ACTIONS = [
-  {
-    id: 'quartermaster:create-request',
-    name: 'create-request',
-    title: 'Ask',
-    description: 'Asks.',
-    pluginId: 'quartermaster',
-    attributes: { readOnly: false, destructive: false, idempotent: true },
-    schema: {
-      input: {
-        ...texts('idempotency_key', 'team', 'flavor', 'purpose', 'until', 'reason'),
-        required: ['idempotency_key', 'team', 'flavor', 'gpus', 'purpose', 'until'],
-      },
-      output: texts('id', 'url', 'stage'),
-    },
-  },
+  action(
+    'create-request',
+    { ...texts('idempotency_key', 'team', 'flavor', 'purpose', 'until', 'reason'), gpus: { type: 'integer' } },
+    { ...texts('page', 'stage'), id: { type: 'integer' } },
+  ),
+  action(
+    'start-run',
+    { ...texts('idempotency_key', 'template', 'title', 'flavor'), tenancy: { type: 'integer' }, values: { type: 'object' } },
+    { ...texts('page', 'state'), id: { type: 'integer' } },
+  ),
 ];
-ACTIONS[0].schema.input.properties.gpus = { type: 'integer' };
+
+function keep(request) {
+  const body = [];
+  request.on('data', chunk => body.push(chunk)).on('end', () => invoked.push(JSON.parse(Buffer.concat(body))));
+}
+
+const refused = sentence => ({
+  status: 422,
+  headers: { 'Content-Type': 'application/json' },
+  body: {
+    error: { name: 'InputError', message: sentence },
+    request: {},
+    response: { statusCode: `422: ${sentence}` },
+  },
+});
 
 function answer(url, request) {
   switch (url.pathname) {
     case '/api/v1/teams/':
       return page(teams);
     case '/api/v1/allocations/':
-      return page([allocation(7, 'vision')]);
-    case '/backstage/.backstage/actions/v1/actions':
+      return page([allocation(7, 'vision', { tenancy: 3 })]);
+    case '/api/v1/tenancies/':
+      return page([tenancy(3, 'vision')]);
+    case LIST:
       return { body: { actions: ACTIONS } };
-    case '/backstage/.backstage/actions/v1/actions/quartermaster%3Acreate-request/invoke': {
-      const body = [];
-      request.on('data', chunk => body.push(chunk)).on('end', () => invoked.push(JSON.parse(Buffer.concat(body))));
-      return { body: { output: { id: '17', url: 'https://gpus.example.com/requests/17/', stage: 'approved' } } };
-    }
+    case `${LIST}/quartermaster%3Acreate-request/invoke`:
+      keep(request);
+      if (refusal) {
+        return refused(refusal);
+      }
+      return { body: { output: { id: 17, page: 'https://gpus.example.com/requests/17/', stage: 'approved' } } };
+    case `${LIST}/quartermaster%3Astart-run/invoke`:
+      keep(request);
+      return { body: { output: { id: 5, page: 'https://gpus.example.com/runs/5', state: 'waiting' } } };
     default:
       return undefined;
   }
@@ -150,6 +181,7 @@ test('the teams are in the catalog, owned by the group of the same group in Entr
   assert.equal(system.metadata.annotations['quartermaster.dev/team'], 'vision');
   const held = await until('what it holds', () => entity('resource', 'gpu-allocation-7'));
   assert.ok(held.relations.some(({ type, targetRef }) => type === 'partOf' && targetRef === 'system:default/gpu-team-vision'));
+  assert.ok(held.relations.some(({ type, targetRef }) => type === 'dependsOn' && targetRef === 'resource:default/gpu-namespace-3'));
   assert.equal((await entity('system', 'gpu-team-speech')).spec.owner, 'group:default/speech');
 });
 
@@ -160,36 +192,38 @@ test('a team that is gone leaves the catalog', async () => {
   await until('the team gone', async () => !(await entity('system', 'gpu-team-speech')));
 });
 
-test('the template asks for GPUs in the name of who filled it in', async () => {
-  await until('the template', () => entity('template', 'request-gpus'));
-  await until('the team', () => entity('system', 'gpu-team-vision'));
-  const { id } = await json('POST', 'scaffolder/v2/tasks', {
-    templateRef: 'template:default/request-gpus',
-    values: {
-      team: 'system:default/gpu-team-vision',
-      flavor: 'training-eastus/a100',
-      gpus: 2,
-      purpose: 'training',
-      until: '2030-01-31',
-    },
-  });
+/** What becomes of a template that is filled in: the task's id, how it ended, and what it said last. */
+async function filledIn(template, values) {
+  await until('the template', () => entity('template', template));
+  await until('the namespace', () => entity('resource', 'gpu-namespace-3'));
+  const { id } = await json('POST', 'scaffolder/v2/tasks', { templateRef: `template:default/${template}`, values });
   assert.ok(id);
-  const task = await until('the task done', async () => {
+  const { status } = await until('the task done', async () => {
     const found = await json('GET', `scaffolder/v2/tasks/${id}`);
     return ['completed', 'failed'].includes(found.status) && found;
   });
   const events = await json('GET', `scaffolder/v2/tasks/${id}/events`);
-  assert.equal(task.status, 'completed', JSON.stringify(events, null, 2));
+  return { id, status, events, last: events.find(({ type }) => type === 'completion').body };
+}
+
+const GPUS = {
+  team: 'system:default/gpu-team-vision',
+  flavor: 'training-eastus/a100',
+  gpus: 2,
+  purpose: 'training',
+  until: '2030-01-31',
+};
+
+test('a template asks for GPUs in the name of who filled it in', async () => {
+  const { id, status, events, last } = await filledIn('request-gpus', GPUS);
+  assert.equal(status, 'completed', JSON.stringify(events, null, 2));
   assert.deepEqual(invoked.at(-1), {
+    ...GPUS,
     idempotency_key: `backstage-${id}`,
     team: 'vision',
-    flavor: 'training-eastus/a100',
-    gpus: 2,
-    purpose: 'training',
     until: '2030-01-31T23:59:00Z',
   });
-  const { output } = events.find(({ type }) => type === 'completion').body;
-  assert.deepEqual(output.links[0], {
+  assert.deepEqual(last.output.links[0], {
     title: 'Request 17 in Quartermaster',
     url: 'https://gpus.example.com/requests/17/',
     icon: 'dashboard',
@@ -200,15 +234,49 @@ test('the template asks for GPUs in the name of who filled it in', async () => {
   assert.equal(JSON.parse(Buffer.from(claims.obo.split('.')[1], 'base64url')).sub, 'user:default/alice');
 });
 
+test('a template starts a training run', async () => {
+  const { id, status, events, last } = await filledIn('start-training-run', {
+    namespace: 'resource:default/gpu-namespace-3',
+    template: 'single-node',
+    title: 'Fine-tuning',
+    flavor: 'a100',
+    gpus: 2,
+    minutes: 60,
+    image: 'registry.example.com/train:1',
+    program: ['train.py', '--lr=3e-5'],
+  });
+  assert.equal(status, 'completed', JSON.stringify(events, null, 2));
+  assert.deepEqual(invoked.at(-1), {
+    idempotency_key: `backstage-${id}`,
+    tenancy: 3,
+    template: 'single-node',
+    title: 'Fine-tuning',
+    flavor: 'a100',
+    values: { image: 'registry.example.com/train:1', program: ['train.py', '--lr=3e-5'], gpus: 2, minutes: 60 },
+  });
+  assert.equal(last.output.links[0].url, 'https://gpus.example.com/runs/5');
+});
+
+test('who is refused is told why', async () => {
+  refusal = 'The team holds 8 GPUs at most.';
+  const { status, last } = await filledIn('request-gpus', GPUS);
+  assert.equal(status, 'failed');
+  assert.match(last.error.message, /422: The team holds 8 GPUs at most\./);
+  const { isError, content } = await rpc('tools/call', { name: 'quartermaster.create-request', arguments: {} });
+  assert.ok(isError);
+  assert.deepEqual(content, [{ type: 'text', text: `InputError: ${refusal}` }]);
+  refusal = undefined;
+});
+
 test('the actions are tools of MCP', async () => {
   const { tools } = await rpc('tools/list');
-  assert.deepEqual(tools.map(({ name }) => name), ['quartermaster.create-request']);
+  assert.deepEqual(tools.map(({ name }) => name), ['quartermaster.create-request', 'quartermaster.start-run']);
   const { isError, structuredContent } = await rpc('tools/call', {
     name: 'quartermaster.create-request',
     arguments: { team: 'vision' },
   });
   assert.ok(!isError);
-  assert.equal(structuredContent.id, '17');
+  assert.equal(structuredContent.id, 17);
 });
 
 test('the token of the portal reads the catalog, and nothing else', async () => {

@@ -13,4 +13,15 @@ export interface Allocation {
   offering: string;
   what: string;
   where: string;
+  tenancy: number | null;
+}
+
+/** A team's namespace on a cluster. */
+export interface Tenancy {
+  id: number;
+  team: { slug: string; name: string };
+  cluster: string;
+  environment: string;
+  namespace: string;
+  presence: string;
 }

@@ -4,10 +4,13 @@ import {
   ANNOTATION_VIEW_URL,
   type Entity,
 } from '@backstage/catalog-model';
-import type { Allocation, Team } from './api';
+import type { Allocation, Team, Tenancy } from './api';
 
 export const TEAM_ANNOTATION = 'quartermaster.dev/team';
 export const ALLOCATION_ANNOTATION = 'quartermaster.dev/allocation';
+export const TENANCY_ANNOTATION = 'quartermaster.dev/tenancy';
+// Of Backstage's plugin for Kubernetes, which shows what is in the namespace.
+const NAMESPACE_ANNOTATION = 'backstage.io/kubernetes-namespace';
 
 const NAME_LENGTH = 63;
 const PREFIX = 'gpu-team-';
@@ -36,8 +39,36 @@ export function teamEntity(team: Team, baseUrl: string, owner: string): Entity {
   };
 }
 
-/** Something that a team holds as a Resource. */
-export function allocationEntity(allocation: Allocation, baseUrl: string, owner: string): Entity {
+/** A team's namespace on a cluster as a Resource. */
+export function namespaceEntity(tenancy: Tenancy, baseUrl: string, owner: string): Entity {
+  const page = `${baseUrl}/teams/${encodeURIComponent(tenancy.team.slug)}/`;
+  return {
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'Resource',
+    metadata: {
+      name: namespaceName(tenancy.id),
+      title: `${tenancy.namespace} on ${tenancy.cluster}`,
+      annotations: {
+        ...managed(page),
+        [TEAM_ANNOTATION]: tenancy.team.slug,
+        [TENANCY_ANNOTATION]: String(tenancy.id),
+        [NAMESPACE_ANNOTATION]: tenancy.namespace,
+      },
+      ...(isTag(tenancy.environment) && { tags: [tenancy.environment] }),
+      links: [{ url: page, title: 'In Quartermaster', icon: 'dashboard' }],
+    },
+    spec: { owner, type: 'gpu-namespace', system: `system:default/${systemName(tenancy.team.slug)}` },
+  };
+}
+
+/** Something that a team holds as a Resource; `namespaces` are the tenancies that are in the catalog. */
+export function allocationEntity(
+  allocation: Allocation,
+  baseUrl: string,
+  owner: string,
+  namespaces: ReadonlySet<number>,
+): Entity {
+  const { tenancy } = allocation;
   const page = `${baseUrl}/teams/${encodeURIComponent(allocation.team.slug)}/`;
   return {
     apiVersion: 'backstage.io/v1alpha1',
@@ -54,13 +85,23 @@ export function allocationEntity(allocation: Allocation, baseUrl: string, owner:
       ...(isTag(allocation.offering) && { tags: [allocation.offering] }),
       links: [{ url: page, title: 'In Quartermaster', icon: 'dashboard' }],
     },
-    spec: { owner, type: 'gpu-allocation', system: `system:default/${systemName(allocation.team.slug)}` },
+    spec: {
+      owner,
+      type: 'gpu-allocation',
+      system: `system:default/${systemName(allocation.team.slug)}`,
+      ...(tenancy !== null &&
+        namespaces.has(tenancy) && { dependsOn: [`resource:default/${namespaceName(tenancy)}`] }),
+    },
   };
 }
 
 /** The name of a team's System. A slug has at most 40 characters, so it always fits. */
 export function systemName(slug: string): string {
   return `${PREFIX}${slug}`.slice(0, NAME_LENGTH);
+}
+
+function namespaceName(tenancy: number): string {
+  return `gpu-namespace-${tenancy}`;
 }
 
 /** Who owns what a team has: the Group made from the same group of Entra, else one that is called as the team is. */

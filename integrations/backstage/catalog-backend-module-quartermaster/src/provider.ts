@@ -2,8 +2,8 @@ import type { AuthService, LoggerService, SchedulerServiceTaskRunner } from '@ba
 import { CATALOG_FILTER_EXISTS } from '@backstage/catalog-client';
 import type { Entity } from '@backstage/catalog-model';
 import type { CatalogService, EntityProvider, EntityProviderConnection } from '@backstage/plugin-catalog-node';
-import type { Allocation, Team } from './api';
-import { GROUP_ANNOTATION, allocationEntity, owners, teamEntity } from './entities';
+import type { Allocation, Team, Tenancy } from './api';
+import { GROUP_ANNOTATION, allocationEntity, namespaceEntity, owners, teamEntity } from './entities';
 import type { Portal } from './portal';
 
 export const TASK_ID = 'quartermaster-teams';
@@ -54,7 +54,7 @@ export class QuartermasterProvider implements EntityProvider {
     });
     const teams = entities.filter(({ kind }) => kind === 'System').length;
     logger.info(
-      `Quartermaster: ${teams} teams, which hold ${entities.length - teams} allocations, in ${Date.now() - began} ms`,
+      `Quartermaster: ${teams} teams with ${entities.length - teams} namespaces and allocations, in ${Date.now() - began} ms`,
     );
   }
 
@@ -62,15 +62,14 @@ export class QuartermasterProvider implements EntityProvider {
     const { portal } = this.options;
     const teams = await portal.list<Team>('teams', {}, signal);
     const held = await portal.list<Allocation>('allocations', { held: 'true' }, signal);
+    const here = (await portal.list<Tenancy>('tenancies', {}, signal)).filter(({ presence }) => presence === 'here');
     const ownerOf = owners(await this.groups());
     const ownerBySlug = new Map(teams.map(team => [team.slug, ownerOf(team)]));
+    const namespaces = new Set(here.map(({ id }) => id));
     return [
       ...teams.map(team => teamEntity(team, portal.baseUrl, ownerOf(team))),
-      ...held.flatMap(allocation => {
-        // A team that came in between the two lists: the next sweep has both.
-        const owner = ownerBySlug.get(allocation.team.slug);
-        return owner ? [allocationEntity(allocation, portal.baseUrl, owner)] : [];
-      }),
+      ...owned(here, ownerBySlug, (one, owner) => namespaceEntity(one, portal.baseUrl, owner)),
+      ...owned(held, ownerBySlug, (one, owner) => allocationEntity(one, portal.baseUrl, owner, namespaces)),
     ];
   }
 
@@ -84,4 +83,16 @@ export class QuartermasterProvider implements EntityProvider {
     );
     return items;
   }
+}
+
+/** The entities of those rows whose team is known: one that came in between two lists has its in the next sweep. */
+function owned<Row extends { team: { slug: string } }>(
+  rows: Row[],
+  ownerBySlug: ReadonlyMap<string, string>,
+  entity: (row: Row, owner: string) => Entity,
+): Entity[] {
+  return rows.flatMap(row => {
+    const owner = ownerBySlug.get(row.team.slug);
+    return owner ? [entity(row, owner)] : [];
+  });
 }

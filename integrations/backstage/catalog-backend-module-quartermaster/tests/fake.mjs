@@ -47,6 +47,17 @@ export const allocation = (id, slug, more = {}) => ({
   offering: 'gpus',
   what: '2 × A100',
   where: 'Training East US',
+  tenancy: null,
+  ...more,
+});
+
+export const tenancy = (id, slug, more = {}) => ({
+  id,
+  team: { slug, name: slug },
+  cluster: 'training-eastus',
+  environment: 'dev',
+  namespace: `${slug}-dev`,
+  presence: 'here',
   ...more,
 });
 

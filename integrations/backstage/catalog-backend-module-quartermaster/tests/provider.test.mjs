@@ -9,7 +9,7 @@ import {
 } from '@backstage/catalog-model';
 import { Portal } from '../dist/portal.js';
 import { QuartermasterProvider } from '../dist/provider.js';
-import { allocation, fakePortal, keptLog, page, team } from './fake.mjs';
+import { allocation, fakePortal, keptLog, page, team, tenancy } from './fake.mjs';
 
 const VISION_GROUP = 'AAAAAAAA-0000-0000-0000-000000000001';
 
@@ -20,7 +20,7 @@ const group = (name, id, namespace) => ({
 });
 
 async function provided(t, answers, groups = []) {
-  const portal = await fakePortal(url => answers[url.pathname]?.(url));
+  const portal = await fakePortal(url => ({ [PLACES]: () => page([]), ...answers })[url.pathname]?.(url));
   t.after(portal.close);
   const log = keptLog();
   const mutations = [];
@@ -46,13 +46,15 @@ async function provided(t, answers, groups = []) {
 
 const TEAMS = '/api/v1/teams/';
 const HELD = '/api/v1/allocations/';
+const PLACES = '/api/v1/tenancies/';
 
-test('a team is a System, and what it holds Resources of it', async t => {
+test('a team is a System, and its namespaces and what it holds are Resources of it', async t => {
   const { portal, log, mutations, run } = await provided(
     t,
     {
       [TEAMS]: () => page([team('vision', { entra_group: VISION_GROUP.toLowerCase() }), team('speech')]),
-      [HELD]: () => page([allocation(7, 'vision')]),
+      [HELD]: () => page([allocation(7, 'vision', { tenancy: 3 }), allocation(8, 'vision', { tenancy: 4 })]),
+      [PLACES]: () => page([tenancy(3, 'vision'), tenancy(4, 'vision', { presence: 'leaving' })]),
     },
     [group('vision-people', VISION_GROUP)],
   );
@@ -60,11 +62,12 @@ test('a team is a System, and what it holds Resources of it', async t => {
   assert.deepEqual(portal.calls.map(({ path, query }) => [path, query]), [
     [TEAMS, { limit: '100' }],
     [HELD, { held: 'true', limit: '100' }],
+    [PLACES, { limit: '100' }],
   ]);
   const [{ type, entities }] = mutations;
   assert.equal(type, 'full');
   assert.ok(entities.every(({ locationKey }) => locationKey === `quartermaster:${portal.baseUrl}`));
-  const [vision, speech, held] = entities.map(({ entity }) => entity);
+  const [vision, speech, place, held, other] = entities.map(({ entity }) => entity);
   const visionPage = `${portal.baseUrl}/teams/vision/`;
   const managed = {
     'backstage.io/managed-by-location': `url:${visionPage}`,
@@ -100,15 +103,34 @@ test('a team is a System, and what it holds Resources of it', async t => {
       tags: ['gpus'],
       links: [{ url: visionPage, title: 'In Quartermaster', icon: 'dashboard' }],
     },
-    spec: { owner: 'group:default/vision-people', type: 'gpu-allocation', system: 'system:default/gpu-team-vision' },
+    spec: {
+      owner: 'group:default/vision-people',
+      type: 'gpu-allocation',
+      system: 'system:default/gpu-team-vision',
+      dependsOn: ['resource:default/gpu-namespace-3'],
+    },
   });
-  assert.match(log.lines.at(-1), /^info: Quartermaster: 2 teams, which hold 1 allocations, in \d+ ms$/);
+  assert.deepEqual(place, {
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'Resource',
+    metadata: {
+      name: 'gpu-namespace-3',
+      title: 'vision-dev on training-eastus',
+      annotations: { ...managed, 'quartermaster.dev/tenancy': '3', 'backstage.io/kubernetes-namespace': 'vision-dev' },
+      tags: ['dev'],
+      links: [{ url: visionPage, title: 'In Quartermaster', icon: 'dashboard' }],
+    },
+    spec: { owner: 'group:default/vision-people', type: 'gpu-namespace', system: 'system:default/gpu-team-vision' },
+  });
+  assert.equal(other.spec.dependsOn, undefined);
+  assert.match(log.lines.at(-1), /^info: Quartermaster: 2 teams with 3 namespaces and allocations, in \d+ ms$/);
 });
 
 test('the catalog itself takes the entities', async t => {
   const { mutations } = await provided(t, {
     [TEAMS]: () => page([team('vision'), team('a'.repeat(40), { tier: 'No Tag' })]),
-    [HELD]: () => page([allocation(7, 'vision', { where: '', offering: 'no_tag' })]),
+    [HELD]: () => page([allocation(7, 'vision', { where: '', offering: 'no_tag', tenancy: 3 })]),
+    [PLACES]: () => page([tenancy(3, 'vision')]),
   });
   for (const { entity } of mutations[0].entities) {
     for (const policy of [new SchemaValidEntityPolicy(), new NoForeignRootFieldsEntityPolicy(), new FieldFormatEntityPolicy()]) {
