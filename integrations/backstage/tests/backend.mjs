@@ -2,6 +2,7 @@
 // scaffolder, and the MCP tools. What is in it comes from app-config.yaml beside this file, which takes the rest from the
 // environment. Prints one line that begins with READY, and ends on SIGTERM.
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBackend } from '@backstage/backend-defaults';
 
@@ -17,11 +18,11 @@ if (!existsSync(here('../catalog-backend-module-quartermaster/dist/index.js'))) 
   console.error('The module is not built: run npm run build.');
   process.exit(2);
 }
-process.env.BACKSTAGE_CATALOG_FILE ||= here('catalog.yaml');
-process.env.BACKSTAGE_TEMPLATES ||= here('../templates');
-if (!process.argv.includes('--config')) {
-  process.argv.push('--config', here('app-config.yaml'));
-}
+process.env.BACKSTAGE_CATALOG_FILE = resolve(process.env.BACKSTAGE_CATALOG_FILE || here('catalog.yaml'));
+process.env.BACKSTAGE_TEMPLATES = here('../templates');
+process.argv.push('--config', here('app-config.yaml'));
+// Backstage looks for its packages from here upwards, wherever it was started.
+process.chdir(here('..'));
 
 const backend = createBackend();
 backend.add(import('@backstage/plugin-auth-backend'));

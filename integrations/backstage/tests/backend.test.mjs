@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -145,6 +146,8 @@ before(async () => {
       QUARTERMASTER_URL: portal.baseUrl,
       QUARTERMASTER_TOKEN: 'qm_reads',
     },
+    // It may be started from anywhere.
+    cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = [];

@@ -32,7 +32,7 @@ export function teamEntity(team: Team, baseUrl: string, owner: string): Entity {
       tags: ['gpu', ...(isTag(team.tier) ? [team.tier] : [])],
       links: [
         { url: page, title: 'In Quartermaster', icon: 'dashboard' },
-        { url: `${baseUrl}/requests/new?team=${encodeURIComponent(team.slug)}`, title: 'Ask for GPUs' },
+        { url: `${baseUrl}/requests/new?team=${encodeURIComponent(team.slug)}`, title: 'Request GPUs' },
       ],
     },
     spec: { owner, type: 'gpu-team' },

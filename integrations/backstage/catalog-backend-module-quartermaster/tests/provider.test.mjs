@@ -86,7 +86,7 @@ test('a team is a System, and its namespaces and what it holds are Resources of 
       tags: ['gpu', 'standard'],
       links: [
         { url: visionPage, title: 'In Quartermaster', icon: 'dashboard' },
-        { url: `${portal.baseUrl}/requests/new?team=vision`, title: 'Ask for GPUs' },
+        { url: `${portal.baseUrl}/requests/new?team=vision`, title: 'Request GPUs' },
       ],
     },
     spec: { owner: 'group:default/vision-people', type: 'gpu-team' },
