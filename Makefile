@@ -39,6 +39,7 @@ test-slow: ## the other tests: browsers, processes that are killed, wrong clocks
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@scripts/hub.sh
+	@scripts/backstage.sh
 	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "slow and not long" $(PYTEST_ARGS)
 
 soak: ## a long random walk of operations and faults, checked after each iteration (ITERATIONS= SEED= FIRST=)

@@ -1,4 +1,4 @@
-"""Who calls the API: a personal token, or an Entra access token for this API."""
+"""Who calls the API: a personal token, an Entra access token for this API, or one of a plugin of Backstage."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,9 +15,11 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from accounts.directory.backstage import called_for
 from accounts.directory.client import entra
 from accounts.models import ApiToken, User
 from accounts.tokens.models import SCOPES
+from connectors.backstage import is_of_backstage
 from connectors.errors import PermanentError, TemporaryError
 from web.throttling import changes_nothing
 
@@ -25,11 +27,12 @@ if TYPE_CHECKING:  # the framework's views import this module through the settin
     from rest_framework.views import APIView
 
 LAST_USE_KNOWN_TO = timedelta(minutes=1)
+NOT_SIGNED_IN = "Sign in to the portal once before you use its API."
 
 
 @dataclass(frozen=True)
-class EntraToken:
-    """An Entra access token: what its scopes allow, as a personal token's scope says it, and until when it is good."""
+class IssuedToken:
+    """A token that Entra ID or Backstage issued: what it allows, as a personal token's scope, and until when."""
 
     scope: str
     expires_at: datetime | None
@@ -43,8 +46,16 @@ class DirectoryAway(APIException):
     default_code = "directory_away"
 
 
+class BackstageAway(APIException):
+    """What is needed to check a token of Backstage cannot be had now."""
+
+    status_code = 503
+    default_detail = "Backstage does not answer, so its token cannot be checked. Try again in a minute."
+    default_code = "backstage_away"
+
+
 class BearerAuthentication(BaseAuthentication):
-    """`Authorization: Bearer qm_…` or an Entra token; anything else in the header is refused, never ignored."""
+    """`Authorization: Bearer TOKEN`; anything else in the header is refused, never ignored."""
 
     def authenticate(self, request: Request) -> tuple[User, Any] | None:
         """The person and what they came with; None without the header; raises AuthenticationFailed."""
@@ -54,7 +65,11 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, secret = header.partition(" ")
         if scheme.lower() != "bearer" or not secret or " " in secret:
             raise AuthenticationFailed("Send “Authorization: Bearer TOKEN”.")
-        return _by_token(secret) if secret.startswith("qm_") else _by_entra(secret)
+        if secret.startswith("qm_"):
+            return _by_token(secret)
+        if is_of_backstage(secret):
+            return _by_backstage(secret)
+        return _by_entra(secret)
 
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
@@ -95,7 +110,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A personal token (qm_…) or an Entra token.",
+            "description": "A personal token (qm_…), an Entra token, or one that Backstage made for the portal.",
         }
 
 
@@ -116,7 +131,7 @@ def _by_token(secret: str) -> tuple[User, ApiToken]:
     return token.user, token
 
 
-def _by_entra(secret: str) -> tuple[User, EntraToken]:
+def _by_entra(secret: str) -> tuple[User, IssuedToken]:
     try:
         claims = entra().verify_bearer(secret)
     except TemporaryError as error:
@@ -125,16 +140,37 @@ def _by_entra(secret: str) -> tuple[User, EntraToken]:
         raise AuthenticationFailed(
             "This token is not one of ours or has expired."
         ) from error
+    if claims.app_only:
+        raise AuthenticationFailed(NOT_SIGNED_IN)
+    scope = widest(claims.scopes, settings.ENV.entra_scopes)
+    return _known(claims.oid), IssuedToken(scope, claims.expires_at)
+
+
+def _by_backstage(secret: str) -> tuple[User, IssuedToken]:
+    if not settings.ENV.backstage_url:
+        raise AuthenticationFailed("The portal is connected with no Backstage.")
+    try:
+        oid, expires_at = called_for(secret)
+    except TemporaryError as error:
+        raise BackstageAway from error
+    except PermanentError as error:
+        if error.code == "catalog":
+            raise
+        raise AuthenticationFailed(error.message) from error
+    return _known(oid), IssuedToken(settings.ENV.backstage_scope, expires_at)
+
+
+def _known(oid: str) -> User:
+    """The person of this object id who has been here; raises AuthenticationFailed for everybody else."""
     user = (
         User.objects.prefetch_related("roles_held")
-        .filter(oid=claims.oid, is_active=True)
+        .filter(oid=oid, is_active=True)
         .first()
     )
     # Without a role, the directory has blocked the account since the token was made.
-    if user is None or user.signed_in_at is None or claims.app_only or not user.roles:
-        raise AuthenticationFailed("Sign in to the portal once before you use its API.")
-    scope = widest(claims.scopes, settings.ENV.entra_scopes)
-    return user, EntraToken(scope, claims.expires_at)
+    if user is None or user.signed_in_at is None or not user.roles:
+        raise AuthenticationFailed(NOT_SIGNED_IN)
+    return user
 
 
 def widest(granted: Iterable[str], known: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from accounts.models import ApiToken
 
 @dataclass(frozen=True)
 class Credential:
-    """A personal token by its number, a session by its key, or an Entra token, which is good `until` it expires."""
+    """A personal token by its number, a session by its key, or a token issued elsewhere, good `until` it expires."""
 
     user_id: int
     token: int | None = None

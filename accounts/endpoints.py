@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import GenericViewSet
 
-from accounts.authentication import EntraToken
+from accounts.authentication import IssuedToken
 from accounts.credentials import Credential
 from accounts.models import ApiToken, User
 from web.strict import NothingSerializer
@@ -50,14 +50,14 @@ class Endpoint(GenericViewSet[Any]):
 
     @property
     def token(self) -> ApiToken | None:
-        """The personal token that the call came with; None for an Entra token."""
+        """The personal token that the call came with; None for one that was issued elsewhere."""
         return self.request.auth if isinstance(self.request.auth, ApiToken) else None
 
     @property
     def credential(self) -> Credential:
         """What the call came with, for an answer that goes on after it."""
         auth = self.request.auth
-        if isinstance(auth, EntraToken):
+        if isinstance(auth, IssuedToken):
             return Credential(self.caller.pk, until=auth.expires_at)
         return Credential(self.caller.pk, token=self.token.pk if self.token else None)
 

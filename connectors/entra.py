@@ -1,8 +1,7 @@
-"""Entra ID: sign-in, checking tokens, tokens of our own. The only importer of msal and jwt."""
+"""Entra ID: sign-in, checking tokens, tokens of our own. The only importer of msal."""
 
 import json
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,9 +17,9 @@ from msal.exceptions import MsalError
 from connectors.errors import PermanentError, TemporaryError
 from connectors.graph import BoundedSession
 from connectors.patience import seconds
+from connectors.signing_keys import SigningKeys
 
 LEEWAY = 60
-JWKS_LIFESPAN = 3600
 ASYMMETRIC = ["RS256"]
 TRANSIENT = frozenset({"temporarily_unavailable", "server_error"})
 REQUIRED = ["exp", "iat", "nbf", "iss", "aud", "tid", "oid"]
@@ -188,7 +187,7 @@ class Entra:
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
-        return _Keys(
+        return SigningKeys(
             f"{self._authority}/discovery/v2.0/keys",
             BoundedSession(self._settings.ca_file),
         )
@@ -225,25 +224,6 @@ class Entra:
         if body["tid"] != self._settings.tenant_id:
             raise SignInRefused("token_invalid", "The token is of another tenant.")
         return dict(body)
-
-
-class _Keys(jwt.PyJWKClient):
-    """The tenant's signing keys; an unknown key id reads them again at most once in thirty seconds."""
-
-    def __init__(self, uri: str, session: BoundedSession) -> None:
-        super().__init__(uri, lifespan=JWKS_LIFESPAN)
-        self._session = session
-
-    def fetch_data(self) -> Any:
-        """Read the keys, without the proxies and CA bundles of the environment that urllib would take."""
-        try:
-            answer = self._session.get(self.uri)
-            answer.raise_for_status()
-            keys = answer.json()
-        except (OSError, ValueError) as error:
-            raise jwt.PyJWKClientConnectionError(type(error).__name__) from error
-        self._last_successful_fetch = time.monotonic()
-        return keys
 
 
 class _Reached:

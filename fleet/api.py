@@ -29,7 +29,7 @@ from web.strict import (
 )
 
 
-@extend_schema_field(serializers.CharField(allow_null=True))
+@extend_schema_field(serializers.CharField())
 class OwnerField(serializers.Field[Any, Any, Any, Any]):
     """The team to which something is dedicated, without the name for whoever may not see that team."""
 

@@ -1,5 +1,6 @@
 """The API as a whole: its root, its description, and the addresses of everything in it."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -338,10 +339,15 @@ class Description(SpectacularAPIView):
 
 
 @cache
+def description() -> Mapping[str, Any]:
+    """The OpenAPI description; walking every endpoint takes a second or two of a processor, once in a process."""
+    described: Mapping[str, Any] = Description.generator_class().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return described
+
+
+@cache
 def _described() -> bytes:
-    """Walking every endpoint takes a second or two of a processor, which nobody is to cause call by call."""
-    described = Description.generator_class().get_schema(public=True)  # type: ignore[no-untyped-call]
-    text: bytes | str = OpenApiYamlRenderer().render(described)  # type: ignore[no-untyped-call]
+    text: bytes | str = OpenApiYamlRenderer().render(description())  # type: ignore[no-untyped-call]
     return text if isinstance(text, bytes) else text.encode()
 
 

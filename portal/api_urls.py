@@ -9,6 +9,7 @@ urlpatterns = [
     path("schema/", api.Description.as_view(), name="api-schema"),
     path("docs/", api.Documentation.as_view(url_name="api-schema"), name="api-docs"),
     path("problems", api.problems, name="api-problems"),
+    path("backstage/", include("portal.backstage.urls")),
     path("v1/", include((api.nested, "api-v1"))),
     path("v1/", include((api.router.urls, "v1"))),
     re_path("", api.NoSuchAddress.as_view(), name="api-nothing"),

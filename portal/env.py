@@ -2,7 +2,7 @@
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field, SecretStr, model_validator
@@ -19,6 +19,9 @@ POOL = {
 }
 # How often a connection runs a statement before it has it prepared.
 PREPARED_FROM = 5
+# Plain only to this very machine: keys that came another way unencrypted would prove nothing.
+BACKSTAGE = r"^(https://[^?#@\s]+|http://(127\.0\.0\.1|localhost)(:\d{1,5})?/?)?$"
+PLUGIN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 REGISTRY = (
     r"^(/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"
     r"/registries/[A-Za-z0-9]{5,50})?$"
@@ -76,6 +79,14 @@ class Environment(BaseSettings):
     ca_file: Path | None = None
     role_groups: dict[str, str] = Field(default_factory=dict)
 
+    backstage_url: str = Field(default="", pattern=BACKSTAGE)
+    backstage_catalog_token: SecretStr = SecretStr("")
+    backstage_plugins: list[Annotated[str, Field(pattern=PLUGIN)]] = [
+        "scaffolder",
+        "mcp-actions",
+    ]
+    backstage_scope: Literal["read", "ask"] = "ask"
+
     azure_subscription_id: str = ""
     azure_resource_group: str = ""
     azure_registry: str = Field(default="", pattern=REGISTRY)
@@ -121,6 +132,14 @@ class Environment(BaseSettings):
         if self.mail_password.get_secret_value() and self.mail_tls == "none":
             raise ValueError(
                 "QM_MAIL_PASSWORD is sent over TLS only: QM_MAIL_TLS must be starttls or tls."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _backstage_is_whole_or_off(self) -> Self:
+        if self.backstage_url and not self.backstage_catalog_token.get_secret_value():
+            raise ValueError(
+                "QM_BACKSTAGE_URL is set: QM_BACKSTAGE_CATALOG_TOKEN must be, too."
             )
         return self
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import yaml
+from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from scripts.packages import ROOT
@@ -234,7 +235,7 @@ def _names(names: Iterable[str]) -> str:
 
 def _value(value: Any) -> str:
     """A default as it would be written in the environment; `empty` for a text of nothing."""
-    if value is None or value in ("", PydanticUndefined):
+    if value is None or value in ("", SecretStr(""), PydanticUndefined):
         return "empty"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"

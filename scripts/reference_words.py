@@ -67,9 +67,16 @@ SETTINGS: Mapping[str, str] = {
     "entra_client_secret": "The application's secret.",
     "entra_scopes": "What an Entra access token may do by the scopes in its `scp`: `read`, `ask` or `write` (decide), "
     "as a JSON object. A token with none of these scopes may do nothing.",
+    "backstage_url": "The backend of the Backstage whose plugins may call the API for people, such as "
+    "`https://backstage.example.com`; empty for none. See "
+    "[Call it from Backstage](../how-to/call-it-from-backstage.md).",
+    "backstage_catalog_token": "A static token of that backend with which the portal reads users of its catalog.",
+    "backstage_plugins": "Backstage's plugins whose calls count, by their ids.",
+    "backstage_scope": "What they may do for a person at most: `read`, or `ask` (read, ask and run work).",
     "sign_in_origin": "A second origin that the sign-in page is served from; empty with Entra ID.",
     "graph_url": "Microsoft Graph.",
-    "ca_file": "A PEM file with the authorities to trust for Entra ID, Graph and Azure; empty means the public ones.",
+    "ca_file": "A PEM file with the authorities to trust for Entra ID, Graph, Backstage and Azure; empty means the "
+    "public ones.",
     "role_groups": 'Roles given by group: a JSON object from a group\'s object id to a role: `{"…": "auditor"}`.',
     "azure_subscription_id": "The Azure subscription with the fleet's clusters; empty for none: everything else works.",
     "azure_resource_group": "The resource group in which the portal makes what it makes in Azure. Needed with a "

@@ -12,7 +12,11 @@ from scripts.packages import ROOT
 from tests.described import description
 
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")],
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "integrations").glob("*/README.md"),
+    ],
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 WRITTEN_BY_HAND = [path for path in DOCUMENTS if path.name not in reference.PAGES]

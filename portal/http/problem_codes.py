@@ -17,6 +17,7 @@ CODES: Mapping[str, str] = {
     "another_run": "The same key came with other values before. Use a new key for a new run.",
     "audits_only": "Auditors see everything and change nothing, so they stand in for nobody.",
     "authentication_failed": "The token is unknown, expired, revoked or not an access token for this API.",
+    "backstage_away": "Backstage does not answer, so its token cannot be checked. Repeat the call in a minute.",
     "bad_address": "A webhook or a hub is an https:// address that leads to the internet or to a host that is allowed.",
     "bad_branch": "A branch has a plain name, such as main.",
     "bad_certificate": "The authority is no certificate in PEM, holds a private key, or has expired.",

@@ -65,6 +65,7 @@ MISSING = {
     "number": "999999",
     "cluster": "nowhere",
     "token": "nothing",
+    "action": "quartermaster:nothing",
     "path": "HEAD",
 }
 
@@ -227,6 +228,7 @@ class Prober:
                 "cluster": name,
                 "key": "volume",
                 "code": side.team.cost_centre,
+                "action": "quartermaster:list-teams",
             }
         if "help/images/" in route:
             # Pictures of the help belong to no team.

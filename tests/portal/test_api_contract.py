@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from accounts.models import ApiToken
 from audit.models import Event
@@ -19,6 +20,7 @@ from tests.described import description, parsed
 from tests.world import World, world
 
 pytestmark = pytest.mark.django_db
+META_SCHEMA = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 PROBLEM = {
     "type",
     "title",
@@ -62,6 +64,12 @@ def test_what_an_answer_bears_is_described(
 ) -> None:
     responses = description()["paths"][f"/api/v1/{path}"][method]["responses"]
     assert set(responses[status].get("headers", {})) == headers
+
+
+def test_every_schema_is_one() -> None:
+    for name, schema in description()["components"]["schemas"].items():
+        faults = META_SCHEMA.iter_errors(schema)
+        assert [fault.message for fault in faults] == [], name
 
 
 def test_what_takes_no_body_refuses_one() -> None:

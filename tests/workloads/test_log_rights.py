@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from accounts.actions import create_token, revoke_token
-from accounts.authentication import EntraToken
+from accounts.authentication import IssuedToken
 from accounts.credentials import Credential
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, RoleHeld, Team, User
@@ -116,7 +116,7 @@ def test_a_call_goes_on_by_what_it_came_with(ada: User, team: Team) -> None:
     endpoint, call = Endpoint(), Request(APIRequestFactory().get("/"))
     endpoint.request, call.user = call, ada
     for auth, credential in (
-        (EntraToken("read", until), Credential(ada.pk, until=until)),
+        (IssuedToken("read", until), Credential(ada.pk, until=until)),
         (ApiToken.objects.get(user=ada), mine),
         (None, Credential(ada.pk)),
     ):

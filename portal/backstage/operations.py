@@ -1,0 +1,193 @@
+"""An action as its operation in the API's description: where it goes, what it takes, what it gives."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from portal.api import description
+from portal.backstage.table import ACTIONS, Action
+
+Schema = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+KEY, HEADER = "idempotency_key", "Idempotency-Key"
+KEY_SCHEMA: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": "^[\\x21-\\x7e]+$",
+    "description": (
+        "New for each thing you want done, the same when you repeat a call: it then takes effect once. In a template "
+        "the task's id, such as request-${{ context.task.id }}."
+    ),
+}
+SHOWN_LEVELS = 2
+PAGE_SCHEMA: Schema = {"type": "string", "description": "Its page in Quartermaster."}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A call of the API; names of the input that stand in its address are `in_path`, those behind the ? `in_query`.
+
+    `path` has one place for the id, as {id}. All other names are the body's, where it takes one.
+    """
+
+    action: Action
+    method: str
+    path: str
+    in_path: Mapping[str, str]
+    in_query: frozenset[str]
+    is_keyed: bool
+    takes: Schema
+    gives: Schema
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method == "GET" or self.action.previews
+
+
+@cache
+def operations() -> Mapping[str, Operation]:
+    """Every action by its name."""
+    described = description()
+    found = {
+        operation["operationId"]: (method, path, operation)
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    }
+    schemas = described["components"]["schemas"]
+    return {
+        action.name: _read(action, *found[action.operation], schemas)
+        for action in ACTIONS
+    }
+
+
+def _read(
+    action: Action,
+    method: str,
+    path: str,
+    operation: Mapping[str, Any],
+    schemas: Mapping[str, Schema],
+) -> Operation:
+    parameters = operation.get("parameters", ())
+    places = {one["name"]: one["in"] for one in parameters}
+    names = {one["name"]: _name(action, one) for one in parameters}
+    body = _json_of(operation.get("requestBody", {}), schemas)
+    taken = {
+        names[one["name"]]: _value(one, schemas)
+        for one in parameters
+        if names[one["name"]]
+    }
+    needed = [
+        names[one["name"]]
+        for one in parameters
+        if one.get("required") and names[one["name"]]
+    ]
+    return Operation(
+        action=action,
+        method=method.upper(),
+        path=path,
+        in_path={names[one]: one for one in places if places[one] == "path"},
+        in_query=frozenset(one for one in places if places[one] == "query"),
+        is_keyed=KEY in taken,
+        takes={
+            "$schema": DIALECT,
+            "type": "object",
+            "properties": taken | body.get("properties", {}),
+            "required": [*needed, *body.get("required", ())],
+            "additionalProperties": False,
+        },
+        gives=_gives(action, operation, schemas),
+    )
+
+
+def _name(action: Action, parameter: Mapping[str, Any]) -> str:
+    """What a parameter is called in the input; empty for one that is not taken."""
+    if parameter["in"] == "path":
+        return action.takes
+    if parameter["in"] == "query":
+        return str(parameter["name"])
+    return KEY if parameter["name"] == HEADER else ""
+
+
+def _value(parameter: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Schema:
+    if parameter["name"] == HEADER:
+        return KEY_SCHEMA
+    told = parameter.get("description")
+    schema: Schema = _whole(parameter["schema"], schemas)
+    return schema | ({"description": told} if told else {})
+
+
+def _gives(
+    action: Action, operation: Mapping[str, Any], schemas: Mapping[str, Schema]
+) -> Schema:
+    [answer] = [
+        one for code, one in operation["responses"].items() if code.startswith("2")
+    ]
+    found = _outline(_json_of(answer, schemas), SHOWN_LEVELS)
+    page = {"page": PAGE_SCHEMA} if action.page else {}
+    return {
+        "$schema": DIALECT,
+        **found,
+        "properties": {**found["properties"], **page},
+    }
+
+
+def _outline(schema: Schema, levels: int) -> Schema:
+    """What there is down to so many levels of objects, for whoever writes a template.
+
+    Backstage reads the list before each step of each template, and all of it would be twice as long.
+    """
+    if "items" in schema:
+        return {"type": "array", "items": _outline(schema["items"], levels)}
+    if "properties" in schema:
+        inner = {
+            name: _outline(one, levels - 1)
+            for name, one in schema["properties"].items()
+        }
+        return {"type": "object"} | ({"properties": inner} if levels else {})
+    kept = ("type", "format", "enum", "description")
+    return {name: schema[name] for name in kept if name in schema}
+
+
+def _json_of(content: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Schema:
+    """The schema of a body as JSON; an empty one where there is none."""
+    told = content.get("content", {}).get("application/json", {}).get("schema", {})
+    return dict(_whole(told, schemas))
+
+
+def _whole(
+    schema: Any, schemas: Mapping[str, Schema], within: frozenset[str] = frozenset()
+) -> Any:
+    """A schema with what it refers to put in its place; what refers to itself may be anything there."""
+    if isinstance(schema, list):
+        return [_whole(one, schemas, within) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if reference := schema.get("$ref"):
+        name = str(reference).rpartition("/")[2]
+        return {} if name in within else _whole(schemas[name], schemas, within | {name})
+    return {key: _whole(value, schemas, within) for key, value in schema.items()}
+
+
+def listed() -> Iterator[dict[str, Any]]:
+    """Every action as Backstage's action registry lists it.
+
+    All three attributes and both schemas are there in each: one that lacks them breaks the actions of every plugin.
+    """
+    for name, operation in operations().items():
+        action = operation.action
+        yield {
+            "id": f"quartermaster:{name}",
+            "pluginId": "quartermaster",
+            "name": name,
+            "title": action.title,
+            "description": action.description,
+            "attributes": {
+                "readOnly": operation.reads,
+                "destructive": action.ends,
+                "idempotent": operation.reads or operation.is_keyed or action.ends,
+            },
+            "schema": {"input": operation.takes, "output": operation.gives},
+        }

@@ -1,0 +1,237 @@
+"""What Backstage is offered: calls of the API as steps of its scaffolder and as tools of its MCP server.
+
+Each is one operation of the API's description, with a name, and a sentence for whoever chooses among them: a person
+who writes a template, or a model. What it takes and gives is read from the description.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Action:
+    """An operation under a name; `takes` is what the id in its address is called, `page` the page of what it gives.
+
+    `previews` are sent by POST and change nothing; `ends` takes something away that somebody may still use.
+    """
+
+    name: str
+    operation: str
+    title: str
+    description: str
+    takes: str = ""
+    page: str = ""
+    previews: bool = False
+    ends: bool = False
+
+
+ACTIONS = (
+    Action(
+        "who-am-i",
+        "me",
+        "Who am I?",
+        "The person for whom Backstage calls, with their roles and teams in Quartermaster.",
+    ),
+    Action(
+        "list-teams",
+        "teams_list",
+        "List my teams",
+        "The teams that the person may see. Their slugs are the team in other actions.",
+    ),
+    Action(
+        "show-budgets",
+        "teams_budgets_list",
+        "Show a team's budgets",
+        "A team's money (USD) and GPU-hours month by month: limit, held, spent, left.",
+        takes="team",
+    ),
+    Action(
+        "list-offerings",
+        "offerings_list",
+        "List what can be requested",
+        "Every offering with the JSON Schema of the spec that preview-request and create-request take.",
+    ),
+    Action(
+        "list-choices",
+        "offerings_options",
+        "List the choices of an offering",
+        "What a team may choose in each field of an offering's spec, and why not the rest.",
+        takes="offering",
+    ),
+    Action(
+        "preview-request",
+        "requests_preview_create",
+        "Preview a request",
+        "Says of a request before it is sent: is it automatic, who decides, what does it cost, what stands in its way? "
+        "Stores nothing.",
+        previews=True,
+    ),
+    Action(
+        "create-request",
+        "requests_create",
+        "Create a request",
+        "Requests GPUs or another offering for a team. A small request is approved at once; a large one waits for "
+        "people and needs a reason.",
+        page="request",
+    ),
+    Action(
+        "list-requests",
+        "requests_list",
+        "List requests",
+        "The requests that the person may see, with their states.",
+    ),
+    Action(
+        "show-request",
+        "requests_retrieve",
+        "Show a request",
+        "One request with everything about it: state, whose turn it is, the rules that judged it, decisions, cost.",
+        takes="request",
+        page="request",
+    ),
+    Action(
+        "answer-question",
+        "requests_answer_create",
+        "Answer an approver's question",
+        "Answers the question that an approver asked about a request.",
+        takes="request",
+        page="request",
+    ),
+    Action(
+        "withdraw-request",
+        "requests_withdraw_create",
+        "Withdraw a request",
+        "Takes back the person's own request while it waits for a decision.",
+        takes="request",
+        page="request",
+        ends=True,
+    ),
+    Action(
+        "preview-renewal",
+        "requests_renew_preview_create",
+        "Preview a renewal",
+        "Says what would become of renewing what a request got. Stores nothing.",
+        takes="request",
+        previews=True,
+    ),
+    Action(
+        "renew-request",
+        "requests_renew_create",
+        "Renew what a request got",
+        "Requests to keep it longer; judged like any request.",
+        takes="request",
+        page="request",
+    ),
+    Action(
+        "list-allocations",
+        "allocations_list",
+        "List allocations",
+        "What the person's teams hold: GPUs and other offerings, until when, at what price.",
+    ),
+    Action(
+        "give-back",
+        "allocations_give_back_create",
+        "Give an allocation back",
+        "Gives some or all of an allocation back before its end; what runs on it may be stopped.",
+        takes="allocation",
+        ends=True,
+    ),
+    Action(
+        "list-places",
+        "places",
+        "List where work can run",
+        "The namespaces of the person's teams, with the GPUs held there and the templates that their cluster runs. "
+        "Their ids are the tenancy of a run and the place of a notebook.",
+    ),
+    Action(
+        "list-templates",
+        "templates",
+        "List training templates",
+        "Every template for a training run with the parameters that its values take.",
+    ),
+    Action(
+        "preview-run",
+        "runs_preview_create",
+        "Preview a training run",
+        "Says what a run would create, cost and wait for, and what stands in its way. Stores nothing.",
+        previews=True,
+    ),
+    Action(
+        "start-run",
+        "runs_create",
+        "Start a training run",
+        "Starts a run from a template in a namespace of the person's team.",
+        page="run",
+    ),
+    Action(
+        "list-runs",
+        "runs_list",
+        "List training runs",
+        "Training runs and other work that was started in Quartermaster, with their states.",
+    ),
+    Action(
+        "show-run",
+        "runs_retrieve",
+        "Show a training run",
+        "One run: why it waits or how it ended, its pods and its cost.",
+        takes="run",
+        page="run",
+    ),
+    Action(
+        "stop-run",
+        "runs_stop_create",
+        "Stop a training run",
+        "Ends a run: it may still save a checkpoint, then its GPUs are free.",
+        takes="run",
+        page="run",
+        ends=True,
+    ),
+    Action(
+        "list-profiles",
+        "place_profiles",
+        "List notebook profiles",
+        "The profiles of notebooks in a namespace: their options, price, and whether one would start now.",
+        takes="place",
+    ),
+    Action(
+        "start-notebook",
+        "notebooks_launch",
+        "Start a notebook",
+        "Starts a notebook from a profile in a namespace of the person's team.",
+        takes="place",
+        page="notebook",
+    ),
+    Action(
+        "list-notebooks",
+        "notebooks_list",
+        "List notebooks",
+        "The notebook servers of the person's teams, with their states.",
+    ),
+    Action(
+        "stop-notebook",
+        "notebooks_stop_create",
+        "Stop a notebook",
+        "Stops a notebook: what it has in memory is lost, its volumes stay.",
+        takes="notebook",
+        page="notebook",
+        ends=True,
+    ),
+    Action(
+        "explain-work",
+        "work_of_team",
+        "Explain a team's work",
+        "Everything that a team has on the clusters, whoever started it, each with the reason why it waits or runs.",
+        takes="team",
+    ),
+    Action(
+        "list-clusters",
+        "clusters_list",
+        "List clusters",
+        "The clusters of the fleet and whether they answer.",
+    ),
+    Action(
+        "show-queues",
+        "queues_of_cluster",
+        "Show a cluster's queues",
+        "Who waits on a cluster and who runs; other teams' jobs as sums.",
+        takes="cluster",
+    ),
+)

@@ -1,0 +1,149 @@
+"""The addresses that Backstage's action registry calls (`/.backstage/actions/v1`).
+
+Each action is carried out by its call of the API, which checks the token, counts the call and refuses as it does for
+everybody; here it is put in Backstage's words. The protocol is an alpha of Backstage's: integrations/backstage holds
+the portal against a real one.
+"""
+
+import json
+from functools import cache
+from io import BytesIO
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.urls import resolve, reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+from rest_framework.exceptions import APIException
+
+from portal.backstage.operations import KEY, Operation, listed, operations
+from web.parsing import BoundedJson
+
+OK, MULTIPLE_CHOICES = 200, 300
+# Backstage shows the sentence of an error with one of its own names alone.
+NAMES = {
+    401: "AuthenticationError",
+    403: "NotAllowedError",
+    404: "NotFoundError",
+    409: "ConflictError",
+    412: "ConflictError",
+    429: "ServiceUnavailableError",
+    502: "ServiceUnavailableError",
+    503: "ServiceUnavailableError",
+}
+
+
+@require_safe
+def actions(request: HttpRequest) -> HttpResponse:
+    """What can be done; for everybody, as the API's description is, which says the same.
+
+    Backstage asks before each step of each template and each tool, of this plugin or another, and waits for the answer.
+    """
+    return HttpResponse(_listed(), content_type="application/json")
+
+
+@cache
+def _listed() -> bytes:
+    return json.dumps({"actions": [*listed()]}, separators=(",", ":")).encode()
+
+
+@csrf_exempt
+@require_POST
+def invoke(request: HttpRequest, action: str) -> HttpResponse:
+    """Carry an action out for the person whom the token is for."""
+    operation = operations().get(action.removeprefix("quartermaster:"))
+    if operation is None:
+        return _refused(404, "There is no such action.")
+    try:
+        given = BoundedJson().parse(BytesIO(request.body)) if request.body else {}
+    except APIException as error:
+        return _refused(error.status_code, str(error.detail))
+    if absent := operation.in_path.keys() - given.keys():
+        return _refused(422, f"/{absent.pop()}: This field is needed.")
+    _become_call(request, operation, given)
+    match = request.resolver_match = resolve(request.path)
+    answer = match.func(request, *match.args, **match.kwargs)
+    return _answered(
+        operation, answer.render() if hasattr(answer, "render") else answer
+    )
+
+
+def _become_call(
+    request: HttpRequest, operation: Operation, given: dict[str, Any]
+) -> None:
+    """Turn the request into the API's own, which is what the log and the audit log see from here on."""
+    path, left = operation.path, dict(given)
+    for name, parameter in operation.in_path.items():
+        value = quote(str(left.pop(name)), safe="", errors="replace")
+        path = path.replace(f"{{{parameter}}}", value)
+    key = left.pop(KEY, "") if operation.is_keyed else ""
+    # What is not known goes where the API refuses it by name.
+    behind = {
+        name: left.pop(name)
+        for name in list(left)
+        if operation.method == "GET" or name in operation.in_query
+    }
+    query = urlencode(
+        {name: _plain(value) for name, value in behind.items() if value is not None},
+        errors="replace",
+    )
+    body = b"" if operation.method == "GET" else json.dumps(left).encode()
+    request.method, request.path, request.path_info = operation.method, path, path
+    request.GET = QueryDict(query)
+    request._body = body
+    request.META |= {
+        "REQUEST_METHOD": operation.method,
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_IDEMPOTENCY_KEY": str(key),
+    }
+    # They are read from META when they are first asked for.
+    vars(request).pop("headers", None)
+
+
+def _plain(value: Any) -> str:
+    """A value as an address has it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
+    """The API's answer in Backstage's words, with what the middleware has to know of a refusal."""
+    told = json.loads(answer.content) if answer.content else {}
+    if OK <= answer.status_code < MULTIPLE_CHOICES:
+        page = operation.action.page
+        if page:
+            told["page"] = (
+                f"{settings.ENV.public_url}{reverse(page, args=[told['id']])}"
+            )
+        return JsonResponse({"output": told})
+    errors = told.get("errors") or [{"pointer": "", "detail": told.get("detail", "")}]
+    sentence = " ".join(
+        f"{one['pointer']}: {one['detail']}" if one["pointer"] else one["detail"]
+        for one in errors
+    )
+    wait = answer.headers.get("Retry-After")
+    if wait:
+        sentence += f" Try again in {wait} seconds."
+    refused = _refused(answer.status_code, sentence)
+    if wait:
+        refused["Retry-After"] = wait
+    if hasattr(answer, "refusal"):
+        refused.refusal = answer.refusal  # type: ignore[attr-defined]
+    return refused
+
+
+def _refused(status: int, sentence: str) -> HttpResponse:
+    """An error as Backstage's backends send it to each other.
+
+    The scaffolder shows whoever waits for a task nothing of it but the status code that stands in it, as it is: so the
+    sentence stands there, too. Tools of MCP show the name and the message.
+    """
+    error = {"name": NAMES.get(status, "InputError"), "message": sentence}
+    response = {"statusCode": f"{status}: {sentence}"}
+    return JsonResponse(
+        {"error": error, "request": {}, "response": response}, status=status
+    )

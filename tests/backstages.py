@@ -1,0 +1,55 @@
+"""A Backstage backend beside the portal of a test, whose users are people of the portal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import SecretStr
+from pytest_django import Settings
+
+from accounts.directory import backstage as directory
+from accounts.models import User
+from sandbox.backstage import CATALOG_TOKEN, SandboxBackstage
+from sandbox.serving import Served, listen, port_of
+from tests.calling import Caller
+from tests.serving import serving
+
+
+@contextmanager
+def backstage_beside(settings: Settings) -> Iterator[SandboxBackstage]:
+    """A backend that the portal is connected with until the block ends; nobody is in its catalog."""
+    backend, socket = SandboxBackstage(), listen(0)
+    change = {
+        "backstage_url": f"http://127.0.0.1:{port_of(socket)}",
+        "backstage_catalog_token": SecretStr(CATALOG_TOKEN),
+    }
+    settings.ENV = settings.ENV.model_copy(update=change)
+    directory.connection.cache_clear()
+    try:
+        with serving(Served(backend.app, socket, None)):
+            yield backend
+    finally:
+        directory.connection.cache_clear()
+
+
+def named(backend: SandboxBackstage, person: User) -> str:
+    """The name in the catalog of a person, who is there from now on."""
+    name = person.name.lower().replace(" ", ".")
+    backend.users[name] = str(person.oid)
+    return name
+
+
+class BackstageCaller(Caller):
+    """A plugin that calls the portal, for a person unless there is none."""
+
+    def __init__(
+        self, backend: SandboxBackstage, person: User | None, **claims: Any
+    ) -> None:
+        super().__init__()
+        name = named(backend, person) if person else ""
+        self.headers = {"Authorization": f"Bearer {backend.token(name, **claims)}"}
+
+    def invoke(self, action: str, given: object = None) -> Any:
+        """The answer to an action; no body at all without anything given."""
+        address = f"/api/backstage/.backstage/actions/v1/actions/quartermaster%3A{action}/invoke"
+        return self.send("POST", address, b"" if given is None else given, key=None)

@@ -1,0 +1,208 @@
+"""Tokens of Backstage's plugins: whom they are for, every forgery that is not let in, and a backend that is away."""
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import jwt
+import pytest
+
+from connectors.backstage import Backstage, is_of_backstage
+from connectors.errors import PermanentError, TemporaryError
+from connectors.signing_keys import SigningKeys
+from sandbox.backstage import CATALOG_TOKEN, Key, SandboxBackstage
+from sandbox.serving import Served, listen, port_of
+from tests.serving import serving
+
+ADA = "0000000a-0000-4000-8000-000000000001"
+CALLERS = ("scaffolder", "mcp-actions")
+
+
+@pytest.fixture
+def backend() -> SandboxBackstage:
+    return SandboxBackstage(users={"ada": ADA, "bo.example-com_x": ADA, "ghost": ""})
+
+
+@pytest.fixture
+def address(backend: SandboxBackstage) -> Iterator[str]:
+    socket = listen(0)
+    with serving(Served(backend.app, socket, None)):
+        yield f"http://127.0.0.1:{port_of(socket)}"
+
+
+@pytest.fixture
+def backstage(address: str) -> Backstage:
+    return connected(address)
+
+
+def connected(address: str, *, token: str = CATALOG_TOKEN) -> Backstage:
+    return Backstage(
+        address, audience="quartermaster", callers=CALLERS, catalog_token=token
+    )
+
+
+def test_a_call_for_a_person_is_theirs_until_the_first_of_both_tokens_ends(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    soon = int(time.time()) + 60
+    call = backstage.verify(
+        backend.token(plugin="mcp-actions", obo=backend.person_token("ada", exp=soon))
+    )
+    assert (call.plugin, call.user_ref) == ("mcp-actions", "user:default/ada")
+    assert call.expires_at.timestamp() == soon
+
+
+def test_a_plugin_that_calls_for_nobody_has_no_person(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    assert backstage.verify(backend.token()).user_ref == ""
+
+
+def forgeries(backend: SandboxBackstage) -> dict[str, str]:
+    """What is no token of a plugin for the portal, by what is wrong with it."""
+    now, stranger = int(time.time()), Key()
+    stranger.kid = backend.plugins["scaffolder"].kid
+    person = backend.person_token("ada")
+    by_person = SandboxBackstage(people=stranger)
+    by_person.people.kid = backend.people.kid
+    return {
+        "the key of somebody else": backend.token("ada", key=stranger),
+        "the key of another plugin": backend.token(
+            "ada", plugin="scaffolder", key=backend.plugins["mcp-actions"]
+        ),
+        "another audience": backend.token("ada", aud="catalog"),
+        "no audience": backend.token("ada", aud=None),
+        "it has ended": backend.token("ada", exp=now - 31),
+        "no end": backend.token("ada", exp=None),
+        "no moment": backend.token("ada", iat=None),
+        "no caller": backend.token("ada", sub=None),
+        "another plugin": backend.token("ada", sub="catalog"),
+        "a way out of the address": backend.token("ada", sub="../auth"),
+        "a caller that is no text": backend.token("ada", sub=["scaffolder"]),
+        "a token of a person alone": backend.token(kind="vnd.backstage.user"),
+        "the person's token in its place": person,
+        "an algorithm that is none": jwt.encode(
+            {"sub": "scaffolder", "aud": "quartermaster", "iat": now, "exp": now + 60},
+            "",
+            algorithm="none",
+            headers={"typ": "vnd.backstage.plugin", "kid": stranger.kid},
+        ),
+        "the person's token by a stranger": backend.token(
+            obo=by_person.person_token("ada")
+        ),
+        "the person's token has ended": backend.token(
+            obo=backend.person_token("ada", exp=now - 31)
+        ),
+        "a plugin's token for the person's": backend.token(obo=backend.token("ada")),
+        "the person's token is empty": backend.token(obo=""),
+        "the person's token is a list": backend.token(obo=[person]),
+        "no token": "a.b.c",
+    }
+
+
+def outcome(backstage: Backstage, token: str) -> str:
+    """Who is let in, or the code of the refusal."""
+    try:
+        return f"{backstage.verify(token).user_ref} is let in"
+    except PermanentError as error:
+        return error.code
+
+
+def test_no_forgery_is_let_in(backend: SandboxBackstage, backstage: Backstage) -> None:
+    for what, token in forgeries(backend).items():
+        assert outcome(backstage, token) == "refused", what
+
+
+def test_what_a_token_claims_leads_to_no_address_outside_the_list(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    for token in forgeries(backend).values():
+        outcome(backstage, token)
+    known = {f"/api/{name}/.backstage/auth/v1/jwks.json" for name in CALLERS}
+    assert set(backend.asked) <= known | {"/api/auth/.well-known/jwks.json"}
+
+
+def test_a_person_is_known_by_the_object_id_in_the_catalog(
+    backstage: Backstage,
+) -> None:
+    assert backstage.object_id_of("user:default/ada") == ADA
+    assert backstage.object_id_of("user:default/bo.example-com_x") == ADA
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "user:default/nobody",
+        "user:default/ghost",
+        "group:default/ada",
+        "user:default/..",
+        "user:default/a/../ada",
+        "ada",
+        "",
+    ],
+)
+def test_nobody_else_is(backstage: Backstage, ref: str) -> None:
+    with pytest.raises(PermanentError) as refused:
+        backstage.object_id_of(ref)
+    assert refused.value.code == "unknown_person"
+
+
+def test_a_catalog_that_does_not_let_the_portal_read_is_told_apart(
+    address: str,
+) -> None:
+    with pytest.raises(PermanentError) as refused:
+        connected(address, token="another").object_id_of("user:default/ada")
+    assert refused.value.code == "catalog"
+
+
+def test_a_backend_that_is_away_is_no_refusal(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    backend.is_away = True
+    with pytest.raises(TemporaryError):
+        backstage.verify(backend.token("ada"))
+    with pytest.raises(TemporaryError):
+        backstage.object_id_of("user:default/ada")
+
+
+def test_keys_that_are_known_need_no_backend(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    backstage.verify(backend.token("ada"))
+    backend.is_away = True
+    assert backstage.verify(backend.token("ada")).user_ref == "user:default/ada"
+
+
+def test_an_issuer_that_is_away_is_left_alone_for_a_moment(
+    backend: SandboxBackstage, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr("connectors.signing_keys.time", clock)
+    backstage = connected(address)
+    backend.is_away = True
+    for _ in range(5):
+        with pytest.raises(TemporaryError):
+            backstage.verify(backend.token("ada"))
+    assert len(backend.asked) == 1
+    backend.is_away, clock.now = False, clock.now + 6
+    assert backstage.verify(backend.token("ada")).plugin == "scaffolder"
+
+
+@pytest.mark.parametrize(
+    ("token", "is_one"), [("", False), ("a.b", False), ("qm_x", False)]
+)
+def test_other_tokens_are_not_of_backstage(token: str, is_one: bool) -> None:
+    assert is_of_backstage(token) == is_one
+
+
+def test_its_own_are(backend: SandboxBackstage) -> None:
+    assert is_of_backstage(backend.token("ada"))
+    assert not is_of_backstage(backend.person_token("ada"))
+
+
+def test_keys_come_over_http_alone() -> None:
+    session: Any = None
+    with pytest.raises(jwt.PyJWKClientError):
+        SigningKeys("file:///etc/passwd", session)
