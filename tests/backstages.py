@@ -1,9 +1,9 @@
 """A Backstage backend beside the portal of a test, whose users are people of the portal."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 from pytest_django import Settings
 
@@ -15,21 +15,31 @@ from tests.calling import Caller
 from tests.serving import serving
 
 
-@contextmanager
-def backstage_beside(settings: Settings) -> Iterator[SandboxBackstage]:
-    """A backend that the portal is connected with until the block ends; nobody is in its catalog."""
+@pytest.fixture(scope="session")
+def backstage_server() -> Iterator[tuple[SandboxBackstage, str]]:
+    """One backend for all tests of a process: its end takes longer than most of them."""
     backend, socket = SandboxBackstage(), listen(0)
+    with serving(Served(backend.app, socket, None)):
+        yield backend, f"http://127.0.0.1:{port_of(socket)}"
+
+
+@pytest.fixture
+def backend(
+    backstage_server: tuple[SandboxBackstage, str], settings: Settings
+) -> Iterator[SandboxBackstage]:
+    """A backend that the portal is connected with; nobody is in its catalog."""
+    found, address = backstage_server
     change = {
-        "backstage_url": f"http://127.0.0.1:{port_of(socket)}",
+        "backstage_url": address,
         "backstage_catalog_token": SecretStr(CATALOG_TOKEN),
     }
     settings.ENV = settings.ENV.model_copy(update=change)
     directory.connection.cache_clear()
-    try:
-        with serving(Served(backend.app, socket, None)):
-            yield backend
-    finally:
-        directory.connection.cache_clear()
+    yield found
+    directory.connection.cache_clear()
+    found.users.clear()
+    found.asked.clear()
+    found.is_away = False
 
 
 def named(backend: SandboxBackstage, person: User) -> str:

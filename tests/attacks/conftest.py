@@ -2,10 +2,13 @@
 
 import pytest
 
+from tests.backstages import backend, backstage_server
 from tests.scene import Scene
 from tests.scene import scene as make_scene
 from tests.world import World
 from tests.world import world as make_world
+
+__all__ = ["backend", "backstage_server", "here", "scene"]
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """A token of Backstage lets in the person it is for, as one that asks, and nobody else."""
 
-from collections.abc import Iterator
 from unittest.mock import patch
 
-import pytest
 from pytest_django import Settings
 
 from accounts.models import User
@@ -12,15 +10,9 @@ from audit.models import Event
 from sandbox.backstage import SandboxBackstage
 from tests.attacks.browsing import state_of_everything
 from tests.attacks.test_tokens import everything_that_decides_or_sets
-from tests.backstages import BackstageCaller, backstage_beside, named
+from tests.backstages import BackstageCaller, named
 from tests.calling import Caller
 from tests.world import World
-
-
-@pytest.fixture
-def backend(settings: Settings) -> Iterator[SandboxBackstage]:
-    with backstage_beside(settings) as found:
-        yield found
 
 
 def test_a_person_calls_the_api_from_backstage_as_themselves(

@@ -4,7 +4,6 @@ That a real Backstage understands it is shown by tests/integrations/test_backsta
 """
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,7 @@ from approvals.models import Request
 from audit.models import Event
 from portal.backstage.operations import operations
 from sandbox.backstage import SandboxBackstage
-from tests.backstages import BackstageCaller, backstage_beside
+from tests.backstages import BackstageCaller
 from tests.world import World, world
 
 LIST = "/api/backstage/.backstage/actions/v1/actions"
@@ -27,12 +26,6 @@ LIST = "/api/backstage/.backstage/actions/v1/actions"
 @pytest.fixture
 def here(db: None) -> World:
     return world()
-
-
-@pytest.fixture
-def backend(settings: Settings) -> Iterator[SandboxBackstage]:
-    with backstage_beside(settings) as found:
-        yield found
 
 
 @pytest.fixture
