@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from accounts.api import PersonSerializer
 from accounts.directory import actions as restoring
+from accounts.directory import backstage
 from accounts.directory.models import Reason
 from accounts.endpoints import Endpoint
 from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill
@@ -43,6 +44,23 @@ class SeatFillSerializer(serializers.Serializer[SeatFill]):
     error = serializers.CharField()
 
 
+class BackstageNotedSerializer(serializers.Serializer[backstage.Noted]):
+    """A call that was let in, or one that was not and why."""
+
+    at = serializers.DateTimeField()
+    words = serializers.CharField()
+
+
+class BackstageStateSerializer(serializers.Serializer[backstage.State]):
+    """The Backstage that the portal is connected with, and whether it is heard."""
+
+    address = serializers.CharField()
+    plugins = serializers.ListField(child=serializers.CharField())
+    scope = serializers.CharField(help_text="What it may do at most: read, or ask.")
+    call = BackstageNotedSerializer(allow_null=True)
+    refusal = BackstageNotedSerializer(allow_null=True)
+
+
 class DirectoryStateSerializer(serializers.Serializer[Any]):
     """Whether the directory answers and is believed."""
 
@@ -52,6 +70,7 @@ class DirectoryStateSerializer(serializers.Serializer[Any]):
     in_doubt = serializers.IntegerField()
     brake = DirectoryBrakeSerializer(allow_null=True)
     seats = SeatFillSerializer(many=True)
+    backstage = BackstageStateSerializer(allow_null=True)
 
 
 class AccessLossSerializer(serializers.Serializer[AccessLoss]):
@@ -102,6 +121,7 @@ class DirectoryEndpoint(Endpoint):
             "in_doubt": Doubt.objects.count(),
             "brake": DirectoryBrake.objects.open().first(),
             "seats": SeatFill.objects.all(),
+            "backstage": backstage.state(),
         }
         return Response(self.shown(state, DirectoryStateSerializer))
 

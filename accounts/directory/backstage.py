@@ -1,18 +1,55 @@
 """People for whom a plugin of Backstage calls: checked by its keys, known by the object id that its catalog tells."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache as once_per_process
 
 from django.conf import settings
 from django.core.cache import cache
+from django.utils import timezone
 
 from connectors.backstage import Backstage
-from connectors.errors import PermanentError
+from connectors.errors import ConnectorError, PermanentError
 from web.counters import breaker
 
 # What the portal is called as a plugin of Backstage, to which its tokens are made out.
 PLUGIN_ID = "quartermaster"
 REMEMBERED_SECONDS = 300
+NOTED_SECONDS = 30 * 24 * 3600
+CALL, REFUSAL = "backstage-call", "backstage-refusal"
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What was last noted of a kind: a call that was let in, or one that was not and why."""
+
+    at: datetime
+    words: str
+
+
+@dataclass(frozen=True)
+class State:
+    """The Backstage that the portal is connected with; None for what was not within thirty days."""
+
+    address: str
+    plugins: list[str]
+    scope: str
+    call: Noted | None
+    refusal: Noted | None
+
+
+def state() -> State | None:
+    """Whether it is heard, for whoever has just connected it; None without one."""
+    env = settings.ENV
+    if not env.backstage_url:
+        return None
+    return State(
+        env.backstage_url,
+        env.backstage_plugins,
+        env.backstage_scope,
+        _last(CALL),
+        _last(REFUSAL),
+    )
 
 
 def called_for(token: str) -> tuple[str, datetime]:
@@ -20,6 +57,16 @@ def called_for(token: str) -> tuple[str, datetime]:
 
     Raises TemporaryError, and PermanentError as the connector does, or for a plugin that calls for nobody.
     """
+    try:
+        found, words = _called_for(token)
+    except ConnectorError as error:
+        _note(REFUSAL, error.message)
+        raise
+    _note(CALL, words)
+    return found
+
+
+def _called_for(token: str) -> tuple[tuple[str, datetime], str]:
     call = connection().verify(token)
     if not call.user_ref:
         raise PermanentError(
@@ -30,7 +77,17 @@ def called_for(token: str) -> tuple[str, datetime]:
     oid = known or connection().object_id_of(call.user_ref)
     if not known:
         breaker.ask(lambda: cache.set(key, oid, REMEMBERED_SECONDS), otherwise=None)
-    return oid, call.expires_at
+    return (oid, call.expires_at), f"{call.plugin} for {call.user_ref}"
+
+
+def _last(kind: str) -> Noted | None:
+    found = breaker.ask(lambda: cache.get(kind), otherwise=None)
+    return Noted(datetime.fromisoformat(found[0]), found[1]) if found else None
+
+
+def _note(kind: str, words: str) -> None:
+    noted = [timezone.now().isoformat(), words]
+    breaker.ask(lambda: cache.set(kind, noted, NOTED_SECONDS), otherwise=None)
 
 
 @once_per_process

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.current_user import STATUS, visitor
 from accounts.directory import actions as restoring
+from accounts.directory import backstage
 from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill, User
 from accounts.roles import Permission
 from web.refusals import BadInput, Refused
@@ -82,4 +83,5 @@ def _context() -> dict[str, object]:
         "doubt_count": doubts.count(),
         "seats": SeatFill.objects.all(),
         "losses": losses.prefetch_related("tokens")[:MAX_ROWS],
+        "backstage": backstage.state(),
     }

@@ -2,6 +2,7 @@
 
 from unittest.mock import patch
 
+from django.test import Client
 from pytest_django import Settings
 
 from accounts.models import User
@@ -135,6 +136,21 @@ def test_the_catalog_is_asked_once_for_a_person(
     for _ in range(3):
         assert caller.get("me/").status_code == 200
     assert sum("catalog" in path for path in backend.asked) == 1
+
+
+def test_a_platform_lead_sees_whether_it_is_heard_and_why_not(
+    here: World, backend: SandboxBackstage
+) -> None:
+    client = Client()
+    client.force_login(here.people["platform_lead"])
+    assert "It has not called yet." in client.get("/directory").content.decode()
+    BackstageCaller(backend, here.people["member"]).get("me/")
+    refusal(BackstageCaller(backend, None))
+    page = client.get("/directory").content.decode()
+    assert "scaffolder for user:default/ada.okafor" in page
+    assert "calls for nobody" in page
+    told = Caller(here.people["platform_lead"]).get("directory/").json()["backstage"]
+    assert told["call"]["words"] == "scaffolder for user:default/ada.okafor"
 
 
 def test_what_is_asked_for_from_backstage_is_the_persons_in_the_audit_log(
