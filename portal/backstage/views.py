@@ -18,10 +18,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import APIException
 
+from accounts.replay import KEY as REPLAY_KEY
 from portal.backstage.operations import KEY, Operation, listed, operations
 from web.parsing import BoundedJson
 
 OK, MULTIPLE_CHOICES = 200, 300
+BAD_KEY = "1 to 255 visible characters without spaces, new for each thing you want done, the same for a repetition."
 # Backstage shows the sentence of an error with one of its own names alone.
 NAMES = {
     401: "AuthenticationError",
@@ -62,6 +64,8 @@ def invoke(request: HttpRequest, action: str) -> HttpResponse:
         return _refused(error.status_code, str(error.detail))
     if absent := operation.in_path.keys() - given.keys():
         return _refused(422, f"/{absent.pop()}: This field is needed.")
+    if operation.is_keyed and not REPLAY_KEY.fullmatch(str(given.get(KEY, ""))):
+        return _refused(422, f"/{KEY}: {BAD_KEY}")
     _become_call(request, operation, given)
     match = request.resolver_match = resolve(request.path)
     answer = match.func(request, *match.args, **match.kwargs)

@@ -139,8 +139,8 @@ def test_the_sentence_of_a_refusal_reaches_whoever_waits(
     ("given", "said"),
     [
         ({"color": "red"}, "/color"),
-        ({"idempotency_key": None}, "Idempotency-Key"),
-        ({"idempotency_key": "two words"}, "Idempotency-Key"),
+        ({"idempotency_key": None}, "/idempotency_key"),
+        ({"idempotency_key": "two words"}, "/idempotency_key"),
         ({"team": 7}, "/team"),
     ],
 )
