@@ -1,5 +1,6 @@
 """An action as its operation in the API's description: where it goes, what it takes, what it gives."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -56,11 +57,21 @@ def operations() -> Mapping[str, Operation]:
         for path, methods in described["paths"].items()
         for method, operation in methods.items()
     }
-    schemas = described["components"]["schemas"]
+    # Where the description leads to an address of the API, an action leads to another action.
+    names = {found[action.operation][1]: action.name for action in ACTIONS}
+    schemas = _renamed(described["components"]["schemas"], names)
     return {
         action.name: _read(action, *found[action.operation], schemas)
         for action in ACTIONS
     }
+
+
+def _renamed(schemas: Mapping[str, Schema], names: Mapping[str, str]) -> dict[str, Any]:
+    text = json.dumps(schemas)
+    for path in sorted(names, key=len, reverse=True):
+        text = text.replace(path, names[path])
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def _read(

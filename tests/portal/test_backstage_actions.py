@@ -76,6 +76,13 @@ def test_each_action_has_all_that_backstage_breaks_without() -> None:
             assert "$ref" not in json.dumps(schema), name
 
 
+def test_what_an_action_takes_is_told_by_other_actions_and_no_address() -> None:
+    for name, one in listed().items():
+        assert "/api/" not in json.dumps(one["schema"]["input"]), name
+    spec = listed()["create-request"]["schema"]["input"]["properties"]["spec"]
+    assert spec["description"] == "The fields of the offering; see list-offerings."
+
+
 def test_no_two_values_of_an_action_have_one_name() -> None:
     for name, one in operations().items():
         names = one.takes["properties"].keys()
