@@ -1,9 +1,10 @@
 """Buttons, fields, choices and links between views."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from django import template
-from django.forms import BaseForm, BoundField, Textarea, TextInput
+from django.forms import BaseForm, BoundField, DateInput, Textarea, TextInput
 from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
@@ -115,6 +116,11 @@ def is_filtered(form: BaseForm) -> bool:
     return any(form.data.get(form.add_prefix(name)) for name in form.fields)
 
 
+def is_day(bound: BoundField) -> bool:
+    """Whether a field takes a day."""
+    return isinstance(bound.field.widget, DateInput)
+
+
 @register.inclusion_tag("parts/filter_bar.html")
 def filter_bar(
     form: BaseForm,
@@ -123,12 +129,14 @@ def filter_bar(
     button: str = "Filter",
     icon: str = "list-filter",
 ) -> Context:
-    """A GET form in one row; a field named `q` is the search box and has the key `/`.
+    """A GET form in one row; a field named `q` is the search box and has the key `/`. Days stay beside each other.
 
     `clear` is the address without any filter, offered where something is filtered.
     """
     return {
-        "fields": list(form),
+        "groups": [
+            (is_range, list(fields)) for is_range, fields in groupby(form, key=is_day)
+        ],
         "placeholder": placeholder,
         "clear": clear if is_filtered(form) else "",
         "button": button,

@@ -32,6 +32,21 @@ def test_a_page_is_no_wider_than_its_window_and_its_title_keeps_its_words(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", ["desk", "half", "tablet"])
+def test_the_days_of_a_filter_stand_beside_each_other(
+    open_page: Open, scene: Scene, size: str
+) -> None:
+    page = open_page(scene.priya, "/audit/", size=size)
+    tops = [
+        page.get_by_label(name, exact=True).evaluate(
+            "element => element.getBoundingClientRect().top"
+        )
+        for name in ("From", "To")
+    ]
+    assert tops[0] == tops[1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["half", "tablet"])
 @pytest.mark.parametrize("path", [*PATHS, *WIDE])
 def test_no_table_has_columns_beyond_its_box(
