@@ -239,7 +239,10 @@ def test_a_session_of_a_browser_counts_for_nothing(
     caller = BackstageCaller(backend, None)
     caller.headers = {}
     caller.client.force_login(here.own.asker)
+    before = Event.objects.count()
     assert caller.invoke("create-request", wanted()).status_code == 401
+    assert caller.invoke("approve-request").status_code == 404
+    assert Event.objects.count() == before
 
 
 def test_calls_are_counted_as_the_apis(
