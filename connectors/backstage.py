@@ -20,7 +20,8 @@ from connectors.graph import BoundedSession
 from connectors.signing_keys import SigningKeys
 
 LEEWAY_SECONDS = 30
-SIGNED_WITH = ["ES256"]
+# The first unless `auth.identityTokenAlgorithm` says otherwise.
+SIGNED_WITH = ["ES256", "RS256", "PS256", "EdDSA"]
 PLUGIN, PERSON = "vnd.backstage.plugin", "vnd.backstage.limited-user"
 OBJECT_ID = "graph.microsoft.com/user-id"
 # https://backstage.io/docs/features/software-catalog/references: in tokens they are in small letters.
@@ -86,8 +87,11 @@ class Backstage:
         ends, user_ref = body["exp"], ""
         if "obo" in body:
             person = _checked(str(body["obo"]), self._people, kind=PERSON)
-            ends, user_ref = min(ends, person["exp"]), str(person["sub"])
-        return BackstageCall(plugin, user_ref, datetime.fromtimestamp(ends, UTC))
+            ends, user_ref = min(ends, person["exp"], key=float), str(person["sub"])
+        try:
+            return BackstageCall(plugin, user_ref, datetime.fromtimestamp(ends, UTC))
+        except (TypeError, ValueError, OverflowError, OSError) as error:
+            raise _refusal(error) from error
 
     def object_id_of(self, user_ref: str) -> str:
         """The person's object id in Entra ID, as the catalog's organisation provider wrote it to their entity."""
@@ -97,10 +101,9 @@ class Backstage:
                 "The token is for nobody of Backstage's catalog.", code="unknown_person"
             )
         entity = self._entity(*found.groups())
-        told = (entity.get("metadata") or {}).get("annotations") or {}
         try:
-            return str(UUID(str(told.get(OBJECT_ID))))
-        except ValueError as error:
+            return str(UUID(str(entity["metadata"]["annotations"][OBJECT_ID])))
+        except (ValueError, KeyError, TypeError) as error:
             raise PermanentError(
                 f"Backstage's catalog does not say who {user_ref} is in Entra ID: its entity lacks {OBJECT_ID}.",
                 code="unknown_person",
@@ -167,6 +170,11 @@ def _checked(
 
 
 def _refusal(error: Exception) -> PermanentError:
+    if isinstance(error, jwt.ExpiredSignatureError):
+        return PermanentError(
+            "The sign-in to Backstage that this began with has ended. Start it again.",
+            code="refused",
+        )
     return PermanentError(
         f"The token of Backstage is refused: {type(error).__name__}.", code="refused"
     )

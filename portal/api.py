@@ -1,5 +1,6 @@
 """The API as a whole: its root, its description, and the addresses of everything in it."""
 
+import threading
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -68,6 +69,7 @@ from workloads.runs.api import PlaceEndpoint, RunEndpoint
 from workloads.template_desk.api import TemplateEndpoint, TemplateYamlEndpoint
 
 VERSION_1 = "/api/v1/"
+_describing = threading.Lock()
 KINDS = (
     "me",
     "teams",
@@ -338,9 +340,15 @@ class Description(SpectacularAPIView):
         )
 
 
-@cache
 def description() -> Mapping[str, Any]:
     """The OpenAPI description; walking every endpoint takes a second or two of a processor, once in a process."""
+    # Two walks at a time fail: drf-spectacular loads its extensions as it goes.
+    with _describing:
+        return _walked()
+
+
+@cache
+def _walked() -> Mapping[str, Any]:
     described: Mapping[str, Any] = Description.generator_class().get_schema(public=True)  # type: ignore[no-untyped-call]
     return described
 

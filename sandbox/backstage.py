@@ -3,8 +3,10 @@
 Held against `@backstage/backend-defaults` 0.18 and `plugin-catalog-backend` 4.0.
 """
 
+import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -14,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 CATALOG_TOKEN = "catalog-reader"
@@ -50,6 +52,10 @@ class SandboxBackstage:
     )
     people: Key = field(default_factory=Key)
     is_away: bool = False
+    # What it answers in the place of keys and of what is known of a user.
+    odd_keys: Any = None
+    odd_metadata: dict[str, Any] | None = None
+    trickles: bool = False
     asked: list[str] = field(default_factory=list)
 
     def person_token(self, name: str, **changes: Any) -> str:
@@ -98,6 +104,10 @@ class SandboxBackstage:
 
     async def _keys_of(self, request: Request) -> Response:
         key = self.plugins.get(request.path_params["plugin"])
+        if self.trickles:
+            return StreamingResponse(_trickle(), media_type="application/json")
+        if self.odd_keys is not None:
+            return self._noted(request) or JSONResponse(self.odd_keys)
         return self._noted(request) or (
             JSONResponse(key.jwks()) if key else _failure(404, "NotFoundError")
         )
@@ -107,6 +117,8 @@ class SandboxBackstage:
             return away
         if request.headers.get("authorization") != f"Bearer {CATALOG_TOKEN}":
             return _failure(401, "AuthenticationError")
+        if self.odd_metadata is not None:
+            return JSONResponse(self.odd_metadata)
         name = request.path_params["name"]
         if name not in self.users:
             return _failure(404, "NotFoundError")
@@ -114,6 +126,12 @@ class SandboxBackstage:
         annotations = {"graph.microsoft.com/user-id": told} if told else {}
         metadata = {"name": name, "namespace": "default", "annotations": annotations}
         return JSONResponse({"kind": "User", "metadata": metadata})
+
+
+async def _trickle() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(0.02)
 
 
 def _changed(claims: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

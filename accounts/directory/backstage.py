@@ -70,7 +70,7 @@ def _called_for(token: str) -> tuple[tuple[str, datetime], str]:
     call = connection().verify(token)
     if not call.user_ref:
         raise PermanentError(
-            f"Backstage's {call.plugin} calls for nobody; the portal answers people.",
+            f"Backstage's {call.plugin} calls for nobody: sign in to Backstage. Its static tokens are nobody's."
         )
     key = f"backstage-person:{call.user_ref}"
     known = breaker.ask(lambda: cache.get(key), otherwise=None)

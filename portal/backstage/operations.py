@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from portal.api import description
-from portal.backstage.table import ACTIONS, Action
+from portal.backstage.table import ACTIONS, INPUTS, Action
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,6 +23,11 @@ KEY_SCHEMA: Schema = {
     ),
 }
 SHOWN_LEVELS = 2
+PAGES = frozenset({"next", "previous"})
+CURSOR_SCHEMA: Schema = {
+    "type": ["string", "null"],
+    "description": "The cursor of that page; null where there is none.",
+}
 PAGE_SCHEMA: Schema = {"type": "string", "description": "Its page in Quartermaster."}
 
 
@@ -74,6 +79,14 @@ def _renamed(schemas: Mapping[str, Schema], names: Mapping[str, str]) -> dict[st
     return found
 
 
+def _told(properties: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The properties, with a sentence for each that has none of its own."""
+    return {
+        name: {"description": INPUTS[name], **schema} if name in INPUTS else schema
+        for name, schema in properties.items()
+    }
+
+
 def _read(
     action: Action,
     method: str,
@@ -105,7 +118,7 @@ def _read(
         takes={
             "$schema": DIALECT,
             "type": "object",
-            "properties": taken | body.get("properties", {}),
+            "properties": _told(taken | body.get("properties", {})),
             "required": [*needed, *body.get("required", ())],
             "additionalProperties": False,
         },
@@ -138,6 +151,8 @@ def _gives(
     ]
     found = _outline(_json_of(answer, schemas), SHOWN_LEVELS)
     page = {"page": PAGE_SCHEMA} if action.page else {}
+    if PAGES.issubset(found["properties"]):
+        page |= dict.fromkeys(PAGES, CURSOR_SCHEMA)
     return {
         "$schema": DIALECT,
         **found,

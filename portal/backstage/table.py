@@ -24,6 +24,25 @@ class Action:
     ends: bool = False
 
 
+# What an action takes whose name is all that the description says of it.
+INPUTS = {
+    "allocation": "The id of an allocation of list-allocations.",
+    "cluster": "The name of a cluster of list-clusters, such as training-eastus.",
+    "notebook": "The id of a notebook of list-notebooks.",
+    "offering": "The key of an offering of list-offerings, such as gpus.",
+    "place": "The tenancy of a place of list-places.",
+    "profile": "The slug of a profile of list-profiles.",
+    "purpose": "What it is for.",
+    "request": "The id of a request of list-requests.",
+    "run": "The id of a run of list-runs.",
+    "team": "The slug of a team of list-teams, such as vision.",
+    "template": "The slug of a template of list-templates.",
+    "text": "The answer, as the approver reads it.",
+    "title": "What people call it.",
+    "until": "When it ends: RFC 3339 with a zone, such as 2026-12-24T18:00:00Z.",
+    "values": "The template's parameters by name; list-templates says what each takes.",
+}
+
 ACTIONS = (
     Action(
         "who-am-i",
@@ -70,7 +89,7 @@ ACTIONS = (
         "requests_create",
         "Create a request",
         "Requests GPUs or another offering for a team. A small request is approved at once; a large one waits for "
-        "people and needs a reason.",
+        "people and needs a reason. Preview it first; list-choices has the flavors and what else can be chosen.",
         page="request",
     ),
     Action(

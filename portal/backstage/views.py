@@ -9,10 +9,11 @@ import json
 from functools import cache
 from io import BytesIO
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import resolve, reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -20,7 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import APIException
 
 from accounts.replay import KEY as REPLAY_KEY
-from portal.backstage.operations import KEY, Operation, listed, operations
+from portal.backstage.operations import KEY, PAGES, Operation, listed, operations
 from web.parsing import BoundedJson
 
 OK, MULTIPLE_CHOICES = 200, 300
@@ -56,6 +57,8 @@ def _listed() -> bytes:
 @require_POST
 def invoke(request: HttpRequest, action: str) -> HttpResponse:
     """Carry an action out for the person whom the token is for."""
+    if not request.headers.get("Authorization"):
+        return _refused(401, "Send “Authorization: Bearer TOKEN”.")
     # Whose browser it may be counts for nothing here, and is not who was refused.
     request.api_user = AnonymousUser()  # type: ignore[attr-defined]
     operation = operations().get(action.removeprefix("quartermaster:"))
@@ -67,9 +70,13 @@ def invoke(request: HttpRequest, action: str) -> HttpResponse:
         return _refused(error.status_code, str(error.detail))
     if absent := operation.in_path.keys() - given.keys():
         return _refused(422, f"/{absent.pop()}: This field is needed.")
-    if operation.is_keyed and not REPLAY_KEY.fullmatch(str(given.get(KEY, ""))):
+    key = given.get(KEY) if operation.is_keyed else ""
+    if operation.is_keyed and not (isinstance(key, str) and REPLAY_KEY.fullmatch(key)):
         return _refused(422, f"/{KEY}: {BAD_KEY}")
-    _become_call(request, operation, given)
+    try:
+        _become_call(request, operation, given)
+    except TooManyFieldsSent:
+        return _refused(400, "These are more values than an address can hold.")
     match = request.resolver_match = resolve(request.path)
     answer = match.func(request, *match.args, **match.kwargs)
     return _answered(
@@ -85,7 +92,7 @@ def _become_call(
     for name, parameter in operation.in_path.items():
         value = quote(str(left.pop(name)), safe="", errors="replace")
         path = path.replace(f"{{{parameter}}}", value)
-    key = left.pop(KEY, "") if operation.is_keyed else ""
+    key = left.pop(KEY) if operation.is_keyed else ""
     # What is not known goes where the API refuses it by name.
     behind = {
         name: left.pop(name)
@@ -106,8 +113,10 @@ def _become_call(
         "QUERY_STRING": query,
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(body)),
-        "HTTP_IDEMPOTENCY_KEY": str(key),
+        "HTTP_IDEMPOTENCY_KEY": key,
     }
+    for name in ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"):
+        request.META.pop(name, None)
     # They are read from META when they are first asked for.
     vars(request).pop("headers", None)
 
@@ -121,6 +130,9 @@ def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
     """The API's answer in Backstage's words, with what the middleware has to know of a refusal."""
     told = json.loads(answer.content) if answer.content else {}
     if OK <= answer.status_code < MULTIPLE_CHOICES:
+        # A caller has no use for addresses of the API, and what stands in one is not as it is to be sent.
+        if PAGES.issubset(told):
+            told |= {name: _cursor_in(told[name] or "") for name in PAGES}
         page = operation.action.page
         if page:
             told["page"] = (
@@ -141,6 +153,10 @@ def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
     if hasattr(answer, "refusal"):
         refused.refusal = answer.refusal  # type: ignore[attr-defined]
     return refused
+
+
+def _cursor_in(address: str) -> str | None:
+    return QueryDict(urlsplit(address).query).get("cursor")
 
 
 def _refused(status: int, sentence: str) -> HttpResponse:

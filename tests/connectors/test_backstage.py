@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,6 +74,10 @@ def forgeries(backend: SandboxBackstage) -> dict[str, str]:
         ),
         "another audience": backend.token("ada", aud="catalog"),
         "no audience": backend.token("ada", aud=None),
+        "its end is a text": backend.token("ada", exp=str(now + 60)),
+        "its end is beyond all time": backend.token(
+            exp=10**18, obo=backend.person_token("ada", exp=10**18)
+        ),
         "it has ended": backend.token("ada", exp=now - 31),
         "no end": backend.token("ada", exp=None),
         "no moment": backend.token("ada", iat=None),
@@ -200,6 +205,56 @@ def test_other_tokens_are_not_of_backstage(token: str, is_one: bool) -> None:
 def test_its_own_are(backend: SandboxBackstage) -> None:
     assert is_of_backstage(backend.token("ada"))
     assert not is_of_backstage(backend.person_token("ada"))
+
+
+@pytest.mark.parametrize("keys", [{"keys": []}, [], {}, "x", {"keys": "x" * 300_000}])
+def test_an_issuer_without_keys_is_asked_once_for_a_crowd(
+    backend: SandboxBackstage, backstage: Backstage, keys: Any
+) -> None:
+    backend.odd_keys = keys
+    for _ in range(20):
+        with pytest.raises(TemporaryError):
+            backstage.verify(backend.token("ada"))
+    assert len(backend.asked) == 1
+
+
+def test_who_has_a_known_key_waits_for_nobody_who_asks_for_another(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    backstage.verify(backend.token("ada"))
+    keys = backstage._plugins["scaffolder"]
+    with keys._client_lock, ThreadPoolExecutor(1) as another:
+        call = another.submit(backstage.verify, backend.token("ada"))
+        assert call.result(timeout=30).user_ref == "user:default/ada"
+
+
+def test_an_answer_that_only_trickles_has_an_end(
+    backend: SandboxBackstage, backstage: Backstage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.signing_keys.DEADLINE_SECONDS", 0.2)
+    backend.trickles = True
+    with pytest.raises(TemporaryError):
+        backstage.verify(backend.token("ada"))
+
+
+@pytest.mark.parametrize(
+    "metadata", ["x", [], {"annotations": []}, {"annotations": None}, None]
+)
+def test_an_entity_that_is_odd_is_nobody(
+    backend: SandboxBackstage, backstage: Backstage, metadata: Any
+) -> None:
+    backend.odd_metadata = {"metadata": metadata}
+    with pytest.raises(PermanentError) as refused:
+        backstage.object_id_of("user:default/ada")
+    assert refused.value.code == "unknown_person"
+
+
+def test_a_sign_in_that_has_ended_is_said_to_have(
+    backend: SandboxBackstage, backstage: Backstage
+) -> None:
+    now = int(time.time())
+    with pytest.raises(PermanentError, match="has ended"):
+        backstage.verify(backend.token("ada", exp=now - 60))
 
 
 def test_keys_come_over_http_alone() -> None:

@@ -79,6 +79,8 @@ def test_each_action_has_all_that_backstage_breaks_without() -> None:
 def test_what_an_action_takes_is_told_by_other_actions_and_no_address() -> None:
     for name, one in listed().items():
         assert "/api/" not in json.dumps(one["schema"]["input"]), name
+    team = listed()["show-budgets"]["schema"]["input"]["properties"]["team"]
+    assert team["description"] == "The slug of a team of list-teams, such as vision."
     spec = listed()["create-request"]["schema"]["input"]["properties"]["spec"]
     assert spec["description"] == "The fields of the offering; see list-offerings."
 
@@ -134,6 +136,37 @@ def test_a_value_of_the_address_reaches_it(here: World, asker: BackstageCaller) 
     assert asker.invoke("list-allocations", {"held": True}).status_code == 200
 
 
+def test_a_key_that_is_null_is_none(asker: BackstageCaller) -> None:
+    given = wanted() | {"idempotency_key": None}
+    assert error(asker.invoke("create-request", given))[:2] == (422, "InputError")
+
+
+def test_the_next_page_is_had_by_its_cursor(
+    here: World, asker: BackstageCaller
+) -> None:
+    first = asker.invoke("list-requests", {"limit": 1}).json()["output"]
+    given = {"limit": 1, "cursor": first["next"]}
+    second = asker.invoke("list-requests", given).json()["output"]
+    assert first["results"][0]["id"] != second["results"][0]["id"]
+    assert second["next"] is None
+
+
+def test_more_values_than_an_address_can_hold_are_refused(
+    asker: BackstageCaller,
+) -> None:
+    many = {f"value{number}": 1 for number in range(2000)}
+    assert error(asker.invoke("list-requests", many))[:2] == (400, "InputError")
+
+
+def test_conditions_of_a_call_are_not_those_of_the_apis(
+    here: World, asker: BackstageCaller
+) -> None:
+    path = f"requests/{here.own.waiting.pk}/"
+    asker.headers |= {"If-None-Match": asker.get(path)["ETag"]}
+    answer = asker.invoke("show-request", {"request": here.own.waiting.pk})
+    assert answer.status_code == 200
+
+
 def test_the_sentence_of_a_refusal_reaches_whoever_waits(
     asker: BackstageCaller,
 ) -> None:
@@ -148,6 +181,7 @@ def test_the_sentence_of_a_refusal_reaches_whoever_waits(
         ({"color": "red"}, "/color"),
         ({"idempotency_key": None}, "/idempotency_key"),
         ({"idempotency_key": "two words"}, "/idempotency_key"),
+        ({"idempotency_key": 7}, "/idempotency_key"),
         ({"team": 7}, "/team"),
     ],
 )
@@ -241,6 +275,7 @@ def test_a_session_of_a_browser_counts_for_nothing(
     caller.client.force_login(here.own.asker)
     before = Event.objects.count()
     assert caller.invoke("create-request", wanted()).status_code == 401
+    caller.headers = {"Authorization": "Bearer none"}
     assert caller.invoke("approve-request").status_code == 404
     assert Event.objects.count() == before
 
