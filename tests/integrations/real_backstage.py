@@ -96,10 +96,12 @@ class RealBackstage:
         return answer.json() if answer.status_code == 200 else None
 
     def sweep(self) -> None:
-        """Have the portal's teams read again now."""
+        """Have the portal's teams read again, once a reading that is under way is over."""
         path = "/.backstage/scheduler/v1/tasks/quartermaster-teams/trigger"
-        answer = self.client.post(f"/api/catalog{path}")
-        assert answer.status_code == 200, answer.text
+        wait_until(
+            lambda: self.client.post(f"/api/catalog{path}").status_code == 200,
+            what="the teams to be read again",
+        )
 
     def _get(self, path: str) -> Any:
         answer = self.client.get(path)
