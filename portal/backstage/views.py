@@ -135,9 +135,7 @@ def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
             told |= {name: _cursor_in(told[name] or "") for name in PAGES}
         page = operation.action.page
         if page:
-            told["page"] = (
-                f"{settings.ENV.public_url}{reverse(page, args=[told['id']])}"
-            )
+            told["page"] = settings.PUBLIC_URL + reverse(page, args=[told["id"]])
         return JsonResponse({"output": told})
     errors = told.get("errors") or [{"pointer": "", "detail": told.get("detail", "")}]
     sentence = " ".join(

@@ -100,15 +100,16 @@ def test_what_changes_something_is_safe_to_repeat() -> None:
 
 
 def test_a_request_is_made_once_however_often_its_step_runs(
-    asker: BackstageCaller,
+    asker: BackstageCaller, settings: Settings
 ) -> None:
+    settings.PUBLIC_URL = "https://gpus.example.com"
     before = Request.objects.count()
     given = wanted()
     answers = [asker.invoke("create-request", given).json() for _ in range(3)]
     assert answers[0] == answers[1] == answers[2]
     made = answers[0]["output"]
     assert (made["state"], made["team"]["slug"]) == ("approved", "vision")
-    assert made["page"].endswith(f"/requests/{made['id']}/")
+    assert made["page"] == f"https://gpus.example.com/requests/{made['id']}/"
     assert Request.objects.count() == before + 1
 
 
