@@ -15,12 +15,12 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from accounts.directory.backstage import called_for
+from accounts.directory import backstage
 from accounts.directory.client import entra
 from accounts.models import ApiToken, User
 from accounts.tokens.models import SCOPES
 from connectors.backstage import is_of_backstage
-from connectors.errors import PermanentError, TemporaryError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from web.throttling import changes_nothing
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings
@@ -150,14 +150,17 @@ def _by_backstage(secret: str) -> tuple[User, IssuedToken]:
     if not settings.ENV.backstage_url:
         raise AuthenticationFailed("The portal is connected with no Backstage.")
     try:
-        oid, expires_at = called_for(secret)
-    except TemporaryError as error:
-        raise BackstageAway from error
-    except PermanentError as error:
-        if error.code == "catalog":
-            raise
-        raise AuthenticationFailed(error.message) from error
-    return _known(oid), IssuedToken(settings.ENV.backstage_scope, expires_at)
+        oid, call = backstage.called_for(secret)
+        user = _known(oid)
+    except (ConnectorError, AuthenticationFailed) as error:
+        backstage.note_refusal(str(error))
+        if isinstance(error, TemporaryError):
+            raise BackstageAway from error
+        if isinstance(error, PermanentError) and error.code != "catalog":
+            raise AuthenticationFailed(error.message) from error
+        raise
+    backstage.note_call(call)
+    return user, IssuedToken(settings.ENV.backstage_scope, call.expires_at)
 
 
 def _known(oid: str) -> User:

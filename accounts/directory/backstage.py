@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 
-from connectors.backstage import Backstage
-from connectors.errors import ConnectorError, PermanentError
+from connectors.backstage import Backstage, BackstageCall
+from connectors.errors import PermanentError
 from web.counters import breaker
 
 # What the portal is called as a plugin of Backstage, to which its tokens are made out.
@@ -52,21 +52,11 @@ def state() -> State | None:
     )
 
 
-def called_for(token: str) -> tuple[str, datetime]:
-    """The object id of the person whom a plugin's token speaks for, and until when it is good.
+def called_for(token: str) -> tuple[str, BackstageCall]:
+    """The object id of the person whom a plugin's token speaks for, and what it says.
 
     Raises TemporaryError, and PermanentError as the connector does, or for a plugin that calls for nobody.
     """
-    try:
-        found, words = _called_for(token)
-    except ConnectorError as error:
-        _note(REFUSAL, error.message)
-        raise
-    _note(CALL, words)
-    return found
-
-
-def _called_for(token: str) -> tuple[tuple[str, datetime], str]:
     call = connection().verify(token)
     if not call.user_ref:
         raise PermanentError(
@@ -77,7 +67,17 @@ def _called_for(token: str) -> tuple[tuple[str, datetime], str]:
     oid = known or connection().object_id_of(call.user_ref)
     if not known:
         breaker.ask(lambda: cache.set(key, oid, REMEMBERED_SECONDS), otherwise=None)
-    return (oid, call.expires_at), f"{call.plugin} for {call.user_ref}"
+    return oid, call
+
+
+def note_call(call: BackstageCall) -> None:
+    """Remember that a call was let in."""
+    _note(CALL, f"{call.plugin} for {call.user_ref}")
+
+
+def note_refusal(why: str) -> None:
+    """Remember why a call was not let in."""
+    _note(REFUSAL, why)
 
 
 def _last(kind: str) -> Noted | None:

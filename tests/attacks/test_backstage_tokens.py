@@ -153,6 +153,17 @@ def test_a_platform_lead_sees_whether_it_is_heard_and_why_not(
     assert told["call"]["words"] == "scaffolder for user:default/ada.okafor"
 
 
+def test_who_is_not_let_in_after_all_was_refused_and_has_not_called(
+    here: World, backend: SandboxBackstage
+) -> None:
+    member, lead = here.people["member"], Caller(here.people["platform_lead"])
+    User.objects.filter(pk=member.pk).update(signed_in_at=None)
+    refusal(BackstageCaller(backend, member))
+    told = lead.get("directory/").json()["backstage"]
+    assert told["call"] is None
+    assert "Sign in to the portal once" in told["refusal"]["words"]
+
+
 def test_what_is_asked_for_from_backstage_is_the_persons_in_the_audit_log(
     here: World, backend: SandboxBackstage
 ) -> None:
