@@ -23,6 +23,7 @@ from web.refusals import BadInput, Conflict
 KEY_HELD = (
     "55P03"  # PostgreSQL's lock_not_available; SQLite's errors have no such state
 )
+KEY_RULE = "1 to 255 visible characters, new for each thing you want done, the same when you repeat a call."
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -30,10 +31,7 @@ class KeyMissing(APIException):
     """A call that changes something came without a usable key."""
 
     status_code = 400
-    default_detail = (
-        "Send an Idempotency-Key header: 1 to 255 visible characters, new for each thing you want done, "
-        "the same when you repeat a call."
-    )
+    default_detail = f"Send an Idempotency-Key header: {KEY_RULE}"
     default_code = "idempotency_key_missing"
 
 

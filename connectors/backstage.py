@@ -87,11 +87,8 @@ class Backstage:
         ends, user_ref = body["exp"], ""
         if "obo" in body:
             person = _checked(str(body["obo"]), self._people, kind=PERSON)
-            ends, user_ref = min(ends, person["exp"], key=float), str(person["sub"])
-        try:
-            return BackstageCall(plugin, user_ref, datetime.fromtimestamp(ends, UTC))
-        except (TypeError, ValueError, OverflowError, OSError) as error:
-            raise _refusal(error) from error
+            ends, user_ref = min(ends, person["exp"]), str(person["sub"])
+        return BackstageCall(plugin, user_ref, ends)
 
     def object_id_of(self, user_ref: str) -> str:
         """The person's object id in Entra ID, as the catalog's organisation provider wrote it to their entity."""
@@ -147,7 +144,7 @@ def _unchecked(token: str) -> Mapping[str, Any]:
 def _checked(
     token: str, keys: SigningKeys, *, kind: str, audience: str | None = None
 ) -> Mapping[str, Any]:
-    """The claims of a token of this kind, signed with one of these keys and still good."""
+    """The claims of a token of this kind, signed with one of these keys and still good; `exp` as a moment."""
     required = ["iat", "exp", "sub", *(["aud"] if audience else [])]
     options: Any = {"require": required, "verify_aud": audience is not None}
     try:
@@ -162,11 +159,13 @@ def _checked(
             audience=audience,
             leeway=LEEWAY_SECONDS,
         )
+        ends = datetime.fromtimestamp(body["exp"], UTC)
     except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError) as error:
         raise TemporaryError("Backstage's signing keys cannot be read.") from error
-    except jwt.PyJWTError as error:
+    # A moment that is a text or beyond all time.
+    except (jwt.PyJWTError, TypeError, ValueError, OverflowError, OSError) as error:
         raise _refusal(error) from error
-    return dict(body)
+    return {**body, "exp": ends}
 
 
 def _refusal(error: Exception) -> PermanentError:

@@ -23,18 +23,23 @@ def backstage_server() -> Iterator[tuple[SandboxBackstage, str]]:
         yield backend, f"http://127.0.0.1:{port_of(socket)}"
 
 
-@pytest.fixture
-def backend(
-    backstage_server: tuple[SandboxBackstage, str], settings: Settings
-) -> Iterator[SandboxBackstage]:
-    """A backend that the portal is connected with; nobody is in its catalog."""
-    found, address = backstage_server
+def connect(settings: Settings, address: str) -> None:
+    """Have the portal of these settings know the backend at an address, and none of the keys of another."""
     change = {
         "backstage_url": address,
         "backstage_catalog_token": SecretStr(CATALOG_TOKEN),
     }
     settings.ENV = settings.ENV.model_copy(update=change)
     directory.connection.cache_clear()
+
+
+@pytest.fixture
+def backend(
+    backstage_server: tuple[SandboxBackstage, str], settings: Settings
+) -> Iterator[SandboxBackstage]:
+    """A backend that the portal is connected with; nobody is in its catalog."""
+    found, address = backstage_server
+    connect(settings, address)
     yield found
     directory.connection.cache_clear()
     found.users.clear()

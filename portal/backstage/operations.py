@@ -6,22 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from accounts.directory.backstage import PLUGIN_ID
+from accounts.replay import KEY_RULE
 from portal.api import description
 from portal.backstage.table import ACTIONS, INPUTS, Action
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 KEY, HEADER = "idempotency_key", "Idempotency-Key"
-KEY_SCHEMA: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 255,
-    "pattern": "^[\\x21-\\x7e]+$",
-    "description": (
-        "New for each thing you want done, the same when you repeat a call: it then takes effect once. In a template "
-        "the task's id, such as request-${{ context.task.id }}."
-    ),
-}
+KEY_WORDS = f"{KEY_RULE} In a template the task's id, such as request-${{{{ context.task.id }}}}."
 SHOWN_LEVELS = 2
 PAGES = frozenset({"next", "previous"})
 CURSOR_SCHEMA: Schema = {
@@ -44,8 +37,8 @@ class Operation:
     in_path: Mapping[str, str]
     in_query: frozenset[str]
     is_keyed: bool
-    takes: Schema
-    gives: Schema
+    input_schema: Schema
+    output_schema: Schema
 
     @property
     def reads(self) -> bool:
@@ -94,56 +87,52 @@ def _read(
     operation: Mapping[str, Any],
     schemas: Mapping[str, Schema],
 ) -> Operation:
-    parameters = operation.get("parameters", ())
-    places = {one["name"]: one["in"] for one in parameters}
-    names = {one["name"]: _name(action, one) for one in parameters}
-    body = _json_of(operation.get("requestBody", {}), schemas)
-    taken = {
-        names[one["name"]]: _value(one, schemas)
-        for one in parameters
-        if names[one["name"]]
-    }
-    needed = [
-        names[one["name"]]
-        for one in parameters
-        if one.get("required") and names[one["name"]]
+    named = [
+        (name, one)
+        for one in operation.get("parameters", ())
+        if (name := _name(action, one))
     ]
+    taken = {name: _value(one, schemas) for name, one in named}
+    body = _json_of(operation.get("requestBody", {}), schemas)
     return Operation(
         action=action,
         method=method.upper(),
         path=path,
-        in_path={names[one]: one for one in places if places[one] == "path"},
-        in_query=frozenset(one for one in places if places[one] == "query"),
+        in_path={name: one["name"] for name, one in named if one["in"] == "path"},
+        in_query=frozenset(name for name, one in named if one["in"] == "query"),
         is_keyed=KEY in taken,
-        takes={
+        input_schema={
             "$schema": DIALECT,
             "type": "object",
             "properties": _told(taken | body.get("properties", {})),
-            "required": [*needed, *body.get("required", ())],
+            "required": [
+                *(name for name, one in named if one.get("required")),
+                *body.get("required", ()),
+            ],
             "additionalProperties": False,
         },
-        gives=_gives(action, operation, schemas),
+        output_schema=_output_of(action, operation, schemas),
     )
 
 
 def _name(action: Action, parameter: Mapping[str, Any]) -> str:
     """What a parameter is called in the input; empty for one that is not taken."""
     if parameter["in"] == "path":
-        return action.takes
+        return action.id_name
     if parameter["in"] == "query":
         return str(parameter["name"])
     return KEY if parameter["name"] == HEADER else ""
 
 
 def _value(parameter: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Schema:
-    if parameter["name"] == HEADER:
-        return KEY_SCHEMA
-    told = parameter.get("description")
+    told = (
+        KEY_WORDS if parameter["name"] == HEADER else parameter.get("description", "")
+    )
     schema: Schema = _whole(parameter["schema"], schemas)
     return schema | ({"description": told} if told else {})
 
 
-def _gives(
+def _output_of(
     action: Action, operation: Mapping[str, Any], schemas: Mapping[str, Schema]
 ) -> Schema:
     [answer] = [
@@ -205,15 +194,20 @@ def listed() -> Iterator[dict[str, Any]]:
     for name, operation in operations().items():
         action = operation.action
         yield {
-            "id": f"quartermaster:{name}",
-            "pluginId": "quartermaster",
+            "id": f"{PLUGIN_ID}:{name}",
+            "pluginId": PLUGIN_ID,
             "name": name,
             "title": action.title,
             "description": action.description,
             "attributes": {
                 "readOnly": operation.reads,
-                "destructive": action.ends,
-                "idempotent": operation.reads or operation.is_keyed or action.ends,
+                "destructive": action.destructive,
+                "idempotent": operation.reads
+                or operation.is_keyed
+                or action.destructive,
             },
-            "schema": {"input": operation.takes, "output": operation.gives},
+            "schema": {
+                "input": operation.input_schema,
+                "output": operation.output_schema,
+            },
         }

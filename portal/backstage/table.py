@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Action:
-    """An operation under a name; `takes` is what the id in its address is called, `page` the page of what it gives.
+    """An operation under a name; `id_name` is what the id in its address is called, `page` the page of what it gives.
 
-    `previews` are sent by POST and change nothing; `ends` takes something away that somebody may still use.
+    `previews` are sent by POST and change nothing; `destructive` takes away what somebody may still use.
     """
 
     name: str
     operation: str
     title: str
     description: str
-    takes: str = ""
+    id_name: str = ""
     page: str = ""
     previews: bool = False
-    ends: bool = False
+    destructive: bool = False
 
 
 # What an action takes whose name is all that the description says of it.
@@ -61,7 +61,7 @@ ACTIONS = (
         "teams_budgets_list",
         "Show a team's budgets",
         "A team's money (USD) and GPU-hours month by month: limit, held, spent, left.",
-        takes="team",
+        id_name="team",
     ),
     Action(
         "list-offerings",
@@ -74,7 +74,7 @@ ACTIONS = (
         "offerings_options",
         "List the choices of an offering",
         "What a team may choose in each field of an offering's spec, and why not the rest.",
-        takes="offering",
+        id_name="offering",
     ),
     Action(
         "preview-request",
@@ -103,7 +103,7 @@ ACTIONS = (
         "requests_retrieve",
         "Show a request",
         "One request with everything about it: state, whose turn it is, the rules that judged it, decisions, cost.",
-        takes="request",
+        id_name="request",
         page="request",
     ),
     Action(
@@ -111,7 +111,7 @@ ACTIONS = (
         "requests_answer_create",
         "Answer an approver's question",
         "Answers the question that an approver asked about a request.",
-        takes="request",
+        id_name="request",
         page="request",
     ),
     Action(
@@ -119,16 +119,16 @@ ACTIONS = (
         "requests_withdraw_create",
         "Withdraw a request",
         "Takes back the person's own request while it waits for a decision.",
-        takes="request",
+        id_name="request",
         page="request",
-        ends=True,
+        destructive=True,
     ),
     Action(
         "preview-renewal",
         "requests_renew_preview_create",
         "Preview a renewal",
         "Says what would become of renewing what a request got. Stores nothing.",
-        takes="request",
+        id_name="request",
         previews=True,
     ),
     Action(
@@ -136,7 +136,7 @@ ACTIONS = (
         "requests_renew_create",
         "Renew what a request got",
         "Requests to keep it longer; judged like any request.",
-        takes="request",
+        id_name="request",
         page="request",
     ),
     Action(
@@ -150,8 +150,8 @@ ACTIONS = (
         "allocations_give_back_create",
         "Give an allocation back",
         "Gives some or all of an allocation back before its end; what runs on it may be stopped.",
-        takes="allocation",
-        ends=True,
+        id_name="allocation",
+        destructive=True,
     ),
     Action(
         "list-places",
@@ -191,7 +191,7 @@ ACTIONS = (
         "runs_retrieve",
         "Show a training run",
         "One run: why it waits or how it ended, its pods and its cost.",
-        takes="run",
+        id_name="run",
         page="run",
     ),
     Action(
@@ -199,23 +199,23 @@ ACTIONS = (
         "runs_stop_create",
         "Stop a training run",
         "Ends a run: it may still save a checkpoint, then its GPUs are free.",
-        takes="run",
+        id_name="run",
         page="run",
-        ends=True,
+        destructive=True,
     ),
     Action(
         "list-profiles",
         "place_profiles",
         "List notebook profiles",
         "The profiles of notebooks in a namespace: their options, price, and whether one would start now.",
-        takes="place",
+        id_name="place",
     ),
     Action(
         "start-notebook",
         "notebooks_launch",
         "Start a notebook",
         "Starts a notebook from a profile in a namespace of the person's team.",
-        takes="place",
+        id_name="place",
         page="notebook",
     ),
     Action(
@@ -229,16 +229,16 @@ ACTIONS = (
         "notebooks_stop_create",
         "Stop a notebook",
         "Stops a notebook: what it has in memory is lost, its volumes stay.",
-        takes="notebook",
+        id_name="notebook",
         page="notebook",
-        ends=True,
+        destructive=True,
     ),
     Action(
         "explain-work",
         "work_of_team",
         "Explain a team's work",
         "Everything that a team has on the clusters, whoever started it, each with the reason why it waits or runs.",
-        takes="team",
+        id_name="team",
     ),
     Action(
         "list-clusters",
@@ -251,6 +251,6 @@ ACTIONS = (
         "queues_of_cluster",
         "Show a cluster's queues",
         "Who waits on a cluster and who runs; other teams' jobs as sums.",
-        takes="cluster",
+        id_name="cluster",
     ),
 )

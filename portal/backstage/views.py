@@ -7,6 +7,7 @@ the portal against a real one.
 
 import json
 from functools import cache
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -20,12 +21,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import APIException
 
+from accounts.directory.backstage import PLUGIN_ID
 from accounts.replay import KEY as REPLAY_KEY
+from accounts.replay import KEY_RULE
 from portal.backstage.operations import KEY, PAGES, Operation, listed, operations
 from web.parsing import BoundedJson
 
-OK, MULTIPLE_CHOICES = 200, 300
-BAD_KEY = "1 to 255 visible characters without spaces, new for each thing you want done, the same for a repetition."
 # Backstage shows the sentence of an error with one of its own names alone.
 NAMES = {
     401: "AuthenticationError",
@@ -61,7 +62,7 @@ def invoke(request: HttpRequest, action: str) -> HttpResponse:
         return _refused(401, "Send “Authorization: Bearer TOKEN”.")
     # Whose browser it may be counts for nothing here, and is not who was refused.
     request.api_user = AnonymousUser()  # type: ignore[attr-defined]
-    operation = operations().get(action.removeprefix("quartermaster:"))
+    operation = operations().get(action.removeprefix(f"{PLUGIN_ID}:"))
     if operation is None:
         return _refused(404, "There is no such action.")
     try:
@@ -72,7 +73,7 @@ def invoke(request: HttpRequest, action: str) -> HttpResponse:
         return _refused(422, f"/{absent.pop()}: This field is needed.")
     key = given.get(KEY) if operation.is_keyed else ""
     if operation.is_keyed and not (isinstance(key, str) and REPLAY_KEY.fullmatch(key)):
-        return _refused(422, f"/{KEY}: {BAD_KEY}")
+        return _refused(422, f"/{KEY}: {KEY_RULE}")
     try:
         _become_call(request, operation, given)
     except TooManyFieldsSent:
@@ -129,7 +130,7 @@ def _plain(value: Any) -> str:
 def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
     """The API's answer in Backstage's words, with what the middleware has to know of a refusal."""
     told = json.loads(answer.content) if answer.content else {}
-    if OK <= answer.status_code < MULTIPLE_CHOICES:
+    if HTTPStatus.OK <= answer.status_code < HTTPStatus.MULTIPLE_CHOICES:
         # A caller has no use for addresses of the API, and what stands in one is not as it is to be sent.
         if PAGES.issubset(told):
             told |= {name: _cursor_in(told[name] or "") for name in PAGES}

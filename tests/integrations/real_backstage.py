@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from pydantic import SecretStr
 from pytest_django import Settings
 
 from accounts.directory import backstage as directory
 from sandbox.backstage import CATALOG_TOKEN
+from tests.backstages import connect
 from tests.services.process import port_of, reserve_port, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -47,12 +47,7 @@ class RealBackstage:
 
     def join(self, settings: Settings) -> None:
         """Have the portal of these settings know the backend, and Alice be signed in there."""
-        change = {
-            "backstage_url": str(self.client.base_url),
-            "backstage_catalog_token": SecretStr(CATALOG_TOKEN),
-        }
-        settings.ENV = settings.ENV.model_copy(update=change)
-        directory.connection.cache_clear()
+        connect(settings, str(self.client.base_url))
         self._sign_in()
         self.sweep()
 

@@ -87,16 +87,16 @@ def test_what_an_action_takes_is_told_by_other_actions_and_no_address() -> None:
 
 def test_no_two_values_of_an_action_have_one_name() -> None:
     for name, one in operations().items():
-        names = one.takes["properties"].keys()
+        names = one.input_schema["properties"].keys()
         assert set(one.in_path) | one.in_query <= names, name
-        assert set(one.takes["required"]) <= names, name
+        assert set(one.input_schema["required"]) <= names, name
         assert one.path.count("{") == len(one.in_path) <= 1, name
         assert "" not in names, name
 
 
 def test_what_changes_something_is_safe_to_repeat() -> None:
     for name, one in operations().items():
-        assert one.reads or one.is_keyed or one.action.ends, name
+        assert one.reads or one.is_keyed or one.action.destructive, name
 
 
 def test_a_request_is_made_once_however_often_its_step_runs(
