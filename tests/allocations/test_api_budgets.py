@@ -31,12 +31,19 @@ def path() -> str:
     return f"teams/vision/budgets/{timezone.now():%Y-%m}/"
 
 
+def of_month(caller: Caller, month: str) -> dict[str, Any]:
+    """Vision's budget of a month; near its end what the team holds reaches into the next, which has one as well."""
+    rows = caller.get("teams/vision/budgets/").json()["results"]
+    months = [row["month"] for row in rows]
+    assert months == sorted(months, reverse=True)
+    found: dict[str, Any] = rows[months.index(month)]
+    return found
+
+
 def test_budgets_are_read_by_the_team_and_set_by_platform_leads(here: World) -> None:
     month = f"{timezone.now():%Y-%m}"
     path = f"teams/vision/budgets/{month}/"
-    seen: dict[str, Any] = (
-        Caller(here.people["member"]).get("teams/vision/budgets/").json()["results"][0]
-    )
+    seen = of_month(Caller(here.people["member"]), month)
     assert (seen["month"], seen["limit_usd"]) == (month, "12000.00")
     assert float(seen["held_usd"]) > 0
     lead = Caller(here.people["platform_lead"])
@@ -125,8 +132,9 @@ def test_gpu_hours_do_not_go_below_what_is_held(lead: Caller, path: str) -> None
 
 def test_the_month_under_way_says_where_it_leads(here: World, lead: Caller) -> None:
     Budget.objects.create(team=here.own.team, month="2099-01-01", limit_usd=1)
-    later, now = lead.get("teams/vision/budgets/").json()["results"][:2]
-    assert later["pace"] is None
+    later = lead.get("teams/vision/budgets/").json()["results"][0]
+    assert (later["month"], later["pace"]) == ("2099-01", None)
+    now = of_month(lead, f"{timezone.now():%Y-%m}")
     assert now["is_close"] is False
     pace = now["pace"]
     assert pace["gpu_hours"] is None
