@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -41,6 +41,11 @@ def frequent(seen: Sequence[dict[str, str]]) -> str:
     return ", ".join(f"{table} {number}" for table, number in tables.most_common(12))
 
 
+def most(usual: int, until: datetime) -> int:
+    """How many it may take: one more where it reaches into the next month, whose budget it is held against, too."""
+    return usual + (until.month != timezone.now().month)
+
+
 def test_an_ask_over_the_api_takes_few_statements(ada: User) -> None:
     caller, until = Caller(ada), timezone.now() + timedelta(days=2)
     body = {
@@ -54,7 +59,7 @@ def test_an_ask_over_the_api_takes_few_statements(ada: User) -> None:
     with CaptureQueriesContext(connection) as seen:
         answer = caller.post("requests/", body)
     assert answer.json()["state"] == "approved", answer.content
-    assert len(seen) <= MOST_OF_THE_API, frequent(seen.captured_queries)
+    assert len(seen) <= most(MOST_OF_THE_API, until), frequent(seen.captured_queries)
 
 
 def test_an_ask_on_the_page_takes_few_statements(ada: User, client: Client) -> None:
@@ -73,4 +78,4 @@ def test_an_ask_on_the_page_takes_few_statements(ada: User, client: Client) -> N
         response = client.post("/requests/new", form | {"token": "second"})
     assert response.status_code == 302, response.content
     assert Request.objects.latest("pk").state == State.APPROVED
-    assert len(seen) <= MOST_OF_THE_PAGE, frequent(seen.captured_queries)
+    assert len(seen) <= most(MOST_OF_THE_PAGE, until), frequent(seen.captured_queries)
