@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from django.conf import settings
 from django.db import OperationalError
 from django.utils import timezone
@@ -66,10 +67,11 @@ class BearerAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer" or not secret or " " in secret:
             raise AuthenticationFailed("Send “Authorization: Bearer TOKEN”.")
         if secret.startswith("qm_"):
-            return _by_token(secret)
+            user, token = _by_token(secret)
+            return _noted(user, token, f"token {token.name} ({token})")
         if is_of_backstage(secret):
             return _by_backstage(secret)
-        return _by_entra(secret)
+        return _noted(*_by_entra(secret), "a token of Entra ID")
 
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
@@ -112,6 +114,12 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
             "scheme": "bearer",
             "description": "A personal token (qm_…), an Entra token, or one that Backstage made for the portal.",
         }
+
+
+def _noted(user: User, token: Any, called_with: str) -> tuple[User, Any]:
+    """The same; what this call is done with stands in the log and in the audit events of what it does."""
+    structlog.contextvars.bind_contextvars(called_with=called_with)
+    return user, token
 
 
 def _by_token(secret: str) -> tuple[User, ApiToken]:
@@ -160,7 +168,8 @@ def _by_backstage(secret: str) -> tuple[User, IssuedToken]:
             raise AuthenticationFailed(error.message) from error
         raise
     backstage.note_call(call)
-    return user, IssuedToken(settings.ENV.backstage_scope, call.expires_at)
+    token = IssuedToken(settings.ENV.backstage_scope, call.expires_at)
+    return _noted(user, token, f"Backstage's {call.plugin}")
 
 
 def _known(oid: str) -> User:

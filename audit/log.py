@@ -30,10 +30,14 @@ def record(
     """Append one event to the chain inside the caller's transaction, so that it commits with what it tells of.
 
     It locks the chain's head until that transaction ends: call it after every other lock was taken. Within `together`
-    both wait for the end of the block, and so do the event's number and hash.
+    both wait for the end of the block, and so do the event's number and hash. What a person did over the API says in
+    `called_with` with which token.
     Raises TransactionManagementError outside a transaction, and ValueError for a kind that there is not.
     """
     _check_transaction()
+    call = structlog.contextvars.get_contextvars()
+    if actor.kind == "person":
+        details["called_with"] = call.get("called_with")
     event = Event(
         kind=Kind(kind),
         outcome=outcome,
@@ -44,7 +48,7 @@ def record(
         subject_type=subject[0],
         subject_id=str(subject[1])[:64],
         details=_plain(details),
-        request_id=str(structlog.contextvars.get_contextvars().get("request_id", "")),
+        request_id=str(call.get("request_id", "")),
     )
     waiting = _waiting.get()
     if waiting is None:

@@ -81,6 +81,8 @@ def _call(event: Event) -> list[Fact]:
     if event.request_id:
         rows.append({"label": "Id of the call", "copyable": event.request_id})
     details = event.details
+    if "called_with" in details:
+        rows.append({"label": "Called with", "text": str(details["called_with"])})
     if event.subject_type == "route":
         address = f"{details.get('method', '')} /{event.subject_id}".strip()
         rows.append({"label": "Address", "text": address})

@@ -12,7 +12,7 @@ from ui.parts import Fact
 WHOLE = frozenset({"__all__", ""})
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
-INTERNAL = frozenset({"where", "method", "status", "code"})
+INTERNAL = frozenset({"where", "method", "status", "code", "called_with"})
 # What a capital at the beginning alone does not make a word of.
 WORDS = {
     "usd": "USD",
