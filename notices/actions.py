@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
+from accounts.directory import backstage
 from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
@@ -175,7 +176,8 @@ def _write(
 ) -> list[Delivery]:
     """Store notices, and a delivery for each that does not wait for its person's daily mail; returns those.
 
-    `later` is when the mail leaves, by person, where that is not at once.
+    `later` is when the mail leaves, by person, where that is not at once. What a person is told stands in Backstage
+    at once, where that is connected: a list interrupts nobody.
     """
     at = later or {}
     made = Notice.objects.bulk_create(notices)
@@ -188,7 +190,12 @@ def _write(
         for notice in made
         if notice.pace == Pace.AT_ONCE
     ]
-    if deliveries:
-        Delivery.objects.bulk_create(deliveries)
+    listed = [
+        Delivery(notice=notice, way=Way.BACKSTAGE, next_at=notice.at)
+        for notice in made
+        if notice.person_id and backstage.notifies()
+    ]
+    if deliveries or listed:
+        Delivery.objects.bulk_create(deliveries + listed)
         enqueue_on_commit()
     return deliveries

@@ -9,6 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.directory import backstage
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once, earlier_answer
 from notices import actions, channels, choosing
@@ -31,6 +32,9 @@ class NoticeSettingsSerializer(serializers.Serializer[Any]):
 
     digest_hour = serializers.IntegerField()
     mail_is_configured = serializers.BooleanField()
+    is_in_backstage = serializers.BooleanField(
+        help_text="Whether notices stand in Backstage's notifications as well."
+    )
     kinds = NoticePaceSerializer(many=True)
 
 
@@ -166,6 +170,7 @@ class NoticeSettingsEndpoint(Endpoint):
         return {
             "digest_hour": choosing.hour_of(self.caller),
             "mail_is_configured": mail_is_configured(),
+            "is_in_backstage": backstage.notifies(),
             "kinds": [
                 {"kind": k.value, "words": k.words, "pace": p.value}
                 for k, p in paces.items()

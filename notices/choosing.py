@@ -9,7 +9,7 @@ from accounts.models import User
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell
-from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace
+from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import Delivery, DigestHour, Notice, Preference
 from web.refusals import BadInput, Conflict
@@ -86,7 +86,7 @@ def choose(
 @transaction.atomic
 def send_test(person: User, *, now: datetime) -> Delivery:
     """Send somebody a test mail at their own wish; raises Conflict while the one before is still on its way."""
-    if test_of(person, state=Delivery.State.WAITING):
+    if test_of(person, Way.EMAIL, state=Delivery.State.WAITING):
         raise Conflict("The test before is still on its way.", code="test_waiting")
     tell(
         NoticeKind.TEST,
@@ -99,6 +99,7 @@ def send_test(person: User, *, now: datetime) -> Delivery:
     delivery = Delivery.objects.get(
         notice__person=person,
         notice__kind=NoticeKind.TEST,
+        way=Way.EMAIL,
         state=Delivery.State.WAITING,
     )
     record(
@@ -110,9 +111,9 @@ def send_test(person: User, *, now: datetime) -> Delivery:
     return delivery
 
 
-def test_of(person: User, **state: str) -> Delivery | None:
-    """The newest test mail of a person, None when there was none."""
+def test_of(person: User, way: Way, **state: str) -> Delivery | None:
+    """A person's newest test that went this way; None when there was none."""
     tests = Delivery.objects.filter(
-        notice__person=person, notice__kind=NoticeKind.TEST, **state
+        notice__person=person, notice__kind=NoticeKind.TEST, way=way, **state
     )
     return tests.order_by("-id").first()

@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db.models import F
+from django.db.models import Case, F, When
 
+from connectors.backstage import Away
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.mail import Letter, ReceiptLost, ServerAway
-from notices import cards, rendering
+from notices import cards, in_backstage, rendering
+from notices.in_backstage import NobodyToTell
 from notices.kinds import GATHERED, NoticeKind, Way
 from notices.models import Delivery, Notice
 from notices.rendering import Entry
@@ -55,7 +57,9 @@ def deliver_due(
     jitter: Callable[[], float] = random.random,
 ) -> int:
     """Send what is due, for some twelve seconds at most; returns how many messages left."""
-    due = Delivery.objects.due(now()).order_by("next_at", "id")
+    # Mail comes first: a slow Backstage must not keep it waiting.
+    last = Case(When(way=Way.BACKSTAGE, then=1), default=0)
+    due = Delivery.objects.due(now()).order_by(last, "next_at", "id")
     if outside.mail is None:
         due = due.exclude(way=Way.EMAIL)
     sent, started = 0, time.monotonic()
@@ -93,6 +97,8 @@ def attempt(
     """Send what was claimed and write down how it went; True when it left."""
     try:
         send(claim.delivery, now=now(), outside=outside)
+    except NobodyToTell:
+        _still_mine(claim).delete()
     except PermanentError as error:
         _park(claim, error.message)
     except Exception as error:
@@ -109,8 +115,11 @@ def attempt(
 
 
 def send(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
-    """Hand one message to the outside; raises ConnectorError when it was not taken."""
+    """Hand one message to the outside; raises ConnectorError when it was not taken, or NobodyToTell."""
     notice = delivery.notice
+    if notice and delivery.way == Way.BACKSTAGE:
+        in_backstage.send(notice, outside)
+        return
     channel = notice.channel if notice else None
     if notice is None or channel is None:
         _mail(delivery, now=now, outside=outside)
@@ -230,6 +239,10 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
     notice = claim.delivery.notice
     if isinstance(error, ServerAway):
         Delivery.objects.due(next_at).filter(way=Way.EMAIL).exclude(
+            pk=claim.delivery.pk
+        ).update(next_at=next_at)
+    elif isinstance(error, Away):
+        Delivery.objects.due(next_at).filter(way=Way.BACKSTAGE).exclude(
             pk=claim.delivery.pk
         ).update(next_at=next_at)
     elif isinstance(error, TemporaryError) and notice and notice.channel_id:

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from notices.kinds import CHOOSABLE, NoticeKind, Pace, Way
-from notices.models import Channel
+from notices.models import CHANNEL_WAYS, Channel
 from web.fields import StrictForm
 
 HOURS = [(str(hour), f"{hour:02}:00 UTC") for hour in range(24)]
@@ -45,7 +45,7 @@ class ChannelForm(StrictForm):
     )
     way = forms.ChoiceField(
         label="It is a channel of",
-        choices=[(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)],
+        choices=CHANNEL_WAYS,
         widget=forms.RadioSelect,
         initial=Way.TEAMS.value,
     )

@@ -85,11 +85,12 @@ class Way(StrEnum):
     EMAIL = "email"
     TEAMS = "teams"
     SLACK = "slack"
+    BACKSTAGE = "backstage"
 
     @property
     def words(self) -> str:
         """The way by its name."""
-        return {"email": "E-mail", "teams": "Teams", "slack": "Slack"}[self.value]
+        return "E-mail" if self is Way.EMAIL else self.value.capitalize()
 
 
 WORDS: Mapping[NoticeKind, str] = {

@@ -16,9 +16,11 @@ from web.rows import Row
 PACES = [(pace.value, pace.words) for pace in Pace]
 CHOOSABLE_KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
 WAYS = [(way.value, way.words) for way in Way]
-CHANNEL_WAYS = WAYS[1:]
+CHANNEL_WAYS = [(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)]
 # As plain texts: a migration that names them outlives the words of today.
-ALL_PACES, ALL_WAYS = ([value for value, _ in known] for known in (PACES, WAYS))
+ALL_PACES, ALL_WAYS, OF_CHANNELS = (
+    [value for value, _ in known] for known in (PACES, WAYS, CHANNEL_WAYS)
+)
 
 AT_ONCE, DIGEST = Pace.AT_ONCE.value, Pace.DIGEST.value
 UNREADABLE = "no longer readable: give it again"
@@ -46,7 +48,7 @@ class Channel(models.Model):
         constraints = [
             models.UniqueConstraint(Lower("name"), name="channel_names_are_unique"),
             models.CheckConstraint(
-                condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"
+                condition=Q(way__in=OF_CHANNELS), name="a_known_kind_of_channel"
             ),
             models.CheckConstraint(
                 condition=Q(sealed__startswith=BEGINNING),

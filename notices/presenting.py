@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from notices.kinds import GROUPS, OF_LEADS, NoticeKind, Pace
+from notices.kinds import GROUPS, OF_LEADS, NoticeKind, Pace, Way
 from notices.models import Channel, Delivery
 from ui.parts import Badge, Link, Row
 
@@ -169,7 +169,11 @@ def given_up(delivery: Delivery) -> GivenUp:
     return {
         "pk": delivery.pk,
         "to": channel.name if channel else person.name if person else "",
-        "address": channel.address if channel else person.email if person else "",
+        "address": channel.address
+        if channel
+        else person.email
+        if person and delivery.way == Way.EMAIL
+        else "",
         "about": notice.said.title
         if notice
         else f"The daily mail of {digest.day:%d %b}"

@@ -1,20 +1,26 @@
-"""The mail server and the webhooks as the settings describe them."""
+"""The mail server, the webhooks and Backstage as the settings describe them."""
 
 from dataclasses import dataclass
 
 from django.conf import settings
 
+from accounts.directory import backstage as directory
+from connectors.backstage import Backstage
 from connectors.mail import Mail, Security
 from connectors.webhooks import Webhooks
 
 
 @dataclass(frozen=True)
 class Outside:
-    """How messages leave: `mail` is None while no mail server is configured, and mails then wait."""
+    """How messages leave: `mail` is None while no mail server is configured, and mails then wait.
+
+    `backstage` is None where nobody is to be told there.
+    """
 
     mail: Mail | None
     webhooks: Webhooks
     public_url: str
+    backstage: Backstage | None = None
 
     @property
     def host(self) -> str:
@@ -41,6 +47,7 @@ def outside() -> Outside:
             allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file
         ),
         public_url=settings.PUBLIC_URL,
+        backstage=directory.connection() if directory.notifies() else None,
     )
 
 

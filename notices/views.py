@@ -15,10 +15,12 @@ from django.views.decorators.http import (
 )
 
 from accounts.current_user import STATUS, add_refusal, sent, visitor, with_refusal
+from accounts.directory import backstage
 from accounts.models import User
 from accounts.roles import Permission
 from notices import actions, choosing, presenting
 from notices.forms import ChoiceForm
+from notices.kinds import Way
 from notices.models import Delivery
 from notices.servers import mail_is_configured
 from web.refusals import Refused
@@ -50,7 +52,13 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
         "tabs": presenting.settings_tabs(person, "notice-settings"),
         "address": person.email,
         "outcome": presenting.outcome(
-            choosing.test_of(person), to=person.email, is_stuck=not is_configured
+            choosing.test_of(person, Way.EMAIL),
+            to=person.email,
+            is_stuck=not is_configured,
+        ),
+        "backstage": backstage.state(),
+        "outcome_in_backstage": presenting.outcome(
+            choosing.test_of(person, Way.BACKSTAGE), to="Backstage"
         ),
     }
     response = render(

@@ -86,6 +86,7 @@ class Environment(BaseSettings):
         "mcp-actions",
     ]
     backstage_scope: Literal["read", "ask"] = "ask"
+    backstage_notices_token: SecretStr = SecretStr("")
 
     azure_subscription_id: str = ""
     azure_resource_group: str = ""
@@ -140,6 +141,10 @@ class Environment(BaseSettings):
         if self.backstage_url and not self.backstage_catalog_token.get_secret_value():
             raise ValueError(
                 "QM_BACKSTAGE_URL is set: QM_BACKSTAGE_CATALOG_TOKEN must be, too."
+            )
+        if self.backstage_notices_token.get_secret_value() and not self.backstage_url:
+            raise ValueError(
+                "QM_BACKSTAGE_NOTICES_TOKEN is set: QM_BACKSTAGE_URL must be, too."
             )
         return self
 

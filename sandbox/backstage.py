@@ -1,6 +1,7 @@
-"""The part of a Backstage backend that answers other services: keys of plugins and people, and users of its catalog.
+"""The part of a Backstage backend that answers other services: keys of plugins and people, users of its catalog, and
+notifications.
 
-Held against `@backstage/backend-defaults` 0.18 and `plugin-catalog-backend` 4.0.
+Held against `@backstage/backend-defaults` 0.19, `plugin-catalog-backend` 4.0 and `plugin-notifications-backend` 0.6.
 """
 
 import asyncio
@@ -20,8 +21,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 CATALOG_TOKEN = "catalog-reader"
+NOTICES_TOKEN = "notifier"
+OBJECT_ID = "graph.microsoft.com/user-id"
 HOUR = 3600
-AWAY = 503
+OK, AWAY = 200, 503
 
 
 class Key:
@@ -57,6 +60,9 @@ class SandboxBackstage:
     odd_metadata: dict[str, Any] | None = None
     trickles: bool = False
     asked: list[str] = field(default_factory=list)
+    # What the plugin for notifications answers; what people see, newest last, with one line for a scope.
+    notifying: int = OK
+    shown: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
     def person_token(self, name: str, **changes: Any) -> str:
         """A limited token of a person, as it stands in `obo`; None takes a claim away."""
@@ -92,6 +98,10 @@ class SandboxBackstage:
                 Route(
                     "/api/catalog/entities/by-name/user/default/{name}", self._entity
                 ),
+                Route("/api/catalog/entities/by-query", self._entities),
+                Route(
+                    "/api/notifications/notifications", self._notify, methods=["POST"]
+                ),
             ]
         )
 
@@ -123,9 +133,47 @@ class SandboxBackstage:
         if name not in self.users:
             return _failure(404, "NotFoundError")
         told = self.users[name]
-        annotations = {"graph.microsoft.com/user-id": told} if told else {}
+        annotations = {OBJECT_ID: told} if told else {}
         metadata = {"name": name, "namespace": "default", "annotations": annotations}
         return JSONResponse({"kind": "User", "metadata": metadata})
+
+    async def _entities(self, request: Request) -> Response:
+        """Users by their object id, the one filter that is known here; only the fields that were asked for."""
+        if away := self._noted(request):
+            return away
+        if request.headers.get("authorization") != f"Bearer {CATALOG_TOKEN}":
+            return _failure(401, "AuthenticationError")
+        if self.odd_metadata is not None:
+            return JSONResponse(self.odd_metadata)
+        kind, _, wanted = request.query_params["filter"].partition(",")
+        key, _, oid = wanted.partition("=")
+        if (kind, key) != ("kind=user", f"metadata.annotations.{OBJECT_ID}"):
+            return _failure(400, "InputError")
+        found = [
+            {"metadata": {"namespace": "default", "name": name}}
+            for name, told in self.users.items()
+            if told == oid
+        ]
+        limit = int(request.query_params["limit"])
+        return JSONResponse(
+            {"items": found[:limit], "totalItems": len(found), "pageInfo": {}}
+        )
+
+    async def _notify(self, request: Request) -> Response:
+        if away := self._noted(request):
+            return away
+        if request.headers.get("authorization") != f"Bearer {NOTICES_TOKEN}":
+            return _failure(401, "AuthenticationError")
+        if self.notifying != OK:
+            return _failure(self.notifying, "Error")
+        body = await request.json()
+        recipients, payload = body["recipients"], body["payload"]
+        if recipients["type"] != "entity" or not payload["title"]:
+            return _failure(400, "InputError")
+        lines = self.shown.setdefault(recipients["entityRef"], {})
+        lines.pop(payload["scope"], None)
+        lines[payload["scope"]] = payload
+        return JSONResponse([{"payload": payload, "origin": "external:quartermaster"}])
 
 
 async def _trickle() -> AsyncIterator[bytes]:

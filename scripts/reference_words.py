@@ -73,6 +73,8 @@ SETTINGS: Mapping[str, str] = {
     "backstage_catalog_token": "A static token of that backend with which the portal reads users of its catalog.",
     "backstage_plugins": "Backstage's plugins whose calls count, by their ids.",
     "backstage_scope": "What they may do for a person at most: `read`, or `ask` (read, ask and run work).",
+    "backstage_notices_token": "A static token of that backend with which the portal notifies people in Backstage; "
+    "empty where nobody is told there.",
     "sign_in_origin": "A second origin that the sign-in page is served from; empty with Entra ID.",
     "graph_url": "Microsoft Graph.",
     "ca_file": "A PEM file with the authorities to trust for Entra ID, Graph, Backstage and Azure; empty means the "

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from accounts.directory import backstage as directory
 from accounts.models import User
-from sandbox.backstage import CATALOG_TOKEN, SandboxBackstage
+from sandbox.backstage import CATALOG_TOKEN, NOTICES_TOKEN, OK, SandboxBackstage
 from sandbox.serving import Served, listen, port_of
 from tests.calling import Caller
 from tests.serving import serving
@@ -44,7 +44,17 @@ def backend(
     directory.connection.cache_clear()
     found.users.clear()
     found.asked.clear()
-    found.is_away = False
+    found.shown.clear()
+    found.is_away, found.notifying = False, OK
+
+
+@pytest.fixture
+def notifying(backend: SandboxBackstage, settings: Settings) -> SandboxBackstage:
+    """The same, in which people are told what they are told by mail."""
+    change = {"backstage_notices_token": SecretStr(NOTICES_TOKEN)}
+    settings.ENV = settings.ENV.model_copy(update=change)
+    directory.connection.cache_clear()
+    return backend
 
 
 def named(backend: SandboxBackstage, person: User) -> str:

@@ -57,6 +57,9 @@ class BackstageStateSerializer(serializers.Serializer[backstage.State]):
     address = serializers.CharField()
     plugins = serializers.ListField(child=serializers.CharField())
     scope = serializers.CharField(help_text="What it may do at most: read, or ask.")
+    notifies = serializers.BooleanField(
+        help_text="Whether people are told there what they are told here."
+    )
     call = BackstageNotedSerializer(allow_null=True)
     refusal = BackstageNotedSerializer(allow_null=True)
 

@@ -34,6 +34,7 @@ class State:
     address: str
     plugins: list[str]
     scope: str
+    notifies: bool
     call: Noted | None
     refusal: Noted | None
 
@@ -47,6 +48,7 @@ def state() -> State | None:
         env.backstage_url,
         env.backstage_plugins,
         env.backstage_scope,
+        notifies(),
         _last(CALL),
         _last(REFUSAL),
     )
@@ -68,6 +70,26 @@ def called_for(token: str) -> tuple[str, BackstageCall]:
     if not known:
         breaker.ask(lambda: cache.set(key, oid, REMEMBERED_SECONDS), otherwise=None)
     return oid, call
+
+
+def notifies() -> bool:
+    """Whether people are told in Backstage what they are told by mail."""
+    env = settings.ENV
+    return bool(env.backstage_url and env.backstage_notices_token.get_secret_value())
+
+
+def user_ref_of(oid: str) -> str:
+    """Who the person of this object id is in Backstage's catalog; empty for who is not in it.
+
+    Remembered for five minutes. Raises as the connector does.
+    """
+    key = f"backstage-user:{oid}"
+    known: str | None = breaker.ask(lambda: cache.get(key), otherwise=None)
+    if known is not None:
+        return known
+    found = connection().user_ref_of(oid)
+    breaker.ask(lambda: cache.set(key, found, REMEMBERED_SECONDS), otherwise=None)
+    return found
 
 
 def note_call(call: BackstageCall) -> None:
@@ -99,5 +121,6 @@ def connection() -> Backstage:
         audience=PLUGIN_ID,
         callers=env.backstage_plugins,
         catalog_token=env.backstage_catalog_token.get_secret_value(),
+        notices_token=env.backstage_notices_token.get_secret_value(),
         ca_file=str(env.ca_file) if env.ca_file else None,
     )

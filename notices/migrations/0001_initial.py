@@ -239,6 +239,7 @@ class Migration(migrations.Migration):
                             ("email", "E-mail"),
                             ("teams", "Teams"),
                             ("slack", "Slack"),
+                            ("backstage", "Backstage"),
                         ],
                         max_length=10,
                     ),
@@ -295,7 +296,9 @@ class Migration(migrations.Migration):
                         fields=("digest", "way"), name="a_digest_goes_each_way_once"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("way__in", ["email", "teams", "slack"])),
+                        condition=models.Q(
+                            ("way__in", ["email", "teams", "slack", "backstage"])
+                        ),
                         name="a_known_way",
                     ),
                     models.CheckConstraint(

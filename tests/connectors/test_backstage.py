@@ -9,20 +9,22 @@ from typing import Any
 import jwt
 import pytest
 
-from connectors.backstage import Backstage, is_of_backstage
+from connectors.backstage import Away, Backstage, Notification, is_of_backstage
 from connectors.errors import PermanentError, TemporaryError
 from connectors.signing_keys import SigningKeys
-from sandbox.backstage import CATALOG_TOKEN, Key, SandboxBackstage
+from sandbox.backstage import CATALOG_TOKEN, NOTICES_TOKEN, Key, SandboxBackstage
 from sandbox.serving import Served, listen, port_of
 from tests.serving import serving
 
 ADA = "0000000a-0000-4000-8000-000000000001"
+BO = "0000000b-0000-4000-8000-000000000002"
 CALLERS = ("scaffolder", "mcp-actions")
 
 
 @pytest.fixture
 def backend() -> SandboxBackstage:
-    return SandboxBackstage(users={"ada": ADA, "bo.example-com_x": ADA, "ghost": ""})
+    users = {"ada": ADA, "bo.example-com_x": ADA, "ghost": "", "bo": BO}
+    return SandboxBackstage(users=users)
 
 
 @pytest.fixture
@@ -37,9 +39,15 @@ def backstage(address: str) -> Backstage:
     return connected(address)
 
 
-def connected(address: str, *, token: str = CATALOG_TOKEN) -> Backstage:
+def connected(
+    address: str, *, token: str = CATALOG_TOKEN, notices: str = NOTICES_TOKEN
+) -> Backstage:
     return Backstage(
-        address, audience="quartermaster", callers=CALLERS, catalog_token=token
+        address,
+        audience="quartermaster",
+        callers=CALLERS,
+        catalog_token=token,
+        notices_token=notices,
     )
 
 
@@ -261,3 +269,52 @@ def test_keys_come_over_http_alone() -> None:
     session: Any = None
     with pytest.raises(jwt.PyJWKClientError):
         SigningKeys("file:///etc/passwd", session)
+
+
+SAID = Notification(
+    "Approved", "2 A100.", "https://gpus.example.com/", "decided", "request-1"
+)
+
+
+def test_a_person_is_found_by_their_object_id(backstage: Backstage) -> None:
+    assert backstage.user_ref_of(BO.upper()) == "user:default/bo"
+
+
+def test_who_is_not_in_the_catalog_is_nobody(backstage: Backstage) -> None:
+    assert backstage.user_ref_of("0000000c-0000-4000-8000-000000000003") == ""
+
+
+def test_an_object_id_that_two_have_is_nobodys(backstage: Backstage) -> None:
+    with pytest.raises(PermanentError, match="several users") as refused:
+        backstage.user_ref_of(ADA)
+    assert refused.value.code == "unknown_person"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"items": None}, {"items": [{}]}, {"items": ["ada"]}, ["ada"]],
+)
+def test_an_answer_that_names_nobody_is_none(
+    backend: SandboxBackstage, backstage: Backstage, answer: Any
+) -> None:
+    backend.odd_metadata = answer
+    with pytest.raises(TemporaryError):
+        backstage.user_ref_of(ADA)
+
+
+def test_somebody_is_notified(backend: SandboxBackstage, address: str) -> None:
+    connected(address).notify("user:default/bo", SAID)
+    assert list(backend.shown) == ["user:default/bo"]
+
+
+def test_without_the_token_nobody_is_notified(
+    backend: SandboxBackstage, address: str
+) -> None:
+    with pytest.raises(Away, match="does not let the portal notify anybody"):
+        connected(address, notices="another").notify("user:default/bo", SAID)
+    assert backend.shown == {}
+
+
+def test_a_backstage_that_is_not_there_notifies_nobody() -> None:
+    with pytest.raises(Away, match="cannot be reached"):
+        connected("http://127.0.0.1:9").notify("user:default/bo", SAID)

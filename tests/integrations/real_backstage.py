@@ -13,7 +13,7 @@ import httpx
 from pytest_django import Settings
 
 from accounts.directory import backstage as directory
-from sandbox.backstage import CATALOG_TOKEN
+from sandbox.backstage import CATALOG_TOKEN, NOTICES_TOKEN
 from tests.backstages import connect
 from tests.services.process import port_of, reserve_port, wait_until
 
@@ -98,6 +98,13 @@ class RealBackstage:
             what="the teams to be read again",
         )
 
+    def notifications(self) -> list[dict[str, Any]]:
+        """What Alice sees in the list of notifications, the newest first."""
+        found: list[dict[str, Any]] = self._get("/api/notifications/notifications")[
+            "notifications"
+        ]
+        return found
+
     def _get(self, path: str) -> Any:
         answer = self.client.get(path)
         assert answer.status_code == 200, answer.text
@@ -136,6 +143,7 @@ def backstage(portal: str, *, folder: Path, token: str) -> Iterator[RealBackstag
         "NODE_OPTIONS": "--no-node-snapshot",
         "BACKSTAGE_PORT": str(port),
         "BACKSTAGE_CATALOG_TOKEN": CATALOG_TOKEN,
+        "BACKSTAGE_NOTICES_TOKEN": NOTICES_TOKEN,
         "BACKSTAGE_CATALOG_FILE": str(catalog),
         "QUARTERMASTER_URL": portal,
         "QUARTERMASTER_TOKEN": token,

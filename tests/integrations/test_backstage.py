@@ -6,14 +6,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
+from pydantic import SecretStr
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from accounts.directory import backstage as directory
 from accounts.models import ApiToken, User
 from approvals.models import Request
 from audit.events import Kind
 from audit.models import Event
+from notices.actions import tell
+from notices.delivery import deliver_due
+from notices.kinds import NoticeKind
+from notices.message import Message
+from notices.servers import outside
+from sandbox.backstage import NOTICES_TOKEN
 from tests import factories
 from tests.integrations.real_backstage import (
     ALICE,
@@ -128,6 +137,39 @@ def test_who_has_not_been_in_the_portal_reads_what_to_do(
     User.objects.filter(pk=alice.pk).update(signed_in_at=None)
     task = real.run("request-gpus", form())
     assert "401: Sign in to the portal once" in task.log, task.log
+
+
+def test_what_alice_is_told_is_one_line_of_her_notifications(
+    real: RealBackstage, alice: User, settings: Settings
+) -> None:
+    settings.ENV = settings.ENV.model_copy(
+        update={"backstage_notices_token": SecretStr(NOTICES_TOKEN)}
+    )
+    directory.connection.cache_clear()
+    now = timezone.now()
+    for title in ("Request 17 waits", "Request 17 was approved"):
+        with transaction.atomic():
+            tell(
+                NoticeKind.REQUEST_DECIDED,
+                to=[alice],
+                subject=("request", 17),
+                link="/requests/17/",
+                message=Message(title, "Vision holds 2 A100 until Friday."),
+                now=now,
+            )
+        deliver_due(now=lambda: now, outside=outside())
+    [line] = real.notifications()
+    assert line["payload"] == {
+        "icon": None,
+        "title": "Request 17 was approved",
+        "description": "Vision holds 2 A100 until Friday.",
+        "link": f"{settings.PUBLIC_URL}/requests/17/",
+        "topic": "request_decided",
+        "scope": "request-17",
+        "severity": "normal",
+    }
+    assert line["origin"] == "quartermaster"
+    assert line["read"] is None
 
 
 def test_every_action_is_a_tool(real: RealBackstage) -> None:

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.backstages import backend, backstage_server, notifying
 from tests.posting import Running, posting
+
+__all__ = ["backend", "backstage_server", "notifying"]
 
 
 @pytest.fixture(scope="session")

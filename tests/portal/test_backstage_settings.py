@@ -51,6 +51,7 @@ def test_an_address_that_proves_whose_keys_they_are_is_taken(
         {"QM_BACKSTAGE_PLUGINS": '["../auth"]'},
         {"QM_BACKSTAGE_PLUGINS": '["Scaffolder"]'},
         {"QM_BACKSTAGE_SCOPE": "write"},
+        {"QM_BACKSTAGE_URL": "", "QM_BACKSTAGE_NOTICES_TOKEN": "canary"},
     ],
 )
 def test_anything_else_starts_nothing(

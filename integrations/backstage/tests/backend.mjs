@@ -1,6 +1,7 @@
 // A backend of Backstage as small as the portal needs one: signing in, the catalog with the portal's module, the
-// scaffolder, and the MCP tools. What is in it comes from app-config.yaml beside this file, which takes the rest from the
+// scaffolder, the MCP tools, and notifications. What is in it comes from app-config.yaml beside this file, which takes the rest from the
 // environment. Prints one line that begins with READY, and ends on SIGTERM.
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +20,8 @@ if (!existsSync(here('../catalog-backend-module-quartermaster/dist/index.js'))) 
   process.exit(2);
 }
 process.env.BACKSTAGE_CATALOG_FILE = resolve(process.env.BACKSTAGE_CATALOG_FILE || here('catalog.yaml'));
+// Where nobody has it, nobody is notified.
+process.env.BACKSTAGE_NOTICES_TOKEN ||= randomUUID();
 process.env.BACKSTAGE_TEMPLATES = here('../templates');
 process.argv.push('--config', here('app-config.yaml'));
 // Backstage looks for its packages from here upwards, wherever it was started.
@@ -32,6 +35,7 @@ backend.add(import('@backstage/plugin-catalog-backend-module-scaffolder-entity-m
 backend.add(import('@quartermaster/backstage-plugin-catalog-backend-module-quartermaster'));
 backend.add(import('@backstage/plugin-scaffolder-backend'));
 backend.add(import('@backstage/plugin-mcp-actions-backend'));
+backend.add(import('@backstage/plugin-notifications-backend'));
 
 await backend.start();
 console.log(`READY http://127.0.0.1:${process.env.BACKSTAGE_PORT}`);
