@@ -98,6 +98,16 @@ SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 10},
     },
+    "keep logs": {
+        "task": "workloads.tasks.keep_logs",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+    "forget old logs": {
+        "task": "workloads.tasks.forget_logs",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "measure the GPUs of runs and notebooks": {
         "task": "workloads.tasks.measure_gpus",
         "schedule": 60.0,

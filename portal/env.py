@@ -123,6 +123,7 @@ class Environment(BaseSettings):
     session_limit_hours: int = Field(default=24, ge=1, le=24 * 30)
     monthly_budget_usd: int = 12_000
     retention_days: int = Field(default=30, ge=1, le=365)
+    logs_kept_days: int = Field(default=30, ge=0, le=365)
     sign_in_rate: str = "30/min"
     write_rate: str = "120/min"
     read_rate: str = "1200/min"

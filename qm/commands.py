@@ -686,7 +686,7 @@ def logs(
     found = _found(api, run)
     if follow:
         return following.ended(following.follow(api, found, wanted, tail=tail))
-    names = [one["name"] for one in found["pods"]] if all_workers else []
+    names = [one["name"] for one in following.pods_of(found)] if all_workers else []
     # Without a pod the portal says why there is no log.
     names = names or [wanted.newest(found)]
     read = [

@@ -55,6 +55,12 @@ class Progress:
         self._said = ""
 
 
+def pods_of(run: Run) -> list[Mapping[str, Any]]:
+    """A run's pods; where they are gone, those of whose logs the portal has kept something."""
+    gone = {"word": "Gone", "started_at": None}
+    return run["pods"] or [{**gone, **kept} for kept in run.get("kept_logs", [])]
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which of a run's pods is meant; its first one unless a name or a number is given."""
@@ -64,7 +70,7 @@ class Wanted:
 
     def among(self, run: Run) -> list[Mapping[str, Any]]:
         """The pods that are meant, those of earlier attempts first."""
-        pods = run["pods"]
+        pods = pods_of(run)
         if self.pod:
             pods = [one for one in pods if one["name"] == self.pod]
         elif pods:
@@ -80,7 +86,7 @@ class Wanted:
         """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
         found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
         if not found and (self.pod or self.worker is not None):
-            names = ", ".join(map(_named, run["pods"])) or "none"
+            names = ", ".join(map(_named, pods_of(run))) or "none"
             raise Ended(
                 f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND
             )

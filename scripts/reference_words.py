@@ -120,6 +120,7 @@ SETTINGS: Mapping[str, str] = {
         "A folder for the same, one file a day, which nobody who runs the portal can change afterwards, such as a "
         "mounted object store with retention."
     ),
+    "logs_kept_days": "Days for which the last lines of a run's log are kept once its pods are gone; 0 keeps none.",
     "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
     "trusted_proxies": "Networks of the proxies in front, as a JSON list: whom they name in `X-Forwarded-For` is who "

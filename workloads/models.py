@@ -10,7 +10,7 @@ from django.db.models import Q
 from fleet.models import Cluster
 from web.rows import Row
 from workloads.gpu_use.models import PodUse
-from workloads.runs.models import ClusterAbility, GpuUse, Run
+from workloads.runs.models import ClusterAbility, GpuUse, KeptLog, Run
 from workloads.template_desk.models import TemplateVersion
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Feed",
     "FeedRevision",
     "GpuUse",
+    "KeptLog",
     "PodUse",
     "Run",
     "TemplateVersion",

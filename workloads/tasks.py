@@ -6,6 +6,7 @@ from audit import clock
 from workloads.gpu_use import measuring
 from workloads.runs import following, sending
 from workloads.runs.enqueue import enqueue
+from workloads.runs.logs import keeping
 from workloads.runs.models import Run
 from workloads.runs.planning import abilities
 
@@ -41,6 +42,18 @@ def follow_runs() -> None:
 def check_run(run_id: int) -> None:
     """Ask the cluster for a run that the copy has no more."""
     following.check(run_id, now=clock.now)
+
+
+@shared_task(name="workloads.tasks.keep_logs")
+def keep_logs() -> None:
+    """Keep the last lines of what has ended, before its pods go."""
+    keeping.keep_of_ended(now=clock.now)
+
+
+@shared_task(name="workloads.tasks.forget_logs")
+def forget_logs() -> None:
+    """Delete what was kept for long enough."""
+    keeping.forget(now=clock.now())
 
 
 @shared_task(name="workloads.tasks.measure_gpus")

@@ -681,6 +681,19 @@ def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
         )
 
 
+@pytest.mark.parametrize("typed", [["--worker", "1"], ["--pod", "bert-1"]])
+def test_a_log_whose_pod_is_gone_is_found_by_its_number_where_it_is_kept(
+    portal: Misbehaving, terminal: Terminal, typed: list[str]
+) -> None:
+    kept = [{"name": f"bert-{n}", "number": n, "kept_at": ""} for n in range(2)]
+    portal.says("GET runs/7/", {**OVER, "pods": [], "kept_logs": kept})
+    line = {"place": "2026-11-28T10:00:00Z.0", "text": "epoch 1"}
+    portal.says(LOG, {"pod": "bert-1", "lines": [line]})
+    shown = terminal("logs", "7", *typed)
+    assert (shown.exit_code, shown.stdout) == (0, "epoch 1\n")
+    assert "pod=bert-1" in portal.calls[-1].address
+
+
 def test_waiting_for_the_end_of_a_run_that_is_over_is_no_failure(
     portal: Misbehaving, terminal: Terminal
 ) -> None:

@@ -28,7 +28,7 @@ from tests.services.process import wait_until
 from tests.services.redis import of_settings
 from workloads.models import ClusterObject, Feed, Run
 from workloads.runs import following, sending
-from workloads.runs.shown import pods_of
+from workloads.runs.pods import pods_of
 from workloads.watching import watcher
 from workloads.watching.kept import KINDS
 

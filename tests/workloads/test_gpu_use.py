@@ -27,7 +27,7 @@ from workloads.gpu_use.measuring import measure, note_pods, write_down
 from workloads.gpu_use.shares import Share, shares_of
 from workloads.models import ClusterObject, GpuUse, PodUse, Run
 from workloads.notebook_pages.shown import idle_of
-from workloads.runs.shown import pods_of
+from workloads.runs.pods import pods_of
 
 SERVICE = "monitoring/prometheus-operated:9090"
 RIGHT = {

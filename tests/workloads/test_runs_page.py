@@ -391,7 +391,7 @@ def test_who_stops_one_is_told_before_that_its_log_goes_with_its_pods(
         for each in page(client(watched.ada).get(f"/runs/{run.pk}")).walk()
         if each.tag == "form" and each.attrs["action"] == f"/runs/{run.pk}/stop"
     )
-    assert "its log goes with them" in stop.words
+    assert "its log goes with them. Its last lines are kept for 30 days." in stop.words
     # It has no pod yet.
     assert "Download" not in stop.words
 

@@ -38,7 +38,8 @@ from workloads.runs.planning.abilities import (
     topologies_of,
 )
 from workloads.runs.planning.plan import Submission
-from workloads.runs.shown import pods_of, seen_run
+from workloads.runs.pods import pods_of
+from workloads.runs.shown import seen_run
 from workloads.templates.kubeflow import runtime
 from workloads.templates.library import BY_SLUG, TEMPLATES, Abilities, without_topology
 from workloads.templates.run import Topology

@@ -126,6 +126,7 @@ class Migration(migrations.Migration):
                 ("ran_seconds", models.PositiveIntegerField(default=0)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("stop_asked_at", models.DateTimeField(null=True)),
+                ("logs_kept_at", models.DateTimeField(null=True)),
                 (
                     "again_of",
                     models.ForeignKey(
@@ -285,6 +286,13 @@ class Migration(migrations.Migration):
                         fields=["requeue_at"],
                         name="run_is_due",
                     ),
+                    models.Index(
+                        condition=models.Q(
+                            ("logs_kept_at", None), ("started_at__isnull", False)
+                        ),
+                        fields=["ended_at"],
+                        name="run_has_logs_to_keep",
+                    ),
                 ],
             },
         ),
@@ -361,6 +369,41 @@ class Migration(migrations.Migration):
                         fields=("feed", "scope"), name="one_revision_per_scope"
                     )
                 ]
+            },
+        ),
+        migrations.CreateModel(
+            name="KeptLog",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="kept_logs",
+                        to="workloads.run",
+                    ),
+                ),
+                ("pod", models.CharField(max_length=253)),
+                ("number", models.PositiveIntegerField(null=True)),
+                ("lines", models.TextField()),
+                ("kept_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["number", "pod"],
+                "indexes": [models.Index(fields=["kept_at"], name="kept_log_by_age")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "pod"), name="a_log_is_kept_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(

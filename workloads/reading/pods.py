@@ -159,3 +159,8 @@ def _last_words(found: Object) -> str:
 
 def _last_end(found: Object) -> Object:
     return part(found, "state", "terminated") or part(found, "lastState", "terminated")
+
+
+def label_of(name: str, number: int | None) -> str:
+    """What people call a pod: its number where it is one of several of a kind."""
+    return name if number is None else f"worker {number}"

@@ -16,6 +16,7 @@ from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
 from workloads.gpu_use.busy import Busy, busy_of
+from workloads.reading.pods import label_of
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
@@ -100,6 +101,8 @@ class Run(Row, Leased):
     again_of = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="repetitions"
     )
+    # When the last lines of its pods were kept, after its end; null while they are not, and where nothing ever ran.
+    logs_kept_at = models.DateTimeField(null=True)
 
     objects = RunQuerySet.as_manager()
 
@@ -112,6 +115,11 @@ class Run(Row, Leased):
             models.Index(fields=["name"], name="run_of_name"),
             models.Index(
                 fields=["requeue_at"], condition=Q(ended_at=None), name="run_is_due"
+            ),
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(logs_kept_at=None, started_at__isnull=False),
+                name="run_has_logs_to_keep",
             ),
         ]
         constraints = [
@@ -232,6 +240,37 @@ class Run(Row, Leased):
             if self.limit_seconds is None
             else self.usd_per_hour * self.limit_seconds / 3_600
         )
+
+
+class KeptLog(Row):
+    """The last lines of a pod's log, for when the pod is gone; each is its place, a space and its text."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="kept_logs")
+    pod = models.CharField(max_length=253)
+    # Which pod of a kind it was; null where it was the only one.
+    number = models.PositiveIntegerField(null=True)
+    lines = models.TextField()
+    kept_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["number", "pod"]
+        indexes = [models.Index(fields=["kept_at"], name="kept_log_by_age")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "pod"], name="a_log_is_kept_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.pod
+
+    @property
+    def name(self) -> str:
+        """The pod's name, as that of a pod that is there."""
+        return self.pod
+
+    @property
+    def label(self) -> str:
+        """What people call the pod."""
+        return label_of(self.pod, self.number)
 
 
 class GpuUse(Row):

@@ -23,6 +23,7 @@ from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, Controller
 from reconciling.lease import Lease, LeaseLost
 from workloads.runs.enqueue import queue
+from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
 from workloads.runs.states import State
 from workloads.templates.pods import RUN_LABEL
@@ -146,6 +147,7 @@ def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     """Delete the run's objects and see its pods go; those that still have their grace are looked at again soon."""
     run = lease.row
     where = run.main["metadata"]["namespace"]
+    keep_before_it_goes(run, now=now())
     lease.check(now=now())
     client.delete(ref_of(run.main), run.name, where)
     failpoints.reach("run.deleted")

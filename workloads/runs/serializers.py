@@ -432,6 +432,14 @@ class RunPodSerializer(serializers.Serializer[Any]):
     )
 
 
+class KeptLogSerializer(serializers.Serializer[Any]):
+    """A pod of whose log the last lines are kept; `logs/?pod=` has them."""
+
+    name = serializers.CharField()
+    number = serializers.IntegerField(allow_null=True)
+    kept_at = serializers.DateTimeField()
+
+
 class RunSerializer(RunShortSerializer):
     """A run with everything about it."""
 
@@ -445,6 +453,10 @@ class RunSerializer(RunShortSerializer):
     manifests = serializers.ListField(child=serializers.DictField())
     why = WhySerializer(allow_null=True, source="seen.why")
     pods = RunPodSerializer(many=True, source="seen.pods")
+    kept_logs = KeptLogSerializer(
+        many=True,
+        help_text="Pods of whose logs the last lines are kept, for when they are gone.",
+    )
     silent_since = serializers.DateTimeField(
         allow_null=True,
         source="seen.seen.silent_since",

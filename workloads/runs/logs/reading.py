@@ -49,6 +49,9 @@ PLACE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z\.\d{1,9}", re
 POD = ("v1", "Pod")
 OVER = frozenset({"Succeeded", "Failed"})
 GONE = "The pod is gone, and its log with it."
+KEPT = (
+    "The pod is gone. These are the last lines of its log, which the portal has kept."
+)
 SILENT = "The cluster does not answer. The log goes on as soon as it does."
 NEVER_STARTED = "The pod ended before its program began."
 
@@ -423,6 +426,23 @@ class Source:
         return self.cluster, self.namespace, self.pod
 
 
+@dataclass(frozen=True)
+class KeptSource:
+    """What is kept of the log of a pod that is gone, oldest line first."""
+
+    pod: str
+    lines: Sequence[Line]
+
+    def read(self, *, tail: int = MAX_KEPT, after: str = "") -> Sequence[Line]:
+        """The last lines, or those behind a place."""
+        return self.lines[_up_to(self.lines, after) :] if after else self.lines[-tail:]
+
+    def frames(self, *, tail: int = MAX_KEPT, after: str = "") -> str:
+        """The same as a whole stream of server-sent events, whose end says that there is no more."""
+        lines = "".join(map(frame, self.read(tail=tail, after=after)))
+        return f"{lines}event: end\ndata: {KEPT}\n\n"
+
+
 class Frames:
     """A log as server-sent events: `id` is a line's place, `data` its text; `event: end` comes last, with the reason.
 
@@ -493,8 +513,12 @@ def frame(line: Line) -> str:
     return f"id: {line.place}\ndata: {text}\n\n"
 
 
-def read_log(source: Source, *, tail: int, after: str = "") -> list[Line]:
+def read_log(
+    source: Source | KeptSource, *, tail: int, after: str = ""
+) -> Sequence[Line]:
     """The last lines of a pod's log now, or those behind a place; raises Conflict where there is none, and why."""
+    if isinstance(source, KeptSource):
+        return source.read(tail=tail, after=after)
     try:
         raw = source.client().log(
             source.namespace,

@@ -12,8 +12,10 @@ from django.http import (
 
 from web.refusals import Conflict
 from workloads.runs.logs.reading import (
+    MAX_KEPT,
     PLACE,
     Frames,
+    KeptSource,
     Line,
     Source,
     read_log,
@@ -23,7 +25,7 @@ from workloads.runs.logs.rights import Right
 
 def stream_of(
     request: HttpRequest,
-    source: Source,
+    source: Source | KeptSource,
     *,
     right: Right,
     after: str = "",
@@ -39,9 +41,14 @@ def stream_of(
     last = request.headers.get("Last-Event-ID", "")
     if PLACE.fullmatch(last):
         after, tail = last, None
-    begun = last_lines(source, tail) if tail is not None else ()
-    frames = Frames(source, right=right, after=after, begun=begun)
-    response = StreamingHttpResponse(frames, content_type="text/event-stream")
+    response: HttpResponseBase
+    if isinstance(source, KeptSource):
+        kept = source.frames(tail=tail or MAX_KEPT, after=after)
+        response = HttpResponse(kept, content_type="text/event-stream")
+    else:
+        begun = last_lines(source, tail) if tail is not None else ()
+        frames = Frames(source, right=right, after=after, begun=begun)
+        response = StreamingHttpResponse(frames, content_type="text/event-stream")
     response["Cache-Control"] = "private, no-store"
     response["X-Accel-Buffering"] = "no"
     return response

@@ -1,9 +1,10 @@
 """The pages of runs: starting one, following it to its end, its log, and what a team ran before."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import (
@@ -33,13 +34,14 @@ from workloads.runs import actions
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
 from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
-from workloads.runs.models import Run
+from workloads.runs.models import KeptLog, Run
 from workloads.runs.pages import page
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
-from workloads.runs.shown import PodSeen, refusal_of_log, seen_run, source_of
+from workloads.runs.pods import PodSeen
+from workloads.runs.shown import refusal_of_log, seen_run, source_of
 from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
@@ -47,6 +49,25 @@ ROUTE, ROUTE_AGAIN, ROUTE_RESUME = "page:run-new", "page:run-again", "page:run-r
 MOST_ROWS = 50
 # How soon a browser asks again for the log of a pod that has not started, in milliseconds.
 SOON = 2_000
+
+
+class LogLink(TypedDict):
+    """A log to choose."""
+
+    label: str
+    href: str
+
+
+class LogShown(TypedDict):
+    """Where a page has a log from; `gone` says why there is none, `others` are kept besides."""
+
+    title: str
+    stream: str
+    file: str
+    gone: str
+    others: list[LogLink]
+
+
 COLUMNS = [
     "Run",
     "State",
@@ -107,7 +128,10 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     seen = seen_run(found, by=user, now=now)
     is_member = found.team_id in user.team_ids
     may_stop = actions.may_stop(found.team_id, user)
-    pod = next((one for one in seen.pods if one.name == request.GET.get("pod")), None)
+    is_gone = found.is_over and not seen.pods
+    kept = [*found.kept_logs.defer("lines")] if is_gone else []
+    pods: Sequence[PodSeen | KeptLog] = [*seen.pods, *kept]
+    pod = next((one for one in pods if one.name == request.GET.get("pod")), None)
     chosen = pod or next(iter(seen.pods), None)
     context = {
         "run": found,
@@ -132,7 +156,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         and bool(found.checkpoints),
         "token": new_key(),
         "chosen": chosen,
-        "log": _log_of(found, pod, is_gone=found.is_over and not seen.pods),
+        "log": _log_of(found, pod, kept, is_gone=is_gone),
+        "logs_kept_days": settings.ENV.logs_kept_days,
     }
     return render(request, "workloads/run.html", context)
 
@@ -263,18 +288,28 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
     return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
 
 
-def _log_of(found: Run, pod: PodSeen | None, *, is_gone: bool) -> dict[str, str]:
-    """Where the log of a pod comes from; of none, that of the run's first one. One that is gone comes from nowhere."""
+def _log_of(
+    found: Run, pod: PodSeen | KeptLog | None, kept: Sequence[KeptLog], *, is_gone: bool
+) -> LogShown:
+    """Where the log of a pod comes from; of none, that of the run's first one. One that is gone comes from nowhere.
+
+    `kept` are the logs of pods that are gone, of which one is shown.
+    """
     address, named = (
         reverse("run-log", args=[found.pk]),
         {"pod": pod.name} if pod else {},
     )
-    file = f"{address}?{urlencode(named)}" if named else address
+    shown = pod or next(iter(kept), None)
     return {
-        "title": f"Log of {pod.label}" if pod else "Log",
+        "title": f"Log of {shown.label}" if shown else "Log",
         "stream": f"{address}?{urlencode({'follow': 1, **named})}",
-        "file": file,
-        "gone": refusal_of_log(found).message if is_gone else "",
+        "file": f"{address}?{urlencode(named)}" if named else address,
+        "gone": refusal_of_log(found).message if is_gone and not kept else "",
+        "others": [
+            {"label": one.label, "href": f"?{urlencode({'pod': one.pod})}#logs"}
+            for one in kept
+            if one is not shown
+        ],
     }
 
 
