@@ -120,7 +120,8 @@ def _name(action: Action, parameter: Mapping[str, Any]) -> str:
     if parameter["in"] == "path":
         return action.id_name
     if parameter["in"] == "query":
-        return str(parameter["name"])
+        name = str(parameter["name"])
+        return "" if name in action.left_out else name
     return KEY if parameter["name"] == HEADER else ""
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 class Action:
     """An operation under a name; `id_name` is what the id in its address is called, `page` the page of what it gives.
 
-    `previews` are sent by POST and change nothing; `destructive` takes away what somebody may still use.
+    `previews` are sent by POST and change nothing; `destructive` takes away what somebody may still use. `left_out` are
+    parameters behind the ? that no action takes: an action has one answer, and no stream.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Action:
     page: str = ""
     previews: bool = False
     destructive: bool = False
+    left_out: frozenset[str] = frozenset()
 
 
 # What an action takes whose name is all that the description says of it.
@@ -193,6 +195,14 @@ ACTIONS = (
         "One run: why it waits or how it ended, its pods and its cost.",
         id_name="run",
         page="run",
+    ),
+    Action(
+        "read-run-log",
+        "runs_logs_retrieve",
+        "Read the log of a training run",
+        "The last lines that a pod of the run wrote; show-run names its pods. Kept for some weeks after its end.",
+        id_name="run",
+        left_out=frozenset({"follow"}),
     ),
     Action(
         "stop-run",

@@ -71,6 +71,8 @@ def invoke(request: HttpRequest, action: str) -> HttpResponse:
         return _refused(error.status_code, str(error.detail))
     if absent := operation.in_path.keys() - given.keys():
         return _refused(422, f"/{absent.pop()}: This field is needed.")
+    if untaken := operation.action.left_out & given.keys():
+        return _refused(422, f"/{min(untaken)}: There is no such field.")
     key = given.get(KEY) if operation.is_keyed else ""
     if operation.is_keyed and not (isinstance(key, str) and REPLAY_KEY.fullmatch(key)):
         return _refused(422, f"/{KEY}: {KEY_RULE}")

@@ -17,8 +17,10 @@ from approvals.models import Request
 from audit.models import Event
 from portal.backstage.operations import operations
 from sandbox.backstage import SandboxBackstage
+from tests import factories
 from tests.backstages import BackstageCaller
 from tests.world import World, world
+from workloads.models import KeptLog
 
 LIST = "/api/backstage/.backstage/actions/v1/actions"
 
@@ -320,3 +322,21 @@ def test_an_action_is_invoked_by_post_alone(
 ) -> None:
     answer = asker.send(method, f"{LIST}/quartermaster:who-am-i/invoke")
     assert answer.status_code == 405
+
+
+def test_the_log_of_a_run_is_read_and_never_streamed(
+    asker: BackstageCaller, here: World
+) -> None:
+    taken = listed()["read-run-log"]["schema"]["input"]["properties"]
+    assert set(taken) == {"run", "pod", "tail", "after"}
+    now, ada = timezone.now(), here.people["member"]
+    run = factories.run(here.own.tenancy, ada, state="finished", ended_at=now)
+    lines = "2026-11-28T10:00:00Z.0 epoch 1\n2026-11-28T10:00:01Z.0 epoch 2"
+    KeptLog.objects.create(run=run, pod=f"{run.name}-0", lines=lines, kept_at=now)
+    told = asker.invoke("read-run-log", {"run": run.pk, "tail": 1})
+    assert told.status_code == 200, told.content
+    assert [line["text"] for line in told.json()["output"]["lines"]] == ["epoch 2"]
+    assert (
+        asker.invoke("read-run-log", {"run": run.pk, "follow": "true"}).status_code
+        == 422
+    )

@@ -194,7 +194,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         """The last lines of a pod's log, or with `follow=true` a stream that goes on until the program ends.
 
         A stream ends after ten minutes: ask again with its last id in Last-Event-ID, and no line is missed. It ends
-        within seconds when its token does, or its person's right to read the log.
+        within seconds when its token does, or its person's right to read the log. Of a pod that is gone there are the
+        lines that were kept: up to 1,000 of the last ones.
         """
         run = self.get_object()
         if not actions.may_stop(run.team_id, self.caller):
