@@ -169,6 +169,8 @@ class Request(Row):
     # How its price came about when it was asked: at which price of which day.
     formula = models.CharField(max_length=300, blank=True, default="", db_default="")
     approved_count = models.PositiveIntegerField(null=True)
+    # What the steps so far have left of it; null while that is all.
+    cut_to = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_index=True)
     updated_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
@@ -244,6 +246,10 @@ class Request(Row):
                 condition=Q(approved_count=None)
                 | Q(approved_count__lte=F("count"), approved_count__gte=1),
                 name="nobody_is_given_more_than_was_asked",
+            ),
+            models.CheckConstraint(
+                condition=Q(cut_to=None) | Q(cut_to__lt=F("count"), cut_to__gte=1),
+                name="what_is_cut_is_fewer_than_was_asked",
             ),
         ]
 
@@ -326,6 +332,16 @@ class Request(Row):
             step for step in self.steps.all() if step.version == self.content_version
         ]
         return [step for step in steps if step.dropped_at is None]
+
+    @property
+    def count_now(self) -> int:
+        """How many units it is about: those that were granted, else what the steps so far have left of it."""
+        return self.approved_count or self.cut_to or self.count
+
+    @property
+    def gpus_now(self) -> int:
+        """How many GPUs those are."""
+        return self.gpus // self.count * self.count_now
 
     @property
     def given_name(self) -> str:

@@ -61,7 +61,7 @@ def waits(
         everybody = deciders.candidates(step, request, now=now)
         to = people.at_work(everybody, now=now)
     answer, hint = _answer(request)
-    title = f"{request.team.name} asks {wish(request, request.name())}"
+    title = f"{request.team.name} asks {wish(request, request.name(request.count_now))}"
     sentence = (
         f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
     )
@@ -104,7 +104,7 @@ def _consequences(
         .exclude(pk=request.pk)
         .count()
     )
-    left = max(flavor.free - request.gpus, 0)
+    left = max(flavor.free - request.gpus_now, 0)
     return [
         *facts,
         ("Stays free", f"{left} of {flavor.gpus_at_most}"),
@@ -368,7 +368,7 @@ def taking_part(request: Request, *, but: User) -> list[User]:
 
 
 def _what(request: Request) -> str:
-    return f"{request.name()} for {request.team.name}"
+    return f"{request.name(request.count_now)} for {request.team.name}"
 
 
 def _answer(request: Request) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -390,7 +390,7 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
     decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
     words = (answer.get("route_size") or {}).get("words", "")
     because = f": {words}" if words else ""
-    return f"{route_words.upper(', then '.join(map(route_words.who, steps)))} {decide}{because}."
+    return f"{route_words.in_turn(steps)} {decide}{because}."
 
 
 def _message(
@@ -406,7 +406,7 @@ def _message(
     known = [
         ("Asked by", request.requester.name),
         ("Until", moment(request.until, now)),
-        ("Cost", usd(request.usd)),
+        ("Cost", usd(prices.usd_of(request))),
     ]
     known += [*facts, *([("Why", request.reason)] if request.reason else [])]
     return Message(

@@ -79,6 +79,7 @@ def edit(
         tenancy=wanted.tenancy,
         turn=Request.Turn.APPROVER,
         content_version=request.content_version + 1,
+        cut_to=None,
         **fields,
     )
     voted = request.decisions.filter(

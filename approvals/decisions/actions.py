@@ -15,7 +15,7 @@ from approvals.decisions import escalation as clockwork
 from approvals.decisions.deciders import seats_open
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.decisions.seats import sits
-from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
 from approvals.requests.actions import (
@@ -73,6 +73,9 @@ def approve(
         reason=reason,
         now=now,
     )
+    if wanted < request.count:
+        Request.objects.filter(pk=request.pk).update(cut_to=wanted)
+        request.cut_to = wanted
     kind, passed = Kind.REQUEST_STEP_DONE, []
     if not _has_quorum(step):
         move(request, now=now)
@@ -292,7 +295,7 @@ def _locked(
 
 def _approved(request: Request, count: int | None) -> int:
     """How many units a vote is for: all that are asked for now, or fewer; raises BadInput."""
-    asked = asked_for(request)
+    asked = request.count_now
     wanted = asked if count is None else count
     if not 1 <= wanted <= asked:
         raise BadInput(

@@ -17,7 +17,6 @@ from allocations.models import Allocation, LedgerEntry
 from approvals.decisions import actions as decisions
 from approvals.decisions import route_words
 from approvals.decisions.routing import open_step
-from approvals.judging.asked import asked_for
 from approvals.models import Request
 from approvals.states import State
 from audit.log import refuse
@@ -128,8 +127,8 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
     teams = {request.team_id: request.team for request in requests}
     renewed = _renewed(requests, now=now)
     for request in requests:
-        share = Decimal(asked_for(request)) / request.count
-        gpus = request.gpus // request.count * asked_for(request)
+        share = Decimal(request.count_now) / request.count
+        gpus = request.gpus_now
         # A renewal goes on with what is held, which is paid until its present end.
         held = renewed.get(request.renews_id or 0)
         more, start = (

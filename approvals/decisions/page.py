@@ -19,7 +19,7 @@ from approvals.conversation.page import Edited, Remark
 from approvals.decisions import route_words, triage
 from approvals.decisions.actions import may_decide
 from approvals.decisions.triage import Primary, Rival, Rivals
-from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import answer_of, coming
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
@@ -115,6 +115,7 @@ class Holdings(TypedDict):
     """What a team holds, held and asked for before; None is none."""
 
     live: int | None
+    here: int | None
     usd_per_hour: Decimal | None
     last_end: datetime | None
     back: int | None
@@ -131,14 +132,14 @@ def context(
     steps = request.current_steps
     decisions = list(request.decisions.all())
     refusal = may_decide(request, viewer, now=now)
-    count = asked_for(request)
+    count = request.count_now
     judged = (
         _judge(request, count, now=now)
         if request.until > now and request.state == State.WAITING
         else None
     )
-    held = judged.standing.held_gpus if judged else 0
     holdings = _holdings(request)
+    held = judged.standing.held_gpus if judged else holdings["here"] or 0
     hurt = rivals(request, count, judged, viewer=viewer, now=now)
     primary = triage.primary(request, judged, count, hurt)
     return {
@@ -221,10 +222,12 @@ def sentence(
     """Who asks for what, where, until when, from what to what, and what it costs; of a renewal what comes on top."""
     own = min(judged.standing.own_gpus, judged.ask.gpus) if judged else 0
     gained = request.gpus // request.count * count - own
-    change = f": from {held} to {held + gained}" if request.flavor_id and gained else ""
+    # Of what is decided, what was held before it is not known any more.
+    is_told = judged is not None and request.flavor_id is not None and gained
+    change = f": from {held} to {held + gained}" if is_told else ""
     where = f" in {request.place}" if request.place else ""
     verb = "for" if request.renews_id is None else "to keep"
-    cost, then = judged.answer.usd if judged else request.usd, ""
+    cost, then = judged.answer.usd if judged else prices.usd_of(request), ""
     if count == request.count:
         cost = prices.told(cost, asked=request.usd)
         then = (
@@ -500,13 +503,18 @@ def _holdings(request: Request) -> Holdings:
     live = Q(ended_at=None, begun_at__isnull=False)
     here = live & Q(tenancy=request.tenancy_id, flavor=request.flavor_id)
     returned = Q(end_reason=Allocation.End.RETURNED)
-    earlier = Request.objects.filter(team=OuterRef("pk")).exclude(pk=request.pk)
+    earlier = Request.objects.filter(
+        team=OuterRef("pk"), created_at__lt=request.created_at
+    )
     row = (
         Team.objects.order_by()
         .filter(pk=request.team_id)
         .values(
             live=total(
                 held, Sum("gpus", filter=live & Q(flavor__isnull=False)), by="team"
+            ),
+            here=total(
+                held, Sum("gpus", filter=here & Q(flavor__isnull=False)), by="team"
             ),
             usd_per_hour=total(
                 held,
@@ -552,7 +560,7 @@ def _verdict(request: Request, judged: Judged | None) -> Verdict:
     if judged is not None:
         stored = answer_of(judged.answer)
         sentence: str = (
-            stored["sentence"]
+            triage.who_decides(stored, request)
             if any(not rule["holds"] for rule in stored["rules"])
             else "Every rule holds now."
         )
@@ -564,4 +572,4 @@ def _verdict(request: Request, judged: Judged | None) -> Verdict:
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
     told = verdict(evaluation.answer)
-    return told | {"sentence": triage.in_the_past(told["sentence"], request.state)}
+    return told | {"sentence": triage.in_the_past(evaluation.answer, request)}

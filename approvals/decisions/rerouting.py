@@ -28,7 +28,7 @@ from approvals.decisions.routing import (
     planned,
     start,
 )
-from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.asked import wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.judging.turns import in_turn
@@ -129,7 +129,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
         or not request.requester.is_active
     ):
         return False
-    count = asked_for(request)
+    count = request.count_now
     try:
         asked = wanted_of(request, count)
         check(asked, by=request.requester, now=now)

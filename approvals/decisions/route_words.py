@@ -18,6 +18,11 @@ def who(step: Step) -> str:
     return step.words
 
 
+def in_turn(steps: Iterable[Step]) -> str:
+    """ "Platform leads, then engineering leadership"."""
+    return upper(", then ".join(map(who, steps)))
+
+
 def past(steps: Iterable[Step]) -> Iterator[Entry]:
     """What the clock has done at these steps."""
     for step in steps:

@@ -1,15 +1,17 @@
 """What an approver sees at a glance: what can be approved now, and four tiles: fits, money, use, who is hurt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
+from approvals.decisions import route_words
 from approvals.decisions.actions import stops
 from approvals.models import Request
 from approvals.requests import prices
 from approvals.requests.actions import Judged
 from approvals.states import State
+from policy.document import MANAGERS
 from policy.evaluation import evaluate
 from ui.amounts import moment, usd
 from ui.parts import Figure
@@ -153,7 +155,7 @@ def _money(request: Request, judged: Judged | None) -> Figure:
     if judged is None:
         return {
             "label": "Money",
-            "value": usd(request.usd),
+            "value": usd(prices.usd_of(request)),
             "unit": "in all",
             "note": "",
             "tone": "",
@@ -238,19 +240,36 @@ def mark_of(request: Request) -> str:
     # Of what begins later its page says it.
     if request.flavor is None or not request.gpus or request.starts_at is not None:
         return ""
-    return "ok" if request.flavor.free >= request.gpus or request.renews_id else "no"
+    return (
+        "ok" if request.flavor.free >= request.gpus_now or request.renews_id else "no"
+    )
 
 
-def in_the_past(sentence: str, state: str) -> str:
+def in_the_past(answer: Mapping[str, Any], request: Request) -> str:
     """Who decides, of a request that is decided or over: who decided, or was to."""
-    if state == State.WAITING:
+    sentence = str(answer["sentence"])
+    if request.state == State.WAITING:
         return sentence
+    # Those who were not needed for what was granted in the end have decided nothing.
+    done = [step for step in request.current_steps if step.done_at is not None]
+    if request.state == State.APPROVED and 0 < len(done) < len(answer["route"]):
+        return f"{route_words.in_turn(done)} decided."
     return re.sub(
         r" decide(s?)(?=[:.])",
-        lambda found: _decided(state, one=bool(found[1])),
+        lambda found: _decided(request.state, one=bool(found[1])),
         sentence,
         count=1,
     )
+
+
+def who_decides(answer: Mapping[str, Any], request: Request) -> str:
+    """The answer of now in one sentence, with those who do decide: later requests of a team change no route."""
+    steps = request.current_steps
+    seats = [step.seat for step in steps]
+    if not seats or MANAGERS in answer["route"] or seats == [*answer["route"]]:
+        return str(answer["sentence"])
+    decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
+    return f"{route_words.in_turn(steps)} {decide}, as it was when this was asked."
 
 
 def _decided(state: str, *, one: bool) -> str:

@@ -18,7 +18,6 @@ from approvals.decisions import route_words
 from approvals.decisions.empty_seats import empty_seats
 from approvals.decisions.forms import DecisionForm
 from approvals.decisions.routing import open_step
-from approvals.judging.asked import asked_for
 from approvals.models import Decision, Request
 from approvals.policy_desk.limits_page import context as policy_context
 from approvals.requests import listing
@@ -110,9 +109,9 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
         )
     count = said["count"] if said["do"] == "less" else None
     # Who sees an older version is told that first, by the action.
-    if count is not None and version == asked.version and count >= asked_for(asked):
+    if count is not None and version == asked.version and count >= asked.count_now:
         raise BadInput(
-            f"Say fewer than {asked_for(asked)}, or approve all of it.",
+            f"Say fewer than {asked.count_now}, or approve all of it.",
             code="out_of_range",
             field="count",
         )
@@ -198,5 +197,5 @@ def _done(what: str, decided: Request) -> str:
 def _name(decided: Request) -> str:
     """What was decided about, and of how many where the votes leave fewer."""
     return (
-        f"{decided.name(asked_for(decided), of=decided.count)} for {decided.team.name}"
+        f"{decided.name(decided.count_now, of=decided.count)} for {decided.team.name}"
     )

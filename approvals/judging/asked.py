@@ -1,18 +1,7 @@
 """A request as an ask again: what is asked for now, after the steps that approved fewer."""
 
-from approvals.models import Decision, Request
+from approvals.models import Request
 from approvals.requests.wanted import Wanted, priced
-
-
-def asked_for(request: Request) -> int:
-    """How many units are asked for now: what the steps before have left of it."""
-    given = [
-        decision.count
-        for decision in request.decisions.all()
-        if decision.content_version == request.content_version
-        and decision.verdict == Decision.Verdict.APPROVE
-    ]
-    return given[-1] if given and given[-1] is not None else request.count
 
 
 def wanted_of(request: Request, count: int | None = None) -> Wanted:

@@ -9,7 +9,7 @@ from functools import partial
 from django.db import transaction
 
 from approvals import notices as telling
-from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.asked import wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force
 from approvals.judging.turns import in_turn
@@ -61,7 +61,7 @@ def sweep(now: datetime) -> list[int]:
 
 def _is_granted(row: Request, policy: Policy, *, now: datetime) -> bool:
     # Most are refused again: whoever asks meanwhile need not wait until that is known.
-    return approves(row, asked_for(row), policy, now=now) and judge_again(
+    return approves(row, row.count_now, policy, now=now) and judge_again(
         row.pk, now=now
     )
 
@@ -96,7 +96,7 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
         return False
     if not request.requester.is_active:
         return False
-    count = asked_for(request)
+    count = request.count_now
     try:
         asked = wanted_of(request, count)
         check(asked, by=request.requester, now=now)

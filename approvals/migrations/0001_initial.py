@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("approved_count", models.PositiveIntegerField(null=True)),
+                ("cut_to", models.PositiveIntegerField(null=True)),
                 ("created_at", models.DateTimeField(db_index=True)),
                 ("updated_at", models.DateTimeField()),
                 ("decided_at", models.DateTimeField(null=True)),
@@ -299,6 +300,16 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="nobody_is_given_more_than_was_asked",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("cut_to", None),
+                            models.Q(
+                                ("cut_to__gte", 1), ("cut_to__lt", models.F("count"))
+                            ),
+                            _connector="OR",
+                        ),
+                        name="what_is_cut_is_fewer_than_was_asked",
                     ),
                 ],
                 "indexes": [

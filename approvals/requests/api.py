@@ -413,6 +413,7 @@ LINE = (
         "spec",
         "count",
         "approved_count",
+        "cut_to",
         "gpus",
         "starts_at",
         "until",

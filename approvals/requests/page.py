@@ -143,7 +143,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
             evaluation.answer,
             hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None,
         )
-        | {"sentence": in_the_past(evaluation.answer["sentence"], request.state)},
+        | {"sentence": in_the_past(evaluation.answer, request)},
         "judged": evaluation,
         "timeline": timeline.entries(
             request,
@@ -405,7 +405,7 @@ def _cost_now(request: Request, *, now: datetime) -> Figure:
     """The price of now, with the one that was asked at."""
     found = prices.usd_now(request, now=now) or Decimal(0)
     price = request.flavor.price_per_gpu_hour if request.flavor else Decimal(0)
-    per_day = money.per_day(gpus=request.gpus, price=price)
+    per_day = money.per_day(gpus=request.gpus_now, price=price)
     note = f"if granted now, {usd(per_day)} a day; {prices.as_asked(request, now=now)}"
     return _figure("Cost", usd(found), "", note)
 
@@ -420,9 +420,9 @@ def figures(
 ) -> list[Figure]:
     """GPUs, money and time in large; `per_day` is what it costs as it was asked for, in USD."""
     held = next((a for a in allocations if a.ended_at is None), None)
-    given, flavor = request.approved_count, request.flavor
+    given, flavor = request.count_now, request.flavor
     place = f"in {request.place}" if request.place else ""
-    note = f"of {request.count} asked" if given and given < request.count else place
+    note = f"of {request.count} asked" if given < request.count else place
     granted = "had it been granted" if state in NEVER_GRANTED else "if granted"
     cost = _figure(
         "Cost", usd(request.usd), "", f"{granted} as asked, {usd(per_day)} a day"
@@ -432,14 +432,9 @@ def figures(
     if allocations:
         cost = _cost(held, allocations, now=now)
     if flavor is None:
-        many = given or request.count
-        first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
+        first = _figure(request.of.name, f"{given:,}", request.of.units(given), note)
     else:
-        count = (
-            held.gpus
-            if held
-            else request.gpus // request.count * (given or request.count)
-        )
+        count = held.gpus if held else request.gpus_now
         first = _figure("GPUs", str(count), flavor.kind, note)
     return [first, cost, _end(request, state, allocations, now)]
 

@@ -71,7 +71,8 @@ def asks(request: Request, *, now: datetime) -> str:
     where = f" in {request.place}" if request.place else ""
     until = moment(request.until, now)
     price = price_words(request, now=now).removesuffix(" in all")
-    what = wish(request, in_sentence(request.name()))
+    what = in_sentence(request.name(request.count_now, of=request.count))
+    what = wish(request, what)
     if request.starts_at is not None and request.starts_at > now:
         where += f" from {moment(request.starts_at, now)}"
     return f"{request.team.name} asks {what}{where} until {until}, for {price}."
@@ -161,8 +162,8 @@ def _median(seat: str) -> timedelta | None:
 
 
 def titled(request: Request, count: int | None = None) -> str:
-    """What is asked for, in a title: "2 × A100", and of a renewal "Keep 2 × A100"."""
-    name = request.name(count)
+    """What is asked for now, in a title: "2 × A100", and of a renewal "Keep 2 × A100"."""
+    name = request.name(count or request.count_now)
     return f"Keep {name}" if request.renews_id is not None else name
 
 

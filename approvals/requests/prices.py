@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from allocations.budgets import money
-from approvals.models import Request
+from approvals.models import Decision, Request
 from approvals.states import State
 from ui.amounts import day, usd
 
@@ -16,6 +16,19 @@ from ui.amounts import day, usd
 # people have to find again in a queue, on a page and in a mail. One part of the price, not an hour: a dollar more or
 # less is much for a notebook of a day and nothing for a cluster of a year.
 LEAST_TOLD = Decimal("0.01")
+
+
+def usd_of(request: Request) -> Decimal:
+    """USD of what was granted, or is left of it to be decided: as asked, or as the last approval for fewer has it."""
+    if request.count_now == request.count:
+        return request.usd
+    votes = [
+        decision
+        for decision in request.decisions.all()
+        if decision.verdict == Decision.Verdict.APPROVE
+        and decision.content_version == request.content_version
+    ]
+    return votes[-1].usd if votes else request.usd
 
 
 def usd_now(request: Request, *, now: datetime) -> Decimal | None:
@@ -31,7 +44,10 @@ def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     ):
         return None
     return money.cost(
-        gpus=request.gpus, price=flavor.price_per_gpu_hour, start=now, end=request.until
+        gpus=request.gpus_now,
+        price=flavor.price_per_gpu_hour,
+        start=now,
+        end=request.until,
     )
 
 

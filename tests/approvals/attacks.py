@@ -221,6 +221,9 @@ NAMED: Mapping[str, Attack] = {
     "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(
         approved_count=F("count") + 1
     ),
+    "what_is_cut_is_fewer_than_was_asked": lambda w: only(w.waiting).update(
+        cut_to=F("count")
+    ),
     "a_version_is_written_once": revision_twice,
     "a_step_has_its_place": lambda w: add(step(w, position=0)),
     "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(
