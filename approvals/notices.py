@@ -27,7 +27,7 @@ from approvals.requests.presenting import (
 )
 from approvals.requests.vacancies import of_steps
 from approvals.states import State
-from notices.actions import tell, tell_channels
+from notices.actions import take_back, tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from notices.models import Notice
@@ -81,6 +81,11 @@ def waits(
     _tell(
         kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now
     )
+
+
+def waits_no_more(request: Request) -> None:
+    """Ask nobody any more who has not been asked yet: the step is over, or what was asked for is another thing."""
+    take_back(ASKS, subject=("request", request.pk))
 
 
 def _consequences(

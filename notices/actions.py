@@ -103,6 +103,18 @@ def tell_channels(
     )
 
 
+def take_back(kinds: Iterable[NoticeKind], *, subject: tuple[str, int]) -> None:
+    """Send people no more what they were to be told about a thing and is not so any more; what has left stays."""
+    Delivery.objects.filter(
+        notice__kind__in=kinds,
+        notice__person__isnull=False,
+        notice__subject_type=subject[0],
+        notice__subject_id=subject[1],
+        state=State.WAITING,
+        attempts=0,
+    ).delete()
+
+
 def tell_one_channel(
     channel: Channel, *, link: str, message: Message, now: datetime
 ) -> Delivery:

@@ -86,6 +86,7 @@ def edit(
         verdict__in=Decision.VOTES, content_version__lt=request.content_version
     )
     void = "; earlier votes are void" if voted.exists() else ""
+    telling.waits_no_more(request)
     lead = f"{by.name} changed it ({in_words(found)}){void}."
     passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
     telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)

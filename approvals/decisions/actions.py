@@ -98,6 +98,7 @@ def approve(
             )
         else:
             move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
+            telling.waits_no_more(request)
             passed = clockwork.begin(request, following, now=now)
     _tell(
         kind,

@@ -457,6 +457,7 @@ def close(request: Request, state: State, *, now: datetime) -> None:
             code="already_decided",
         )
     move(request, now=now, state=state, decided_at=now)
+    telling.waits_no_more(request)
     budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
 
 
@@ -500,6 +501,7 @@ def grant(
     request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime
 ) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
+    telling.waits_no_more(request)
     budgets.settle(request.hold, parts={}, now=now, why="judged again")
     _begin(request, judged, count=count, actor=actor, now=now)
 
