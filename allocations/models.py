@@ -497,6 +497,12 @@ class Budget(Row):
             for held, limit in self._shares()
         )
 
+    @property
+    def closest(self) -> str:
+        """Of which of its limits that is: "budget" for the money, or "GPU-hours"."""
+        shares = [held / limit if limit else held for held, limit in self._shares()]
+        return "budget" if shares[0] == max(shares) else "GPU-hours"
+
     def _shares(self) -> list[tuple[Decimal, Decimal]]:
         pairs = [(self.held_usd, self.limit_usd)]
         return (

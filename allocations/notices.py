@@ -26,8 +26,10 @@ def close_message(budget: Budget) -> Message:
             ),
             ("GPU-hours left", hours(budget.left_gpu_hours)),
         ]
+    part = budget.closest
+    what = f"{part} of {budget.month:%B %Y} {'is' if part == 'budget' else 'are'} set aside"
     return Message(
-        title=f"{budget.team.name}: {budget.percent_held} % of the budget of {budget.month:%B %Y} is set aside",
+        title=f"{budget.team.name}: {budget.percent_held} % of the {what}",
         sentence=f"From {budget.soft_percent} % on, people decide what goes on top. What is given back is free again.",
         facts=tuple(facts),
         action="Open the budget",

@@ -59,10 +59,15 @@ def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
 
 
 def restored(departure: Departure, *, by: User, now: datetime) -> None:
-    """Tell the team's members that everything is back but the GPUs."""
+    """Tell the team's members that everything is back, and whether they have their GPUs."""
+    back = (
+        "Nothing had ended yet: the team holds its GPUs and pays them as before."
+        if departure.leaves_at > now
+        else "Namespaces, claims and access are back; ask for GPUs again."
+    )
     said = Message(
         title=f"{departure.team.name} is restored",
-        sentence=f"{by.name} restored it. Namespaces, claims and access are back; ask for GPUs again.",
+        sentence=f"{by.name} restored it. {back}",
         action="Open the team",
     )
     _tell(departure, said, to=_members(departure), now=now)

@@ -119,6 +119,7 @@ class Whole(Goes):
     is_own: bool
     may_withdraw: bool
     may_restore: bool
+    restore: str
     may_agree: bool
     trouble: Sequence[Trouble]
     live: str
@@ -200,6 +201,9 @@ def whole(
     return {
         "is_ahead": (not departure.end and departure.leaves_at > now)
         or not is_confirmed,
+        "restore": "Restore the team"
+        if departure.leaves_at > now
+        else "Restore everything but the GPUs",
         "departure": departure,
         "team": departure.team,
         "what": what(departure),

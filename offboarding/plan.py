@@ -10,6 +10,11 @@ from typing import Any
 LEAST_BRAKE = 10
 BRAKE_PERCENT = 5
 HELD_BACK = "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
+# By whether work had not stopped yet: until then nothing was given back.
+BACK = {
+    True: "Its GPUs had not ended yet: the team holds and pays them as before.",
+    False: "Everything but the GPUs is back.",
+}
 GOES = "The spaces with their disks. Nobody can undo it."
 
 
@@ -103,7 +108,7 @@ def steps(story: Story, *, now: datetime) -> list[Step]:
             "past",
             "Restored",
             story.ended_at,
-            "Everything but the GPUs is back.",
+            BACK[story.ended_at is not None and story.leaves_at > story.ended_at],
             story.ended_by,
             "good",
         )

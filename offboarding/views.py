@@ -35,6 +35,10 @@ DONE = {
     "restore": "Restored. Everything but the GPUs comes back within seconds; ask for GPUs again.",
     "agree": "Deleting goes on.",
 }
+# Restored before work has stopped: nothing was given back.
+KEPT = (
+    "Restored. Nothing had ended yet: the team holds its GPUs and pays them as before."
+)
 
 
 @never_cache
@@ -75,7 +79,11 @@ def departure(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
-            messages.success(request, DONE[form.cleaned_data["do"]])
+            done = form.cleaned_data["do"]
+            had_ended = found.leaves_at <= timezone.now()
+            messages.success(
+                request, DONE[done] if done != "restore" or had_ended else KEPT
+            )
             return HttpResponseRedirect(reverse("departure", args=[slug, pk]))
     return with_refusal(
         _page(request, _find(user, slug, pk), form, status=status), form

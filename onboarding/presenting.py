@@ -13,6 +13,7 @@ from accounts.cost_centres.models import unconfirmed
 from accounts.current_user import add_refusal
 from accounts.models import Team, User
 from allocations.budgets import money
+from approvals.judging import earlier_requests
 from approvals.judging.inputs import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.actions import Judged, check_answer
 from approvals.requests.presenting import hint_of, verdict
@@ -226,13 +227,15 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=start.until)
     fresh = Decimal(settings.ENV.monthly_budget_usd)
-    given = given_lately(person, since=now - timedelta(days=limits.window_days))
+    since = now - timedelta(days=limits.window_days)
+    given = given_lately(person, since=since)
     standing = Standing(
         now=now,
         **pool_of(start.flavor),
         recent_person_gpus=given.gpus,
         recent_person_usd=given.usd,
         recent_team_usd=Decimal(0),
+        earlier=earlier_requests.gather(wanted, person=person, since=since, now=now),
         budget=dict.fromkeys(months, money.Left(fresh, fresh)),
         unconfirmed_cost_centre=unconfirmed(cost_centre),
     )

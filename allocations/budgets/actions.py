@@ -103,6 +103,7 @@ def _tell_close(budget: Budget, *, now: datetime) -> None:
         team_id=team.pk,
         month=f"{budget.month:%B %Y}",
         percent=budget.percent_held,
+        part=budget.closest,
         **{name: _plain(getattr(budget, name)) for name in numbers},
     )
 

@@ -70,7 +70,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Purse:
-    """What a team's month has left in USD, now and when all of them are approved; also in GPU-hours, if limited."""
+    """What a team's month has left in USD without any of them, and with all approved; also in GPU-hours, if limited.
+
+    What they set aside when they were asked counts as left before.
+    """
 
     team: Team
     month: date
@@ -86,7 +89,8 @@ class Purse:
 class Effect:
     """All of them approved at once: by kind of GPU, by team and month, and in all.
 
-    `gpus` are new ones; `kept` those that the teams hold already and go on with.
+    `gpus` are new ones; `kept` those that the teams hold already and go on with. Of `usd` they have set `usd_set_aside`
+    aside already, and so many of them `go_on` to somebody else, before whom nothing of them is granted.
     """
 
     requests: Sequence[Request]
@@ -95,6 +99,8 @@ class Effect:
     usd: Decimal = Decimal(0)
     gpus: int = 0
     kept: int = 0
+    usd_set_aside: Decimal = Decimal(0)
+    go_on: int = 0
     left_out: Sequence[int] = ()
 
     @property
@@ -130,10 +136,10 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         share = Decimal(request.count_now) / request.count
         gpus = request.gpus_now
         # A renewal goes on with what is held, which is paid until its present end.
-        held = renewed.get(request.renews_id or 0)
+        kept = renewed.get(request.renews_id or 0)
         more, start = (
-            (max(0, gpus - held.gpus), max(held.until, now))
-            if held is not None
+            (max(0, gpus - kept.gpus), max(kept.until, now))
+            if kept is not None
             else (gpus, now)
         )
         begins = max(now, request.starts_at or now)
@@ -152,8 +158,12 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         for month, part in parts.items():
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
             found.usd += part.usd
+        undone = [step for step in request.current_steps if step.done_at is None]
+        found.go_on += len(undone) > 1
+    held = _held(requests)
     found.pools = list(pools.values())
-    found.purses = list(_purses(teams, needed, _held(requests)))
+    found.purses = list(_purses(teams, needed, held))
+    found.usd_set_aside = sum((part.usd for part in held.values()), Decimal(0))
     return found
 
 

@@ -130,6 +130,7 @@ def _page(
         "missing": len(set(numbers)) - len(chosen),
         "queue": {"label": "Open the queue", "href": reverse("approvals")},
         "usd": usd(effect.usd),
+        "set_aside": usd(effect.usd_set_aside) if effect.usd_set_aside else "",
         "columns": listing.QUEUE_COLUMNS,
         "rows": [listing.queue_row(each, now=now) for each in chosen],
         **_tables(effect),
@@ -150,7 +151,7 @@ def _tables(effect: Effect) -> Tables:
     purses: list[BeforeAfter] = [
         {
             "label": f"{purse.team.name}, {purse.month:%B}",
-            "before": f"{usd(purse.before)} left",
+            "before": f"{usd(purse.before)} left without them",
             "after": f"{usd(purse.after)} left"
             if purse.after >= 0
             else f"{usd(-purse.after)} over",
@@ -168,7 +169,7 @@ def _hours_row(purse: Purse) -> BeforeAfter:
     before, after = purse.hours_before or Decimal(0), purse.hours_after or Decimal(0)
     return {
         "label": f"{purse.team.name}, {purse.month:%B}, GPU-hours",
-        "before": f"{hours(before)} left",
+        "before": f"{hours(before)} left without them",
         "after": f"{hours(after)} left" if after >= 0 else f"{hours(-after)} over",
     }
 

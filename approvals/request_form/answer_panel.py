@@ -37,6 +37,8 @@ from web.refusals import Refused
 
 # Whoever goes back to the form in this time may take what they sent for not sent yet.
 JUST_NOW = timedelta(minutes=30)
+# As far apart are two ends at most that were both said as "in two days".
+SAME_END = timedelta(hours=1)
 CAME: Mapping[str, str] = {
     State.WAITING: "waits",
     State.APPROVED: "was granted",
@@ -118,15 +120,19 @@ def _already(wanted: Wanted, person: User, now: datetime) -> Hint | None:
         tenancy=wanted.tenancy,
         offering=wanted.offering.key,
         spec=wanted.spec.model_dump(mode="json"),
+        starts_at=wanted.starts,
+        renews=None,
         created_at__gte=now - JUST_NOW,
         state__in=CAME,
     )
-    last = same.order_by("-pk").only("state", "created_at").first()
+    last = same.order_by("-pk").only("state", "created_at", "until").first()
     if last is None:
         return None
     when = ago(last.created_at, now)
+    is_same = abs(last.until - wanted.until) < SAME_END
+    what = "the same" if is_same else f"as much until {moment(last.until, now)}"
     return {
-        "text": f"You asked for the same {when}, and it {CAME[last.state]}. This asks for it once more.",
+        "text": f"You asked for {what} {when}, and it {CAME[last.state]}. This asks for it once more.",
         "href": reverse("request", args=[last.pk]),
     }
 
@@ -214,6 +220,9 @@ def _fits(wanted: Wanted, judged: Judged) -> Hint | None:
     at = judged.fits_from
     if at is None:
         return None
+    # A form and a link say minutes: at the beginning of this one it is not free yet.
+    if (whole := at.replace(second=0, microsecond=0)) < at:
+        at = whole + timedelta(minutes=1)
     length = wanted.until - judged.ask.begins(judged.standing.now)
     link = ask_link(
         wanted.offering.key,

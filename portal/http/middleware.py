@@ -55,7 +55,11 @@ class RequestIdMiddleware:
         request.request_id = request_id  # type: ignore[attr-defined]
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        response = self.get_response(request)
+        try:
+            response = self.get_response(request)
+        finally:
+            # Nothing that follows in this thread is done with this call's token.
+            structlog.contextvars.unbind_contextvars("called_with")
         response["X-Request-ID"] = request_id
         return response
 

@@ -24,9 +24,9 @@ SENTENCES: Mapping[str, str] = {
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
     Kind.TEAM_CREATED: "Team created",
     Kind.TEAM_CHANGED: "Team changed",
-    Kind.COST_CENTRE_CONFIRMED: "Cost centre confirmed",
-    Kind.COST_CENTRE_WITHDRAWN: "Cost centre not confirmed any more",
-    Kind.BUDGET_SOFT_REACHED: "{percent} % of the budget of {month} set aside",
+    Kind.COST_CENTRE_CONFIRMED: "Cost centre {code} confirmed",
+    Kind.COST_CENTRE_WITHDRAWN: "Cost centre {code} not confirmed any more",
+    Kind.BUDGET_SOFT_REACHED: "{percent} % of the {part} of {month} set aside",
 }
 
 # Of events from before it was written down.
@@ -37,6 +37,8 @@ UNKNOWN = {
     "returned": "",
     "renewed": "",
     "percent": "",
+    "part": "budget",
+    "code": "",
     "month": "",
 }
 

@@ -33,6 +33,7 @@ def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> Non
     assert event.details == {
         "month": "November 2026",
         "percent": 80,
+        "part": "budget",
         "held_usd": "144.00",
         "limit_usd": "180.00",
         "held_gpu_hours": "144.00",
@@ -58,6 +59,9 @@ def test_gpu_hours_alone_make_it_close_too(scene: Scene) -> None:
         96,
         "150.00",
     )
+    assert sentence(event)[0] == "96 % of the GPU-hours of November 2026 set aside"
+    title = Notice.objects.get(kind="budget_soft").message["title"]
+    assert title == "Vision: 96 % of the GPU-hours of November 2026 are set aside"
     assert ["GPU-hours left", "6 GPU-hours"] in Notice.objects.get(
         kind="budget_soft"
     ).message["facts"]

@@ -84,6 +84,22 @@ def test_what_they_have_set_aside_already_counts_as_left(scene: Scene) -> None:
     assert purse.before == purse.limit
 
 
+def test_it_says_what_is_set_aside_already_and_what_goes_on_to_others(
+    scene: Scene, client: Client
+) -> None:
+    asked = [ask(scene, 3, hours=0), ask(scene, 12, hours=0)]
+    found = effect(*asked)
+    assert abs(found.usd_set_aside - found.usd) < 15
+    assert found.go_on == 1
+    client.force_login(scene.priya)
+    address = "/approvals/together"
+    page = client.get(address, {"pk": [each.pk for each in asked]}).content.decode()
+    said = " ".join(page.split())
+    assert "is set aside already." in said
+    assert "1 of them goes on to the next level, and nothing of it is granted" in said
+    assert "left without them" in said
+
+
 def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
     found = effect(ask(scene, 20), ask(scene, 20))
     assert "These need 40 × A100 on training, and 24 are free" in found.too_much

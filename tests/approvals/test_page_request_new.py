@@ -1,9 +1,11 @@
 """Asking on the page: starting points, the answer, what is refused at the field, and sending it twice."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -11,6 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
+from allocations.models import Allocation
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from approvals.request_form.quick_ends import end_of_day_words
@@ -20,7 +23,7 @@ from audit.models import Event, RefusalCount
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories
-from ui.amounts import usd
+from ui.amounts import moment, usd
 
 pytestmark = pytest.mark.django_db
 NEW, PREVIEW = "/requests/new", "/requests/preview/gpus"
@@ -154,6 +157,33 @@ def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
     assert "for the same" not in text(page.post(PREVIEW, values(gpus="1")))
     Request.objects.update(created_at=timezone.now() - timedelta(minutes=31))
     assert "for the same" not in text(page.post(PREVIEW, values()))
+
+
+def test_what_ends_another_day_is_not_called_the_same(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    page.post(NEW, values())
+    until = Request.objects.get().until
+    later = (until + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
+    shown = text(page.post(PREVIEW, values(until=later)))
+    assert "for the same" not in shown
+    assert f"You asked for as much until {moment(until, timezone.now())}" in shown
+
+
+def test_the_link_to_book_what_is_taken_leads_to_where_it_is_free(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    """A form says minutes: at the beginning of the minute in which others end they have not ended."""
+    now = timezone.now().replace(second=14, microsecond=5) - timedelta(minutes=2)
+    factories.request(ada, place, a100, gpus=2, days=1, now=now)
+    end = Allocation.objects.get().until
+    begins = (timezone.now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M")
+    asked = values(gpus="24", reason="All.", starts_at=begins)
+    shown = text(page.post(PREVIEW, asked))
+    [link] = re.findall(r'href="([^"]+)">Book it from then', shown)
+    [starts] = parse_qs(urlsplit(unescape(link)).query)["starts_at"]
+    free = datetime.fromisoformat(starts).replace(tzinfo=UTC)
+    assert timedelta(0) <= free - end < timedelta(minutes=1)
 
 
 def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:

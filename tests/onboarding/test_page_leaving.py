@@ -2,12 +2,15 @@
 
 import csv
 import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
+from notices.models import Notice
 from offboarding.models import Departure
 from offboarding.preview import seen
 from provisioning.models import Tenancy
@@ -114,6 +117,19 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     back = client.post(page, {"do": "restore"}, follow=True)
     assert "Everything but the GPUs comes back" in text(back)
     assert Tenancy.objects.get(pk=vision.place.tenancy.pk).is_here
+
+
+def test_who_is_restored_before_work_has_stopped_has_their_gpus_and_is_told_so(
+    vision: Parting,
+) -> None:
+    departure = vision.go(leaves_at=timezone.now() + timedelta(days=2))
+    client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
+    assert "Restore the team" in text(client.get(page))
+    back = text(client.post(page, {"do": "restore"}, follow=True))
+    assert "Nothing had ended yet: the team holds its GPUs and pays them" in back
+    assert "ask for GPUs again" not in back
+    told = Notice.objects.filter(person=vision.ada).latest("id").said.sentence
+    assert told.endswith("the team holds its GPUs and pays them as before.")
 
 
 def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from accounts.models import Membership, Team, User
@@ -326,6 +327,20 @@ def test_more_than_there_is_cannot_be_asked_for(browser: Client, a100: Flavor) -
     answer = browser.post(fill(browser, "start"), wanted)
     assert answer.status_code == 422
     assert "25" in answer.content.decode().split("summary__title")[1].split("</ul>")[0]
+
+
+def test_what_the_person_waits_for_in_another_team_counts_as_in_the_request_itself(
+    browser: Client, ada: User, a100: Flavor
+) -> None:
+    start = fill(browser, "start").replace("/teams/new?", "/teams/new/preview?")
+    asked = {"size": "exact", "flavor": str(a100.pk), "days": "3", "gpus": "4"}
+    before = browser.post(start, asked).content.decode()
+    assert "engineering leadership decide" not in before
+    other = factories.tenancy(factories.team("Other"), a100.cluster)
+    factories.join(other.team, ada)
+    factories.request(ada, other, a100, gpus=6, now=timezone.now())
+    after = browser.post(start, asked).content.decode()
+    assert "Platform leads, then engineering leadership decide" in after
 
 
 def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
