@@ -10,6 +10,8 @@ from approvals.requests.links import on_board_link
 from catalogue.choices import clusters_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from ui.parts import Empty
 
 NAMESPACE = OFFERINGS["namespace"]
@@ -17,6 +19,18 @@ NAMESPACE = OFFERINGS["namespace"]
 
 def on_no_cluster(team: Team) -> Empty:
     """What a team without a namespace lacks, as title, text and what to press where one can be had."""
+    leaving = Tenancy.objects.filter(team=team).exclude(
+        stage__in=(Stage.HERE, Stage.GONE)
+    )
+    if place := leaving.select_related("cluster").first():
+        return {
+            "title": f"{team.name} leaves {place.cluster.title}",
+            "text": "Nothing new is granted to a team that leaves. Its leads can undo it until its namespace is deleted.",
+            "action": {
+                "label": "See how it leaves",
+                "href": reverse("leaving", args=[team.slug]),
+            },
+        }
     title = f"{team.name} is on no cluster yet"
     text = "GPUs are granted to a namespace on a cluster, and the team has none."
     if not setting_of(NAMESPACE).enabled:

@@ -228,7 +228,8 @@ def sentence(
     if state is State.ENDED and renewal is not None:
         until = moment(renewal.until, now)
         return f"{gone_on(request)}, as request {renewal.pk}, until {until}."
-    name, until = request.given_name, moment(request.until, now)
+    leaves = _leaves(request)
+    name, until = request.given_name, moment(leaves or request.until, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
@@ -256,7 +257,8 @@ def sentence(
         State.WAITING: asks(request, now=now),
         State.BOOKED: _booked(request, now=now),
         State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
-        State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
+        State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}"
+        f"{', when the team leaves' if leaves else ''}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
         if request.flavor_id
         else f"{held}{where} ends on {until}, {then}. {kept_by(request.offering)}",
@@ -268,7 +270,15 @@ def sentence(
         State.LAPSED: lapse_words(request),
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
-    return words[state]
+    # Nothing goes on of a team that leaves.
+    return words[State.ACTIVE if leaves and state is State.ENDING_SOON else state]
+
+
+def _leaves(request: Request) -> datetime | None:
+    """When the team leaves the cluster and its GPUs there end, where that is before their end."""
+    at = request.tenancy.leaves_at if request.tenancy is not None else None
+    is_earlier = at is not None and at < request.until and request.flavor_id is not None
+    return at if is_earlier else None
 
 
 def _is_plural(request: Request) -> bool:
@@ -595,6 +605,7 @@ def _may(
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": has_gpus
+        and (request.tenancy is None or request.tenancy.is_here)
         and state in (State.ACTIVE, State.ENDING_SOON)
         and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": has_gpus and releases,
@@ -612,6 +623,8 @@ def _end(
     held = next((a for a in allocations if a.ended_at is None), None)
     is_over = held is None and (state is State.ENDED or _never_came(request))
     end = held.until if held else _ended(request) if is_over else request.until
+    if held is not None:
+        end = min(end, _leaves(request) or end)
     day, time = moment(end, now).rsplit(", ", 1)
     if state in NEVER_GRANTED:
         return _figure("Was asked until", day, "", time)

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from approvals.decisions.actions import approve
 from notices.models import Notice
 from offboarding.models import Departure
 from offboarding.preview import seen
@@ -17,6 +18,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.onboarding.parting import Parting, parting
 from tests.provisioning.conftest import Place
+from ui.amounts import moment
 
 PAGE = "/teams/vision/leaving"
 
@@ -230,3 +232,26 @@ def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
     shown = text(browser(vision.ada).get(f"{PAGE}/{departure.pk}"))
     assert "Training takes longer" in shown
     assert "example.com/hold in 1 resource instances" in shown
+
+
+def test_what_a_leaving_team_holds_ends_when_it_leaves_and_is_not_kept_longer(
+    vision: Parting,
+) -> None:
+    now = timezone.now()
+    held = factories.request(
+        vision.ada, vision.tenancy, vision.place.a100, gpus=2, days=3, now=now
+    )
+    if held.state == "waiting":
+        approve(held.pk, by=vision.priya, expected_version=held.version, now=now)
+    vision.place.reconcile()
+    held.refresh_from_db()
+    client, page = browser(vision.ada), f"/requests/{held.pk}/"
+    assert f"/allocations/{held.allocation_id}/renew" in text(client.get(page))
+    leaves = now + timedelta(days=1)
+    vision.go(leaves_at=leaves)
+    shown = " ".join(text(client.get(page)).split())
+    assert f"until {moment(leaves, now)}, when the team leaves" in shown
+    assert f"/allocations/{held.allocation_id}/renew" not in shown
+    form = text(client.get("/requests/new"))
+    assert "Vision leaves " in form
+    assert "is on no cluster yet" not in form
