@@ -182,10 +182,11 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
 
 
 def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:
-    """The first moment from which the very same ask, for the same time, would be approved at once; None if unknown.
+    """The first moment from which the very same ask would be approved at once; None if unknown.
 
-    Only what is known to come is counted: allocations that end, asks that fall out of the windows, and the budgets of
-    the months that follow.
+    What begins later stays as it is when it is asked before that, and what goes on with what is held until that ends;
+    all else is asked for as long from then on. Only what is known to come is counted: allocations that end, asks that
+    fall out of the windows, and the budgets of the months that follow.
     """
     failing = {
         rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds
@@ -196,11 +197,25 @@ def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | 
     length, then = ask.until - begins, standing
     for event in events_of(standing):
         then = after(then, event, length=length)
-        if event.at > begins and is_automatic(
-            moved(ask, event.at, length), then, policy
-        ):
+        if stays(ask, standing, asked_at=event.at):
+            # What is free in its time is known already, whenever it is asked.
+            known = replace(then, free_gpus=standing.free_gpus)
+            is_mended = is_automatic(ask, known, policy)
+        elif standing.own_until is not None:
+            return None
+        else:
+            later = moved(ask, event.at, length)
+            is_mended = event.at > begins and is_automatic(later, then, policy)
+        if is_mended:
             return event.at
     return None
+
+
+def stays(ask: Ask, standing: Standing, *, asked_at: datetime) -> bool:
+    """Whether an ask is the same at a later moment: before it begins, or before what it goes on with ends."""
+    begins = ask.begins(standing.now)
+    last = begins if begins > standing.now else standing.own_until
+    return last is not None and asked_at < last
 
 
 def moved(ask: Ask, to: datetime, length: timedelta) -> Ask:

@@ -21,6 +21,7 @@ from policy.evaluation import (
     moved,
     nearest_automatic,
     resized,
+    stays,
 )
 from policy.rules import duration, measured_from
 from ui.amounts import gpus, moment, usd
@@ -54,7 +55,12 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
         found.append(Remedy(code="ask_less", sentence=words, count=nearest.count))
     later = later_automatic(ask, standing, policy)
     if later is not None:
-        words = f"As it is, automatic from {moment(later, standing.now)}."
+        at = moment(later, standing.now)
+        words = (
+            f"As it is, automatic from {at}."
+            if stays(ask, standing, asked_at=later)
+            else f"The same for as long is automatic from {at} on."
+        )
         found.append(Remedy(code="wait", sentence=words, at=later))
     if nearest is None:
         found += _of_any_size(ask, standing, policy)

@@ -115,6 +115,7 @@ class Standing:
     budget: Mapping[date, Left]
     coming: tuple[Coming, ...] = ()
     own_gpus: int = 0
+    own_until: datetime | None = None
     earlier: tuple[Earlier, ...] = ()
     unconfirmed_cost_centre: str = ""
     ready_gpus: int | None = None

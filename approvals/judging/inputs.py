@@ -92,7 +92,7 @@ def gather(
     seen = use.Measured(None, 0, None)
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
-    own_gpus, freed = standing_of(wanted, now=now)
+    own_gpus, freed, own_until = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own, locked=wanted.budgets)
     return Standing(
         now=now,
@@ -107,6 +107,7 @@ def gather(
         held_since=seen.since,
         use_samples=seen.samples,
         own_gpus=own_gpus,
+        own_until=own_until,
         unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
         earlier=earlier_asks.gather(
             wanted, person=person, since=since, now=now, own=own

@@ -124,16 +124,16 @@ def waits_words(waiting: Request) -> str:
 
 def standing_of(
     wanted: Wanted, *, now: datetime
-) -> tuple[int, Mapping[date, money.Amount]]:
-    """GPUs that a renewal already has, and the money by month of those that it keeps; nothing for others."""
+) -> tuple[int, Mapping[date, money.Amount], datetime | None]:
+    """GPUs that a renewal already has, the money by month of those that it keeps, and their end; nothing for others."""
     held = (
         renewable.held(wanted.renewed_hold, now=now)
         if wanted.renews is not None
         else None
     )
     if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
-        return 0, {}
-    return held.gpus, renewable.freed(held, gpus=wanted.gpus, now=now)
+        return 0, {}, None
+    return held.gpus, renewable.freed(held, gpus=wanted.gpus, now=now), held.until
 
 
 def hold_from(request: Request, *, now: datetime) -> datetime:

@@ -25,7 +25,7 @@ def on_no_cluster(team: Team) -> Empty:
     if place := leaving.select_related("cluster").first():
         return {
             "title": f"{team.name} leaves {place.cluster.title}",
-            "text": "Nothing new is granted to a team that leaves. Its leads can undo it until its namespace is deleted.",
+            "text": "Nothing new is granted to a team that leaves. Its leads can undo that until all is deleted.",
             "action": {
                 "label": "See how it leaves",
                 "href": reverse("leaving", args=[team.slug]),

@@ -22,6 +22,7 @@ from policy.evaluation import (
     evaluate,
     later_automatic,
     nearest_automatic,
+    stays,
 )
 from policy.route_size import Earlier
 from policy.rules import Arrival
@@ -575,6 +576,24 @@ def test_an_ask_that_begins_later_is_not_told_of_a_moment_up_to_its_beginning(
     coming = (Coming(back, free=2), Coming(WEDNESDAY, free=1))
     known = standing(free_gpus=0, coming=coming)
     assert later_automatic(asked, known, DEFAULT) == WEDNESDAY
+
+
+def test_what_begins_later_can_be_asked_as_it_is_until_it_begins() -> None:
+    asked = ask(2, starts=NOW + 4 * DAY, length=2 * DAY)
+    coming = (Coming(NOW + 2 * DAY, team=8), Coming(NOW + 5 * DAY, team=1))
+    known = standing(recent_team_gpus=8, coming=coming)
+    assert later_automatic(asked, known, DEFAULT) == NOW + 2 * DAY
+    assert stays(asked, known, asked_at=NOW + 2 * DAY)
+
+
+def test_what_goes_on_can_be_asked_until_its_present_end() -> None:
+    asked = ask(2, length=8 * DAY)
+    coming = (Coming(NOW + 2 * DAY, team=8),)
+    for end, at in ((NOW + 3 * DAY, NOW + 2 * DAY), (NOW + DAY, None)):
+        held = standing(
+            recent_team_gpus=8, coming=coming, own_gpus=2, held_gpus=2, own_until=end
+        )
+        assert later_automatic(asked, held, DEFAULT) == at
 
 
 @pytest.mark.parametrize(

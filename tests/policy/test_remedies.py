@@ -332,7 +332,10 @@ def test_waiting_for_all_of_it_is_said_beside_asking_for_less() -> None:
     less, wait = remedies_of(ask(2), known, Policy())
     assert (less.code, less.count, less.at) == ("ask_less", 1, None)
     assert (wait.code, wait.count, wait.at) == ("wait", None, WEDNESDAY)
-    assert wait.sentence == "As it is, automatic from Wed 25 Nov, 12:00 UTC."
+    assert (
+        wait.sentence
+        == "The same for as long is automatic from Wed 25 Nov, 12:00 UTC on."
+    )
 
 
 @pytest.mark.parametrize(("percent", "back"), [(12, 7), (45, 1)])

@@ -284,6 +284,23 @@ def test_the_answer_says_whom_it_would_push_out(
 
 
 @pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (0, ""),
+        (1, "One of them, a notebook or a bare pod, does not come back"),
+        (2, "2 of them, notebooks or bare pods, do not come back"),
+    ],
+)
+def test_the_answer_says_what_would_be_lost_for_good(lost: int, said: str) -> None:
+    outlook = Outlook(used=1, waiting=0, estimate=None, below=1, lost=lost)
+    found = start_of(2, pool(0), outlook, priority=0)
+    assert said in found["detail"]
+    assert ("what" in found["detail"] and "memory is lost" in found["detail"]) == bool(
+        lost
+    )
+
+
+@pytest.mark.parametrize(
     ("priorities", "said"),
     [
         pytest.param((100_000,), "It has a higher priority and takes", id="one waits"),

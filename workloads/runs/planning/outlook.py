@@ -23,6 +23,7 @@ from workloads.runs.planning.pools import Pool
 from workloads.templates.pods import priority_of
 
 MAY_BE_STOPPED = "It may start, and be stopped for what waits"
+POD = "Pod"
 BACK_IN_LINE = "the run goes back to the line then"
 
 
@@ -30,14 +31,15 @@ BACK_IN_LINE = "the run goes back to the line then"
 class Outlook:
     """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait, and an estimate.
 
-    `below` are those of the GPUs held that Kueue takes from work of a lower priority. `priorities` are those of what
-    waits, where that can take GPUs away.
+    `below` are those of the GPUs held that Kueue takes from work of a lower priority, of which `lost` are pods that
+    nothing makes anew, such as notebooks. `priorities` are those of what waits, where that can take GPUs away.
     """
 
     used: int
     waiting: int
     estimate: Estimate | None
     below: int = 0
+    lost: int = 0
     priorities: tuple[int, ...] = ()
 
     def going_first(self, priority: int) -> int:
@@ -78,6 +80,7 @@ def outlooks_of(
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
+            lost=sum(one.flavor == flavor and one.key.kind == POD for one in lower),
             used=sum(one.gpus for one in holders if one.flavor == flavor)
             + promised[profiles.get(flavor, "")],
             waiting=len(line),
@@ -157,6 +160,8 @@ def start_of(
             f"Jobs of your team with a lower priority hold {outlook.below}: as many of them as it takes are stopped "
             "for it and go back to the line."
         )
+        if outlook.lost:
+            said.append(_lost_words(outlook.lost))
     if outlook.waiting:
         earlier = (
             "; the line goes by priority and age, and a smaller job may start earlier"
@@ -206,6 +211,12 @@ def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
         f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
         f"and {taken_back}."
     )
+
+
+def _lost_words(count: int) -> str:
+    if count == 1:
+        return "One of them, a notebook or a bare pod, does not come back: what it has in memory is lost."
+    return f"{count} of them, notebooks or bare pods, do not come back: what they have in memory is lost."
 
 
 def _jobs(count: int) -> str:
