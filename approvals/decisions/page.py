@@ -251,6 +251,9 @@ def changes(
 ) -> list[BeforeAfter]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
     per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
+    held, begins = judged.standing.held_gpus, judged.ask.begins(now)
+    if begins > now:
+        held, per_day = presenting.held_at(judged.wanted, begins)
     rows = (
         renewal_words.changes(judged.wanted, judged, now=now)
         if judged.standing.own_gpus
@@ -258,7 +261,7 @@ def changes(
             flavor=request.flavor,
             more=judged.ask.gpus,
             usd_per_hour=judged.ask.usd_per_hour,
-            held=judged.standing.held_gpus,
+            held=held,
             per_day=per_day,
         )
     )

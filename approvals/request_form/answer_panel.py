@@ -19,6 +19,7 @@ from approvals.requests.presenting import (
     changes,
     cost_per_day,
     cost_per_day_at,
+    held_at,
     hint_of,
     usual_wait,
     usual_words,
@@ -141,7 +142,14 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
-    days = f"{duration(wanted.until - judged.ask.begins(now))}"
+    begins = judged.ask.begins(now)
+    days = f"{duration(wanted.until - begins)}"
+    is_booked = begins > now and wanted.renews is None
+    held, per_day = (
+        held_at(wanted, begins)
+        if is_booked
+        else (judged.standing.held_gpus, _per_day(wanted))
+    )
     return {
         "verdict": verdict(
             stored,
@@ -159,8 +167,8 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
             flavor=wanted.flavor,
             more=wanted.gpus,
             usd_per_hour=judged.ask.usd_per_hour,
-            held=judged.standing.held_gpus,
-            per_day=_per_day(wanted),
+            held=held,
+            per_day=per_day,
         ),
         "fits": _fits(wanted, judged),
         "extra": renewal.extra_words(wanted, judged, now=now) or left_of(wanted),

@@ -17,6 +17,7 @@ from approvals.decisions.routing import took
 from approvals.decisions.seats import pace_seat
 from approvals.models import Request, Step
 from approvals.requests.prices import price_words
+from approvals.requests.wanted import Wanted
 from approvals.states import OF_ALLOCATION, State
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
@@ -208,6 +209,20 @@ def changes(
         },
         cost,
     ]
+
+
+def held_at(wanted: Wanted, at: datetime) -> tuple[int, Decimal]:
+    """GPUs that its namespace will hold of its flavor at a moment, and USD a day of all that its team will hold then.
+
+    Of what is granted by now: nobody knows what else will be.
+    """
+    then = Allocation.objects.granted().filter(
+        team=wanted.team.pk, starts_at__lte=at, until__gt=at
+    )
+    there = Q(tenancy=wanted.tenancy, flavor=wanted.flavor)
+    found = then.aggregate(gpus=Sum("gpus", filter=there), hourly=Sum("usd_per_hour"))
+    per_day = money.per_day(gpus=1, price=found["hourly"] or Decimal(0))
+    return found["gpus"] or 0, per_day
 
 
 def with_cost(tenancies: TenancyQuerySet) -> TenancyQuerySet:

@@ -10,7 +10,7 @@ from approvals.judging.inputs import answer_of, remedies_shown
 from approvals.renewals import renewing
 from approvals.renewals.words import goes_on
 from approvals.requests.actions import check, judge
-from approvals.requests.presenting import cost_per_day, usual_wait
+from approvals.requests.presenting import cost_per_day, held_at, usual_wait
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from catalogue.models import follows
@@ -27,6 +27,8 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     answer, held = answer_of(judged.answer), judged.standing.held_gpus
     nearest, wait = judged.nearest, usual_wait(answer["route"])
     per_day, later = cost_per_day(wanted.team.pk), judged.later
+    if (begins := judged.ask.begins(now)) > now:
+        held, per_day = held_at(wanted, begins)
     own = min(judged.standing.own_gpus, wanted.gpus)
     parts = money.by_month(
         gpus=wanted.gpus,

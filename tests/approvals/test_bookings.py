@@ -545,3 +545,35 @@ def test_its_page_says_when_it_begins_and_offers_to_cancel_it(
     assert "Booked" in team
     client.post(f"/requests/{request.pk}/let-go")
     assert not Allocation.objects.booked().exists()
+
+
+def test_what_is_booked_is_compared_with_what_is_held_when_it_begins(
+    here: Scene, client: Client
+) -> None:
+    """What ends before that is not added, and what begins before that is."""
+    now = timezone.now().replace(microsecond=0)
+    factories.request(here.ada, here.tenancy, here.flavor, gpus=2, days=3, now=now)
+    begins, until = now + 7 * DAY, now + 9 * DAY
+    body = {
+        "team": "vision",
+        "flavor": "training/a100",
+        "gpus": 2,
+        "starts_at": begins.isoformat(),
+        "until": until.isoformat(),
+        "reason": REASON,
+    }
+    caller = Caller(here.ada)
+    shown = caller.post("requests/preview/", body).json()
+    assert shown["quota"] == {"before": 0, "after": 2}
+    assert Decimal(shown["usd_per_day"]["before"]) == 0
+    form = {
+        **body,
+        "starts_at": begins.strftime(INPUT),
+        "until": until.strftime(INPUT),
+        "purpose": "training",
+        "token": "one",
+    }
+    client.force_login(here.ada)
+    page = client.post("/requests/preview/gpus", form).content.decode()
+    assert "0 GPUs" in page
+    assert "2 GPUs" in page
