@@ -107,6 +107,7 @@ class Screen(Beside):
     because: Sequence[tuple[str, str]]
     less: Less
     refusal: str
+    silence: str
     requester: Person
     waited: str
 
@@ -169,10 +170,19 @@ def context(
         "because": Decision.Because.choices,
         "less": less(judged, count, now=now),
         "refusal": refusal,
+        "silence": _silence(request),
         "requester": person(request.requester, _about(request)),
         "waited": ago(request.created_at, now).removesuffix(" ago"),
         **beside(request, queue, now=now),
     }
+
+
+def _silence(request: Request) -> str:
+    """That the cluster does not answer, which keeps nobody from deciding; empty while it does."""
+    cluster = request.flavor.cluster if request.flavor is not None else None
+    if cluster is None or not cluster.is_away:
+        return ""
+    return f"{cluster.title} does not answer. What is approved is made once it does, and costs nothing before."
 
 
 def _about(request: Request) -> str:

@@ -21,6 +21,7 @@ from approvals.requests.presenting import (
     cost_per_day_at,
     held_at,
     hint_of,
+    over_budget,
     usual_wait,
     usual_words,
     verdict,
@@ -153,7 +154,9 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
     return {
         "verdict": verdict(
             stored,
-            detail=usual_words(usual_wait(stored["route"])) if people else "",
+            detail=over_budget(stored) or usual_words(usual_wait(stored["route"]))
+            if people
+            else "",
             hint=_hint(wanted, judged),
         ),
         "total": usd(judged.answer.usd),

@@ -45,6 +45,7 @@ from approvals.requests.presenting import (
     asks,
     hint_of,
     lapse_words,
+    over_budget,
     person,
     shown_name,
     state_of,
@@ -122,6 +123,8 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     held = next((a for a in allocations if a.ended_at is None), None)
     waiting = _waiting(request, state, decisions, viewer=viewer, now=now)
     may = _may(request, state, held, viewer, now=now)
+    if waiting is not None and not waiting.get("advice"):
+        waiting["advice"] = over_budget(evaluation.answer)
     if waiting is not None and may["decide"] and not waiting.get("advice"):
         waiting["advice"] = "You can decide it."
     return {

@@ -173,6 +173,16 @@ def shown_name(request: Request) -> str:
     return titled(request) if request.allocation_id is None else request.given_name
 
 
+def over_budget(answer: Mapping[str, Any]) -> str:
+    """That people cannot approve all of it either, where no budget has the money; empty where one has."""
+    if not any(
+        rule["code"] in ("budget", "budget_hours") and not rule["holds"]
+        for rule in answer["rules"]
+    ):
+        return ""
+    return "Nobody can approve all of it before the budget is raised: ask for less, or ask platform leads for more."
+
+
 def usual_words(wait: timedelta | None) -> str:
     """ "Usually 3 h.", or nothing where too little is known to say so."""
     return "" if wait is None else f"Usually {span(wait)}."

@@ -1,0 +1,73 @@
+"""What people cannot grant either, or only later, is said to who asks and to who decides."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from allocations.models import Budget
+from tests import factories
+from tests.scene import Scene
+
+pytestmark = pytest.mark.django_db
+RAISED = "Nobody can approve all of it before the budget is raised"
+
+
+@pytest.fixture
+def poor(scene: Scene) -> Scene:
+    """A team with $100 for this month and the next."""
+    first = timezone.now().date().replace(day=1)
+    for month in (first, (first + timedelta(days=32)).replace(day=1)):
+        Budget.objects.create(team=scene.team, month=month, limit_usd=Decimal(100))
+    return scene
+
+
+def page(person: Any, path: str, **form: str) -> str:
+    client = Client()
+    client.force_login(person)
+    response = client.post(path, form) if form else client.get(path)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def test_who_asks_for_more_than_the_budget_has_is_told_what_to_do(poor: Scene) -> None:
+    until = timezone.now() + timedelta(days=3)
+    form = {
+        "team": "vision",
+        "flavor": "training/a100",
+        "gpus": "5",
+        "until": until.strftime("%Y-%m-%dT%H:%M"),
+        "purpose": "training",
+        "token": "one",
+    }
+    assert RAISED in page(poor.ada, "/requests/preview/gpus", **form)
+    assert RAISED not in page(
+        poor.ada, "/requests/preview/gpus", **form | {"gpus": "1"}
+    )
+    asked = factories.request(
+        poor.ada, poor.tenancy, poor.flavor, gpus=5, days=3, now=timezone.now()
+    )
+    assert RAISED in page(poor.ada, f"/requests/{asked.pk}/")
+
+
+def test_within_the_budget_there_is_nothing_to_do(scene: Scene) -> None:
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=5, days=3, now=timezone.now()
+    )
+    shown = page(scene.ada, f"/requests/{asked.pk}/")
+    assert RAISED not in shown
+    assert "Nothing to do; the answer appears here by itself." in shown
+
+
+def test_who_decides_is_told_that_the_cluster_does_not_answer(scene: Scene) -> None:
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=5, days=3, now=timezone.now()
+    )
+    said = "does not answer. What is approved is made once it does"
+    assert said not in page(scene.priya, f"/approvals/{asked.pk}/")
+    cluster = scene.flavor.cluster
+    type(cluster).objects.filter(pk=cluster.pk).update(reachable=False)
+    assert said in page(scene.priya, f"/approvals/{asked.pk}/")
