@@ -138,7 +138,8 @@ def start_of(
     `taken_back` is what becomes of it when others take its GPUs: what it borrowed, or what a higher priority takes.
     """
     free = pool.gpus - outlook.used
-    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} are free now"
+    are = "is" if free == 1 else "are"
+    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} {are} free now"
     if wanted <= free and not outlook.waiting:
         return {
             "tone": "good",
