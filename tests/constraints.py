@@ -67,6 +67,7 @@ from workloads.models import (
     Feed,
     FeedRevision,
     GpuUse,
+    KeptLog,
     PodUse,
     Run,
     TemplateVersion,
@@ -152,6 +153,12 @@ def run(world: World, **fields: Any) -> Run:
     return factories.run(
         world.other_place, world.scene.mallory, **{"created_at": NOW, **fields}
     )
+
+
+def log_kept_twice(world: World) -> None:
+    """What a pod wrote, kept as two logs."""
+    of = run(world)
+    add(*(KeptLog(run=of, pod="p", lines="", kept_at=NOW) for _ in "ab"))
 
 
 def used(world: World, **fields: Any) -> GpuUse:
@@ -464,6 +471,7 @@ NAMED: Mapping[str, Attack] = {
             for _ in "ab"
         )
     ),
+    "a_log_is_kept_once": log_kept_twice,
     "a_parked_run_is_worked_on_by_nobody": lambda w: only(run(w)).update(
         parked_at=NOW, lease_until=NOW
     ),
