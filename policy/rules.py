@@ -96,9 +96,9 @@ class Standing:
     `free_gpus` can be had: `ready_gpus` of them now, the others once the pool has grown, which takes `growing_minutes`
     (0 where nobody said so); `ready_gpus` is None for a pool that does not grow. `total_gpus` are all that there can
     be, with the `cordoned_gpus` that cannot be had now.
-    `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool. The USD that the
-    policy granted lately are None in what was gathered before they were counted: then they say nothing. `earlier` are
-    the other asks of the team and of the person that a route's size counts with this one.
+    `own_gpus` are held already, until `own_until`, and go on with the ask, so that it takes only the others from the
+    pool. The USD that the policy granted lately are None in what was gathered before they were counted: then they say
+    nothing. `earlier` are the other asks of the team and of the person that a route's size counts with this one.
     """
 
     now: datetime

@@ -95,7 +95,7 @@ def test_it_says_what_is_set_aside_already_and_what_goes_on_to_others(
     address = "/approvals/together"
     page = client.get(address, {"pk": [each.pk for each in asked]}).content.decode()
     said = " ".join(page.split())
-    assert "is set aside already." in said
+    assert "is held for them since they were asked." in said
     assert "1 of them goes on to the next level, and nothing of it is granted" in said
     assert "left without them" in said
 

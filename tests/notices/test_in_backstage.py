@@ -258,7 +258,10 @@ def test_the_settings_say_whether_notices_stand_there(
 ) -> None:
     assert Caller(ada, "read").get("notice-settings/").json()["is_in_backstage"]
     client.force_login(ada)
-    assert "the notifications of Backstage" in client.get("/settings/notices/").text
+    choosing.send_test(ada, now=NOW)
+    page = " ".join(client.get("/settings/notices/").text.split())
+    assert "the notifications of Backstage" in page
+    assert "In Backstage: The test is on its way." in page
 
 
 def test_nobody_is_told_in_a_backstage_without_a_token_for_it(
