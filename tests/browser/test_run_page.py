@@ -25,7 +25,7 @@ from tests.workloads.conftest import (
 from tests.workloads.test_runs import submit
 from workloads.models import Run
 from workloads.runs import actions
-from workloads.runs.logs.reading import GONE
+from workloads.runs.logs.reading import KEPT, POD_GONE
 
 pytestmark = pytest.mark.slow
 
@@ -100,10 +100,10 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
         expect(page.locator("#heading")).to_contain_text("Being stopped")
         until(second, "stopped")
         expect(page.locator("#heading")).to_contain_text("Stopped")
-        expect(page.locator("[data-log-state]")).to_have_text(GONE)
+        expect(page.locator("[data-log-state]")).to_have_text(POD_GONE)
         expect(page.get_by_text("Follow", exact=True)).to_be_hidden()
         page.reload()
-        expect(page.locator("#logs")).to_contain_text(GONE)
-        expect(page.locator("#logs :is(pre, input)")).to_have_count(0)
+        expect(page.locator("#logs")).to_contain_text("step 2 of")
+        expect(page.locator("[data-log-state]")).to_have_text(KEPT)
         page.context.close()
         listed.context.close()

@@ -423,8 +423,8 @@ def test_a_pod_that_is_gone_says_so(make: Make) -> None:
         await until(frames, "line 40\n")
         where = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.source.pod}"
         await meanwhile(pod.kubernetes.write, "DELETE", f"{where}?gracePeriodSeconds=0")
-        await until(frames, f"event: end\ndata: {reading.GONE}\n\n")
-        await until(followed(pod), f"event: end\ndata: {reading.GONE}\n\n")
+        await until(frames, f"event: end\ndata: {reading.POD_GONE}\n\n")
+        await until(followed(pod), f"event: end\ndata: {reading.POD_GONE}\n\n")
 
     run(story)
     with pytest.raises(Conflict, match="gone") as refusal:

@@ -49,6 +49,8 @@ PLACE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z\.\d{1,9}", re
 POD = ("v1", "Pod")
 OVER = frozenset({"Succeeded", "Failed"})
 GONE = "The pod is gone, and its log with it."
+# To whoever followed it: its last lines may be kept.
+POD_GONE = "The pod is gone."
 KEPT = (
     "The pod is gone. These are the last lines of its log, which the portal has kept."
 )
@@ -263,7 +265,7 @@ class Reader:
             self._over.wait(PAUSE)
         except ConnectorError as error:
             self._end(
-                GONE if getattr(error, "code", "") == "not_found" else error.message
+                POD_GONE if getattr(error, "code", "") == "not_found" else error.message
             )
 
     def _read_once(self, heard: Callable[[], None]) -> None:
@@ -285,7 +287,7 @@ class Reader:
         """
         pod = self._pod_now()
         if pod is None:
-            self._end(GONE)
+            self._end(POD_GONE)
         elif pod.get("status", {}).get("phase") not in OVER:
             self._over.wait(PAUSE)
         elif self._was_over:
@@ -300,7 +302,7 @@ class Reader:
         """
         pod = self._pod_now()
         if pod is None:
-            self._end(GONE)
+            self._end(POD_GONE)
         elif not _is_over(pod):
             self._over.wait(PAUSE)
         elif self._was_over:
