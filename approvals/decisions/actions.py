@@ -73,12 +73,10 @@ def approve(
         reason=reason,
         now=now,
     )
-    if wanted < request.count:
-        Request.objects.filter(pk=request.pk).update(cut_to=wanted)
-        request.cut_to = wanted
+    left = wanted if wanted < request.count else None
     kind, passed = Kind.REQUEST_STEP_DONE, []
     if not _has_quorum(step):
-        move(request, now=now)
+        move(request, now=now, cut_to=left)
     else:
         go_on(request, now=now)
         Step.objects.filter(pk=step.pk).update(done_at=now)
@@ -97,7 +95,8 @@ def approve(
                 seat_of=seat_of,
             )
         else:
-            move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
+            turn = Request.Turn.APPROVER
+            move(request, now=now, cut_to=left, turn=turn, answer_by=None)
             telling.waits_no_more(request)
             passed = clockwork.begin(request, following, now=now)
     _tell(

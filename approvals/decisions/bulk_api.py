@@ -235,7 +235,7 @@ class EffectEndpoint(Endpoint):
         rows: QuerySet[Request] = with_all(
             Request.objects.awaiting(self.caller, now).filter(pk__in=numbers)
         )
-        chosen = list(rows.prefetch_related("decisions").order_by("created_at", "id"))
+        chosen = list(rows.order_by("created_at", "id"))
         effect = bulk.effect_of(chosen, now=now)
         effect.left_out = sorted(numbers - {each.pk for each in chosen})
         return Response(EffectSerializer(effect).data)

@@ -119,9 +119,7 @@ def _page(
 ) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     rows = listing.with_all(Request.objects.awaiting(user, now).filter(pk__in=numbers))
-    chosen = list(
-        rows.prefetch_related("decisions").order_by("created_at", "id")[: bulk.MOST]
-    )
+    chosen = list(rows.order_by("created_at", "id")[: bulk.MOST])
     effect = bulk.effect_of(chosen, now=now)
     context = {
         "form": form,

@@ -40,7 +40,7 @@ SWEEP_SECONDS = 5
 
 def due(policy: Policy, *, now: datetime) -> list[Request]:
     """The requests that the policy may approve by now, oldest first, without those that it never would."""
-    rows = waiting(now).prefetch_related("decisions")[:MAX_READ]
+    rows = waiting(now)[:MAX_READ]
     found = list(hopeful(rows, policy, now=now))
     # Some the policy keeps refusing, for their window or their use.
     return in_turn(found, most=MAX_JUDGED, seconds=SWEEP_SECONDS, now=now)
