@@ -392,10 +392,9 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
         request=request, version=request.content_version, dropped_at=None
     )
     steps = list(rows.select_related("stand_in"))
-    decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
     words = (answer.get("route_size") or {}).get("words", "")
     because = f": {words}" if words else ""
-    return f"{route_words.in_turn(steps)} {decide}{because}."
+    return f"{route_words.decide(steps)}{because}."
 
 
 def _message(

@@ -134,9 +134,6 @@ class Backstage:
                 code="unknown_person",
             ) from error
 
-    def _keys(self, path: str) -> SigningKeys:
-        return SigningKeys(f"{self._address}{path}", self._session)
-
     def user_ref_of(self, object_id: str) -> str:
         """The user of the catalog with this object id in Entra ID; empty when there is none.
 
@@ -195,6 +192,9 @@ class Backstage:
         raise PermanentError(
             f"Backstage refuses the notification ({status}).", code="refused"
         )
+
+    def _keys(self, path: str) -> SigningKeys:
+        return SigningKeys(f"{self._address}{path}", self._session)
 
     def _entity(self, namespace: str, name: str) -> Mapping[str, Any]:
         path = f"/api/catalog/entities/by-name/user/{quote(namespace)}/{quote(name)}"

@@ -1,5 +1,6 @@
 """People for whom a plugin of Backstage calls: checked by its keys, known by the object id that its catalog tells."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache as once_per_process
@@ -64,12 +65,8 @@ def called_for(token: str) -> tuple[str, BackstageCall]:
         raise PermanentError(
             f"Backstage's {call.plugin} calls for nobody: sign in to Backstage. Its static tokens are nobody's."
         )
-    key = f"backstage-person:{call.user_ref}"
-    known = breaker.ask(lambda: cache.get(key), otherwise=None)
-    oid = known or connection().object_id_of(call.user_ref)
-    if not known:
-        breaker.ask(lambda: cache.set(key, oid, REMEMBERED_SECONDS), otherwise=None)
-    return oid, call
+    find = connection().object_id_of
+    return _remembered("backstage-person", call.user_ref, find), call
 
 
 def notifies() -> bool:
@@ -83,13 +80,7 @@ def user_ref_of(oid: str) -> str:
 
     Remembered for five minutes. Raises as the connector does.
     """
-    key = f"backstage-user:{oid}"
-    known: str | None = breaker.ask(lambda: cache.get(key), otherwise=None)
-    if known is not None:
-        return known
-    found = connection().user_ref_of(oid)
-    breaker.ask(lambda: cache.set(key, found, REMEMBERED_SECONDS), otherwise=None)
-    return found
+    return _remembered("backstage-user", oid, connection().user_ref_of)
 
 
 def note_call(call: BackstageCall) -> None:
@@ -100,6 +91,17 @@ def note_call(call: BackstageCall) -> None:
 def note_refusal(why: str) -> None:
     """Remember why a call was not let in."""
     _note(REFUSAL, why)
+
+
+def _remembered(kind: str, who: str, find: Callable[[str], str]) -> str:
+    """What the catalog says of somebody, asked for again after five minutes, or where no cache answers."""
+    key = f"{kind}:{who}"
+    known: str | None = breaker.ask(lambda: cache.get(key), otherwise=None)
+    if known is not None:
+        return known
+    found = find(who)
+    breaker.ask(lambda: cache.set(key, found, REMEMBERED_SECONDS), otherwise=None)
+    return found
 
 
 def _last(kind: str) -> Noted | None:

@@ -23,6 +23,12 @@ def in_turn(steps: Iterable[Step]) -> str:
     return upper(", then ".join(map(who, steps)))
 
 
+def decide(steps: Sequence[Step]) -> str:
+    """ "Platform leads, then engineering leadership decide"."""
+    is_alone = len(steps) == 1 and is_one(steps[0])
+    return f"{in_turn(steps)} {'decides' if is_alone else 'decide'}"
+
+
 def past(steps: Iterable[Step]) -> Iterator[Entry]:
     """What the clock has done at these steps."""
     for step in steps:

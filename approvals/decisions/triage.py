@@ -268,8 +268,7 @@ def who_decides(answer: Mapping[str, Any], request: Request) -> str:
     seats = [step.seat for step in steps]
     if not seats or MANAGERS in answer["route"] or seats == [*answer["route"]]:
         return str(answer["sentence"])
-    decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
-    return f"{route_words.in_turn(steps)} {decide}, as it was when this was asked."
+    return f"{route_words.decide(steps)}, as it was when this was asked."
 
 
 def _decided(state: str, *, one: bool) -> str:
