@@ -84,6 +84,13 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         """Those that cost: whatever makes them has made them."""
         return self.filter(charged_from__isnull=False)
 
+    def charged_within(self, start: datetime, end: datetime) -> "AllocationQuerySet":
+        """Those that cost anything from start to end, or may yet."""
+        ended = Q(ended_at__lte=start) | Q(ended_at__isnull=False, charged_from=None)
+        return self.filter(
+            begun_at__isnull=False, starts_at__lt=end, until__gt=start
+        ).exclude(ended)
+
     def over(self, now: datetime) -> "AllocationQuerySet":
         """Still held although the end date and its grace have passed.
 

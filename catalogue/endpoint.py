@@ -77,4 +77,5 @@ ENDPOINT = Offering(
     judged_as="production",
     after=(KEPT, PERSON, BACK),
     end=ENDPOINT_ENDS,
+    service=("AI and Machine Learning", "AI Platforms"),
 )

@@ -64,4 +64,5 @@ NOTEBOOK = Offering(
     purpose="notebook",
     after=(KEPT, LAUNCHED, BACK),
     end=AT_ONCE,
+    service=("AI and Machine Learning", "Machine Learning"),
 )

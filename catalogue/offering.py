@@ -167,6 +167,8 @@ class Offering:
     prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD to start with
     end: Terms = NO_TERMS
     may_begin_later: bool = False
+    # What it is to finance: the ServiceCategory and ServiceSubcategory of FOCUS 1.2.
+    service: tuple[str, str] = ("Compute", "Containers")
 
     @property
     def on_cluster(self) -> bool:

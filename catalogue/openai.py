@@ -75,4 +75,5 @@ OPENAI = Offering(
     after_by_person=(PERSON, DOWN),
     priced="million tokens",
     prices=PRICES,
+    service=("AI and Machine Learning", "Generative AI"),
 )

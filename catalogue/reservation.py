@@ -102,4 +102,5 @@ RESERVATION = Offering(
     priced="instance and hour",
     may_begin_later=True,
     prices=PRICES,
+    service=("Compute", "Virtual Machines"),
 )

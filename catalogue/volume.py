@@ -59,4 +59,5 @@ VOLUME = Offering(
     after=("The volume is made in the team’s namespace within seconds.", DOWN),
     priced="GiB and month",
     prices=PRICES,
+    service=("Storage", "File Storage"),
 )

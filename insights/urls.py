@@ -4,12 +4,15 @@ from django.urls import path
 
 from insights.capacity import limit_page
 from insights.capacity import page as capacity
+from insights.costs import page as costs
 from insights.model_endpoints import views as model_endpoints
 from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
 from insights.reservations import views as reservations
 
 urlpatterns = [
+    path("costs/", costs.costs, name="costs"),
+    path("costs/file", costs.costs_file, name="costs-file"),
     path("capacity/", capacity.capacity, name="capacity"),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),

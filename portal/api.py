@@ -46,6 +46,7 @@ from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
 from insights.capacity.increases_api import LimitIncreaseEndpoint, QuotaIncreaseEndpoint
 from insights.capacity.subscriptions_api import SubscriptionEndpoint
+from insights.costs.api import CostEndpoint
 from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
@@ -84,6 +85,7 @@ KINDS = (
     "clusters",
     "flavors",
     "limits",
+    "costs",
     "prices",
     "model-endpoints",
     "reservations",
@@ -148,6 +150,7 @@ router.register("drift", DriftEndpoint, basename="drift")
 router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
+router.register("costs", CostEndpoint, basename="cost")
 router.register("prices", PriceEndpoint, basename="price")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")

@@ -71,6 +71,7 @@ NOTEBOOKS = Place(
 )
 CLUSTERS = Place("Clusters", "clusters", "server", "g c")
 CAPACITY = Place("Capacity", "capacity", "gauge", "g y")
+COSTS = Place("Costs", "costs", "wallet", "g m")
 APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
 CATALOGUE = Place("Catalogue", "catalogue", "tag", "g o")
 TASKS = Place("Tasks", "tasks", "box", "g k")
@@ -161,6 +162,7 @@ def rail(
         *([RUNS, NOTEBOOKS] if team else []),
         CLUSTERS,
         CAPACITY,
+        *([COSTS] if team or user.may(Permission.SEE_ALL_TEAMS) else []),
     ]
     counts: dict[Place, int] = {}
     if decides:

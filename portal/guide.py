@@ -27,6 +27,7 @@ PAGES: Mapping[str, str] = {
     "reserve-capacity": "how-to/reserve-capacity.md",
     "connect-azure": "how-to/connect-azure.md",
     "prices": "how-to/prices.md",
+    "costs": "how-to/report-costs.md",
 }
 # The pictures of these documents, by their names in docs/images.
 PICTURES = frozenset({"capacity.png", "chain.png", "limit.png", "reservation.png"})

@@ -48,11 +48,6 @@ def hours_between(start: datetime, end: datetime) -> Decimal:
     return Decimal(max(length.days * 86_400 + length.seconds, 0)) / HOUR
 
 
-def gpu_hours(*, gpus: int, start: datetime, end: datetime) -> Decimal:
-    """GPU-hours of holding `gpus` from start to end, to two places."""
-    return _rounded(gpus * hours_between(start, end))
-
-
 def cost_of(*, usd_per_hour: Decimal, start: datetime, end: datetime) -> Decimal:
     """USD for what costs `usd_per_hour` as a whole, from start to end, rounded to cents (half up)."""
     return _rounded(usd_per_hour * hours_between(start, end))
@@ -72,6 +67,27 @@ def _rounded(number: Decimal) -> Decimal:
     return number.quantize(CENT, ROUND_HALF_UP)
 
 
+def part_of(
+    *,
+    gpus: int,
+    usd_per_hour: Decimal,
+    start: datetime,
+    first: datetime,
+    last: datetime,
+) -> Amount:
+    """What holding `gpus` from `start` on costs from `first` to `last`, neither of them before `start`.
+
+    It is the difference of two rounded totals: parts that follow each other never add or lose a cent.
+    """
+    if last <= first:
+        return NOTHING
+    before, after = hours_between(start, first), hours_between(start, last)
+    return Amount(
+        _rounded(usd_per_hour * after) - _rounded(usd_per_hour * before),
+        _rounded(gpus * after) - _rounded(gpus * before),
+    )
+
+
 def by_month(
     *, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime
 ) -> dict[date, Amount]:
@@ -81,14 +97,13 @@ def by_month(
     """
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     parts: dict[date, Amount] = {}
-    spent, at = NOTHING, start
+    at = start
     while at < end:
         until = min(next_month(at), end)
-        length = hours_between(start, until)
-        # Each part is the difference of two rounded totals, so rounding never adds or loses a cent.
-        total = Amount(_rounded(usd_per_hour * length), _rounded(gpus * length))
-        parts[date(at.year, at.month, 1)] = total.minus(spent)
-        spent, at = total, until
+        parts[month_of(at)] = part_of(
+            gpus=gpus, usd_per_hour=usd_per_hour, start=start, first=at, last=until
+        )
+        at = until
     return parts
 
 

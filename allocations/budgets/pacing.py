@@ -9,10 +9,9 @@ from allocations.budgets.money import (
     CENT,
     NOTHING,
     Amount,
-    cost_of,
-    gpu_hours,
     month_of,
     next_month,
+    part_of,
 )
 from ui.amounts import day, hours, usd
 
@@ -28,10 +27,12 @@ class Holding:
 
     def within(self, start: datetime, end: datetime) -> Amount:
         """What it costs of the time from start to end."""
-        start, end = max(self.start, start), min(self.end, end)
-        return Amount(
-            cost_of(usd_per_hour=self.usd_per_hour, start=start, end=end),
-            gpu_hours(gpus=self.gpus, start=start, end=end),
+        return part_of(
+            gpus=self.gpus,
+            usd_per_hour=self.usd_per_hour,
+            start=self.start,
+            first=max(self.start, start),
+            last=min(self.end, end),
         )
 
     def rate(self, now: datetime) -> Amount:

@@ -151,18 +151,34 @@ def trend(
         day: (Decimal(100 * row.used_sum) / row.held_sum).quantize(TENTH)
         for day, row in found.items()
     }
-    # Each look stands for the time to the next one, which is a minute at least.
-    idle = (
-        Decimal(
-            sum(row.held_sum - row.used_sum for row in found.values())
-            * AT_MOST_EVERY.seconds
-        )
-        / 3600
-    )
+    idle = _idle_hours(sum(row.held_sum - row.used_sum for row in found.values()))
     line = tuple(
         percents.get(today - timedelta(days=back)) for back in range(days - 1, -1, -1)
     )
     return Trend(line, max(percents.values()), idle.quantize(Decimal(1)))
+
+
+def idle_by_team(
+    start: datetime, end: datetime
+) -> dict[tuple[int, int | None], Decimal]:
+    """GPU-hours that teams held and did not use from start to end (days in UTC), at least, by (team id, flavor id).
+
+    A minute for each GPU of each look; one query. What was not measured is not in it.
+    """
+    days = UseDay.objects.filter(
+        day__gte=start.astimezone(UTC).date(), day__lt=end.astimezone(UTC).date()
+    )
+    rows = (
+        days.order_by()
+        .values_list("tenancy__team_id", "flavor_id")
+        .annotate(idle=Sum(F("held_sum") - F("used_sum")))
+    )
+    return {(team, flavor): _idle_hours(idle) for team, flavor, idle in rows}
+
+
+def _idle_hours(idle: int) -> Decimal:
+    """GPU-hours of GPUs that looks saw idle: each look stands for the time to the next, which is a minute at least."""
+    return Decimal(idle * AT_MOST_EVERY.seconds) / 3600
 
 
 def due() -> list[int]:

@@ -66,6 +66,12 @@ ACTIONS = (
         id_name="team",
     ),
     Action(
+        "show-costs",
+        "costs_list",
+        "Show a month's costs",
+        "What a month costs by team, cost centre, project, kind of GPU or person, and what of it no work used.",
+    ),
+    Action(
         "list-offerings",
         "offerings_list",
         "List what can be requested",

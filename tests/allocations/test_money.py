@@ -1,8 +1,9 @@
 """What GPUs cost, to the cent, whatever the clock on the wall says."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -38,9 +39,10 @@ def test_the_months_add_up_to_the_cost_to_the_cent_and_to_the_gpu_hours_to_the_h
     span = {"start": start, "end": start + length}
     parts = money.by_month(gpus=gpus, usd_per_hour=gpus * price, **span)
     whole = reduce(Amount.plus, parts.values(), money.NOTHING)
+    hours = gpus * money.hours_between(**span)
     assert whole == (
         money.cost(gpus=gpus, price=price, **span),
-        money.gpu_hours(gpus=gpus, **span),
+        hours.quantize(Decimal("0.01"), ROUND_HALF_UP),
     )
     assert whole.usd == money.cost_of(usd_per_hour=gpus * price, **span)
     assert all(part.usd >= 0 and part.gpu_hours >= 0 for part in parts.values())
@@ -94,7 +96,29 @@ def test_a_day_on_which_clocks_change_has_its_real_hours(
     start = datetime(2026, month, day, tzinfo=NEW_YORK)
     end = datetime(2026, month, day + 1, tzinfo=NEW_YORK)
     assert money.hours_between(start, end) == hours
-    assert money.gpu_hours(gpus=2, start=start, end=end) == 2 * hours
+    part = money.part_of(
+        gpus=2, usd_per_hour=Decimal(3), start=start, first=start, last=end
+    )
+    assert part == Amount(Decimal(3 * hours), Decimal(2 * hours))
+
+
+@given(GPUS, PRICES, MOMENTS, st.lists(LENGTHS, min_size=1, max_size=6))
+def test_parts_that_follow_each_other_add_up_to_the_whole(
+    gpus: int, price: Decimal, start: datetime, lengths: list[timedelta]
+) -> None:
+    def part(first: datetime, last: datetime) -> Amount:
+        rate = gpus * price
+        return money.part_of(
+            gpus=gpus, usd_per_hour=rate, start=start, first=first, last=last
+        )
+
+    cuts = [start, *(start + length for length in sorted(lengths))]
+    parts = [part(first, last) for first, last in pairwise(cuts)]
+    whole = part(start, cuts[-1])
+    assert reduce(Amount.plus, parts, money.NOTHING) == whole
+    assert whole.usd == money.cost_of(
+        usd_per_hour=gpus * price, start=start, end=cuts[-1]
+    )
 
 
 @pytest.mark.parametrize(

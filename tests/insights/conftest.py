@@ -8,8 +8,16 @@ from django.utils import timezone
 from tests.capacity.connected import Site, connected, site
 from tests.sandbox.azure.fixtures import azure, azure_server
 from tests.sandbox.azure.running import Running
+from tests.scene import Scene
+from tests.scene import scene as make_scene
 
 __all__ = ["azure", "azure_server", "here"]
+
+
+@pytest.fixture
+def scene(db: None) -> Scene:
+    """A team on a cluster with the people around it."""
+    return make_scene()
 
 
 @pytest.fixture

@@ -1,0 +1,210 @@
+"""What each allocation costs its team in a month (UTC), on which cost centre, and how much of that no work used."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
+
+from accounts.cost_centres.models import CostCentre
+from accounts.models import Team, User
+from accounts.roles import Permission
+from allocations.budgets.money import CENT, Amount, month_of, next_month, part_of
+from allocations.models import Allocation, AllocationQuerySet
+from allocations.use.measuring import idle_by_team
+from audit.events import Kind
+from audit.models import Event
+from insights.costs.spans import Change, spans
+
+# What a tenancy keeps of its cluster: long, and it costs nothing.
+UNREAD = ("spec", "objects_seen", "adopted", "used", "conditions")
+TIMES = ("before", "after")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Month:
+    """A month (UTC) from its first moment to that of the next; `until` is how far it has come."""
+
+    first: date
+    start: datetime
+    end: datetime
+    until: datetime
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing in it is spent any more."""
+        return self.until == self.end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What one allocation costs in a month, or in the part of it for which its team had one cost centre.
+
+    `spent` is from `start` to `end`, in the month under way until now; `to_end` is what it will be at the end of the
+    month if the allocation ends on its date. Of what is spent `idle_usd` was held and used by no work, at least.
+    """
+
+    allocation: Allocation
+    cost_centre: str
+    start: datetime
+    end: datetime
+    spent: Amount
+    to_end: Amount
+    idle_usd: Decimal = Decimal(0)
+
+
+def month_at(first: date, now: datetime) -> Month:
+    """The month that begins on a day, as far as it has come; it must have begun."""
+    start = datetime(first.year, first.month, 1, tzinfo=UTC)
+    end = next_month(start)
+    return Month(first=first, start=start, end=end, until=min(now, end))
+
+
+def first_month(user: User, now: datetime) -> date:
+    """The first month in which anything was charged of what the person may see; the one under way for nothing."""
+    rows = _visible(user, _codes(user)).charged().order_by("charged_from")
+    first = rows.values_list("charged_from", flat=True).first()
+    return month_of(min(first or now, now))
+
+
+def charges_of(user: User, month: Month) -> Sequence[Charge]:
+    """What a person may see of a month's charges, in the order of their allocations.
+
+    These are all charges of the teams that they may see and, of every team, those on cost centres that are theirs.
+    """
+    codes = _codes(user)
+    rows = _visible(user, codes).charged_within(month.start, month.end)
+    found = list(
+        rows.select_related(
+            "team",
+            "flavor__cluster",
+            "tenancy__cluster",
+            "tenancy__project",
+            "requester",
+            "hold__request",
+        )
+        .defer(*(f"tenancy__{name}" for name in UNREAD))
+        .order_by("pk")
+    )
+    changes = _changes_by_team({row.team_id for row in found}, since=month.start)
+    charges = [
+        charge
+        for row in found
+        for charge in _charges(row, month, changes.get(row.team_id, ()))
+    ]
+    return [
+        one
+        for one in _with_idle(charges, idle_by_team(month.start, month.end))
+        if codes is None
+        or one.allocation.team_id in user.team_ids
+        or one.cost_centre.casefold() in codes
+    ]
+
+
+def _codes(user: User) -> Collection[str] | None:
+    """The cost centres that are a person's, in lower case; None for who sees all teams anyway."""
+    if user.may(Permission.SEE_ALL_TEAMS):
+        return None
+    owned = CostCentre.objects.filter(owner=user).values_list("code", flat=True)
+    return frozenset(code.casefold() for code in owned)
+
+
+def _visible(user: User, codes: Collection[str] | None) -> AllocationQuerySet:
+    """Allocations of which the person may see any charge."""
+    rows = Allocation.objects.all()
+    if codes is None:
+        return rows
+    if not codes:
+        return rows.visible_to(user)
+    now = Team.objects.annotate(code=Lower("cost_centre")).filter(code__in=codes)
+    # Teams that went to another cost centre since stay with what they cost before.
+    once = {
+        row.team_id
+        for row in _changes()
+        if row.details["before"]["cost_centre"].casefold() in codes
+    }
+    return rows.filter(
+        Q(team__in=user.team_ids) | Q(team__in=now.values("pk")) | Q(team__in=once)
+    )
+
+
+def _changes() -> QuerySet[Event]:
+    """The events of teams that changed their cost centre, oldest first."""
+    rows = Event.objects.filter(subject_type="team", kind=Kind.TEAM_CHANGED)
+    return rows.filter(
+        outcome=Event.Outcome.DONE, details__after__has_key="cost_centre"
+    ).order_by("seq")
+
+
+def _changes_by_team(
+    teams: Collection[int], *, since: datetime
+) -> Mapping[int, Sequence[Change]]:
+    found: dict[int, list[Change]] = defaultdict(list)
+    for row in _changes().filter(subject_id__in=map(str, teams), at__gte=since):
+        before, after = (row.details[when]["cost_centre"] for when in TIMES)
+        found[int(row.subject_id)].append(Change(row.at, before, after))
+    return found
+
+
+def _charges(
+    row: Allocation, month: Month, changes: Sequence[Change]
+) -> Iterator[Charge]:
+    """The parts of what an allocation costs in a month, one for each cost centre that its team had."""
+    begins = row.charge_start(month.until)
+    for span in spans(
+        max(begins, month.start),
+        min(row.charged_until, month.end),
+        at_present=row.team.cost_centre,
+        changes=changes,
+    ):
+        until = max(min(span.end, month.until), span.start)
+        yield Charge(
+            allocation=row,
+            cost_centre=span.cost_centre,
+            start=span.start,
+            end=until,
+            spent=_amount(row, begins, span.start, until),
+            to_end=_amount(row, begins, span.start, span.end),
+        )
+
+
+def _amount(
+    row: Allocation, begins: datetime, first: datetime, last: datetime
+) -> Amount:
+    return part_of(
+        gpus=row.gpus,
+        usd_per_hour=row.usd_per_hour,
+        start=begins,
+        first=first,
+        last=last,
+    )
+
+
+def _with_idle(
+    charges: Sequence[Charge], idle: Mapping[tuple[int, int | None], Decimal]
+) -> list[Charge]:
+    """The same with what of each was idle: of a team's GPUs of a kind, one hour held is as idle as another.
+
+    `idle` are GPU-hours by team and flavor, of all charges of that team and flavor.
+    """
+    held: dict[tuple[int, int | None], Decimal] = defaultdict(Decimal)
+    for one in charges:
+        held[_place(one)] += one.spent.gpu_hours
+    return [
+        replace(
+            one,
+            idle_usd=(
+                one.spent.usd * min(idle[place] / held[place], Decimal(1))
+            ).quantize(CENT, ROUND_HALF_UP),
+        )
+        if (place := _place(one)) in idle and held[place]
+        else one
+        for one in charges
+    ]
+
+
+def _place(charge: Charge) -> tuple[int, int | None]:
+    return charge.allocation.team_id, charge.allocation.flavor_id

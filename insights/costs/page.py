@@ -1,0 +1,265 @@
+"""The page of costs: what a month costs by team, cost centre, project, kind or person, and the same as a file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from accounts.current_user import visitor
+from accounts.models import Team
+from allocations.budgets.money import month_of
+from allocations.budgets.months import month_named
+from allocations.models import Budget
+from insights.costs.charges import Charge, Month, charges_of, first_month, month_at
+from insights.costs.focus import csv_file
+from insights.costs.report import By, Line, lines, of_team, summed
+from ui.amounts import moment, usd
+from ui.parts import Cell, Column, Columns, Content, Figure, Row
+
+MOST_CHARGES = 100
+
+
+class CostFilter(forms.Form):
+    """Which costs, and by what they are added up."""
+
+    month = forms.ChoiceField(label="Month", required=False)
+    by = forms.ChoiceField(
+        label="Added up by",
+        required=False,
+        choices=[(each.value, each.words) for each in By],
+    )
+    team = forms.ChoiceField(label="Team", required=False)
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        *,
+        months: Sequence[date],
+        teams: Mapping[str, str],
+    ) -> None:
+        super().__init__(data, label_suffix="")
+        self._choose("month", [(f"{one:%Y-%m}", f"{one:%B %Y}") for one in months])
+        self._choose("team", [("", "All teams"), *teams.items()])
+
+    def _choose(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the address of the page asks for; no team is all of them."""
+
+    month: Month
+    by: By
+    team: str
+
+    def query(self, **others: str) -> str:
+        """The part of an address behind the ? that asks for the same but for some of it."""
+        same = {"month": f"{self.month.first:%Y-%m}", "by": self.by, "team": self.team}
+        return urlencode({name: text for name, text in (same | others).items() if text})
+
+
+@require_safe
+def costs(request: HttpRequest) -> HttpResponse:
+    """What a month costs, added up, and of one team charge by charge."""
+    user, now = visitor(request), timezone.now()
+    wanted = _wanted(request, now)
+    every = charges_of(user, wanted.month)
+    charges = of_team(every, wanted.team) if wanted.team else every
+    teams = {one.allocation.team.slug: one.allocation.team.name for one in every}
+    if wanted.team and wanted.team not in teams:
+        visible = Team.objects.visible_to(user)
+        teams[wanted.team] = get_object_or_404(visible, slug=wanted.team).name
+    found = lines(charges, wanted.by)
+    limits = _limits(wanted, found)
+    costly = sorted(charges, key=lambda one: -one.spent.usd) if wanted.team else []
+    context = {
+        "month": wanted.month,
+        "filter": CostFilter(
+            {
+                "month": f"{wanted.month.first:%Y-%m}",
+                "by": wanted.by,
+                "team": wanted.team,
+            },
+            months=_months(min(first_month(user, now), wanted.month.first), now),
+            teams=dict(sorted(teams.items(), key=lambda pair: pair[1].casefold())),
+        ),
+        "team": teams.get(wanted.team, ""),
+        "heading": f"By {wanted.by.words.lower()}",
+        "nothing": f"Nothing was charged in {wanted.month.first:%B %Y}"
+        if wanted.month.is_over
+        else f"Nothing is charged in {wanted.month.first:%B %Y} yet",
+        "figures": _figures(summed(charges), wanted.month, now),
+        "columns": _columns(wanted),
+        "rows": [_row(line, wanted, limits) for line in found],
+        "charge_columns": _charge_columns(wanted.month),
+        "charges": [_charge(one) for one in costly[:MOST_CHARGES]],
+        "more": max(len(costly) - MOST_CHARGES, 0),
+        "file": f"{reverse('costs-file')}?{wanted.query(by='')}",
+    }
+    return render(request, "insights/costs.html", context)
+
+
+@require_safe
+def costs_file(request: HttpRequest) -> HttpResponse:
+    """The charges of a month as a file of FOCUS 1.2."""
+    wanted = _wanted(request, timezone.now())
+    every = charges_of(visitor(request), wanted.month)
+    charges = of_team(every, wanted.team) if wanted.team else every
+    return csv_file(charges, wanted.month)
+
+
+def _wanted(request: HttpRequest, now: datetime) -> Wanted:
+    """What the address asks for; raises Http404 for a month that is none or has not begun, and for no way to add up."""
+    said, query = request.GET.get("month", ""), request.GET
+    month = month_named(said) if said else month_of(now)
+    by = query.get("by") or By.TEAM
+    if month is None or month > month_of(now) or by not in set(By):
+        raise Http404
+    return Wanted(
+        month=month_at(month, now), by=By(by), team=query.get("team", "")[:40]
+    )
+
+
+def _months(first: date, now: datetime) -> Sequence[date]:
+    """The months to choose from, newest first, back to the first of which anything is told."""
+    last = month_of(now)
+    numbers = range(_number_of(last), _number_of(first) - 1, -1)
+    return [date(n // 12, n % 12 + 1, 1) for n in numbers]
+
+
+def _number_of(month: date) -> int:
+    """Months since the year 0, for counting."""
+    return month.year * 12 + month.month - 1
+
+
+def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
+    spent = total.spent
+    figures: list[Figure] = [
+        {
+            "label": "Cost" if month.is_over else "Cost so far",
+            "value": usd(spent.usd),
+            "note": "" if month.is_over else f"until {moment(month.until, now)}",
+        }
+    ]
+    if not month.is_over:
+        figures.append(
+            {
+                "label": "By the end of the month",
+                "value": usd(total.to_end.usd),
+                "note": "if everything held ends on its date",
+            }
+        )
+    return [
+        *figures,
+        {"label": "GPU-hours", "value": f"{spent.gpu_hours:,.0f}"},
+        {
+            "label": "Of the cost, idle",
+            "value": usd(total.idle_usd),
+            "note": f"{_percent(total.idle_usd, spent.usd)} at least: used by no work",
+        },
+    ]
+
+
+def _columns(wanted: Wanted) -> Columns:
+    columns: list[str | Column] = [wanted.by.words, _number(_spent(wanted.month))]
+    if not wanted.month.is_over:
+        columns.append(_number("By the end"))
+    if wanted.by == By.TEAM:
+        columns.append(_number("Of its limit"))
+    return [*columns, _number("GPU-hours"), _number("Idle")]
+
+
+def _row(line: Line, wanted: Wanted, limits: Mapping[str, Decimal]) -> Row:
+    cells: list[Content] = [_name(line, wanted), usd(line.spent.usd)]
+    if not wanted.month.is_over:
+        cells.append(usd(line.to_end.usd))
+    if wanted.by == By.TEAM:
+        limit = limits.get(line.key)
+        cells.append(
+            "–"
+            if limit is None
+            else {"text": _percent(line.to_end.usd, limit), "sub": f"of {usd(limit)}"}
+        )
+    idle: Cell = {"text": usd(line.idle_usd)}
+    if line.idle_usd:
+        idle["sub"] = _percent(line.idle_usd, line.spent.usd)
+    return {"cells": [*cells, f"{line.spent.gpu_hours:,.0f}", idle]}
+
+
+def _name(line: Line, wanted: Wanted) -> Cell:
+    """What the line is of; a team leads to what it is made of."""
+    if wanted.by == By.TEAM:
+        return {
+            "text": line.name,
+            "href": f"?{wanted.query(team=line.key, by=By.KIND)}",
+        }
+    teams = len(line.teams)
+    if wanted.by == By.PROJECT or wanted.team:
+        return {"text": line.name}
+    return {"text": line.name, "sub": f"{teams} team{'' if teams == 1 else 's'}"}
+
+
+def _limits(wanted: Wanted, found: Sequence[Line]) -> Mapping[str, Decimal]:
+    """The limits of the month in USD by team, of those that have one."""
+    if wanted.by != By.TEAM:
+        return {}
+    rows = Budget.objects.filter(
+        month=wanted.month.first, team__slug__in=[line.key for line in found]
+    )
+    return dict(rows.values_list("team__slug", "limit_usd"))
+
+
+def _charge_columns(month: Month) -> Columns:
+    return [
+        "For",
+        "Cost centre",
+        {"label": "From", "kind": "end"},
+        {"label": "Until", "kind": "end"},
+        _number("GPU-hours"),
+        _number(_spent(month)),
+        _number("Idle"),
+    ]
+
+
+def _charge(one: Charge) -> Row:
+    row = one.allocation
+    name: Cell = {"text": row.what, "sub": f"{row.where} · {row.requester.name}"}
+    if row.hold.request_id is not None:
+        name["href"] = reverse("request", args=[row.hold.request_id])
+    return {
+        "cells": [
+            name,
+            one.cost_centre,
+            one.start,
+            one.end,
+            f"{one.spent.gpu_hours:,.0f}",
+            usd(one.spent.usd),
+            usd(one.idle_usd),
+        ]
+    }
+
+
+def _spent(month: Month) -> str:
+    return "Cost" if month.is_over else "So far"
+
+
+def _number(label: str) -> Column:
+    return {"label": label, "kind": "number"}
+
+
+def _percent(part: Decimal, whole: Decimal) -> str:
+    """ "17 %", and "0 %" of nothing; what is something is never told as nothing."""
+    percent = 100 * part / whole if whole else Decimal(0)
+    return "< 1 %" if 0 < percent < 1 else f"{round(percent)} %"

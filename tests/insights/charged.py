@@ -1,0 +1,28 @@
+"""GPUs that a team held, or holds, at times of a test's choice."""
+
+from datetime import UTC, datetime
+
+from allocations.models import Allocation
+from tests import factories
+from tests.scene import NOW, Scene
+
+
+def held(scene: Scene, gpus: int, *, start: datetime, end: datetime) -> Allocation:
+    """GPUs at a dollar an hour each, there from start to end, which may be after NOW."""
+    row = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=gpus)
+    ended = {"ended_at": end, "end_reason": "expired"} if end <= NOW else {}
+    Allocation.objects.filter(pk=row.pk).update(
+        starts_at=start,
+        begun_at=start,
+        charged_from=start,
+        until=end,
+        kept_until=end,
+        remind_at=None,
+        **ended,
+    )
+    return Allocation.objects.get(pk=row.pk)
+
+
+def at(day: int, hour: int = 0, month: int = 11) -> datetime:
+    """A moment of autumn 2026."""
+    return datetime(2026, month, day, hour, tzinfo=UTC)

@@ -1,0 +1,244 @@
+"""What a month costs: charge by charge, on whose cost centre, how much of it idle, and who sees it."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from accounts.cost_centres.models import CostCentre
+from accounts.models import User
+from allocations.budgets.money import Amount
+from allocations.budgets.months import pace_of
+from allocations.models import Allocation, Budget, UseDay
+from audit import clock
+from insights.costs.charges import Charge, charges_of, first_month, month_at
+from insights.costs.report import By, Line, lines, summed
+from insights.costs.spans import Change, Span, spans
+from onboarding.team_changes import TeamChange, change_team
+from tests import factories
+from tests.insights.charged import at, held
+from tests.scene import DAY, HOUR, NOW, Scene
+
+pytestmark = pytest.mark.django_db
+OCTOBER, NOVEMBER, DECEMBER = (date(2026, month, 1) for month in (10, 11, 12))
+
+
+def november(user: User, now: datetime = NOW) -> Sequence[Charge]:
+    return charges_of(user, month_at(NOVEMBER, now))
+
+
+def same(number: int) -> Amount:
+    """As many USD as GPU-hours: a dollar an hour."""
+    return Amount(Decimal(number), Decimal(number))
+
+
+def told(found: Sequence[Line]) -> list[tuple[str, str]]:
+    """What each line is of, and what is spent."""
+    return [(line.name, str(line.spent.usd)) for line in found]
+
+
+# What a month costs
+
+
+def test_a_month_under_way_is_charged_until_now_and_leads_to_its_end(
+    scene: Scene,
+) -> None:
+    held(scene, 2, start=NOW - DAY, end=NOW + DAY)
+    (charge,) = november(scene.ada)
+    assert (charge.spent, charge.to_end) == (same(48), same(96))
+    assert (charge.start, charge.end) == (NOW - DAY, NOW)
+
+
+def test_what_goes_over_the_end_of_a_month_is_charged_to_each_of_both(
+    scene: Scene,
+) -> None:
+    held(scene, 1, start=at(31, 12, month=10), end=at(2))
+    (october,) = charges_of(scene.ada, month_at(OCTOBER, NOW))
+    (charge,) = november(scene.ada)
+    assert (october.spent, charge.spent) == (same(12), same(24))
+    assert (october.start, october.end) == (at(31, 12, month=10), at(1))
+    assert month_at(OCTOBER, NOW).is_over
+    assert not month_at(NOVEMBER, NOW).is_over
+
+
+def test_it_is_what_the_pace_of_the_budget_says(scene: Scene) -> None:
+    held(scene, 1, start=NOW - 30 * HOUR, end=NOW + 77 * HOUR)
+    held(scene, 2, start=NOW - 5 * DAY, end=NOW - 3 * DAY)
+    budget = Budget(team=scene.team, month=NOVEMBER, limit_usd=Decimal(1000))
+    pace = pace_of(budget, now=NOW)
+    assert pace is not None
+    total = summed(november(scene.ada))
+    assert (total.spent.usd, total.to_end.usd) == (
+        pace.usd.spent,
+        pace.usd.held_to_end,
+    )
+
+
+def test_nothing_is_charged_before_it_is_there(scene: Scene) -> None:
+    row = held(scene, 1, start=NOW - DAY, end=NOW + DAY)
+    Allocation.objects.filter(pk=row.pk).update(charged_from=None)
+    (charge,) = november(scene.ada)
+    assert (charge.spent, charge.to_end) == (same(0), same(24))
+
+
+def test_what_could_not_be_made_and_what_begins_later_is_no_charge(
+    scene: Scene,
+) -> None:
+    failed = held(scene, 1, start=NOW - DAY, end=NOW + DAY)
+    Allocation.objects.filter(pk=failed.pk).update(
+        charged_from=None, ended_at=NOW, end_reason="failed"
+    )
+    booked = held(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
+    nothing = {"begun_at": None, "charged_from": None, "generation": None}
+    Allocation.objects.filter(pk=booked.pk).update(**nothing)
+    assert november(scene.ada) == []
+
+
+def test_a_later_month_is_charged_for_nothing_of_an_earlier_one(scene: Scene) -> None:
+    held(scene, 1, start=at(1), end=at(2))
+    assert charges_of(scene.ada, month_at(DECEMBER, at(3, month=12))) == []
+
+
+def test_the_first_month_is_that_of_the_first_charge(scene: Scene) -> None:
+    assert first_month(scene.ada, NOW) == NOVEMBER
+    held(scene, 1, start=at(31, 12, month=10), end=at(2))
+    assert first_month(scene.ada, NOW) == OCTOBER
+    assert first_month(scene.mallory, NOW) == NOVEMBER
+
+
+# Cost centres
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ([], [(1, 10, "C")]),
+        ([(4, "A", "C")], [(1, 4, "A"), (4, 10, "C")]),
+        ([(4, "A", "B"), (7, "B", "C")], [(1, 4, "A"), (4, 7, "B"), (7, 10, "C")]),
+        ([(1, "A", "C")], [(1, 10, "C")]),
+        ([(10, "A", "C")], [(1, 10, "A")]),
+        ([(4, "A", "B"), (12, "B", "C")], [(1, 4, "A"), (4, 10, "B")]),
+    ],
+)
+def test_a_time_is_cut_where_the_cost_centre_changed(
+    changes: list[tuple[int, str, str]], found: list[tuple[int, int, str]]
+) -> None:
+    made = [Change(at(day), before, after) for day, before, after in changes]
+    cut = spans(at(1), at(10), at_present="C", changes=made)
+    assert list(cut) == [Span(at(first), at(last), code) for first, last, code in found]
+
+
+def test_a_time_of_nothing_is_of_no_cost_centre() -> None:
+    assert list(spans(at(2), at(1), at_present="C", changes=[])) == []
+
+
+def moved(scene: Scene, code: str, when: datetime, patch: pytest.MonkeyPatch) -> None:
+    """The team goes to another cost centre at a moment."""
+    patch.setattr(clock, "now", lambda: when)
+    change_team(scene.team, TeamChange(cost_centre=code), by=scene.priya, now=when)
+    patch.undo()
+
+
+def test_what_was_charged_before_a_team_moved_stays_on_its_old_cost_centre(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = scene.team.cost_centre
+    held(scene, 1, start=at(1), end=at(11))
+    moved(scene, "CC-NEW", at(4), monkeypatch)
+    found = lines(november(scene.ada), By.COST_CENTRE)
+    assert told(found) == [("CC-NEW", "168.00"), (old, "72.00")]
+
+
+def test_who_answers_for_a_cost_centre_sees_what_went_to_it_and_no_more(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held(scene, 1, start=at(1), end=at(11))
+    assert november(scene.mallory) == []
+    CostCentre.objects.filter(code=scene.team.cost_centre).update(owner=scene.mallory)
+    assert summed(november(scene.mallory)).spent.usd == 240
+    moved(scene, "CC-NEW", at(4), monkeypatch)
+    assert summed(november(scene.mallory)).spent.usd == 72
+    assert first_month(scene.mallory, NOW) == NOVEMBER
+
+
+# Idle
+
+
+def test_what_no_work_used_is_told_in_money(scene: Scene) -> None:
+    held(scene, 2, start=at(1), end=at(2))
+    UseDay.objects.create(
+        tenancy=scene.tenancy,
+        flavor=scene.flavor,
+        day=at(1).date(),
+        samples=600,
+        held_sum=1200,
+        used_sum=480,
+        last_at=at(2),
+    )
+    (charge,) = november(scene.ada)
+    # 720 GPU-minutes are 12 of 48 GPU-hours.
+    assert (charge.spent, charge.idle_usd) == (same(48), Decimal(12))
+
+
+def test_no_more_is_idle_than_was_paid(scene: Scene) -> None:
+    held(scene, 1, start=at(1), end=at(1, 1))
+    UseDay.objects.create(
+        tenancy=scene.tenancy,
+        flavor=scene.flavor,
+        day=at(1).date(),
+        samples=600,
+        held_sum=600,
+        used_sum=0,
+        last_at=at(2),
+    )
+    (charge,) = november(scene.ada)
+    assert charge.idle_usd == charge.spent.usd == 1
+
+
+# Added up
+
+
+def test_the_same_adds_up_to_the_same_by_whatever_it_is_added_up(scene: Scene) -> None:
+    held(scene, 1, start=at(1), end=at(3))
+    held(scene, 2, start=at(2), end=at(5, 7))
+    found = november(scene.priya)
+    sums = {by: sum(one.spent.usd for one in lines(found, by)) for by in By}
+    assert set(sums.values()) == {summed(found).spent.usd}
+    names = {by: [one.name for one in lines(found, by)] for by in By}
+    project = scene.tenancy.project.slug
+    assert names == {
+        By.TEAM: ["Vision"],
+        By.COST_CENTRE: [scene.team.cost_centre],
+        By.PROJECT: [f"vision/{project}"],
+        By.KIND: [scene.flavor.words],
+        By.PERSON: ["Ada Okafor"],
+    }
+
+
+def test_the_highest_comes_first(scene: Scene) -> None:
+    held(scene, 1, start=at(1), end=at(2))
+    other = factories.team("Audio", by=scene.ada)
+    factories.join(other, scene.ada)
+    row = held(scene, 2, start=at(1), end=at(2))
+    Allocation.objects.filter(pk=row.pk).update(team=other)
+    found = lines(november(scene.priya), By.TEAM)
+    assert told(found) == [("Audio", "48.00"), ("Vision", "24.00")]
+
+
+def test_a_month_is_read_in_five_queries_however_much_is_in_it(
+    scene: Scene, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(3):
+        held(scene, 1, start=at(1), end=at(2))
+    with django_assert_max_num_queries(5):
+        found = november(scene.priya)
+        for by in By:
+            lines(found, by)
+        assert {one.allocation.what for one in found} == {f"1 × {scene.flavor.kind}"}
+
+
+def test_whoever_is_of_no_team_sees_nothing(scene: Scene) -> None:
+    held(scene, 1, start=NOW - timedelta(days=1), end=NOW)
+    assert november(scene.mallory) == []

@@ -1,0 +1,268 @@
+"""The page of costs, the file for finance, and the same over the API."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+from django.test import Client
+
+from accounts.cost_centres.models import CostCentre
+from tests import factories
+from tests.calling import Caller
+from tests.insights.charged import at, held
+from tests.pages import parsed
+from tests.scene import DAY, NOW, Scene
+
+PAGE, FILE = "/costs/", "/costs/file"
+# Of the specification: https://focus.finops.org/focus-specification/v1-2/
+MANDATORY = {
+    "BilledCost",
+    "BillingAccountId",
+    "BillingAccountName",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "ChargeCategory",
+    "ChargeClass",
+    "ChargeDescription",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "ContractedCost",
+    "EffectiveCost",
+    "InvoiceIssuerName",
+    "ListCost",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+    "PublisherName",
+    "ServiceCategory",
+    "ServiceName",
+}
+
+
+@pytest.fixture(autouse=True)
+def _now() -> Iterator[None]:
+    """Pages and calls are made at NOW."""
+    with time_machine.travel(NOW, tick=False):
+        yield
+
+
+@pytest.fixture
+def priya(scene: Scene, client: Client) -> Client:
+    client.force_login(scene.priya)
+    return client
+
+
+def words(client: Client, path: str = PAGE) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return parsed(answer.content.decode()).words
+
+
+def lines_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# The page
+
+
+def test_the_month_under_way_is_told_with_its_end_and_its_limit(
+    scene: Scene, priya: Client
+) -> None:
+    held(scene, 2, start=NOW - DAY, end=NOW + DAY)
+    found = words(priya)
+    assert "Costs, November 2026" in found
+    assert "Cost so far $48 until Fri 20 Nov, 12:00 UTC" in found
+    assert "By the end of the month $96 if everything held ends on its date" in found
+    assert "Vision $48 $96 < 1 % of $12,000 48 $0" in found
+
+
+def test_a_month_that_is_over_has_costs_and_no_end_to_come(
+    scene: Scene, priya: Client
+) -> None:
+    held(scene, 1, start=at(1, month=10), end=at(3, month=10))
+    found = words(priya, f"{PAGE}?month=2026-10&by=cost_centre")
+    assert "Costs, October 2026" in found
+    assert f"{scene.team.cost_centre} 1 team $48 48 $0" in found
+    assert "By the end" not in found
+
+
+def test_a_team_is_told_charge_by_charge_with_its_requests(
+    scene: Scene, priya: Client
+) -> None:
+    row = held(scene, 1, start=NOW - DAY, end=NOW + DAY)
+    answer = priya.get(f"{PAGE}?team=vision&by=person")
+    html = answer.content.decode()
+    assert "Costs of <bdi>Vision</bdi>, November 2026" in html
+    assert "Ada Okafor $24 $48" in parsed(html).words
+    assert f'href="/requests/{row.hold.request_id}/"' in html
+
+
+def test_a_month_of_nothing_says_so(priya: Client) -> None:
+    assert "Nothing is charged in November 2026 yet" in words(priya)
+    assert "Nothing was charged in March 2026" in words(priya, f"{PAGE}?month=2026-03")
+
+
+def test_a_team_of_nothing_says_so_and_one_that_is_not_seen_is_not_found(
+    priya: Client, scene: Scene, client: Client
+) -> None:
+    page = f"{PAGE}?team=vision"
+    assert "Nothing is charged in November 2026 yet" in words(priya, page)
+    client.force_login(scene.mallory)
+    assert client.get(page).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query", ["month=2026-12", "month=2026-13", "month=x", "by=moon"]
+)
+@pytest.mark.parametrize("page", [PAGE, FILE])
+def test_what_is_no_month_to_tell_of_is_not_found(
+    priya: Client, page: str, query: str
+) -> None:
+    assert priya.get(f"{page}?{query}").status_code == 404
+
+
+def test_people_see_their_own_teams_alone(scene: Scene, client: Client) -> None:
+    held(scene, 1, start=NOW - DAY, end=NOW)
+    client.force_login(scene.mallory)
+    assert "Vision" not in words(client)
+    assert lines_of(client.get(FILE).content.decode()) == []
+    client.force_login(scene.ada)
+    assert "Vision $24" in words(client)
+
+
+def test_who_answers_for_a_cost_centre_finds_its_costs(
+    scene: Scene, client: Client
+) -> None:
+    held(scene, 1, start=NOW - DAY, end=NOW)
+    CostCentre.objects.filter(code=scene.team.cost_centre).update(owner=scene.mallory)
+    client.force_login(scene.mallory)
+    assert "Vision $24" in words(client)
+    assert "/costs/?by=cost_centre" in client.get("/cost-centres/").content.decode()
+
+
+# The file
+
+
+def test_the_file_is_one_of_focus(scene: Scene, priya: Client) -> None:
+    row = held(scene, 2, start=NOW - DAY, end=NOW + DAY)
+    answer = priya.get(FILE)
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer["Content-Disposition"] == 'attachment; filename="costs-2026-11.csv"'
+    (line,) = lines_of(answer.content.decode())
+    assert line.keys() >= MANDATORY
+    assert all(name[0].isupper() or name.startswith("x_") for name in line)
+    expected = {
+        "BilledCost": "48.00",
+        "BillingPeriodStart": "2026-11-01T00:00:00Z",
+        "BillingPeriodEnd": "2026-12-01T00:00:00Z",
+        "ChargePeriodStart": "2026-11-19T12:00:00Z",
+        "ChargePeriodEnd": "2026-11-20T12:00:00Z",
+        "PricingQuantity": "48.000000",
+        "PricingUnit": "GPU-Hours",
+        "ListUnitPrice": "1",
+        "ResourceId": f"allocation-{row.pk}",
+        "ServiceCategory": "Compute",
+        "SubAccountId": "vision",
+        "SkuId": scene.flavor.key,
+        "x_CostCentre": scene.team.cost_centre,
+        "x_RequestId": str(row.hold.request_id),
+    }
+    assert {name: line[name] for name in expected} == expected
+    assert json.loads(line["Tags"])["namespace"] == scene.tenancy.namespace
+
+
+def test_the_file_adds_up_to_the_page_and_each_line_to_its_price(
+    scene: Scene, priya: Client
+) -> None:
+    for day in range(1, 6):
+        held(scene, 1, start=at(day, 3), end=at(day + 4, day))
+    held(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
+    found = lines_of(priya.get(FILE).content.decode())
+    spent = sum(Decimal(line["BilledCost"]) for line in found)
+    assert len(found) == 5
+    assert f"Cost so far ${spent:,.0f}" in words(priya)
+    for line in found:
+        product = Decimal(line["ListUnitPrice"]) * Decimal(line["PricingQuantity"])
+        assert abs(product - Decimal(line["ListCost"])) <= Decimal("0.01")
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text_in_the_file(
+    scene: Scene, priya: Client
+) -> None:
+    held(scene, 1, start=NOW - DAY, end=NOW)
+    type(scene.team).objects.filter(pk=scene.team.pk).update(name="=1+1")
+    (line,) = lines_of(priya.get(FILE).content.decode())
+    assert line["SubAccountName"] == "'=1+1"
+
+
+# The API
+
+
+def ask(scene: Scene, query: str = "", **who: Any) -> Any:
+    return Caller(who.get("by", scene.priya), "read").get(f"costs/{query}")
+
+
+def test_the_api_tells_the_same(scene: Scene) -> None:
+    held(scene, 2, start=NOW - DAY, end=NOW + DAY)
+    answer = ask(scene).json()
+    cost = {
+        "spent_usd": "48.00",
+        "spent_gpu_hours": "48.00",
+        "to_end_usd": "96.00",
+        "to_end_gpu_hours": "96.00",
+        "idle_usd": "0.00",
+    }
+    assert answer == {
+        "month": "2026-11",
+        "until": "2026-11-20T12:00:00Z",
+        "is_over": False,
+        "by": "team",
+        "total": cost,
+        "results": [{**cost, "key": "vision", "name": "Vision", "teams": ["vision"]}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code", "name"),
+    [
+        ("?month=2026-12", 422, "month_not_begun", "month"),
+        ("?month=2026-1", 422, "no_such_month", "month"),
+        ("?team=nobody", 422, "no_such_team", "team"),
+        ("?by=moon", 400, "invalid_choice", "by"),
+        ("?colour=red", 400, "unknown_field", "colour"),
+    ],
+)
+def test_what_cannot_be_told_is_refused_in_words(
+    scene: Scene, query: str, status: int, code: str, name: str
+) -> None:
+    answer = ask(scene, query)
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["code"], error["pointer"]) == (
+        status,
+        code,
+        f"/{name}",
+    )
+
+
+def test_a_team_that_one_may_not_see_is_like_one_that_is_not_there(
+    scene: Scene,
+) -> None:
+    held(scene, 1, start=NOW - DAY, end=NOW)
+    strange = ask(scene, "?team=vision", by=scene.mallory).json()
+    missing = ask(scene, "?team=nobody", by=scene.mallory).json()
+    assert (strange["code"], strange["detail"]) == (missing["code"], missing["detail"])
+
+
+def test_finance_fetches_the_file_by_a_token(scene: Scene) -> None:
+    held(scene, 2, start=NOW - DAY, end=NOW + DAY)
+    answer = ask(scene, "focus/?month=2026-11&team=vision")
+    (line,) = lines_of(answer.content.decode())
+    assert line["BilledCost"] == "48.00"
+    other = factories.person("Olu Auditor")
+    assert lines_of(ask(scene, "focus/", by=other).content.decode()) == []
