@@ -428,11 +428,13 @@ class BudgetQuerySet(models.QuerySet["Budget"]):
 class Budget(Row):
     """A team's money and GPU-hours for one calendar month; what is held never passes a limit, whoever writes.
 
-    From `soft_percent` of either limit on a budget is close; that is told once, at `soft_told_at`.
+    From `soft_percent` of either limit on a budget is close; that is told once, at `soft_told_at`. A month whose limits
+    nobody set (`is_set`) follows the one before it.
     """
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="budgets")
     month = models.DateField()
+    is_set = models.BooleanField(default=False, db_default=False)
     limit_usd = models.DecimalField(max_digits=12, decimal_places=2)
     held_usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
     gpu_hours_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True)

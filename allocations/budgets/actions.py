@@ -34,10 +34,14 @@ class Limits(TypedDict, total=False):
 def set_budget(
     team: Team, *, month: date, by: User, **limits: Unpack[Limits]
 ) -> Budget:
-    """Set a month's limits; raises NoRight for others than platform leads, Conflict below what is set aside."""
+    """Set a month's limits, and with them those of later months that nobody set.
+
+    Raises NoRight for others than platform leads, Conflict below what is set aside in the month.
+    """
     if not by.may(Permission.MANAGE_BUDGETS):
         raise NoRight("Platform leads set budgets.", code="not_a_platform_lead")
-    budget = budgets.budgets_of(team, [month], lock=True)[month]
+    locked = budgets.lock_all(team, [month])
+    budget = locked[month]
     before = {f"{name}_before": _plain(getattr(budget, name)) for name in limits}
     for name, value in limits.items():
         setattr(budget, name, value)
@@ -48,13 +52,18 @@ def set_budget(
             field="soft_percent",
         )
     _above_what_is_held(budget)
-    budget.save(update_fields=list(limits))
+    budget.is_set = True
+    budget.save(update_fields=[*limits, "is_set"])
+    followed = budgets.follow(
+        budget, later=[row for row in locked.values() if row.month > month]
+    )
     record(
         Kind.BUDGET_SET,
         actor=by.as_actor(),
         subject=("team", team.pk),
         team_id=team.pk,
         month=str(month),
+        followed_by=[str(row.month) for row in followed],
         **before,
         **{name: _plain(getattr(budget, name)) for name in limits},
     )

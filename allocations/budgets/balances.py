@@ -94,6 +94,31 @@ def starting(team: Team, month: date, *, known: Iterable[Budget]) -> Budget:
     )
 
 
+def follow(budget: Budget, *, later: Iterable[Budget]) -> list[Budget]:
+    """Give the limits of a month to those after it, up to the first that has limits of its own; returns those changed.
+
+    A month in which more is set aside than the new limits keeps its own, and so do those after it. `later` are locked.
+    """
+    followed = []
+    for row in sorted(later, key=lambda row: row.month):
+        if row.is_set or not _has_room(budget, row):
+            break
+        row.limit_usd = budget.limit_usd
+        row.gpu_hours_limit = budget.gpu_hours_limit
+        row.soft_percent = budget.soft_percent
+        row.save(update_fields=["limit_usd", "gpu_hours_limit", "soft_percent"])
+        followed.append(row)
+    return followed
+
+
+def _has_room(limits: Budget, row: Budget) -> bool:
+    """Whether what a month has set aside fits into the limits of another."""
+    hours = limits.gpu_hours_limit
+    return row.held_usd <= limits.limit_usd and (
+        hours is None or row.held_gpu_hours <= hours
+    )
+
+
 def fresh(team: Team, month: date) -> Budget:
     """A month that is not there as it would start, read in one query and not saved."""
     before = Budget.objects.filter(team=team, month__lt=month).order_by("-month")

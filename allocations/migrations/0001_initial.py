@@ -444,6 +444,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("month", models.DateField()),
+                ("is_set", models.BooleanField(db_default=False, default=False)),
                 ("limit_usd", models.DecimalField(decimal_places=2, max_digits=12)),
                 (
                     "held_usd",

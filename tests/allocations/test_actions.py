@@ -200,7 +200,12 @@ def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
     assert (budget.limit_usd, budget.held_usd) == (Decimal(500), Decimal(0))
     assert (event.kind, event.details) == (
         "budget.set",
-        {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "500"},
+        {
+            "month": "2026-11-01",
+            "followed_by": [],
+            "limit_usd_before": "12000.00",
+            "limit_usd": "500",
+        },
     )
 
 

@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allocations.budgets import balances as budgets
+from allocations.budgets.actions import set_budget
 from allocations.budgets.money import NOTHING, Amount, Left
 from allocations.models import Budget, Hold, LedgerEntry
+from audit.models import Event
 from tests import factories
 from tests.scene import NOW, Scene, books, ledger
 from web.refusals import Conflict
@@ -131,6 +133,43 @@ def test_each_missing_month_starts_with_the_limits_of_the_newest_one_before_it(
     assert budgets.fresh(scene.team, DECEMBER).limit_usd == 300
     made = budgets.budgets_of(scene.team, months)
     assert [made[month].limit_usd for month in months] == expected
+
+
+def set_limit(scene: Scene, usd: int, month: date = NOVEMBER) -> None:
+    set_budget(scene.team, month=month, by=scene.priya, limit_usd=Decimal(usd))
+
+
+def limits_by_month(scene: Scene) -> dict[int, Decimal]:
+    """The limits in USD that there are, by the number of the month."""
+    rows = Budget.objects.filter(team=scene.team).order_by("month")
+    return {row.month.month: row.limit_usd for row in rows}
+
+
+def test_a_later_month_that_a_request_has_reached_follows_a_new_limit(
+    scene: Scene,
+) -> None:
+    budgets.budgets_of(scene.team, [NOVEMBER, DECEMBER, JANUARY])
+    set_limit(scene, 900)
+    assert limits_by_month(scene) == {11: 900, 12: 900, 1: 900}
+    event = Event.objects.get(kind="budget.set")
+    assert event.details["followed_by"] == ["2026-12-01", "2027-01-01"]
+
+
+def test_a_month_with_limits_of_its_own_keeps_them_and_so_do_those_after_it(
+    scene: Scene,
+) -> None:
+    set_limit(scene, 500, DECEMBER)
+    budgets.budgets_of(scene.team, [NOVEMBER, JANUARY])
+    set_limit(scene, 900)
+    assert limits_by_month(scene) == {11: 900, 12: 500, 1: 500}
+
+
+def test_a_later_month_keeps_its_limit_where_more_is_set_aside(scene: Scene) -> None:
+    set_limit(scene, 1000)
+    budgets.budgets_of(scene.team, [DECEMBER, JANUARY])
+    Budget.objects.filter(month=DECEMBER).update(held_usd=800)
+    set_limit(scene, 700)
+    assert limits_by_month(scene) == {11: 700, 12: 1000, 1: 1000}
 
 
 def test_looking_at_what_is_left_is_one_query_that_writes_nothing(
