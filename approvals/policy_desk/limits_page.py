@@ -8,11 +8,13 @@ from typing import TypedDict
 from allocations.budgets import money
 from approvals.decisions.route_words import upper
 from approvals.judging.inputs import policy_in_force
+from policy import words
+from policy.differences import Difference, differences
 from policy.document import Policy, Route, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
 from policy.models import PolicyVersion
-from ui.amounts import gpus, usd
-from ui.parts import Columns, Fact, Row
+from ui.amounts import capitalized, gpus, usd
+from ui.parts import BeforeAfter, Columns, Fact, Row
 
 EXAMPLES = [
     (1, 1, "dev"),
@@ -26,11 +28,20 @@ EXAMPLES = [
 PRICE = Decimal("3.67")
 
 
-class LimitsPage(TypedDict):
-    """The policy in force with examples."""
+class Coming(TypedDict):
+    """A policy that is to come into force, with what it changes of the one before it."""
 
     version: PolicyVersion
+    changes: Sequence[BeforeAfter]
+
+
+class LimitsPage(TypedDict):
+    """The policy in force with examples, and those that come."""
+
+    version: PolicyVersion
+    coming: Sequence[Coming]
     rules: Sequence[Fact]
+    exceptions: Sequence[Fact]
     deciders: Sequence[Fact]
     columns: Columns
     rows: Sequence[Row]
@@ -42,7 +53,9 @@ def context(now: datetime) -> LimitsPage:
     version, policy = policy_in_force(now)
     return {
         "version": version,
+        "coming": coming(now),
         "rules": rules(policy.thresholds),
+        "exceptions": exceptions(policy),
         "deciders": deciders(policy),
         "columns": [
             "Ask",
@@ -64,9 +77,9 @@ def rules(numbers: Thresholds) -> list[Fact]:
         "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
     )
     lines = [
-        ("GPUs in one ask", f"up to {numbers.automatic_gpus}"),
+        ("GPUs in one request", f"up to {numbers.automatic_gpus}"),
         (
-            "GPU-hours in one ask",
+            "GPU-hours in one request",
             f"up to {most_hours:,}" if most_hours is not None else "any number",
         ),
         ("Time", f"up to {numbers.automatic_days} days"),
@@ -89,6 +102,45 @@ def rules(numbers: Thresholds) -> list[Fact]:
         ("Free", "enough of that kind are free now" + _kept(numbers)),
     ]
     return [{"label": label, "text": text} for label, text in lines]
+
+
+def exceptions(policy: Policy) -> list[Fact]:
+    """For which asks other numbers hold, in the order in which they count: the last one wins."""
+    return [
+        {
+            "label": capitalized(words.where(each.where)),
+            "text": " · ".join(
+                f"{words.THRESHOLDS[name].words}: {words.threshold(name, value)}"
+                for name, value in each.set.items()
+            )
+            or "nothing else",
+        }
+        for each in policy.overrides
+    ]
+
+
+def coming(now: datetime) -> list[Coming]:
+    """The policies that are to come into force after now, the first of them first."""
+    later = PolicyVersion.objects.filter(active_from__gt=now).order_by("active_from")
+    return [
+        {"version": each, "changes": changes(each.before, each)}
+        for each in later
+        if not each.never_comes
+    ]
+
+
+def changes(before: PolicyVersion | None, after: PolicyVersion) -> list[BeforeAfter]:
+    """What a version changes of the one before it."""
+    found = differences(before.policy, after.policy) if before is not None else ()
+    return diff_rows(found)
+
+
+def diff_rows(found: Sequence[Difference]) -> list[BeforeAfter]:
+    """Differences as rows of before and after."""
+    return [
+        {"label": each.place, "before": each.before, "after": each.after}
+        for each in found
+    ]
 
 
 def _window_usd(numbers: Thresholds) -> str:
@@ -161,7 +213,7 @@ def example(
         Outcome.PEOPLE: "waiting",
         Outcome.IMPOSSIBLE: "bad",
     }[answer.outcome]
-    words = {
+    told = {
         Outcome.AUTOMATIC: "Automatic",
         Outcome.IMPOSSIBLE: "Not possible",
         Outcome.PEOPLE: upper(", then ".join(step.words for step in answer.route)),
@@ -172,7 +224,7 @@ def example(
         "cells": [
             name,
             environment,
-            {"tone": tone, "word": words[answer.outcome]},
+            {"tone": tone, "word": told[answer.outcome]},
             {"text": usd(answer.usd)},
             failed[0] if failed else "every rule holds",
         ]

@@ -23,7 +23,7 @@ from approvals.policy_desk.simulator import (
     Simulation,
 )
 from policy.boundless import boundless
-from policy.differences import Difference, differences
+from policy.differences import differences
 from policy.models import PolicyDraft, PolicyVersion
 from ui.amounts import hours, moment, usd
 from ui.parts import Badge, BeforeAfter, Cell, Column, Columns, Fact, Figure, Row
@@ -52,6 +52,7 @@ class VersionPage(TypedDict):
     state: tuple[str, str]
     diff: Sequence[BeforeAfter]
     rules: Sequence[Fact]
+    exceptions: Sequence[Fact]
     deciders: Sequence[Fact]
     facts: Sequence[Fact]
 
@@ -103,6 +104,7 @@ class DraftPage(TypedDict):
     asked: SimulationForm
     replay: ReplayShown | None
     rules: Sequence[Fact]
+    exceptions: Sequence[Fact]
     deciders: Sequence[Fact]
 
 
@@ -137,8 +139,9 @@ def version(found: PolicyVersion, *, now: datetime) -> VersionPage:
         "version": found,
         "before": before,
         "state": _state(found, in_force, never=found.never_comes),
-        "diff": diff_rows(differences(before.policy, policy) if before else ()),
+        "diff": policy_page.changes(before, found),
         "rules": policy_page.rules(policy.thresholds),
+        "exceptions": policy_page.exceptions(policy),
         "deciders": policy_page.deciders(policy),
         "facts": [
             {"label": "From", "at": found.active_from},
@@ -211,7 +214,7 @@ def draft(
         "is_author": is_author,
         "form": shown,
         "numbers": shown.numbers(in_force) if shown else [],
-        "diff": diff_rows(differences(found.base.policy, policy)),
+        "diff": policy_page.diff_rows(differences(found.base.policy, policy)),
         "base_is_old": is_open and found.base_id not in (newest.pk, current.pk),
         "scheduled": newest if is_open and newest.pk != current.pk else None,
         "current": current,
@@ -224,16 +227,9 @@ def draft(
         "asked": asked,
         "replay": shown_replay(replayed) if replayed else None,
         "rules": policy_page.rules(policy.thresholds),
+        "exceptions": policy_page.exceptions(policy),
         "deciders": policy_page.deciders(policy),
     }
-
-
-def diff_rows(found: Sequence[Difference]) -> list[BeforeAfter]:
-    """Differences as rows of before and after."""
-    return [
-        {"label": each.place, "before": each.before, "after": each.after}
-        for each in found
-    ]
 
 
 def shown_replay(found: Simulation) -> ReplayShown:

@@ -1,11 +1,22 @@
 """The policy page says the numbers that decide, and judges its examples by the same function."""
 
+from datetime import timedelta
+
 from django.test import Client
 from django.utils import timezone
 
 from approvals.policy_desk.limits_page import context
-from policy.document import LEADS, Policy, Route, StepPlan, Thresholds
+from policy.document import (
+    LEADS,
+    Override,
+    Policy,
+    Route,
+    StepPlan,
+    Thresholds,
+    Where,
+)
 from tests import factories
+from tests.pages import parsed
 from tests.scene import Scene
 from ui.tables import whole_cell
 
@@ -40,7 +51,9 @@ def test_a_new_version_changes_page_and_examples(client: Client, scene: Scene) -
     client.force_login(scene.ada)
     response = client.get("/policy/")
     assert "Policy 2" in response.content.decode()
-    assert {"label": "GPUs in one ask", "text": "up to 4"} in response.context["rules"]
+    assert {"label": "GPUs in one request", "text": "up to 4"} in response.context[
+        "rules"
+    ]
 
 
 def test_the_examples_write_a_named_group_as_it_is_named(scene: Scene) -> None:
@@ -52,3 +65,39 @@ def test_the_examples_write_a_named_group_as_it_is_named(scene: Scene) -> None:
         whole_cell(row["cells"][2])["word"] for row in context(timezone.now())["rows"]
     }
     assert answers == {"Automatic", "Platform leads, then Security", "Not possible"}
+
+
+def test_for_whom_other_numbers_hold_is_said(client: Client, scene: Scene) -> None:
+    nights = Override(
+        where=Where(offerings=("notebook",), tiers=("trusted",)),
+        set={"automatic_gpus": 4, "window_usd_team": None},
+    )
+    factories.policy(Policy(overrides=(nights,)), now=timezone.now())
+    client.force_login(scene.mallory)
+    said = parsed(client.get("/policy/").content.decode()).words
+    assert (
+        "Notebook, trusted GPUs in one request: 4 GPUs · A team’s limit within the window, money: no limit"
+        in said
+    )
+
+
+def test_a_policy_that_comes_is_told_with_what_it_changes(
+    client: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    factories.policy(Thresholds(automatic_gpus=4), now=now + timedelta(days=2))
+    client.force_login(scene.mallory)
+    said = parsed(client.get("/policy/").content.decode()).words
+    assert "Policy 1" in said
+    assert "Policy 2 comes into force" in said
+    assert "GPUs in one request 2 GPUs 4 GPUs" in said
+
+
+def test_a_policy_that_never_comes_is_not_told(client: Client, scene: Scene) -> None:
+    now = timezone.now()
+    factories.policy(Thresholds(automatic_gpus=4), now=now + timedelta(days=2))
+    factories.policy(Thresholds(automatic_gpus=3), now=now)
+    client.force_login(scene.mallory)
+    said = parsed(client.get("/policy/").content.decode()).words
+    assert "Policy 3" in said
+    assert "comes into force" not in said
