@@ -64,6 +64,7 @@ urlpatterns = [
         policy_views.take_over,
         name="policy-take-over",
     ),
+    path("policy/drafts/<int:pk>/hand-in", policy_views.hand_in, name="policy-hand-in"),
     path("policy/drafts/<int:pk>/discard", policy_views.discard, name="policy-discard"),
     path(
         "policy/drafts/<int:pk>/activate", policy_views.activate, name="policy-activate"

@@ -73,6 +73,10 @@ class Kind(models.TextChoices):
     TASK_FAILED = "task.failed", "could not carry the task out"
     POLICY_DRAFTED = "policy.drafted", "wrote a draft of the policy"
     POLICY_DISCARDED = "policy.discarded", "threw a draft of the policy away"
+    POLICY_HANDED_IN = (
+        "policy.handed_in",
+        "asked others to put the draft of the policy in force",
+    )
     POLICY_ACTIVATED = "policy.activated", "put the policy in force"
     OFFERING_CHANGED = "offering.changed", "changed how something is offered"
     ALLOCATION_ISSUED = "allocation.issued", "granted an allocation"

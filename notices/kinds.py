@@ -29,6 +29,7 @@ class NoticeKind(StrEnum):
     WORK_STOPPED = "work_stopped"
     ENDS_HELD_BACK = "ends_held_back"
     BUDGET_SOFT = "budget_soft"
+    POLICY_WAITS = "policy_waits"
     POLICY_ACTIVATED = "policy_activated"
     TEAM_LEAVES = "team_leaves"
     DRIFT_WAITING = "drift_waiting"
@@ -115,6 +116,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
+    NoticeKind.POLICY_WAITS: "A draft of the policy waits for you to put it in force",
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
@@ -185,6 +187,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.REQUEST_REMINDER,
         NoticeKind.REQUEST_ESCALATED,
         NoticeKind.REQUEST_WITHDRAWN,
+        NoticeKind.POLICY_WAITS,
         NoticeKind.STAND_IN,
         NoticeKind.TASK_OPEN,
         NoticeKind.TASK_ASSIGNED,

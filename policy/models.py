@@ -75,8 +75,21 @@ class PolicyVersion(models.Model):
         return to_json(self.policy)
 
 
+class PolicyDraftQuerySet(models.QuerySet["PolicyDraft"]):
+    """Ways to look at drafts."""
+
+    def waiting_for(self, user: Any) -> "PolicyDraftQuerySet":
+        """Those that somebody else has asked others to put in force."""
+        return self.filter(closed_at=None, handed_in_at__isnull=False).exclude(
+            author=user
+        )
+
+
 class PolicyDraft(models.Model):
-    """A policy that is being written, made from a version; its author never activates it. `version` is its ETag."""
+    """A policy that is being written, made from a version; its author never activates it. `version` is its ETag.
+
+    From `handed_in_at` on it waits for somebody else to put it in force; who changes it, hands it in anew.
+    """
 
     base = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
     document = models.JSONField()
@@ -87,10 +100,13 @@ class PolicyDraft(models.Model):
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
+    handed_in_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     became = models.OneToOneField(
         PolicyVersion, models.PROTECT, null=True, related_name="+"
     )
+
+    objects = PolicyDraftQuerySet.as_manager()
 
     class Meta:
         ordering = ["-updated_at"]

@@ -19,6 +19,7 @@ from approvals.decisions import deciders
 from approvals.decisions.empty_seats import vacant
 from approvals.models import Request
 from manual.models import Task
+from policy.models import PolicyDraft
 from provisioning.models import Drift
 from ui.parts import Link, RailEntry
 
@@ -203,30 +204,34 @@ def _team_at(user: User, path: str) -> str:
 
 def _counts(user: User, waiting: int | None) -> dict[Place, int]:
     """How much waits for this person, in one query; the requests are not counted when their number is given."""
-    counted: dict[Place, QuerySet[Any]] = {TASKS: Task.objects.unfinished()}
+    each = Count("pk")
+    counted: list[tuple[Place, QuerySet[Any], Count]] = [
+        (TASKS, Task.objects.unfinished(), each)
+    ]
     if user.may(Permission.MANAGE_CLUSTERS):
-        counted[CLUSTERS] = Drift.objects.waiting_for_lead()
+        counted.append((CLUSTERS, Drift.objects.waiting_for_lead(), each))
     if user.may(Permission.MANAGE_POLICY):
-        counted[POLICY] = vacant()
+        # A seat counts once, however many requests wait for it.
+        counted.append((POLICY, vacant(), Count("seat", distinct=True)))
+    if user.may(Permission.ACTIVATE_POLICY):
+        counted.append((POLICY, PolicyDraft.objects.waiting_for(user), each))
     if waiting is None:
-        counted[APPROVALS] = Request.objects.awaiting(
-            user, timezone.now()
-        ).without_question()
-    # A seat counts once, however many requests wait for it.
-    what = {POLICY: Count("seat", distinct=True)}
+        requests = Request.objects.awaiting(user, timezone.now()).without_question()
+        counted.append((APPROVALS, requests, each))
     numbers = [
         Subquery(
             rows.order_by()
             .values(one=Value(1))
-            .annotate(number=what.get(place, Count("pk")))
+            .annotate(number=number)
             .values("number")
         )
-        for place, rows in counted.items()
+        for _, rows, number in counted
     ]
     found = User.objects.filter(pk=user.pk).values_list(*numbers).get()
-    return {APPROVALS: waiting or 0} | {
-        place: number or 0 for place, number in zip(counted, found, strict=True)
-    }
+    totals = {APPROVALS: waiting or 0}
+    for (place, *_), number in zip(counted, found, strict=True):
+        totals[place] = totals.get(place, 0) + (number or 0)
+    return totals
 
 
 def teams_switch(user: User, path: str) -> TeamsSwitch | None:

@@ -16,7 +16,7 @@ from approvals.policy_desk import simulator
 from approvals.policy_desk.parsing import Said, policy_said
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell, tell_channels
+from notices.actions import take_back, tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from policy.differences import Difference, differences
@@ -91,6 +91,7 @@ def change(
         now=now,
         document=to_json(policy),
         why=found.why if why is None else _why(why),
+        handed_in_at=None,
     )
     _record(Kind.POLICY_DRAFTED, found, by, differences(before, policy))
     return found
@@ -116,8 +117,28 @@ def take_over(
             f"What the draft changes does not fit {newest}: {refused}. Start a new draft from it.",
             code="cannot_take_over",
         ) from refused
-    _save(found, now=now, document=to_json(merged), base=newest)
+    _save(found, now=now, document=to_json(merged), base=newest, handed_in_at=None)
     _record(Kind.POLICY_DRAFTED, found, by, differences(newest.policy, merged))
+    return found
+
+
+@transaction.atomic
+def hand_in(
+    draft_id: int, *, by: User, expected_version: int, now: datetime
+) -> PolicyDraft:
+    """Ask everybody else who may to put one's own draft in force; they are told.
+
+    Raises NoRight, Stale, Conflict once it is closed or handed in, or where it could not come into force.
+    """
+    found = _own(draft_id, by=by, expected_version=expected_version)
+    if found.handed_in_at is not None:
+        raise Conflict(
+            "Others are asked already to put it in force.", code="handed_in_already"
+        )
+    changes = _check_changes(found, _newest(), now=now)
+    _save(found, now=now, handed_in_at=now)
+    _tell_waits(found, changes, now=now)
+    _record(Kind.POLICY_HANDED_IN, found, by, changes)
     return found
 
 
@@ -244,6 +265,30 @@ def _check_activation(
     ticked: bool,
 ) -> tuple[Difference, ...]:
     """What the draft changes; raises Refused when it cannot come into force so."""
+    changes = _check_changes(found, newest, now=now)
+    if active_from < now:
+        raise BadInput(
+            "It comes into force now or later.", code="in_the_past", field="active_from"
+        )
+    if active_from - now > FURTHEST:
+        raise BadInput(
+            f"It comes into force within {FURTHEST.days} days.",
+            code="too_far_ahead",
+            field="active_from",
+        )
+    if warned and not ticked:
+        raise BadInput(
+            f"{' '.join(warned)} Tick that this is meant.",
+            code="everything_automatic",
+            field="everything_automatic",
+        )
+    return changes
+
+
+def _check_changes(
+    found: PolicyDraft, newest: PolicyVersion, *, now: datetime
+) -> tuple[Difference, ...]:
+    """What the draft changes; raises Refused while its author has something to do before it can come into force."""
     current, _ = policy_in_force(now)
     if found.base_id not in (newest.pk, current.pk):
         raise Conflict(
@@ -261,22 +306,6 @@ def _check_activation(
             "Its author says first why the policy changes.",
             code="reason_needed",
             field="reason",
-        )
-    if active_from < now:
-        raise BadInput(
-            "It comes into force now or later.", code="in_the_past", field="active_from"
-        )
-    if active_from - now > FURTHEST:
-        raise BadInput(
-            f"It comes into force within {FURTHEST.days} days.",
-            code="too_far_ahead",
-            field="active_from",
-        )
-    if warned and not ticked:
-        raise BadInput(
-            f"{' '.join(warned)} Tick that this is meant.",
-            code="everything_automatic",
-            field="everything_automatic",
         )
     return changes
 
@@ -306,6 +335,33 @@ def _check_order(
         )
 
 
+def _tell_waits(
+    found: PolicyDraft, changes: tuple[Difference, ...], *, now: datetime
+) -> None:
+    """Tell everybody who may put it in force but its author."""
+    others = holding(Permission.ACTIVATE_POLICY).exclude(pk=found.author_id)
+    tell(
+        NoticeKind.POLICY_WAITS,
+        to=others,
+        subject=("policy_draft", found.pk),
+        link=reverse("policy-draft", args=[found.pk]),
+        message=Message(
+            title=f"{found.author.name} asks you to put a policy in force",
+            sentence=found.why,
+            facts=_facts(changes),
+            action="Look at the draft",
+        ),
+        now=now,
+    )
+
+
+def _facts(changes: tuple[Difference, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (each.place, f"{each.before or 'nothing'} → {each.after or 'nothing'}")
+        for each in changes
+    )
+
+
 def _tell(
     version: PolicyVersion, changes: tuple[Difference, ...], *, now: datetime
 ) -> None:
@@ -320,10 +376,7 @@ def _tell(
         title=f"{version} {since}",
         sentence=f"{version.proposed_by.name} wrote it, {version.activated_by.name} activated it: {version.why}"
         + "".join(f" {each} never comes into force." for each in version.instead_of),
-        facts=tuple(
-            (each.place, f"{each.before or 'nothing'} → {each.after or 'nothing'}")
-            for each in changes
-        ),
+        facts=_facts(changes),
         action="See what changed",
     )
     link, about = (
@@ -407,6 +460,8 @@ def _save(found: PolicyDraft, *, now: datetime, **values: Any) -> None:
     }.items():
         setattr(found, name, value)
     found.save(update_fields=[*values, "version", "updated_at"])
+    # Whoever was not told yet that it waits as it was, is not told so any more.
+    take_back([NoticeKind.POLICY_WAITS], subject=("policy_draft", found.pk))
 
 
 def _record(

@@ -1,5 +1,6 @@
 """Versions and drafts of the policy over the API, and the policy as YAML."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -74,9 +75,9 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     lookup_value_converter = "int"
     ordering = "-updated_at"
     asks = {"list": DraftQuery}
-    keyed = frozenset({"create", "activate", "take_over"})
-    bodyless = frozenset({"destroy", "take_over"})
-    guarded = frozenset({"partial_update", "activate", "take_over"})
+    keyed = frozenset({"create", "activate", "take_over", "hand_in"})
+    bodyless = frozenset({"destroy", "take_over", "hand_in"})
+    guarded = frozenset({"partial_update", "activate", "take_over", "hand_in"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Open or closed ones, if it was asked for."""
@@ -130,15 +131,13 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     @action(detail=True, methods=["post"], url_path="take-over")
     def take_over(self, call: Call, pk: int) -> Response:
         """Put one's own draft on the newest version; what it changes stays."""
-        found, seen = self.get_object(), seen_version(call)
+        return self._changed(call, policy_actions.take_over)
 
-        def effect() -> Answer:
-            done = policy_actions.take_over(
-                found.pk, by=self.caller, expected_version=seen, now=timezone.now()
-            )
-            return Answer(self.shown(done, PolicyDraftSerializer))
-
-        return answer_once(call, effect)
+    @extend_schema(request=None, responses=PolicyDraftSerializer)
+    @action(detail=True, methods=["post"], url_path="hand-in")
+    def hand_in(self, call: Call, pk: int) -> Response:
+        """Ask everybody else who may to put one's own draft in force."""
+        return self._changed(call, policy_actions.hand_in)
 
     @extend_schema(request=ActivateSerializer, responses=PolicyVersionSerializer)
     @action(detail=True, methods=["post"])
@@ -189,6 +188,17 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
             each._asdict() for each in differences(found.base.policy, found.policy)
         ]
         return Response({"base": found.base.number, "differences": lines})
+
+    def _changed(self, call: Call, change: Callable[..., PolicyDraft]) -> Response:
+        found, seen = self.get_object(), seen_version(call)
+
+        def effect() -> Answer:
+            done = change(
+                found.pk, by=self.caller, expected_version=seen, now=timezone.now()
+            )
+            return Answer(self.shown(done, PolicyDraftSerializer))
+
+        return answer_once(call, effect)
 
     def _shown(self, found: PolicyDraft) -> Response:
         return Response(

@@ -317,7 +317,10 @@ def _version_row(each: Any, in_force: PolicyVersion) -> Row:
 
 
 def _draft_row(each: PolicyDraft) -> Row:
-    state: Badge = {"tone": "waiting", "word": "Open"}
+    state: Badge = {
+        "tone": "waiting",
+        "word": "Open" if each.handed_in_at is None else "Waits for a second person",
+    }
     if each.became is not None:
         state = {"tone": "good", "word": f"Became {str(each.became).lower()}"}
     elif each.closed_at is not None:

@@ -46,6 +46,10 @@ class PolicyDraftSerializer(serializers.Serializer[PolicyDraft]):
     version = serializers.IntegerField(help_text="Counts every change; the ETag.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+    handed_in_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Since when others are asked to put it in force.",
+    )
     closed_at = serializers.DateTimeField(allow_null=True)
     became = serializers.IntegerField(
         source="became.number", allow_null=True, default=None

@@ -151,6 +151,23 @@ def take_over(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+def hand_in(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask others to put one's own draft in force."""
+
+    def act(viewer: User, seen: int) -> HttpResponse:
+        found = policy_actions.hand_in(
+            pk, by=viewer, expected_version=seen, now=timezone.now()
+        )
+        messages.success(
+            request,
+            "Every other platform lead and engineering leadership are told that it waits for them.",
+        )
+        return _to(found)
+
+    return _act(request, pk, VersionForm(request.POST), act)
+
+
+@require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
     """Throw a draft away."""
 

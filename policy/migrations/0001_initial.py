@@ -186,6 +186,7 @@ class Migration(migrations.Migration):
                 ("version", models.PositiveIntegerField(default=1)),
                 ("created_at", models.DateTimeField()),
                 ("updated_at", models.DateTimeField()),
+                ("handed_in_at", models.DateTimeField(null=True)),
                 ("closed_at", models.DateTimeField(null=True)),
                 (
                     "author",

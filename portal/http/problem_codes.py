@@ -34,6 +34,7 @@ CODES: Mapping[str, str] = {
     "bad_service": "A shared service has a name, a namespace of its own, labels and a port.",
     "bad_taint": "A taint has a key, a value and an effect.",
     "bad_variables": "Variables have names of letters, digits and underscores, and values of one line.",
+    "handed_in_already": "Others are asked already to put the draft in force.",
     "base_is_old": "A newer policy came since the draft was begun: its author takes it over first.",
     "before_its_base": "The policy that it changes comes into force later: choose that moment or a later one.",
     "below_what_is_held": "A budget's limit, or the GPUs that are told, cannot be less than what is held already.",

@@ -231,6 +231,9 @@ def test_drafts_are_taken_over_and_thrown_away(scene: Scene) -> None:
     assert [
         each["id"] for each in caller.get(f"{DRAFTS}?open=true").json()["results"]
     ] == [draft["id"]]
+    assert draft["handed_in_at"] is None
+    handed = caller.post(f"{address}hand-in/", **{"If-Match": '"2"'})
+    assert handed.json()["handed_in_at"] is not None
     assert caller.delete(address).status_code == 204
     assert caller.get(f"{DRAFTS}?open=true").json()["results"] == []
     again = caller.delete(address)

@@ -224,6 +224,23 @@ def test_a_draft_of_an_old_policy_is_taken_over_by_its_author(scene: Scene) -> N
     assert draft.base.number == 2
 
 
+def test_a_draft_waits_for_a_second_person_once_its_author_says_so(
+    scene: Scene,
+) -> None:
+    draft = drafted(scene.priya, automatic_gpus=4)
+    address, author = f"/policy/drafts/{draft.pk}/", as_(scene.priya)
+    assert "until then nobody knows that it waits" in text_of(author.get(address))
+    assert author.post(f"{address}hand-in", {"version": 1}).status_code == 302
+    seen = author.get(address)
+    assert "Waits for a second person" in text_of(seen)
+    assert "They were told" in text_of(seen)
+    counts = [
+        {row["label"]: row["count"] for row in page.context["rail"]}["Policy"]
+        for page in (seen, as_(scene.marcus).get(address), as_(scene.elena).get("/"))
+    ]
+    assert counts == [0, 1, 1]
+
+
 def test_a_draft_is_thrown_away_or_copied_by_other_platform_leads(scene: Scene) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     browser = as_(scene.marcus)
@@ -333,7 +350,7 @@ def test_an_auditor_changes_nothing(scene: Scene) -> None:
         browser.post(address, filled(draft)),
         *(
             browser.post(f"{address}{do}", {"version": 1})
-            for do in ("take-over", "discard", "activate")
+            for do in ("take-over", "hand-in", "discard", "activate")
         ),
         browser.post("/policy/import", {"yaml": write(FIRST)}),
     ]

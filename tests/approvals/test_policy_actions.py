@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
+from accounts.models import User
 from accounts.roles import Role
 from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk.parsing import NotAPolicy, policy_said
 from audit.events import Kind
 from audit.models import Event
-from notices.models import Notice
+from notices.models import Delivery, Notice
 from policy.differences import differences
 from policy.document import Override, Policy, Where, to_json, write
 from policy.models import PolicyDraft, PolicyVersion
@@ -231,6 +232,85 @@ def test_what_changes_the_policy_in_force_comes_instead_of_a_later_one_and_says_
         1,
         True,
     )
+
+
+def handed_in(draft: PolicyDraft, *, by: User) -> PolicyDraft:
+    return policy_actions.hand_in(
+        draft.pk, by=by, expected_version=draft.version, now=NOW
+    )
+
+
+def waits_for(user: User) -> list[PolicyDraft]:
+    return list(PolicyDraft.objects.waiting_for(user))
+
+
+def test_a_draft_that_is_handed_in_is_told_to_everybody_else_who_may_activate_it(
+    scene: Scene,
+) -> None:
+    draft = handed_in(drafted(scene.priya, automatic_gpus=4), by=scene.priya)
+    notices = Notice.objects.filter(kind="policy_waits").select_related("person")
+    assert {each.person for each in notices} == {scene.marcus, scene.elena}
+    said = notices[0].said
+    assert (said.title, said.sentence) == (
+        "Priya Raman asks you to put a policy in force",
+        WHY,
+    )
+    assert said.facts == (("GPUs in one request", "2 GPUs → 4 GPUs"),)
+    assert notices[0].link == f"/policy/drafts/{draft.pk}/"
+    assert (waits_for(scene.marcus), waits_for(scene.priya)) == ([draft], [])
+    assert Event.objects.get(kind=Kind.POLICY_HANDED_IN).subject_id == str(draft.pk)
+    assert activated(draft, by=scene.marcus).number == 2
+    assert waits_for(scene.marcus) == []
+
+
+@pytest.mark.parametrize("then", ["changed", "thrown away", "activated"])
+def test_what_waits_no_more_is_not_told_to_whom_it_was_not_told_yet(
+    scene: Scene, then: str
+) -> None:
+    draft = handed_in(drafted(scene.priya, automatic_gpus=4), by=scene.priya)
+    waiting = Delivery.objects.filter(notice__kind="policy_waits")
+    assert waiting.count() == 2
+    if then == "changed":
+        policy_actions.change(
+            draft.pk,
+            by=scene.priya,
+            expected_version=draft.version,
+            why="Something else.",
+            now=NOW,
+        )
+    elif then == "thrown away":
+        policy_actions.discard(draft.pk, by=scene.marcus, now=NOW)
+    else:
+        activated(draft, by=scene.marcus)
+    assert not waiting.exists()
+    assert waits_for(scene.marcus) == []
+
+
+def test_only_what_could_come_into_force_is_handed_in_and_by_its_author(
+    scene: Scene,
+) -> None:
+    draft = drafted(scene.priya, automatic_gpus=4)
+    same = drafted(scene.priya)
+    mute = policy_actions.draft(
+        by=scene.priya, now=NOW, said=usual(automatic_gpus=4), why=""
+    )
+    assert [
+        refused(partial(handed_in, each, by=by)).code
+        for each, by in (
+            (draft, scene.marcus),
+            (same, scene.priya),
+            (mute, scene.priya),
+        )
+    ] == ["not_the_author", "nothing_changes", "reason_needed"]
+    seen = handed_in(draft, by=scene.priya)
+    assert refused(lambda: handed_in(draft, by=scene.priya)).code == "stale"
+    assert refused(lambda: handed_in(seen, by=scene.priya)).code == "handed_in_already"
+    in_force(scene, automatic_days=7)
+    late = drafted(scene.priya, automatic_gpus=4)
+    PolicyDraft.objects.filter(pk=late.pk).update(
+        base=PolicyVersion.objects.get(number=1)
+    )
+    assert refused(lambda: handed_in(late, by=scene.priya)).code == "base_is_old"
 
 
 def test_a_closed_draft_stays_closed(scene: Scene) -> None:
