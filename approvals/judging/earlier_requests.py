@@ -99,8 +99,7 @@ def gather(
     """
     rows = _rows(wanted, person, since=since, now=now)
     if own:
-        # What was asked after it waits behind it, and makes it no larger: holds are numbered in the order of asks.
-        rows = rows.exclude(hold=own).exclude(state=State.WAITING, hold__gt=own)
+        rows = rows.exclude(hold=own)
     if wanted.renews is not None:
         rows = rows.exclude(pk=wanted.renews)
     # Of what was granted at one moment, what was asked first stands first.

@@ -99,11 +99,42 @@ def test_who_was_not_needed_in_the_end_has_not_decided(scene: Scene) -> None:
         assert "leadership decided" not in shown, path
 
 
-def test_the_headline_names_those_who_do_decide(scene: Scene) -> None:
-    """One that leadership was to decide, and need not any more, makes this one count as larger: its route stays."""
-    asked(scene, 2)
-    large, request = asked(scene, 6), asked(scene, 4)
+def seats_left(request: Request) -> list[str]:
+    """Who is still to decide."""
+    steps = Request.objects.get(pk=request.pk).current_steps
+    return [step.seat for step in steps if step.done_at is None]
+
+
+def test_a_cut_ends_no_leadership_that_what_was_asked_later_counted_on(
+    scene: Scene,
+) -> None:
+    """Leadership was to see eight and four more: it sees four and four."""
+    large, small = asked(scene, 8), asked(scene, 4)
+    assert seats_left(small) == ["platform_leads"]
     approve(large.pk, by=scene.priya, expected_version=1, count=4, now=timezone.now())
+    assert seats_left(large) == ["engineering_leadership"]
+    told = last_told(scene.elena)
+    assert "with the 4 that wait" in " ".join(told.values())
+
+
+def test_a_cut_ends_the_leadership_that_nothing_else_needs(scene: Scene) -> None:
+    large, small = asked(scene, 8), asked(scene, 3)
+    approve(large.pk, by=scene.priya, expected_version=1, count=4, now=timezone.now())
+    assert (seats_left(large), seats_left(small)) == ([], ["platform_leads"])
+
+
+def test_a_request_that_is_changed_to_be_smaller_ends_none_either(scene: Scene) -> None:
+    large, small = scene.ask(8), scene.ask(4)
+    edit(large.pk, scene.wanted(4), by=scene.ada, expected_version=1, now=NOW)
+    assert seats_left(large) == ["platform_leads", "engineering_leadership"]
+    assert seats_left(small) == ["platform_leads"]
+
+
+def test_the_headline_names_those_who_do_decide(scene: Scene) -> None:
+    """What was granted automatically since makes this one count as larger: its route stays."""
+    request = asked(scene, 4)
+    for _ in range(2):
+        asked(scene, 2)
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
     shown = page(scene.priya, f"/approvals/{request.pk}/")
     assert "Platform leads decide, as it was when this was asked." in shown
