@@ -66,6 +66,7 @@ class Answer(TypedDict):
     about: str
     vacancy: NotRequired[str]
     already: NotRequired[Hint | None]
+    same: NotRequired[str]
 
 
 class AnswerContext(TypedDict):
@@ -110,12 +111,14 @@ def answer_context(
         of_plans(judged.answer.route, person).words if said["people"] else ""
     )
     if wanted.renews is None and not own:
-        said["already"] = _already(wanted, person, now)
+        last = same_just_now(wanted, person, now)
+        said["already"] = None if last is None else _already(wanted, last, now)
+        said["same"] = "0" if last is None else str(last.pk)
     return {"answer": said, "lacks": []}
 
 
-def _already(wanted: Wanted, person: User, now: datetime) -> Hint | None:
-    """That the person has just asked for the same, and what came of it: who went back may not know."""
+def same_just_now(wanted: Wanted, person: User, now: datetime) -> Request | None:
+    """The last time that the person has asked for the same a moment ago, if it was not refused or taken back."""
     same = Request.objects.filter(
         requester=person,
         team=wanted.team,
@@ -127,9 +130,11 @@ def _already(wanted: Wanted, person: User, now: datetime) -> Hint | None:
         created_at__gte=now - JUST_NOW,
         state__in=CAME,
     )
-    last = same.order_by("-pk").only("state", "created_at", "until").first()
-    if last is None:
-        return None
+    return same.order_by("-pk").only("state", "created_at", "until").first()
+
+
+def _already(wanted: Wanted, last: Request, now: datetime) -> Hint:
+    """That the person has just asked for the same, and what came of it: who went back may not know."""
     when = ago(last.created_at, now)
     is_same = abs(last.until - wanted.until) < SAME_END
     what = "the same" if is_same else f"as much until {moment(last.until, now)}"

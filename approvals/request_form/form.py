@@ -45,6 +45,8 @@ Lists = Mapping[str, Sequence[Choice]]
 class RequestForm(StrictForm):
     """What to ask for. `token` makes a second sending harmless, `answered` is what the shown answer was about.
 
+    `same` is the request for the same of which the answer told, 0 for none.
+
     With `follows_team`, where nothing is sent yet, what the team cannot have becomes the first that it can have.
     `lists` are what the team can choose from, where that was read already.
     """
@@ -70,6 +72,7 @@ class RequestForm(StrictForm):
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
+    same = forms.CharField(widget=forms.HiddenInput, max_length=20, required=False)
 
     def __init__(
         self,

@@ -154,7 +154,7 @@ def _send(form: RequestForm, request: HttpRequest) -> str:
     body = {
         name: str(value)
         for name, value in said.items()
-        if name not in ("token", "answered")
+        if name not in ("token", "answered", "same")
     }
     body["offering"] = form.offering.key
     key = said["token"] or new_key()
@@ -166,6 +166,12 @@ def _send(form: RequestForm, request: HttpRequest) -> str:
         raise BadInput(
             "You changed it after this answer. Here is the new one: look, then ask.",
             code="answer_is_old",
+        )
+    last = answer_panel.same_just_now(wanted, user, timezone.now())
+    if said["same"] and last is not None and said["same"] != str(last.pk):
+        raise BadInput(
+            "You sent the same from elsewhere after this answer. Look at what came of it; or ask for it once more.",
+            code="asked_just_now",
         )
 
     def action() -> str:

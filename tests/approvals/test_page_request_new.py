@@ -145,6 +145,13 @@ def test_the_form_does_not_start_with_an_ask_that_still_waits(
     assert "Ask for 5 × A100" not in shown
 
 
+def hidden(html: str, name: str) -> str:
+    """What the answer sends along with the form."""
+    found = re.search(rf'name="{name}" value="(\w+)"', html)
+    assert found is not None, name
+    return found[1]
+
+
 def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -157,6 +164,22 @@ def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
     assert "for the same" not in text(page.post(PREVIEW, values(gpus="1")))
     Request.objects.update(created_at=timezone.now() - timedelta(minutes=31))
     assert "for the same" not in text(page.post(PREVIEW, values()))
+
+
+def test_a_second_tab_is_told_before_it_sends_the_same_once_more(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    shown = text(page.post(PREVIEW, values()))
+    seen = {name: hidden(shown, name) for name in ("answered", "same")}
+    assert page.post(NEW, values(**seen)).status_code == 302
+    second = page.post(NEW, values(**seen, token="two"))
+    assert second.status_code == 422
+    assert "You sent the same from elsewhere after this answer." in text(second)
+    assert "This asks for it once more." in text(second)
+    assert Request.objects.count() == 1
+    told = {name: hidden(text(second), name) for name in ("answered", "same")}
+    assert page.post(NEW, values(**told, token="two")).status_code == 302
+    assert Request.objects.count() == 2
 
 
 def test_what_ends_another_day_is_not_called_the_same(
