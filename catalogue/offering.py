@@ -194,7 +194,9 @@ class Offering:
         if self.reversible_minutes is None:
             return "Cannot be undone: it is paid until its end."
         minutes = self.reversible_minutes
-        return f"Can be undone within {minutes} minute{'' if minutes == 1 else 's'}."
+        return (
+            f"Undoing it takes {minutes} minute{'' if minutes == 1 else 's'} at most."
+        )
 
     def title(
         self, spec: Spec, *, product: str = "", count: int | None = None, of: int = 0

@@ -436,7 +436,7 @@ def _reversible_text(value: Any, _: Any) -> str:
     return (
         "cannot be undone"
         if value is None
-        else f"can be undone within {_minutes(value)}"
+        else f"undoing it takes {_minutes(value)} at most"
     )
 
 

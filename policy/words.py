@@ -62,7 +62,7 @@ THRESHOLDS: Mapping[str, Label] = {
         "and after", "readings", "A cluster is read at most once a minute."
     ),
     "keep_free_gpus": Label("GPUs that stay free", "GPUs"),
-    "reversible_minutes": Label("Can be undone within", "minutes"),
+    "reversible_minutes": Label("Undoing it takes, at most", "minutes"),
     "carried_out_hours": Label(
         "Carried out within, where a person does it",
         "hours",

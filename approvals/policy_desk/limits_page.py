@@ -90,7 +90,7 @@ def rules(numbers: Thresholds) -> list[Fact]:
         ),
         (f"Money within {numbers.window_days} days", _window_usd(numbers)),
         ("Environment", " or ".join(numbers.automatic_environments) or "none"),
-        ("Undone", f"within {numbers.reversible_minutes} minutes"),
+        ("Undoing it", f"takes up to {numbers.reversible_minutes} minutes"),
         (
             "Use of what is held",
             (

@@ -41,6 +41,7 @@ from web.refusals import Refused
 JUST_NOW = timedelta(minutes=30)
 # As far apart are two ends at most that were both said as "in two days".
 SAME_END = timedelta(hours=1)
+NO_REQUEST = "0"
 CAME: Mapping[str, str] = {
     State.WAITING: "waits",
     State.APPROVED: "was granted",
@@ -111,14 +112,23 @@ def answer_context(
         of_plans(judged.answer.route, person).words if said["people"] else ""
     )
     if wanted.renews is None and not own:
-        last = same_just_now(wanted, person, now)
+        last = _same_just_now(wanted, person, now)
         said["already"] = None if last is None else _already(wanted, last, now)
-        said["same"] = "0" if last is None else str(last.pk)
+        said["same"] = _number_of(last)
     return {"answer": said, "lacks": []}
 
 
-def same_just_now(wanted: Wanted, person: User, now: datetime) -> Request | None:
-    """The last time that the person has asked for the same a moment ago, if it was not refused or taken back."""
+def same_as(wanted: Wanted, person: User, now: datetime) -> str:
+    """The number of the request by which the person has asked for the same a moment ago, as a form sends it."""
+    return _number_of(_same_just_now(wanted, person, now))
+
+
+def _number_of(request: Request | None) -> str:
+    return NO_REQUEST if request is None else str(request.pk)
+
+
+def _same_just_now(wanted: Wanted, person: User, now: datetime) -> Request | None:
+    """The last such request, if it was not refused or taken back."""
     same = Request.objects.filter(
         requester=person,
         team=wanted.team,

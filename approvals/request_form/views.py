@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import led_to, new_key, once
 from approvals.request_form import answer_panel
+from approvals.request_form.answer_panel import NO_REQUEST
 from approvals.request_form.form import RequestForm, starts
 from approvals.request_form.likely_team import last_team
 from approvals.request_form.not_yet import lacks
@@ -167,8 +168,10 @@ def _send(form: RequestForm, request: HttpRequest) -> str:
             "You changed it after this answer. Here is the new one: look, then ask.",
             code="answer_is_old",
         )
-    last = answer_panel.same_just_now(wanted, user, timezone.now())
-    if said["same"] and last is not None and said["same"] != str(last.pk):
+    if said["same"] and answer_panel.same_as(wanted, user, timezone.now()) not in (
+        NO_REQUEST,
+        said["same"],
+    ):
         raise BadInput(
             "You sent the same from elsewhere after this answer. Look at what came of it; or ask for it once more.",
             code="asked_just_now",

@@ -9,8 +9,10 @@ from typing import Any, NotRequired, TypedDict
 
 from django.db.models import Q, QuerySet, Value
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import Team, User
+from allocations.models import Allocation
 from approvals.models import Request, RequestQuerySet
 from catalogue.actions import settings_in_order
 from catalogue.models import OfferingSetting
@@ -18,6 +20,7 @@ from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
 from notebooks.models import NotebookServer
 from portal.pages.matching import matcher
+from ui.amounts import day
 from workloads.models import Run
 
 MAX_FOUND = 5
@@ -35,6 +38,23 @@ class Item(TypedDict):
     icon: str
     sub: NotRequired[str]
     key: NotRequired[str]
+
+
+def holdings(user: User, q: str) -> Iterator[Item]:
+    """What can be done with the GPUs that the person's own teams hold, those that end next first: give back, keep."""
+    rows = Allocation.objects.of_member(user).live().of_gpus()
+    rows = rows.select_related("team", "flavor__cluster").order_by("until", "pk")
+    matches, now = matcher(q), timezone.now()
+    for row in rows[:MAX_SCANNED]:
+        sub = f"{row.team.name}, {row.where}, until {day(row.until, now)}"
+        yield from (
+            Item(label=label, icon=icon, sub=sub, href=reverse(route, args=[row.pk]))
+            for label, icon, route in (
+                (f"Give back {row.what}", "undo-2", "give-back"),
+                (f"Keep {row.what} longer", "calendar-clock", "renew"),
+            )
+            if matches(label)
+        )
 
 
 def requests(user: User, q: str) -> Iterator[Item]:

@@ -19,6 +19,29 @@ from portal.pages import finding
 from portal.pages.finding import MAX_FOUND, Item
 from portal.pages.matching import matcher
 
+# Pages that no entry of the rail leads to at once, and whom each is for; None for everybody.
+BESIDE_THE_RAIL = (
+    ("Tokens", "key-round", "tokens", None),
+    ("Notices: what I am told", "bell", "notice-settings", None),
+    ("Stand-in while I am away", "user-round", "stand-in", None),
+    ("Cost centres", "building-2", "cost-centres", None),
+    ("Prices", "tag", "prices", None),
+    ("Reservations", "server", "reservations", None),
+    ("Drafts of the policy", "pencil", "policy-drafts", Permission.SEE_POLICY_DRAFTS),
+    (
+        "History of the policy",
+        "history",
+        "policy-versions",
+        Permission.SEE_POLICY_DRAFTS,
+    ),
+    ("Templates of runs", "file-code", "templates", Permission.MANAGE_CATALOGUE),
+    ("Notebook profiles", "code", "profiles", Permission.MANAGE_CATALOGUE),
+    ("JupyterHubs", "network", "hubs", Permission.MANAGE_CLUSTERS),
+    ("Directory", "users", "directory", Permission.SEE_AUDIT),
+    ("Channels that are told", "send", "channels", Permission.MANAGE_NOTICES),
+    ("Notices that were given up", "archive", "deliveries", Permission.MANAGE_NOTICES),
+)
+
 
 class Group(TypedDict):
     """What was found of one kind."""
@@ -52,7 +75,10 @@ def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
         yield {"group": "Notebooks", "items": list(finding.notebooks(user, q))}
         yield {"group": "Ask for", "items": list(finding.offerings(user, q))}
         yield {"group": "Help", "items": list(islice(_named(_help(), q), MAX_FOUND))}
-    yield {"group": "Do", "items": list(_named(_actions(user), q))}
+    do = list(_named(_actions(user), q))
+    if q:
+        do += islice(finding.holdings(user, q), MAX_FOUND)
+    yield {"group": "Do", "items": do}
     yield {"group": "Go to", "items": list(_named(_places(user, decides=decides), q))}
 
 
@@ -75,6 +101,13 @@ def _actions(user: User) -> Iterator[Item]:
             "sub": team.name,
             "icon": "play",
             "href": reverse("run-new", args=[team.slug]),
+        }
+    for team in user.teams[:MAX_FOUND]:
+        yield {
+            "label": "Look at the budget",
+            "sub": team.name,
+            "icon": "wallet",
+            "href": reverse("team-budget", args=[team.slug]),
         }
     if user.may_onboard:
         yield {
@@ -99,7 +132,9 @@ def _places(user: User, *, decides: bool) -> Iterator[Item]:
             "href": place["url"],
             "key": place.get("key", ""),
         }
-    yield {"label": "Tokens", "icon": "key-round", "href": reverse("tokens")}
+    for label, icon, route, permission in BESIDE_THE_RAIL:
+        if permission is None or user.may(permission):
+            yield {"label": label, "icon": icon, "href": reverse(route)}
 
 
 def _help() -> Iterator[Item]:

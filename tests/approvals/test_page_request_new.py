@@ -182,6 +182,17 @@ def test_a_second_tab_is_told_before_it_sends_the_same_once_more(
     assert Request.objects.count() == 2
 
 
+def test_what_was_sent_long_ago_holds_up_no_form_that_told_of_it(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    page.post(NEW, values())
+    shown = text(page.post(PREVIEW, values()))
+    told = {name: hidden(shown, name) for name in ("answered", "same")}
+    assert told["same"] == str(Request.objects.get().pk)
+    Request.objects.update(created_at=timezone.now() - timedelta(minutes=31))
+    assert page.post(NEW, values(**told, token="two")).status_code == 302
+
+
 def test_what_ends_another_day_is_not_called_the_same(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:

@@ -59,7 +59,7 @@ def test_every_offering_has_a_form_that_starts_with_what_is_possible(
     response = page.get(f"/requests/new/{key}")
     shown = text(response)
     assert response.status_code == 200
-    assert "After approval" in shown
+    assert "Once it is granted" in shown
     assert "Nothing was sent yet" not in shown
     for name in values(key):
         assert f'name="{name}"' in shown or name == "reason"
@@ -103,7 +103,7 @@ def test_a_new_form_says_what_the_answer_waits_for_and_calls_nothing_wrong(
 
 def test_gpus_have_the_same_form_and_what_is_unknown_has_none(page: Client) -> None:
     shown = text(page.get("/requests/new/gpus"))
-    assert "After approval" in shown
+    assert "Once it is granted" in shown
     assert 'href="/catalogue/"' in shown
     assert page.get("/requests/new/nothing").status_code == 404
 

@@ -89,7 +89,7 @@ def test_the_charters_eight_offerings_and_reservations_have_their_gates() -> Non
 def test_every_offering_says_what_follows_and_how_it_is_undone() -> None:
     for offering in OFFERINGS.values():
         assert offering.after
-        assert offering.undone.startswith(("Can be undone within ", "Cannot be undone"))
+        assert offering.undone.startswith(("Undoing it takes ", "Cannot be undone"))
     assert DOWN not in OFFERINGS["gpus"].after
     assert DOWN in OFFERINGS["namespace"].after
 

@@ -245,7 +245,7 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         (
             "reversible",
             True,
-            "can be undone within 1 minute",
+            "undoing it takes 1 minute at most",
             "people decide beyond 10 minutes",
         ),
     ]

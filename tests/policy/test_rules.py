@@ -150,7 +150,7 @@ EDGES: Mapping[str, Edge] = {
     "reversible": Edge(
         of(reversible_minutes=10),
         of(reversible_minutes=11),
-        "can be undone within 11 minutes",
+        "undoing it takes 11 minutes at most",
         "people decide beyond 10 minutes",
     ),
     "cost_centre": Edge(

@@ -1,5 +1,6 @@
 """Search: what is found, what is not, and in which shape."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -58,6 +59,46 @@ def test_it_knows_pages_and_actions_by_the_beginnings_of_words(client: Client) -
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     assert "Add a cluster" in found(client, "add")
     assert "/approvals/" in found(client, "appr")
+
+
+def test_what_a_team_holds_is_given_back_and_kept_from_here(client: Client) -> None:
+    ada = factories.person("Ada", teams=[vision := factories.team("Vision")])
+    place = factories.tenancy(vision, factories.cluster("training"))
+    row = factories.allocation(ada, place, factories.flavor(place.cluster, "a100"))
+    client.force_login(ada)
+    assert f"/allocations/{row.pk}/give-back" in found(client, "give back")
+    assert f"/allocations/{row.pk}/renew" in found(client, "keep")
+    assert "/teams/vision/budget" in found(client, "budget")
+    client.force_login(factories.person("Mallory"))
+    assert f"/allocations/{row.pk}" not in found(client, "give back")
+
+
+@pytest.mark.parametrize(
+    ("q", "href"),
+    [
+        ("costs", "/costs/"),
+        ("cost centres", "/cost-centres/"),
+        ("notices", "/settings/notices"),
+        ("stand-in", "/stand-in"),
+        ("prices", "/capacity/prices"),
+        ("reservations", "/capacity/reservations/"),
+    ],
+)
+def test_pages_beside_the_rail_are_found(client: Client, q: str, href: str) -> None:
+    client.force_login(factories.person("Ada", teams=[factories.team("Vision")]))
+    assert f'href="{href}' in found(client, q)
+
+
+@pytest.mark.parametrize(
+    "role", [Role.PLATFORM_LEAD, Role.AUDITOR, Role.DATA_SCIENTIST]
+)
+def test_every_page_that_is_offered_opens(client: Client, role: Role) -> None:
+    client.force_login(factories.person("Ada", role, teams=[factories.team("Vision")]))
+    offered = re.findall(r'href="(/[^"]*)"', found(client, ""))
+    assert len(offered) > 15
+    assert {href: client.get(href).status_code for href in offered} == dict.fromkeys(
+        offered, 200
+    )
 
 
 def test_without_script_it_is_a_page(client: Client) -> None:
