@@ -56,6 +56,17 @@ def not_granted(scene: Scene) -> Request:
     return asked
 
 
+def test_what_is_held_is_to_be_used_and_what_is_over_is_not(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene, gpus=1)
+    link = f"/tenancies/{scene.tenancy.pk}/use"
+    assert link in shown(page, asked)
+    held = Allocation.objects.get(hold=asked.hold_id)
+    give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
+    assert link not in shown(page, asked)
+
+
 def test_what_may_be_granted_and_cannot_be_says_what_its_requester_can_do(
     page: Client, scene: Scene
 ) -> None:
