@@ -21,6 +21,7 @@ from tests.pages import Element, parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, look_after, submit, until
+from ui.amounts import moment
 from workloads.models import Run
 from workloads.runs.pages.form import RunForm
 from workloads.runs.pages.views import MOST_ROWS
@@ -687,6 +688,34 @@ def test_the_list_is_paged_and_the_work_leads_to_runs(watched: Watched) -> None:
         assert len(ada.get(where + odd).context["rows"]) == MOST_ROWS
     assert where in ada.get(f"/teams/{watched.team.slug}/work").content.decode()
     assert client(factories.person("Mallory")).get(where).status_code == 404
+
+
+def test_runs_of_one_title_are_told_apart_in_the_list(watched: Watched) -> None:
+    runs = [factories.run(watched.tenancy, watched.ada) for _ in range(2)]
+    shown = page(client(watched.ada).get(f"/teams/{watched.team.slug}/runs")).words
+    assert all(f"{run.title} {run.name} · " in shown for run in runs)
+
+
+def test_a_run_that_runs_says_until_when_its_time_limit_lets_it(
+    watched: Watched,
+) -> None:
+    now = timezone.now()
+    waiting = factories.run(watched.tenancy, watched.ada)
+    running = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="running",
+        created_at=now,
+        sent_at=now,
+        started_at=now,
+        running_since=now,
+    )
+    ada = client(watched.ada)
+    assert "of at most 1 h Cost" in page(ada.get(f"/runs/{waiting.pk}")).words
+    until = moment(now + timedelta(hours=1), now)
+    assert (
+        f"of at most 1 h, until {until}" in page(ada.get(f"/runs/{running.pk}")).words
+    )
 
 
 def test_looking_again_costs_few_queries_however_much_runs(watched: Watched) -> None:

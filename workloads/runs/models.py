@@ -233,6 +233,13 @@ class Run(Row, Leased):
         return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600
 
     @property
+    def limit_at(self) -> datetime | None:
+        """When its time limit ends it if it runs on; None while it does not run, and without a limit."""
+        if self.running_since is None or self.limit_seconds is None:
+            return None
+        return self.running_since + timedelta(seconds=self.limit_seconds)
+
+    @property
     def usd_at_limit(self) -> Decimal | None:
         """USD when it runs until its time limit; None without one."""
         return (

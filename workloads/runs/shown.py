@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from accounts.models import User
 from allocations.use.words import stop_of
@@ -68,9 +68,9 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
 
 def _stop_of(run: Run) -> datetime | None:
     at = stop_of(run.tenancy_id, f"{run.main['kind']} {run.name}")
-    if at is None or run.running_since is None or run.limit_seconds is None:
+    if at is None or run.limit_at is None:
         return at
-    return at if at < run.running_since + timedelta(seconds=run.limit_seconds) else None
+    return at if at < run.limit_at else None
 
 
 def source_of(run: Run, pod: str) -> Source | KeptSource:

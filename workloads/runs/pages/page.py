@@ -12,7 +12,7 @@ from approvals.request_form.answer_panel import JUST_NOW
 from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
-from ui.amounts import ago, gpus, span, usd
+from ui.amounts import ago, gpus, moment, span, usd
 from ui.parts import (
     BeforeAfter,
     Entry,
@@ -251,9 +251,7 @@ def figures_of(run: Run, now: datetime) -> list[Figure]:
         {
             "label": "Ran for",
             "value": span(run.ran(now)) if run.started_at else "–",
-            "note": f"of at most {span_of(run.limit_seconds)}"
-            if run.limit_seconds
-            else "It has no time limit.",
+            "note": _limit_words(run, now),
         },
         {
             "label": "Cost",
@@ -263,6 +261,14 @@ def figures_of(run: Run, now: datetime) -> list[Figure]:
             else f"{rate}, {usd(limit)} at its time limit",
         },
     ]
+
+
+def _limit_words(run: Run, now: datetime) -> str:
+    """How long it may run, and until when while it runs."""
+    if not run.limit_seconds:
+        return "It has no time limit."
+    until = "" if run.limit_at is None else f", until {moment(run.limit_at, now)}"
+    return f"of at most {span_of(run.limit_seconds)}{until}"
 
 
 def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
@@ -387,7 +393,8 @@ def _row(run: Run, template: str, now: datetime) -> Row:
             {
                 "text": run.title,
                 "href": reverse("run", args=[run.pk]),
-                "sub": f"{run.requester.name} · {template}",
+                # Of several runs of one title it tells which one this is.
+                "sub": f"{run.name} · {run.requester.name} · {template}",
             },
             {"tone": "ending", "word": IDLE_WORD}
             if _is_wasted(run, now)
