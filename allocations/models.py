@@ -122,9 +122,9 @@ class Hold(Row):
 
     @property
     def what(self) -> str:
-        """What was asked for in a few words: "2 × A100"; empty before there is a request."""
+        """What it is for in a few words: "2 × A100", those that were granted once some are; empty without a request."""
         request = getattr(self, "request", None)
-        return "" if request is None else str(request.name())
+        return "" if request is None else str(request.name(request.count_now))
 
     @property
     def reference(self) -> str:

@@ -21,6 +21,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
+from allocations import renewals as renewable
 from allocations.budgets import money
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
@@ -160,7 +161,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
             edits=talk.edits(request, first, talk.revisions_of(request), decisions),
             reroutings=reroutings,
         ),
-        "facts": facts(request, evaluation),
+        "facts": facts(request, evaluation, now=now),
         "talk": talk.lines(request, decisions),
         "held": held,
         "model": model_page.of_allocation(held, viewer=viewer),
@@ -475,7 +476,7 @@ def _cost(
     return _figure("Cost so far", usd(so_far), "", then)
 
 
-def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
+def facts(request: Request, evaluation: Evaluation, *, now: datetime) -> list[Fact]:
     """Who, where, for what, under which numbers."""
     tenancy = request.tenancy
     team = reverse("team", args=[request.team.slug])
@@ -489,6 +490,7 @@ def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
         *_of_place(tenancy, team),
         *_of_spec(request),
         *([Fact(label="From", at=request.starts_at)] if request.starts_at else []),
+        *_present_end(request, now=now),
         {"label": "Until", "at": request.until},
         *([_price(request)] if request.formula else []),
         {
@@ -497,6 +499,14 @@ def facts(request: Request, evaluation: Evaluation) -> list[Fact]:
             "href": reverse("policy"),
         },
     ]
+
+
+def _present_end(request: Request, *, now: datetime) -> list[Fact]:
+    """When what a waiting renewal is to keep ends without it."""
+    if request.state != State.WAITING or request.renews is None:
+        return []
+    held = renewable.held(request.renews.hold_id, now=now)
+    return [] if held is None else [{"label": "Ends without it", "at": held.until}]
 
 
 def _price(request: Request) -> Fact:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from allocations.budgets.months import months_from
 from allocations.models import Budget
+from approvals.decisions.actions import approve
 from tests import factories
 from tests.scene import Scene
 
@@ -156,6 +157,18 @@ def test_the_ledger_says_what_each_line_was_asked_for(
     assert f'href="/requests/{asked.pk}/"' in shown
     assert "2 × A100" in shown
     assert f"request {asked.pk}" in shown
+
+
+def test_the_ledger_says_what_was_granted_where_that_is_fewer(
+    client: Client, scene: Scene, month: str
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4)
+    now = timezone.now()
+    approve(asked.pk, by=scene.priya, expected_version=1, count=3, now=now)
+    client.force_login(scene.ada)
+    shown = client.get(f"{URL}/{month[:7]}").content.decode()
+    assert "3 × A100" in shown
+    assert "4 × A100" not in shown
 
 
 def test_a_ledger_asks_the_database_as_often_for_many_lines(

@@ -95,10 +95,10 @@ def test_what_people_decide_says_so_and_needs_a_reason(
         pk=page.post(address(held), body)["Location"].split("/")[2]
     )
     assert (made.state, live().pk) == ("waiting", held.pk)
-    assert (
-        "Asked to keep 2 × A100 longer"
-        in page.get(f"/requests/{made.pk}/").content.decode()
-    )
+    shown = page.get(f"/requests/{made.pk}/")
+    assert "Asked to keep 2 × A100 longer" in shown.content.decode()
+    ends = {"label": "Ends without it", "at": held.until}
+    assert ends in shown.context["facts"]
 
 
 def test_an_earlier_end_is_said_at_its_field(page: Client, held: Allocation) -> None:
