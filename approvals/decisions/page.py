@@ -27,6 +27,7 @@ from approvals.renewals import words as renewal_words
 from approvals.requests import presenting, prices
 from approvals.requests.actions import Judged, judge
 from approvals.requests.presenting import person, verdict
+from approvals.requests.preview import held_before
 from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
@@ -260,10 +261,10 @@ def changes(
     request: Request, judged: Judged, holdings: Holdings, *, now: datetime
 ) -> list[BeforeAfter]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
-    per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
-    held, begins = judged.standing.held_gpus, judged.ask.begins(now)
-    if begins > now:
-        held, per_day = presenting.held_at(judged.wanted, begins)
+    hourly = holdings["usd_per_hour"] or Decimal(0)
+    held, per_day = held_before(
+        judged, per_day=lambda: money.per_day(gpus=1, price=hourly), now=now
+    )
     rows = (
         renewal_words.changes(judged.wanted, judged, now=now)
         if judged.standing.own_gpus

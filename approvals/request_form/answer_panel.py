@@ -19,13 +19,13 @@ from approvals.requests.presenting import (
     changes,
     cost_per_day,
     cost_per_day_at,
-    held_at,
     hint_of,
     over_budget,
     usual_wait,
     usual_words,
     verdict,
 )
+from approvals.requests.preview import held_before
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from approvals.states import State
@@ -158,14 +158,8 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
-    begins = judged.ask.begins(now)
-    days = f"{duration(wanted.until - begins)}"
-    is_booked = begins > now and wanted.renews is None
-    held, per_day = (
-        held_at(wanted, begins)
-        if is_booked
-        else (judged.standing.held_gpus, _per_day(wanted))
-    )
+    days = f"{duration(wanted.until - judged.ask.begins(now))}"
+    held, per_day = held_before(judged, per_day=lambda: _per_day(wanted), now=now)
     return {
         "verdict": verdict(
             stored,

@@ -1,6 +1,8 @@
 """What would be said to an ask, as the API tells it; nothing is stored."""
 
+from collections.abc import Callable
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from accounts.models import User
@@ -9,11 +11,24 @@ from allocations.budgets.money import Amount, Left
 from approvals.judging.inputs import answer_of, remedies_shown
 from approvals.renewals import renewing
 from approvals.renewals.words import goes_on
-from approvals.requests.actions import check, judge
+from approvals.requests.actions import Judged, check, judge
 from approvals.requests.presenting import cost_per_day, held_at, usual_wait
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from catalogue.models import follows
+
+
+def held_before(
+    judged: Judged, *, per_day: Callable[[], Decimal], now: datetime
+) -> tuple[int, Decimal]:
+    """GPUs that its namespace holds of its flavor, and USD a day that its team pays, before it is granted.
+
+    Of a booking that is when it begins; `per_day` is asked for what begins at once.
+    """
+    begins = judged.ask.begins(now)
+    if begins > now:
+        return held_at(judged.wanted, begins)
+    return judged.standing.held_gpus, per_day()
 
 
 def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
@@ -24,11 +39,12 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     check(wanted, by=by, now=now)
     renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
-    answer, held = answer_of(judged.answer), judged.standing.held_gpus
+    answer = answer_of(judged.answer)
     nearest, wait = judged.nearest, usual_wait(answer["route"])
-    per_day, later = cost_per_day(wanted.team.pk), judged.later
-    if (begins := judged.ask.begins(now)) > now:
-        held, per_day = held_at(wanted, begins)
+    later = judged.later
+    held, per_day = held_before(
+        judged, per_day=lambda: cost_per_day(wanted.team.pk), now=now
+    )
     own = min(judged.standing.own_gpus, wanted.gpus)
     parts = money.by_month(
         gpus=wanted.gpus,
