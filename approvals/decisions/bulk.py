@@ -1,6 +1,6 @@
 """Deciding several requests together: what they add up to, then each in a transaction of its own."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -17,7 +17,7 @@ from allocations.models import Allocation, LedgerEntry
 from approvals.decisions import actions as decisions
 from approvals.decisions import route_words
 from approvals.decisions.routing import open_step
-from approvals.models import Request
+from approvals.models import Decision, Request
 from approvals.states import State
 from audit.log import refuse
 from fleet.models import Flavor
@@ -158,13 +158,28 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         for month, part in parts.items():
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
             found.usd += part.usd
-        undone = [step for step in request.current_steps if step.done_at is None]
-        found.go_on += len(undone) > 1
+    found.go_on = _going_on(requests)
     held = _held(requests)
     found.pools = list(pools.values())
     found.purses = list(_purses(teams, needed, held))
     found.usd_set_aside = sum((part.usd for part in held.values()), Decimal(0))
     return found
+
+
+def _going_on(requests: Sequence[Request]) -> int:
+    """How many of them others decide, too, once one person has approved them; one query where a step wants several."""
+    left = [
+        [step for step in request.current_steps if step.done_at is None]
+        for request in requests
+    ]
+    several = [steps[0].pk for steps in left if steps and steps[0].quorum > 1]
+    votes = Decision.objects.filter(step__in=several, verdict=Decision.Verdict.APPROVE)
+    counted = Counter(votes.values_list("step", flat=True)) if several else Counter()
+    return sum(
+        len(steps) > 1 or (counted[steps[0].pk] + 1 < steps[0].quorum)
+        for steps in left
+        if steps
+    )
 
 
 def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocation]:

@@ -1,5 +1,6 @@
 """Several requests together: what they add up to, and each decided by itself."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ from django.utils import timezone
 from accounts.models import User
 from allocations.models import Allocation
 from approvals.decisions import bulk
+from approvals.decisions.actions import approve
 from approvals.decisions.bulk import Chosen
 from approvals.models import Decision, Request
 from approvals.renewals import renewing
@@ -96,8 +98,17 @@ def test_it_says_what_is_set_aside_already_and_what_goes_on_to_others(
     page = client.get(address, {"pk": [each.pk for each in asked]}).content.decode()
     said = " ".join(page.split())
     assert "is held for them since they were asked." in said
-    assert "1 of them goes on to the next level, and nothing of it is granted" in said
+    assert "1 of them goes on to others who decide, too, and nothing of it is" in said
     assert "left without them" in said
+
+
+def test_what_wants_two_people_goes_on_after_the_first_of_them(scene: Scene) -> None:
+    two = Route(name="two", steps=(replace(LEADS, quorum=2),))
+    factories.policy(Policy(routes=(two,)), now=timezone.now() - timedelta(hours=2))
+    asked = ask(scene, 3)
+    assert effect(asked).go_on == 1
+    approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
+    assert effect(asked).go_on == 0
 
 
 def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
