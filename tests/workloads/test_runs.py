@@ -155,8 +155,24 @@ def test_one_that_waits_says_so_and_stops_before_it_runs(watched: Watched) -> No
         until(first, "stopped")
     assert there(watched, JOB, first.name) is None
     assert not watched.kubernetes.names(POD)
-    with pytest.raises(Conflict, match="The run is over: stopped"):
-        actions.stop(first.pk, by=watched.ada, now=timezone.now())
+    again = actions.stop(first.pk, by=watched.ada, now=timezone.now())
+    assert again.state == "stopped"
+    assert Event.objects.filter(kind="run.stopped").count() == 2
+
+
+def test_one_that_is_over_by_itself_is_not_stopped(watched: Watched) -> None:
+    now = timezone.now()
+    over = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="finished",
+        created_at=now,
+        sent_at=now,
+        started_at=now,
+        ended_at=now,
+    )
+    with pytest.raises(Conflict, match="The run is over: finished"):
+        actions.stop(over.pk, by=watched.ada, now=now)
 
 
 def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(

@@ -460,8 +460,20 @@ def test_it_is_stopped_once_and_one_that_is_over_is_a_conflict(
     assert first.json()["stop_asked_at"] == again.json()["stop_asked_at"] is not None
     sending.look_after(run.pk, now=timezone.now)
     late = caller.post(f"runs/{run.pk}/stop/")
-    assert (late.status_code, late.json()["code"]) == (409, "run_is_over")
-    assert late.json()["detail"] == "The run is over: stopped."
+    assert (late.status_code, late.json()["state"]) == (200, "stopped")
+    now = timezone.now()
+    by_itself = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="finished",
+        created_at=now,
+        sent_at=now,
+        started_at=now,
+        ended_at=now,
+    )
+    over = caller.post(f"runs/{by_itself.pk}/stop/")
+    assert (over.status_code, over.json()["code"]) == (409, "run_is_over")
+    assert over.json()["detail"] == "The run is over: finished."
 
 
 def test_it_is_submitted_again_once_for_each_key(watched: Watched) -> None:

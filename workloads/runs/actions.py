@@ -225,21 +225,24 @@ def _resumed(
 def stop(run_id: int, *, by: User, now: datetime) -> Run:
     """Ask for a run's end: it has its grace to write a last checkpoint, and its GPUs are free afterwards.
 
-    Asked again while it ends it is the same, but that a parked run is tried again. Raises NoRight, and Conflict for a
-    run that is over.
+    Asked again while it ends, or once it has ended so, it is the same, but that a parked run is tried again. Raises
+    NoRight, and Conflict for a run that is over otherwise.
     """
     run = Run.objects.locked().get(pk=run_id)
     if not may_stop(run.team_id, by):
         raise NoRight(
             "People of the team and platform leads stop runs.", code="not_of_the_team"
         )
+    is_asked = run.stop_asked_at is not None
+    if is_asked and run.state == State.STOPPED:
+        return run
     if run.is_over:
         raise Conflict(
             f"The run is over: {State(run.state).words.lower()}.", code="run_is_over"
         )
-    if run.stop_asked_at is not None and run.parked_at is None:
+    if is_asked and run.parked_at is None:
         return run
-    if run.stop_asked_at is None:
+    if not is_asked:
         run.stop_asked_at, run.stop_asked_by = now, by
         about = ("run", run.pk)
         record(

@@ -431,6 +431,7 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
             ]
         return _beyond_quota(run, place, pods)
     found: list[Problem] = []
+    room = pool.gpus + pool.borrow
     if run.gpus > pool.per_node:
         found.append(
             Problem(
@@ -439,8 +440,8 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
                 code="larger_than_a_node",
             )
         )
-    room = pool.gpus + pool.borrow
-    if gpus > room:
+    elif gpus > room:
+        # More GPUs would not make a pod fit that is larger than a node.
         borrowing = f" and may borrow {pool.borrow}" if pool.borrow else ""
         found.append(
             Problem(
