@@ -163,7 +163,7 @@ def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
         )
     return [
         *figures,
-        {"label": "GPU-hours", "value": f"{spent.gpu_hours:,.0f}"},
+        {"label": "GPU-hours", "value": _hours(spent.gpu_hours)},
         {
             "label": "Of the cost, idle",
             "value": usd(total.idle_usd),
@@ -195,7 +195,7 @@ def _row(line: Line, wanted: Wanted, limits: Mapping[str, Decimal]) -> Row:
     idle: Cell = {"text": usd(line.idle_usd)}
     if line.idle_usd:
         idle["sub"] = _percent(line.idle_usd, line.spent.usd)
-    return {"cells": [*cells, f"{line.spent.gpu_hours:,.0f}", idle]}
+    return {"cells": [*cells, _hours(line.spent.gpu_hours), idle]}
 
 
 def _name(line: Line, wanted: Wanted) -> Cell:
@@ -244,7 +244,7 @@ def _charge(one: Charge) -> Row:
             one.cost_centre,
             one.start,
             one.end,
-            f"{one.spent.gpu_hours:,.0f}",
+            _hours(one.spent.gpu_hours),
             usd(one.spent.usd),
             usd(one.idle_usd),
         ]
@@ -257,6 +257,11 @@ def _spent(month: Month) -> str:
 
 def _number(label: str) -> Column:
     return {"label": label, "kind": "number"}
+
+
+def _hours(amount: Decimal) -> str:
+    """GPU-hours, with a tenth where there are few of them."""
+    return f"{amount:,.1f}" if 0 < amount < 10 else f"{amount:,.0f}"
 
 
 def _percent(part: Decimal, whole: Decimal) -> str:

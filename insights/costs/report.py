@@ -100,7 +100,11 @@ KEYS: Mapping[By, Callable[[Charge], str]] = {
 NAMES: Mapping[By, Callable[[Charge], str]] = {
     By.TEAM: lambda one: one.allocation.team.name,
     By.COST_CENTRE: lambda one: one.cost_centre,
-    By.PROJECT: project_of,
+    By.PROJECT: lambda one: (
+        project_of(one)
+        if one.allocation.tenancy is not None
+        else f"{project_of(one)}, no project"
+    ),
     By.KIND: kind_of,
     By.PERSON: lambda one: one.allocation.requester.name,
 }

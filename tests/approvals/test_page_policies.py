@@ -241,6 +241,20 @@ def test_a_draft_waits_for_a_second_person_once_its_author_says_so(
     assert counts == [0, 1, 1]
 
 
+def test_a_draft_that_cannot_come_into_force_yet_says_what_it_lacks(
+    scene: Scene,
+) -> None:
+    author = as_(scene.priya)
+    same = drafted(scene.priya)
+    mute = policy_actions.draft(
+        by=scene.priya, now=NOW, said=usual(automatic_gpus=4), why=""
+    )
+    for draft, lacks in ((same, "once it changes the"), (mute, "Say above why")):
+        shown = text_of(author.get(f"/policy/drafts/{draft.pk}/"))
+        assert lacks in shown
+        assert "hand-in" not in shown
+
+
 def test_a_draft_is_thrown_away_or_copied_by_other_platform_leads(scene: Scene) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     browser = as_(scene.marcus)
