@@ -14,6 +14,7 @@ from allocations.budgets.months import pace_of
 from allocations.models import Allocation, Budget, UseDay
 from audit import clock
 from insights.costs.charges import Charge, charges_of, first_month, month_at
+from insights.costs.focus import as_csv
 from insights.costs.report import By, Line, lines, summed
 from insights.costs.spans import Change, Span, spans
 from onboarding.team_changes import TeamChange, change_team
@@ -237,6 +238,7 @@ def test_a_month_is_read_in_five_queries_however_much_is_in_it(
         for by in By:
             lines(found, by)
         assert {one.allocation.what for one in found} == {f"1 × {scene.flavor.kind}"}
+        assert as_csv(found, month_at(NOVEMBER, NOW)).count("allocation-") == 3
 
 
 def test_whoever_is_of_no_team_sees_nothing(scene: Scene) -> None:
