@@ -46,7 +46,8 @@ def check_run(run_id: int) -> None:
 
 @shared_task(name="workloads.tasks.keep_logs")
 def keep_logs() -> None:
-    """Keep the last lines of what has ended, before its pods go."""
+    """Keep the last lines of what has ended or reaches its time limit, before its pods go."""
+    keeping.keep_of_ending(now=clock.now)
     keeping.keep_of_ended(now=clock.now)
 
 

@@ -18,7 +18,12 @@ from tests.workloads.test_runs import ASKED, look_after, submit, until
 from workloads.models import ClusterObject, KeptLog, Run
 from workloads.runs import actions
 from workloads.runs.logs import keeping
-from workloads.runs.logs.keeping import MAX_CHARACTERS, bounded, keep_of_ended
+from workloads.runs.logs.keeping import (
+    MAX_CHARACTERS,
+    bounded,
+    keep_of_ended,
+    keep_of_ending,
+)
 from workloads.runs.logs.reading import GONE, KEPT, KeptSource, Line
 
 SHORT = {**ASKED.values, "launcher": "none", "program": ("sleep", "1")}
@@ -102,6 +107,41 @@ def test_one_that_is_stopped_keeps_what_it_had_written(watched: Watched) -> None
             lambda: not watched.copies("Pod"), what="the copies of its pods to go"
         )
     assert log_of(watched, run)["lines"][: len(before)] == before != []
+
+
+def test_one_that_reaches_its_time_limit_keeps_what_it_had_written(
+    watched: Watched,
+) -> None:
+    run = submit(watched)
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+    before = log_of(watched, run)["lines"]
+    run.refresh_from_db()
+    assert run.limit_at is not None
+    long_before, soon = run.limit_at - timedelta(minutes=1), run.limit_at
+    keep_of_ending(now=lambda: long_before)
+    assert not KeptLog.objects.exists()
+    keep_of_ending(now=lambda: soon - timedelta(seconds=20))
+    its_pods_go()
+    assert log_of(watched, run)["lines"][: len(before)] == before != []
+
+
+def test_one_without_a_time_limit_is_not_kept_before_it_ends(watched: Watched) -> None:
+    now = timezone.now()
+    factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="running",
+        limit_seconds=None,
+        created_at=now,
+        sent_at=now,
+        started_at=now,
+        running_since=now,
+    )
+    keep_of_ending(now=lambda: now + timedelta(days=100))
+    assert not KeptLog.objects.exists()
 
 
 def test_a_log_that_cannot_be_read_keeps_no_run_from_being_stopped(

@@ -30,6 +30,8 @@ MAX_OF_A_CLUSTER = 100
 MAX_FORGOTTEN = 1_000
 # What a stop may wait for it.
 WHILE_STOPPING_SECONDS = 2.0
+# Two passes, of which one may be late.
+BEFORE_THE_LIMIT = timedelta(seconds=35)
 # While pods have their grace they write what matters most: that a checkpoint is saved.
 AGAIN = timedelta(seconds=5)
 
@@ -76,6 +78,27 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
     rows = due.select_related("tenancy__cluster").order_by("ended_at")
     of_each = (rows.filter(tenancy__cluster=one)[:MAX_OF_A_CLUSTER] for one in clusters)
     for_each(chain.from_iterable(of_each), keep_of)
+
+
+def keep_of_ending(*, now: Callable[[], datetime]) -> None:
+    """Keep the logs of the runs that reach their time limit within two passes: Kubernetes then deletes their pods.
+
+    What they write in their last seconds may be missing. A cluster that is away, or a log that cannot be read, keeps no
+    other run from its turn.
+    """
+    until = time.monotonic() + LONGEST_PASS_SECONDS
+    running = Run.objects.filter(
+        state=State.RUNNING, limit_seconds__isnull=False, running_since__isnull=False
+    ).only("running_since", "limit_seconds")
+    soon = now() + BEFORE_THE_LIMIT
+    ending = [
+        run.pk for run in running if run.limit_at is not None and run.limit_at <= soon
+    ]
+    for run in Run.objects.filter(pk__in=ending).select_related("tenancy__cluster"):
+        left = min(until - time.monotonic(), WHILE_STOPPING_SECONDS)
+        if left > 0:
+            with suppress(Away, ConnectorError):
+                _keep(run, now=now(), seconds=left)
 
 
 def forget(*, now: datetime) -> None:
