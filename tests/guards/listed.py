@@ -288,7 +288,7 @@ POLICIES = [
         POLICY + "test_a_version_that_was_not_looked_at_is_not_activated",
     ),
     Guard(
-        "approvals.policy_desk.actions:_check_activation",
+        "approvals.policy_desk.actions:_check_changes",
         "if found.base_id not in (newest.pk, current.pk):",
         "if False:",
         POLICY + "test_of_two_drafts_of_one_base_the_second_is_taken_over_first",
