@@ -335,6 +335,7 @@ NOT_OF_THE_API = {
     "words",
     "another_cluster",
     "answer_is_old",
+    "asked_just_now",
     "directory",
     "foreign",
     "kept_by_others",
