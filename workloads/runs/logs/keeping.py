@@ -1,7 +1,7 @@
 """Keeping the last lines of runs' logs: Kubernetes deletes a log with its pod, and people ask for it afterwards."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain
@@ -53,17 +53,53 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
 
     A cluster that is away is asked again at the next pass, and a run at which it fails keeps no other from its turn.
     """
-    until = time.monotonic() + LONGEST_PASS_SECONDS
     due = Run.objects.filter(
         state__in=(State.FINISHED, State.FAILED),
         started_at__isnull=False,
         logs_kept_at=None,
         ended_at__range=(now() - WITHIN, now() - SETTLED),
     )
+    clusters = due.order_by().values_list("tenancy__cluster", flat=True).distinct()
+    rows = due.select_related("tenancy__cluster").order_by("ended_at")
+    of_each = (rows.filter(tenancy__cluster=one)[:MAX_OF_A_CLUSTER] for one in clusters)
+    _keep_each(
+        chain.from_iterable(of_each),
+        now=now,
+        each=LONGEST_PASS_SECONDS,
+        kept=lambda run: Run.objects.filter(pk=run.pk).update(logs_kept_at=now()),
+    )
+
+
+def keep_of_ending(*, now: Callable[[], datetime]) -> None:
+    """Keep the logs of the runs that reach their time limit within two passes: Kubernetes then deletes their pods.
+
+    What they write in their last seconds may be missing. A cluster that is away, or a run at which it fails, keeps no
+    other run from its turn.
+    """
+    running = Run.objects.filter(
+        state=State.RUNNING, limit_seconds__isnull=False, running_since__isnull=False
+    ).only("running_since", "limit_seconds")
+    soon = now() + BEFORE_THE_LIMIT
+    ending = [
+        run.pk for run in running if run.limit_at is not None and run.limit_at <= soon
+    ]
+    runs = Run.objects.filter(pk__in=ending).select_related("tenancy__cluster")
+    _keep_each(runs, now=now, each=WHILE_STOPPING_SECONDS, kept=lambda _: None)
+
+
+def _keep_each(
+    runs: Iterable[Run],
+    *,
+    now: Callable[[], datetime],
+    each: float,
+    kept: Callable[[Run], object],
+) -> None:
+    """Keep the logs of runs, for `each` seconds of one at most, and call `kept` with those of which all is kept."""
+    until = time.monotonic() + LONGEST_PASS_SECONDS
     away: set[int] = set()
 
     def keep_of(run: Run) -> None:
-        left = until - time.monotonic()
+        left = min(until - time.monotonic(), each)
         if left <= 0 or run.tenancy.cluster_id in away:
             return
         try:
@@ -72,33 +108,9 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
             away.add(run.tenancy.cluster_id)
         else:
             if is_kept:
-                Run.objects.filter(pk=run.pk).update(logs_kept_at=now())
+                kept(run)
 
-    clusters = due.order_by().values_list("tenancy__cluster", flat=True).distinct()
-    rows = due.select_related("tenancy__cluster").order_by("ended_at")
-    of_each = (rows.filter(tenancy__cluster=one)[:MAX_OF_A_CLUSTER] for one in clusters)
-    for_each(chain.from_iterable(of_each), keep_of)
-
-
-def keep_of_ending(*, now: Callable[[], datetime]) -> None:
-    """Keep the logs of the runs that reach their time limit within two passes: Kubernetes then deletes their pods.
-
-    What they write in their last seconds may be missing. A cluster that is away, or a log that cannot be read, keeps no
-    other run from its turn.
-    """
-    until = time.monotonic() + LONGEST_PASS_SECONDS
-    running = Run.objects.filter(
-        state=State.RUNNING, limit_seconds__isnull=False, running_since__isnull=False
-    ).only("running_since", "limit_seconds")
-    soon = now() + BEFORE_THE_LIMIT
-    ending = [
-        run.pk for run in running if run.limit_at is not None and run.limit_at <= soon
-    ]
-    for run in Run.objects.filter(pk__in=ending).select_related("tenancy__cluster"):
-        left = min(until - time.monotonic(), WHILE_STOPPING_SECONDS)
-        if left > 0:
-            with suppress(Away, ConnectorError):
-                _keep(run, now=now(), seconds=left)
+    for_each(runs, keep_of)
 
 
 def forget(*, now: datetime) -> None:
