@@ -15,6 +15,7 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref
 from fleet.models import Cluster
+from provisioning.clusters import identity
 from provisioning.clusters.installation import mark
 from provisioning.clusters.observe import shared_steps
 from provisioning.delivery import client_for
@@ -90,6 +91,8 @@ def look_at_clusters(report: Report, *, now: datetime) -> None:
 def _wrong_on(cluster: Cluster, report: Report, *, now: datetime) -> list[Finding]:
     tenancies = {str(t.pk): t for t in _standing(cluster)}
     client = client_for(cluster)
+    # What stands on an API server that is refused is another cluster's to compare.
+    identity.check(cluster, client)
     seen = _list(client, cluster, tenancies.values())
     found = [*_strays(seen, tenancies), *_wrong_shared(cluster, client)]
     for key, tenancy in tenancies.items():

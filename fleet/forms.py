@@ -220,7 +220,8 @@ class ClusterForm(_ClusterForm):
             "name": NAME_HELP,
             "queueing": "What lets jobs in there; it stays for ever. With Volcano each kind of GPU has a resource of "
             "its own, teams borrow nothing, nothing is delivered by Git, and there are no notebooks.",
-            "enabled": "Without it nobody new comes and nobody asks for more; who is there stays, and is looked after.",
+            "enabled": "Without it nobody new comes, and nobody asks for more or keeps GPUs longer; who is there works "
+            "on until what they hold ends, and is looked after.",
             "writes_per_second": "All workers together; a new team may be ahead by ten seconds. 20 spares other users.",
             "most_at_once": "More are faster; a cluster that does not answer never has more than one.",
             "delivery": "By Git, nothing is written to the cluster itself; with a kubeconfig it is looked at.",

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Count, F, Q, Value
+from django.db.models import Count, F, FilteredRelation, Q, Value
 from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
@@ -41,6 +41,13 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
     def not_of_others(self, team: Team | None) -> "ClusterQuerySet":
         """Those for everybody, and this team's own; None is a team that is not there yet."""
         return self.filter(_for(team, "dedicated_to"))
+
+    def looked_after(self) -> "ClusterQuerySet":
+        """Those in use, and those out of use that have tenancies still: who is there stays, and is looked after."""
+        has_some = Cluster.objects.alias(
+            there=FilteredRelation("tenancies", condition=~Q(tenancies__stage="gone"))
+        ).filter(there__isnull=False)
+        return self.filter(Q(enabled=True) | Q(pk__in=has_some.values("pk")))
 
     def counted(self) -> "ClusterQuerySet":
         """Each with how many tenancies it has, of how many teams, not as wanted, and how many objects drifted."""

@@ -28,6 +28,7 @@ from approvals.requests.actions import (
     move,
     save_evaluation,
 )
+from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.events import Kind
 from audit.log import record
@@ -306,6 +307,19 @@ def _approved(request: Request, count: int | None) -> int:
     return wanted
 
 
+def hindrance(asked: Wanted, *, by: User, now: datetime) -> str:
+    """Why no vote grants this person's ask now, though no rule stops it, as a sentence; empty when nothing does."""
+    try:
+        check(asked, by=by, now=now)
+    except Refused as refusal:
+        return _any_more(refusal)
+    return ""
+
+
+def _any_more(refusal: Refused) -> str:
+    return f"It cannot be granted any more: {refusal.message}"
+
+
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     if request.until <= now:
         raise Conflict(
@@ -316,9 +330,7 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     try:
         check(asked, by=request.requester, now=now)
     except Refused as refusal:
-        raise Conflict(
-            f"It cannot be granted any more: {refusal.message}", code=refusal.code
-        ) from refusal
+        raise Conflict(_any_more(refusal), code=refusal.code) from refusal
     wanted = locked(asked, now=now)
     judged = judge(
         wanted, person=request.requester, now=now, own=request.hold_id, in_line=False

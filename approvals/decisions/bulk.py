@@ -17,6 +17,7 @@ from allocations.models import Allocation, LedgerEntry
 from approvals.decisions import actions as decisions
 from approvals.decisions import route_words
 from approvals.decisions.routing import open_step
+from approvals.judging.asked import wanted_of
 from approvals.models import Decision, Request
 from approvals.states import State
 from audit.log import refuse
@@ -90,7 +91,8 @@ class Effect:
     """All of them approved at once: by kind of GPU, by team and month, and in all.
 
     `gpus` are new ones; `kept` those that the teams hold already and go on with. Of `usd` they have set `usd_set_aside`
-    aside already, and so many of them `go_on` to somebody else, before whom nothing of them is granted.
+    aside already, and so many of them `go_on` to somebody else, before whom nothing of them is granted. `hindered` says
+    of those that cannot be granted as things stand why not.
     """
 
     requests: Sequence[Request]
@@ -101,6 +103,7 @@ class Effect:
     kept: int = 0
     usd_set_aside: Decimal = Decimal(0)
     go_on: int = 0
+    hindered: Sequence[str] = ()
     left_out: Sequence[int] = ()
 
     @property
@@ -122,11 +125,11 @@ class Effect:
             for purse in self.purses
             if purse.hours_after is not None and purse.hours_after < 0
         ]
-        return short + over
+        return [*short, *over, *self.hindered]
 
 
 def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
-    """What approving all of these would do; one query for each team and two more. Writes nothing."""
+    """What approving all of these would do; one query for each team and requester, and two more. Writes nothing."""
     found = Effect(requests)
     pools: dict[int, Pool] = {}
     needed: dict[tuple[int, date], Amount] = defaultdict(Amount)
@@ -159,11 +162,21 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
             found.usd += part.usd
     found.go_on = _going_on(requests)
+    found.hindered = [
+        f"Request {request.pk} of {request.team.name}: {why}"
+        for request in requests
+        if (why := _hindrance(request, now=now))
+    ]
     held = _held(requests)
     found.pools = list(pools.values())
     found.purses = list(_purses(teams, needed, held))
     found.usd_set_aside = sum((part.usd for part in held.values()), Decimal(0))
     return found
+
+
+def _hindrance(request: Request, *, now: datetime) -> str:
+    asked = wanted_of(request, request.count_now)
+    return decisions.hindrance(asked, by=request.requester, now=now)
 
 
 def _going_on(requests: Sequence[Request]) -> int:

@@ -17,7 +17,7 @@ from approvals import notices as telling
 from approvals.conversation import page as talk
 from approvals.conversation.page import Edited, Remark
 from approvals.decisions import route_words, triage
-from approvals.decisions.actions import may_decide
+from approvals.decisions.actions import hindrance, may_decide
 from approvals.decisions.triage import Primary, Rival, Rivals
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import answer_of, coming
@@ -143,7 +143,8 @@ def context(
     holdings = _holdings(request)
     held = judged.standing.held_gpus if judged else holdings["here"] or 0
     hurt = rivals(request, count, judged, viewer=viewer, now=now)
-    primary = triage.primary(request, judged, count, hurt)
+    hindered = hindrance(judged.wanted, by=request.requester, now=now) if judged else ""
+    primary = triage.primary(judged, count, hurt, hindered)
     return {
         "asked": request,
         "count": count,
@@ -155,7 +156,7 @@ def context(
         "trend": _trend(request, now=now) if held else None,
         "rivals": hurt,
         "primary": primary,
-        "tiles": triage.tiles(request, judged, held, hurt, primary),
+        "tiles": triage.tiles(request, judged, held, hurt, primary, hindered),
         "is_long": len(request.reason) > triage.LONG_REASON
         or request.reason.count("\n") > 1,
         "seats": seats(steps, decisions, request),

@@ -73,9 +73,14 @@ def _is_possible(judged: Judged, count: int) -> bool:
 
 
 def primary(
-    request: Request, judged: Judged | None, count: int, rivals: Rivals
+    judged: Judged | None, count: int, rivals: Rivals, hindered: str
 ) -> Primary:
-    """The primary button: approve all, as many as are possible now, or none, and then why and from when."""
+    """The primary button: approve all, as many as are possible now, or none, and then why and from when.
+
+    `hindered` is what keeps it from being granted though no rule does, in a sentence.
+    """
+    if hindered:
+        return {"count": 0, "label": "", "less": True, "why": hindered}
     if judged is None:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
     possible = possible_now(judged)
@@ -98,10 +103,11 @@ def tiles(
     held: int,
     rivals: Rivals,
     now_possible: Primary,
+    hindered: str,
 ) -> list[Figure]:
     """Fits, money, use and who is hurt, each with one number."""
     return [
-        _fits(request, judged, rivals, now_possible),
+        _fits(request, judged, rivals, now_possible, hindered),
         _money(request, judged),
         _use(judged, held),
         _hurt(request, rivals),
@@ -109,8 +115,20 @@ def tiles(
 
 
 def _fits(
-    request: Request, judged: Judged | None, rivals: Rivals, now_possible: Primary
+    request: Request,
+    judged: Judged | None,
+    rivals: Rivals,
+    now_possible: Primary,
+    hindered: str,
 ) -> Figure:
+    if hindered:
+        return {
+            "label": "Fits",
+            "value": "No",
+            "unit": "",
+            "note": hindered,
+            "tone": "bad",
+        }
     if request.flavor is not None and judged is None:
         return {
             "label": "Fits",

@@ -12,7 +12,7 @@ from accounts.models import User
 from approvals.judging.inputs import answer_of
 from approvals.models import Request
 from approvals.renewals import words as renewal
-from approvals.requests.actions import Judged, check, judge
+from approvals.requests.actions import Judged, check, check_grantable, judge
 from approvals.requests.links import ask_link
 from approvals.requests.places import left_of
 from approvals.requests.presenting import (
@@ -101,9 +101,11 @@ def answer_context(
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
         wanted = form.wanted
+        # What would be refused when it is sent is said beside the form; a renewal's page says who may ask.
         if wanted.renews is None:
-            # What would be refused when it is sent is said beside the form.
             check(wanted, by=person, now=now)
+        else:
+            check_grantable(wanted, now=now)
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}

@@ -1,5 +1,6 @@
 """People and teams that cannot ask for something yet: what is missing, and the ask that works."""
 
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -12,9 +13,51 @@ from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
-from ui.parts import Empty
+from ui.parts import Empty, Link
 
 NAMESPACE = OFFERINGS["namespace"]
+
+
+def lacks_place(team: Team, tenancies: Iterable[Tenancy]) -> Empty | None:
+    """Why this team can ask for nothing on the clusters where it is; None where one of them takes new requests.
+
+    `tenancies` come with their clusters.
+    """
+    here = [row for row in tenancies if row.team_id == team.pk and row.is_here]
+    if any(row.cluster.enabled for row in here):
+        return None
+    return _on_closed(team, here) if here else on_no_cluster(team)
+
+
+def _on_closed(team: Team, here: Sequence[Tenancy]) -> Empty:
+    """Where all clusters of a team are out of use: what it holds there goes on, and where more can be had."""
+    names = sorted({row.cluster.title for row in here})
+    verb = "takes" if len(names) == 1 else "take"
+    title = f"{' and '.join(names)} {verb} no new requests now"
+    text = f"What {team.name} holds there goes on until it ends."
+    if _takes(team, but={row.cluster.name for row in here}):
+        return {
+            "title": title,
+            "text": f"{text} For more, ask for a namespace on another cluster first.",
+            "action": _ask_for_namespace(team),
+        }
+    return {"title": title, "text": f"{text} For more, ask a platform lead."}
+
+
+def _takes(team: Team, *, but: Collection[str] = ()) -> bool:
+    """Whether a cluster other than these takes this team, and namespaces are offered."""
+    return setting_of(NAMESPACE).enabled and any(
+        not line.reason and line.value not in but
+        for line in clusters_of(team, NAMESPACE)
+    )
+
+
+def _ask_for_namespace(team: Team) -> Link:
+    query = urlencode({"team": team.slug, "project": ""})
+    return {
+        "label": "Ask for a namespace",
+        "href": f"{reverse('request-new', args=[NAMESPACE.key])}?{query}",
+    }
 
 
 def on_no_cluster(team: Team) -> Empty:
@@ -38,19 +81,15 @@ def on_no_cluster(team: Team) -> Empty:
             "title": title,
             "text": f"{text} Namespaces are not offered now: ask a platform lead.",
         }
-    if not any(not line.reason for line in clusters_of(team, NAMESPACE)):
+    if not _takes(team):
         return {
             "title": title,
             "text": f"{text} No cluster takes the team now: ask a platform lead.",
         }
-    query = urlencode({"team": team.slug, "project": ""})
     return {
         "title": title,
         "text": f"{text} Ask for a namespace first; then ask for GPUs.",
-        "action": {
-            "label": "Ask for a namespace",
-            "href": f"{reverse('request-new', args=[NAMESPACE.key])}?{query}",
-        },
+        "action": _ask_for_namespace(team),
     }
 
 
@@ -68,9 +107,7 @@ def lacks(user: User, offers: Offers | None, *, slug: str) -> Empty | None:
     team = next(iter(named or user.teams))
     if any(offers.tenancy(team.slug, flavor) for flavor in offers.flavors):
         return None
-    if not any(place.team_id == team.pk for place in offers.tenancies):
-        return on_no_cluster(team)
-    return {
+    return lacks_place(team, offers.tenancies) or {
         "title": f"No GPUs are offered where {team.name} is",
         "text": "A platform lead says which kinds of GPU are offered on a cluster.",
         "action": {"label": "Look at the clusters", "href": reverse("clusters")},

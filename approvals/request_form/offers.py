@@ -24,9 +24,7 @@ class Offers:
     @classmethod
     def of(cls, user: User) -> "Offers":
         """Read in two queries."""
-        places = with_cost(Tenancy.objects.here().of_member(user)).filter(
-            cluster__enabled=True
-        )
+        places = with_cost(Tenancy.objects.here().of_member(user))
         tenancies = list(places.select_related("team", "cluster", "project"))
         clusters = {tenancy.cluster_id for tenancy in tenancies}
         flavors = (

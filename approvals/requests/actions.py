@@ -198,6 +198,11 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
             # Whoever renews says no team.
             field="" if wanted.renews is not None else "team",
         )
+    check_grantable(wanted, now=now)
+
+
+def check_grantable(wanted: Wanted, *, now: datetime) -> None:
+    """Refuse what nobody is granted as things stand, whoever asks for it; raises BadInput or Conflict."""
     places.check(wanted)
     if not wanted.setting.enabled:
         raise Conflict(
@@ -214,15 +219,27 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
             code="not_there",
             field="flavor",
         )
-    if flavor is not None and not (flavor.is_offered and flavor.cluster.enabled):
-        raise Conflict(
-            "This kind of GPU is not offered now. Choose another.",
-            code="not_offered",
-            field="flavor",
-        )
+    if flavor is not None:
+        _check_offered(flavor, is_renewal=wanted.renews is not None)
     check_sense(
         count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
     )
+
+
+def _check_offered(flavor: Flavor, *, is_renewal: bool) -> None:
+    """Refuse GPUs that are asked for no more; what is held of them stays, and is not kept longer."""
+    if not flavor.cluster.enabled:
+        words = f"{flavor.cluster.title} takes no new requests now"
+    elif not flavor.is_offered:
+        words = "This kind of GPU is not offered now"
+    else:
+        return
+    what_to_do = (
+        "what is held there stays until its end, and is not kept longer"
+        if is_renewal
+        else "choose another"
+    )
+    raise Conflict(f"{words}: {what_to_do}.", code="not_offered", field="flavor")
 
 
 def check_sense(

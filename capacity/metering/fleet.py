@@ -4,14 +4,15 @@ from datetime import datetime
 
 from capacity.metering.actions import Level, note
 from capacity.models import NodePool
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 
 
 def note_fleet(*, now: datetime) -> None:
-    """Keep a reading of every kind of GPU on clusters in use, and of every pool that an autoscaler looks after."""
-    flavors = Flavor.objects.filter(cluster__enabled=True).select_related("cluster")
+    """Keep a reading of every kind of GPU of clusters looked after, and of every pool that an autoscaler grows."""
+    clusters = Cluster.objects.looked_after()
+    flavors = Flavor.objects.filter(cluster__in=clusters).select_related("cluster")
     pools = NodePool.objects.filter(
-        cluster__enabled=True, max_nodes__isnull=False
+        cluster__in=clusters, max_nodes__isnull=False
     ).select_related("cluster")
     for level in (*map(_granted, flavors), *map(_grown, pools)):
         note(level, now=now)

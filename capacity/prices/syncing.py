@@ -64,7 +64,7 @@ def follow() -> None:
 
 
 def _regions() -> set[str]:
-    clusters = Cluster.objects.filter(enabled=True).exclude(azure_id="")
+    clusters = Cluster.objects.looked_after().exclude(azure_id="")
     return {
         *clusters.values_list("region", flat=True),
         *Reservation.objects.in_azure().values_list("region", flat=True),

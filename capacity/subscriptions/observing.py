@@ -154,7 +154,7 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
     is_home = subscription.pk == home_subscription()
     if is_home:
         regions |= {
-            *Cluster.objects.filter(enabled=True)
+            *Cluster.objects.looked_after()
             .exclude(azure_id="")
             .values_list("region", flat=True)
         }

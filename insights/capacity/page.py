@@ -62,7 +62,7 @@ class Looked:
 def capacity(request: HttpRequest) -> HttpResponse:
     """What each kind of GPU still has, and which limits come near."""
     user, now = visitor(request), timezone.now()
-    clusters = list(Cluster.objects.filter(enabled=True))
+    clusters = list(Cluster.objects.looked_after())
     meters = sorted(
         Meter.objects.all(), key=lambda one: (-one.stage, -one.percent, one.title)
     )

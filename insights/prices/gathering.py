@@ -8,7 +8,7 @@ from decimal import Decimal
 from audit.models import Event
 from capacity.models import MachinePrice
 from capacity.prices.listed import ListPrice, list_prices
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 
 MOST_CHANGES = 100
 
@@ -78,9 +78,10 @@ def our_history(kinds: Sequence[Ours]) -> list[OursFrom]:
 
 
 def kinds_by_price(prices: Sequence[MachinePrice]) -> dict[int, list[Ours]]:
-    """The kinds of GPU on clusters in use by the price of their machine, of these prices; two queries."""
+    """The kinds of GPU of clusters looked after, by the price of their machine, of these prices; two queries."""
     regions = {one.region for one in prices}
-    flavors = Flavor.objects.filter(cluster__enabled=True, cluster__region__in=regions)
+    clusters = Cluster.objects.looked_after().filter(region__in=regions)
+    flavors = Flavor.objects.filter(cluster__in=clusters)
     flavors = flavors.exclude(cluster__azure_id="").order_by("cluster__name", "name")
     found: dict[int, list[Ours]] = {}
     for flavor, listed in list_prices(

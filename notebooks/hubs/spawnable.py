@@ -39,7 +39,7 @@ def spawnable(
     if joined.user is None:
         return Spawnable(username=username, reason=joined.reason)
     cluster = hub.cluster
-    tenancies = open_on(cluster, joined.user) if cluster.enabled else []
+    tenancies = open_on(cluster, joined.user)
     if not tenancies:
         return Spawnable(username=username, reason=_no_namespace(cluster))
     documents = [one.document for one in offered()]
@@ -97,6 +97,4 @@ def _not_default(profile: Json) -> Json:
 
 
 def _no_namespace(cluster: Cluster) -> str:
-    if not cluster.enabled:
-        return f"{cluster.title} takes no teams now."
     return f"No team of this person has a namespace on {cluster.title}."

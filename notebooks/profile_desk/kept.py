@@ -169,7 +169,7 @@ def fleet() -> Fleet:
     """What profiles can name now; three queries."""
     flavors: dict[str, list[Capacity]] = defaultdict(list)
     for name, cluster, resource, per_node in Flavor.objects.filter(
-        cluster__enabled=True
+        cluster__in=Cluster.objects.looked_after()
     ).values_list("name", "cluster__name", "resource", "gpus_per_node"):
         flavors[name].append(Capacity(cluster, resource, per_node))
     return Fleet(

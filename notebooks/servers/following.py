@@ -15,6 +15,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.jupyterhub import HubServer, JupyterHub
+from fleet.models import Cluster
 from notebooks.hubs.actions import note_followed, note_unknown
 from notebooks.hubs.clients import client_for
 from notebooks.hubs.models import Hub, UnknownReason, UnknownServer
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 def follow(*, now: Clock) -> None:
     """Write down how the servers of every hub stand; of a hub that does not answer, what was known stays."""
     hubs = (
-        Hub.objects.filter(cluster__enabled=True)
+        Hub.objects.filter(cluster__in=Cluster.objects.looked_after())
         .exclude(reachable=False)
         .select_related("cluster")
     )

@@ -349,10 +349,7 @@ def _waits_for_it(seat: EmptySeat) -> str:
 def broken(user: User) -> list[Broken]:
     """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
     # One that takes no teams and has none is nobody's trouble.
-    clusters = Cluster.objects.filter(
-        Q(enabled=True)
-        | Exists(Tenancy.objects.present().filter(cluster=OuterRef("pk")))
-    )
+    clusters = Cluster.objects.looked_after()
     if user.may(Permission.MANAGE_CLUSTERS):
         waits = Exists(
             Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))

@@ -21,7 +21,7 @@ from allocations.use import words as leftover_words
 from allocations.use.words import LeftWork
 from approvals.fulfilment.page import Apart, of_tenancies
 from approvals.models import Request
-from approvals.request_form.not_yet import on_no_cluster
+from approvals.request_form.not_yet import lacks_place
 from approvals.requests.presenting import shown_name, state_of, state_word
 from audit.events import Kind
 from audit.models import Event
@@ -161,7 +161,7 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         "team": team,
         "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
-        "lacking": None if _can_ask(tenancies) else on_no_cluster(team),
+        "lacking": lacks_place(team, tenancies),
         "may_change": may_change(team, by),
         "may_give_back": may_give_back(by, team.pk),
         "holdings": [holding(row, now=now) for row in (*held, *booked)],
@@ -181,11 +181,6 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         ),
         "live": live_names(team, tenancies),
     }
-
-
-def _can_ask(tenancies: Sequence[Tenancy]) -> bool:
-    """Whether the team works on a cluster that is in use; GPUs are asked for there."""
-    return any(row.is_here and row.cluster.enabled for row in tenancies)
 
 
 def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> Figures:

@@ -23,12 +23,7 @@ def confirm(cluster: Cluster, client: Client) -> None:
     Raises PermanentError (code `another_cluster`, `registered_twice`), and TemporaryError for one that shows no
     `kube-system`: it has just started, or answers nothing truly.
     """
-    found = client.get(("v1", "Namespace"), SYSTEM)
-    if found is None:
-        raise TemporaryError(
-            f"The cluster shows no namespace {SYSTEM}: what it answers is not believed."
-        )
-    uid = str(found["metadata"]["uid"])
+    uid = _uid(client)
     known = Cluster.objects.values_list("identity", flat=True).get(pk=cluster.pk)
     if not known:
         _keep(cluster, uid)
@@ -36,11 +31,39 @@ def confirm(cluster: Cluster, client: Client) -> None:
         Cluster.objects.filter(pk=cluster.pk).exclude(identity_found=uid).update(
             identity_found=uid
         )
-        raise PermanentError(ANOTHER, code="another_cluster")
+        raise _another()
     else:
         Cluster.objects.filter(pk=cluster.pk).exclude(identity_found="").update(
             identity_found=""
         )
+
+
+def check(cluster: Cluster, client: Client) -> None:
+    """Refuse what `confirm` refuses, and keep nothing; raises as it does."""
+    uid = _uid(client)
+    if cluster.identity and cluster.identity != uid:
+        raise _another()
+    if not cluster.identity and Cluster.objects.filter(identity=uid).exists():
+        raise _registered_twice(uid)
+
+
+def _uid(client: Client) -> str:
+    found = client.get(("v1", "Namespace"), SYSTEM)
+    if found is None:
+        raise TemporaryError(
+            f"The cluster shows no namespace {SYSTEM}: what it answers is not believed."
+        )
+    return str(found["metadata"]["uid"])
+
+
+def _another() -> PermanentError:
+    return PermanentError(ANOTHER, code="another_cluster")
+
+
+def _registered_twice(uid: str) -> PermanentError:
+    other = Cluster.objects.filter(identity=uid).first()
+    words = f"This API server is registered as {other.title if other else 'another cluster'} already."
+    return PermanentError(words, code="registered_twice")
 
 
 def _keep(cluster: Cluster, uid: str) -> None:
@@ -48,6 +71,4 @@ def _keep(cluster: Cluster, uid: str) -> None:
         with transaction.atomic():
             Cluster.objects.filter(pk=cluster.pk, identity="").update(identity=uid)
     except IntegrityError as error:
-        other = Cluster.objects.filter(identity=uid).first()
-        words = f"This API server is registered as {other.title if other else 'another cluster'} already."
-        raise PermanentError(words, code="registered_twice") from error
+        raise _registered_twice(uid) from error

@@ -15,7 +15,7 @@ from allocations.models import Allocation, UseDay
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from approvals.requests import actions
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 from notices.kinds import NoticeKind
 from notices.models import Notice
 from tests import factories
@@ -442,9 +442,9 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(
             counts.append(len(seen))
     assert counts[:2] == counts[2:]
     # The screen judges the request anew, which reads policy, prices, budgets, holdings, what was asked lately and what
-    # ends next.
+    # ends next; and whether who asked is still of the team.
     assert counts[0] <= 12, counts
-    assert counts[1] <= 19, counts
+    assert counts[1] <= 20, counts
 
 
 @pytest.mark.parametrize("values", [{}, {"count": ""}])
@@ -493,6 +493,20 @@ def test_what_is_not_possible_is_never_the_primary_button(
         0,
     )
     assert FITS_NEVER in none.content.decode()
+
+
+def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
+    page: Client, scene: Scene
+) -> None:
+    waiting = ask(scene, 8)
+    Cluster.objects.update(enabled=False)
+    shown = page.get(f"/approvals/{waiting.pk}/").content.decode()
+    why = "It cannot be granted any more: Training takes no new requests now"
+    assert why in shown
+    assert 'value="approve"' not in shown
+    assert 'value="reject"' in shown
+    together = page.get(f"/approvals/together?pk={waiting.pk}").content.decode()
+    assert f"Request {waiting.pk} of Vision: {why}" in together
 
 
 def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) -> None:

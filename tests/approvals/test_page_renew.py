@@ -10,6 +10,7 @@ from django.utils import timezone
 from allocations.models import Allocation, Leftover
 from approvals.models import Request
 from approvals.renewals.renewing import request_of
+from fleet.models import Cluster, Flavor
 from tests import factories
 from tests.calling import Caller
 from tests.scene import Scene
@@ -61,6 +62,19 @@ def test_it_shows_the_answer_before_anything_is_asked(
         "Work that still runs on them is stopped",
     ]
     assert Request.objects.count() == 1
+
+
+def test_what_is_not_kept_longer_is_said_before_anything_is_asked(
+    page: Client, held: Allocation
+) -> None:
+    why = "what is held there stays until its end, and is not kept longer"
+    Cluster.objects.update(enabled=False)
+    shown = page.get(f"/allocations/{held.pk}/renew").content.decode()
+    assert f"Training takes no new requests now: {why}." in shown
+    Cluster.objects.update(enabled=True)
+    Flavor.objects.update(is_offered=False)
+    shown = page.get(f"/allocations/{held.pk}/renew").content.decode()
+    assert f"This kind of GPU is not offered now: {why}." in shown
 
 
 def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) -> None:

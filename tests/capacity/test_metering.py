@@ -14,6 +14,7 @@ from capacity.metering.models import KEPT_FOR
 from capacity.models import Meter, NodePool, Reading
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
+from tests import factories
 from tests.scene import NOW, Scene, scene
 
 pytestmark = pytest.mark.django_db
@@ -148,8 +149,12 @@ def test_the_fleets_own_limits_are_read(here: Scene) -> None:
         "pool:training/grows": (3, 12, "nodes"),
     }
     Cluster.objects.update(enabled=False)
-    note_fleet(now=NOW + timedelta(hours=1))
-    assert set(Meter.objects.values_list("seen_at", flat=True)) == {NOW}
+    later = NOW + timedelta(hours=1)
+    note_fleet(now=later)
+    assert set(Meter.objects.values_list("seen_at", flat=True)) == {later}
+    factories.leave(here.tenancy, to="gone", at=later)
+    note_fleet(now=later + timedelta(hours=1))
+    assert set(Meter.objects.values_list("seen_at", flat=True)) == {later}
 
 
 def test_a_quota_is_found_by_its_key() -> None:

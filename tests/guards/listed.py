@@ -188,7 +188,7 @@ INPUT = [
         "tests.portal.test_api_idempotency:test_a_call_that_changes_something_needs_a_usable_key",
     ),
     Guard(
-        "approvals.requests.actions:check",
+        "approvals.requests.actions:check_grantable",
         "if not wanted.setting.enabled:",
         "if False:",
         "tests.catalogue.test_actions:test_what_is_switched_off_cannot_be_asked_for",

@@ -312,8 +312,9 @@ def test_a_namespace_that_leaves_or_is_not_set_up_is_left_out(
     assert {slug.partition("--")[2] for slug in slugs(caller.told("ada", ada))} == {
         later.namespace
     }
+    # Out of use it takes nobody new; who is there goes on.
     Cluster.objects.update(enabled=False)
-    assert caller.told("ada", ada)["reason"] == "Training takes no teams now."
+    assert len(slugs(caller.told("ada", ada))) > 0
 
 
 def test_nobody_but_a_hub_with_its_key_is_answered(

@@ -426,6 +426,19 @@ def test_what_ends_elsewhere_is_seen_and_told(
     assert Notice.objects.filter(kind="notebook_ended", person=ada).exists()
 
 
+def test_a_server_on_a_cluster_out_of_use_is_followed(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    Cluster.objects.update(enabled=False)
+    hub.end(server.name)
+
+    follow(now=timezone.now)
+
+    server.refresh_from_db()
+    assert server.state == State.STOPPED
+
+
 def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
     tenancy: Tenancy,
     ada: User,

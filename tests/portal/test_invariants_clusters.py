@@ -254,6 +254,20 @@ def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(
     assert any("away: not looked at. The kubeconfig" in note for note in report.notes)
 
 
+def test_an_api_server_that_is_registered_twice_is_compared_once(
+    standing: Place,
+) -> None:
+    twin = factories.cluster("twin", kubeconfig=standing.cluster.kubeconfig)
+    report = check(now=standing.time)
+    assert report.findings == []
+    why = "This API server is registered as Training already."
+    assert f"twin: not looked at. {why}" in report.notes
+    Cluster.objects.filter(pk=twin.pk).update(identity="another")
+    report = check(now=standing.time)
+    assert report.findings == []
+    assert any("leads to another cluster than before" in one for one in report.notes)
+
+
 @pytest.mark.parametrize(
     "text", ["-----BEGIN CERTIFICATE-----\nMIIB\n", "[1, 2]\n", "clusters: 7\n", ""]
 )
@@ -282,6 +296,8 @@ def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(
         standing.tenancy.team, Cluster.objects.get(name="another")
     )
     Tenancy.objects.filter(pk=tenancy.pk).update(generation=1, spec={})
+    # Both entries lead to one API server, which nobody has seen yet.
+    Cluster.objects.update(identity="")
     gone(standing)
     report = check(now=standing.time)
     assert ("I8", "another", "It could not be checked: KeyError.") in [

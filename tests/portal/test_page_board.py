@@ -27,6 +27,7 @@ from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
+from workloads.runs.planning.places import open_to
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 14
@@ -147,6 +148,22 @@ def test_a_team_on_no_cluster_is_offered_what_works(client: Client, ada: User) -
     asked = text(client, "/requests/new?team=vision")
     assert "Vision is on no cluster yet" in asked
     assert 'href="/requests/new/namespace?team=vision&amp;project="' in asked
+
+
+def test_a_team_whose_cluster_is_out_of_use_goes_on_there_and_asks_elsewhere(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    Cluster.objects.update(enabled=False)
+    for address in ("/teams/vision/", "/requests/new?team=vision"):
+        page = text(client, address)
+        assert "Training takes no new requests now" in page
+        assert "What Vision holds there goes on until it ends." in page
+        assert "ask a platform lead" in page
+        assert "is on no cluster yet" not in page
+    factories.cluster("research")
+    page = text(client, "/teams/vision/")
+    assert "Ask for a namespace" in primary(page)
+    assert place in open_to(ada)
 
 
 def test_a_team_that_is_leaving_its_only_cluster_is_not_offered_gpus_there(

@@ -195,6 +195,18 @@ def test_what_is_no_longer_looked_at_is_forgotten(feed: Feed) -> None:
     assert (Feed.objects.count(), ClusterObject.objects.count()) == (0, 0)
 
 
+def test_a_cluster_out_of_use_is_looked_at_as_long_as_somebody_is_there(
+    feed: Feed,
+) -> None:
+    tenancy = factories.tenancy(factories.team("vision"), feed.cluster)
+    Cluster.objects.update(enabled=False)
+    feeds.declare()
+    assert Feed.objects.count() == len(KINDS)
+    factories.leave(tenancy, to="gone", at=timezone.now())
+    feeds.declare()
+    assert Feed.objects.count() == 0
+
+
 def test_a_watcher_ends_when_it_is_told_to(watched: Watched) -> None:
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")

@@ -26,7 +26,7 @@ class FeedLost(Exception):
 
 def declare() -> None:
     """A feed for each kind of each cluster that the portal looks at, and none for the others."""
-    wanted = [one for one in Cluster.objects.filter(enabled=True) if one.is_observed]
+    wanted = [one for one in Cluster.objects.looked_after() if one.is_observed]
     there = set(Feed.objects.values_list("cluster", "kind"))
     missing = [
         (one, kind)

@@ -29,7 +29,7 @@ def learn(*, now: datetime) -> None:
     """Ask the clusters that were never asked, or not for a minute; of one that is silent, what was known stays."""
     known = Q(ability__seen_at__gt=now - AGAIN)
     for cluster in (
-        Cluster.objects.filter(enabled=True).exclude(known).select_related("ability")
+        Cluster.objects.looked_after().exclude(known).select_related("ability")
     ):
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
             continue

@@ -36,9 +36,9 @@ def open_to(user: User) -> list[Tenancy]:
     """The namespaces that this person may start runs in, with their clusters: those of own teams that stand."""
     rows = Tenancy.objects.here().of_member(user).filter(observed_generation__gte=1)
     return list(
-        rows.filter(cluster__enabled=True)
-        .select_related("team", "project", "cluster__ability")
-        .order_by("team__name", "cluster__title", "namespace")
+        rows.select_related("team", "project", "cluster__ability").order_by(
+            "team__name", "cluster__title", "namespace"
+        )
     )
 
 
