@@ -186,6 +186,9 @@ class Cluster(Row):
         max_length=40, blank=True, default="", db_default=""
     )
     last_contact_at = models.DateTimeField(null=True)
+    # Since when it does not answer or refuses us, and when leads were told; neither while all is well.
+    away_since = models.DateTimeField(null=True)
+    away_told_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
 
     # The uid of the namespace kube-system: which API server this is. `identity_found` is that of another one to which

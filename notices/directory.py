@@ -6,10 +6,9 @@ from django.db import transaction
 from django.urls import reverse
 
 from accounts.models import DirectoryBrake
-from accounts.people import holding
 from accounts.roles import Permission
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 
@@ -27,16 +26,12 @@ def tell_of_brake(*, now: datetime) -> bool:
         action="Look at the directory",
     )
     about, link = ("directory-brake", brake.pk), reverse("directory")
-    leads = holding(Permission.MANAGE_ACCESS)
-    tell(
+    tell_leads(
         NoticeKind.DIRECTORY_BRAKED,
-        to=leads,
         subject=about,
         link=link,
         message=message,
         now=now,
-    )
-    tell_channels(
-        NoticeKind.DIRECTORY_BRAKED, subject=about, link=link, message=message, now=now
+        may=Permission.MANAGE_ACCESS,
     )
     return True

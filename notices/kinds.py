@@ -33,6 +33,7 @@ class NoticeKind(StrEnum):
     POLICY_ACTIVATED = "policy_activated"
     TEAM_LEAVES = "team_leaves"
     DRIFT_WAITING = "drift_waiting"
+    CLUSTER_AWAY = "cluster_away"
     CLUSTER_BRAKED = "cluster_braked"
     TENANCY_PARKED = "tenancy_parked"
     DIRECTORY_BRAKED = "directory_braked"
@@ -120,6 +121,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
+    NoticeKind.CLUSTER_AWAY: "A cluster does not answer or refuses the portal, or is back",
     NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
     NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
@@ -196,6 +198,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
     OF_LEADS: (
         NoticeKind.ENDS_HELD_BACK,
         NoticeKind.DRIFT_WAITING,
+        NoticeKind.CLUSTER_AWAY,
         NoticeKind.CLUSTER_BRAKED,
         NoticeKind.TENANCY_PARKED,
         NoticeKind.RUN_PARKED,

@@ -3,6 +3,11 @@
 from celery.schedules import crontab
 
 SCHEDULE = {
+    "say that a worker works": {
+        "task": "portal.tasks.pulse",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
     "send notices": {
         "task": "notices.tasks.deliver",
         "schedule": 5.0,

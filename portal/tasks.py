@@ -6,6 +6,7 @@ from django.conf import settings
 from audit import anchors, clock
 from checks.invariants import check, tell
 from notices.servers import outside
+from portal.models import note_pulse
 
 
 @shared_task(
@@ -29,3 +30,9 @@ def anchor_audit_log() -> None:
         log=settings.PUBLIC_URL,
         now=clock.now(),
     )
+
+
+@shared_task(name="portal.tasks.pulse")
+def pulse() -> None:
+    """Write down that the clock rings, its message arrives, and a worker is there to take it."""
+    note_pulse(now=clock.now())

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
+    path("workz", views.workz, name="workz"),
     path("theme", views.theme, name="theme"),
     path("rail", views.rail, name="rail"),
     path("session", session_views.state, name="session"),

@@ -1,6 +1,7 @@
 """Home, health and the little things of the frame."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.db import DatabaseError, connection
@@ -14,7 +15,9 @@ from accounts.views import safe_target
 from onboarding.fragments import found_groups
 from portal.context import THEMES, decides
 from portal.context import rail as places_of
+from portal.models import LATE_AFTER, last_pulse
 from portal.pages import home_board
+from workloads.watching import feeds
 
 A_YEAR = 365 * 24 * 3600
 
@@ -61,6 +64,27 @@ def readyz(request: HttpRequest) -> HttpResponse:
     except DatabaseError as error:
         return JsonResponse({"database": type(error).__name__}, status=503)
     return JsonResponse({"database": "ok"})
+
+
+@require_safe
+def workz(request: HttpRequest) -> HttpResponse:
+    """At work: workers and watcher do what the clock asks for; 503 while one of them does not, with since when.
+
+    For monitoring, not for a load balancer: pages are served without them.
+    """
+    now = timezone.now()
+    workers, unwatched = last_pulse(), feeds.unheld_since(now=now)
+    is_late = workers is None or workers < now - LATE_AFTER
+    answer = {
+        "workers": "ok" if not is_late else _since(workers),
+        "watcher": "ok" if unwatched is None else _since(unwatched),
+    }
+    bad = is_late or unwatched is not None
+    return JsonResponse(answer, status=503 if bad else 200)
+
+
+def _since(at: datetime | None) -> str:
+    return "never seen" if at is None else f"not since {at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 @require_POST

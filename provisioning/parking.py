@@ -4,13 +4,11 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 from provisioning.models import Tenancy
 from reconciling.conditions import READY, upsert
@@ -38,16 +36,7 @@ def park(tenancy: Tenancy, now: datetime) -> list[str]:
         action="Look at the team",
     )
     about, link = ("tenancy", tenancy.pk), reverse("team", args=[tenancy.team.slug])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.TENANCY_PARKED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.TENANCY_PARKED, subject=about, link=link, message=message, now=now
     )
     record(

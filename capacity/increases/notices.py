@@ -4,15 +4,13 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from capacity.increases.models import QuotaIncrease
 from capacity.increases.states import State
 from capacity.increases.words import SUPPORT
 from capacity.metering.keys import quota_key
 from capacity.metering.models import Meter
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 TITLES = {
@@ -41,17 +39,13 @@ def tell_answered(row: QuotaIncrease, *, now: datetime) -> None:
         action="Look at this limit",
     )
     about, link = ("quota_increase", row.pk), _page(row)
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
+    tell_leads(
         NoticeKind.QUOTA_ANSWERED,
-        to=[row.asked_by, *leads],
         subject=about,
         link=link,
         message=message,
         now=now,
-    )
-    tell_channels(
-        NoticeKind.QUOTA_ANSWERED, subject=about, link=link, message=message, now=now
+        also=[row.asked_by],
     )
 
 

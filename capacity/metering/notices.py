@@ -4,12 +4,10 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from capacity.chain.stages import Stage
 from capacity.metering.models import Meter
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 
@@ -22,15 +20,6 @@ def tell_near(meter: Meter, stage: Stage, *, now: datetime) -> None:
         action="Look at this limit",
     )
     about, link = ("limit", meter.pk), reverse("limit", args=[meter.pk])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.LIMIT_NEAR,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.LIMIT_NEAR, subject=about, link=link, message=message, now=now
     )

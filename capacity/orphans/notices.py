@@ -5,11 +5,9 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from capacity.orphans.models import Orphan
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 MAX_NAMED = 5
@@ -34,16 +32,7 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
         action="Look at orphaned reservations",
     )
     about, link = ("orphan", first.pk), f"{reverse('reservations')}#orphans"
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.RESERVATION_ORPHANED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.RESERVATION_ORPHANED,
         subject=about,
         link=link,

@@ -6,11 +6,9 @@ from decimal import Decimal
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from capacity.prices.models import DoubtedPrice
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 MAX_FACTS = 8
@@ -30,16 +28,7 @@ def tell_doubted(doubts: Sequence[DoubtedPrice], *, now: datetime) -> None:
         action="Look at this price",
     )
     about, link = ("price", first.pk), reverse("price", args=[first.pk])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.PRICE_DOUBTED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.PRICE_DOUBTED, subject=about, link=link, message=message, now=now
     )
 

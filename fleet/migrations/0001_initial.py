@@ -203,6 +203,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("last_contact_at", models.DateTimeField(null=True)),
+                ("away_since", models.DateTimeField(null=True)),
+                ("away_told_at", models.DateTimeField(null=True)),
                 ("looked_at", models.DateTimeField(null=True)),
                 (
                     "identity",

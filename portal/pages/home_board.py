@@ -24,6 +24,7 @@ from fleet.models import Cluster
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
+from portal.models import LATE_AFTER, last_pulse
 from portal.pages.team_board import Holding, holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
@@ -139,7 +140,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
         ),
         "leaving": leaving,
-        "broken": [*brakes, *broken(user)],
+        "broken": [*_idle_workers(now), *brakes, *broken(user)],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
         "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids))
@@ -355,7 +356,10 @@ def broken(user: User) -> list[Broken]:
             Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))
         )
         clusters = clusters.counted().filter(
-            Q(reachable=False) | Q(braked_at__isnull=False) | waits
+            Q(reachable=False)
+            | Q(parts__contains=[{"state": "bad"}])
+            | Q(braked_at__isnull=False)
+            | waits
         )
     else:
         here = Tenancy.objects.present().filter(team__in=user.team_ids)
@@ -367,6 +371,22 @@ def broken(user: User) -> list[Broken]:
     ]
     lines = [*map(_cluster_line, clusters), *map(_place_line, failed)]
     return lines[:MOST_BROKEN]
+
+
+def _idle_workers(now: datetime) -> list[Broken]:
+    """That no worker works, once one has: then nothing is set up, ended or told."""
+    at = last_pulse()
+    if at is None or at > now - LATE_AFTER:
+        return []
+    return [
+        {
+            "what": "The portal’s workers stand still",
+            "why": "What is asked for is kept, and done once they work again; until then nothing is set up, nothing "
+            "ends, and nobody is told.",
+            "href": reverse("workz"),
+            "since": at,
+        }
+    ]
 
 
 def _place_line(row: Tenancy) -> Broken:
@@ -382,10 +402,18 @@ def _cluster_line(row: Cluster) -> Broken:
     page = reverse("cluster", args=[row.name])
     if row.is_away:
         return {
-            "what": f"{row.title} does not answer",
+            "what": f"{row.title} {'refuses the portal' if row.has_answered else 'does not answer'}",
             "why": row.message,
             "href": page,
-            "since": row.last_contact_at,
+            "since": row.away_since,
+        }
+    if row.broken_parts:
+        part = row.broken_parts[0]
+        return {
+            "what": f"{row.title}: {part['part']} does not work",
+            "why": part["words"],
+            "href": page,
+            "since": None,
         }
     if row.braked_at is None:
         number: int = getattr(row, "drifted")  # noqa: B009

@@ -10,11 +10,9 @@ from django.db import transaction
 from django.db.models import F
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from fleet.models import Cluster, Flavor, gpus_obtainable
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 
 # A short list is believed when it came so many looks running: ten minutes, as a cluster is looked at twice a minute.
@@ -145,16 +143,7 @@ def _doubt(cluster: Cluster, reason: str, *, now: datetime) -> None:
         action="Look at the cluster",
     )
     about, link = ("cluster", cluster.pk), reverse("cluster", args=[cluster.name])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.CLUSTER_BRAKED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now
     )
 

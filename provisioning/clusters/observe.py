@@ -14,7 +14,7 @@ from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 from provisioning import throttle, writing
-from provisioning.clusters import capacity, health, identity, queueing
+from provisioning.clusters import away, capacity, health, identity, queueing
 from provisioning.delivery import client_for
 from provisioning.desired import cilium
 from provisioning.desired import gitops as keepers
@@ -140,6 +140,7 @@ def _seen(
         fields["last_contact_at"] = now
     with transaction.atomic():
         Cluster.objects.filter(pk=cluster.pk).update(**fields)
+        away.note(cluster, is_away=not reachable, now=now)
         if reachable and not cluster.reachable:
             # It is back: what waited for it need not wait for its next turn. Only then: a cluster may be read and
             # still hang at every write, which passes find out.

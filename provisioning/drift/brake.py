@@ -9,15 +9,14 @@ from django.db import transaction
 from django.db.models import Count
 from django.urls import reverse
 
-from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 from provisioning.drift.models import Drift
 from provisioning.enqueue import enqueue_on_commit
@@ -76,16 +75,7 @@ def _stop(cluster: Cluster, *, reason: str, now: datetime) -> None:
         action="Look at the cluster",
     )
     about, link = ("cluster", cluster.pk), reverse("cluster", args=[cluster.name])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.CLUSTER_BRAKED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now
     )
     record(

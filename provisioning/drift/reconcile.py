@@ -13,14 +13,12 @@ from django.db import transaction
 from django.db.models import Count
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster
-from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 from notices.models import Notice
 from provisioning.desired.manifests import Manifest, tenancy_objects
@@ -423,15 +421,7 @@ def _tell(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
             action="Look at the cluster",
         )
         link = reverse("cluster", args=[cluster.name])
-        tell(
-            kind,
-            to=people.holding(Permission.MANAGE_CLUSTERS),
-            subject=about,
-            link=link,
-            message=message,
-            now=now,
-        )
-        tell_channels(kind, subject=about, link=link, message=message, now=now)
+        tell_leads(kind, subject=about, link=link, message=message, now=now)
     record(
         Kind.DRIFT_FOUND,
         actor=PORTAL,

@@ -30,7 +30,7 @@ from tests.sandbox.entra.running import Running
 from workloads.runs.planning.places import open_to
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 14
+MOST_QUERIES = 15
 PAGES = (
     "/",
     "/teams/",
@@ -156,7 +156,7 @@ def test_a_team_whose_cluster_is_out_of_use_goes_on_there_and_asks_elsewhere(
     Cluster.objects.update(enabled=False)
     for address in ("/teams/vision/", "/requests/new?team=vision"):
         page = text(client, address)
-        assert "Training takes no new requests now" in page
+        assert "Training East US takes no new requests now" in page
         assert "What Vision holds there goes on until it ends." in page
         assert "ask a platform lead" in page
         assert "is on no cluster yet" not in page

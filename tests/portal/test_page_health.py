@@ -1,15 +1,20 @@
 """The little pages of the frame: alive, ready, the gallery, and the page that says what was refused."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from portal.http.problems import refused_page
+from portal.models import note_pulse
+from portal.tasks import pulse
 from tests import factories
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
+from workloads.models import Feed
 
 
 def refuse_to_connect(*args: object) -> None:
@@ -39,6 +44,40 @@ def test_not_ready_while_the_database_is_down_and_says_no_more_than_that() -> No
         {"database": "OperationalError"},
     )
     assert Client().get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_workers_and_watcher_that_stand_still_are_seen_from_outside() -> None:
+    def said() -> tuple[int, dict[str, str]]:
+        answer = Client().get("/workz")
+        return answer.status_code, answer.json()
+
+    now = timezone.now()
+    assert said() == (503, {"workers": "never seen", "watcher": "ok"})
+    pulse()
+    assert said() == (200, {"workers": "ok", "watcher": "ok"})
+    long_ago = now - timedelta(minutes=3)
+    since = f"not since {long_ago:%Y-%m-%dT%H:%M:%SZ}"
+    note_pulse(now=long_ago)
+    assert said() == (503, {"workers": since, "watcher": "ok"})
+    pulse()
+    feed = Feed.objects.create(cluster=factories.cluster(), kind="Job")
+    assert said()[0] == 200
+    Feed.objects.filter(pk=feed.pk).update(holder="a", lease_until=long_ago)
+    assert said() == (503, {"workers": "ok", "watcher": since})
+    Feed.objects.filter(pk=feed.pk).update(lease_until=now + timedelta(seconds=6))
+    assert said()[0] == 200
+
+
+@pytest.mark.django_db
+def test_everybody_reads_that_the_workers_stand_still(client: Client) -> None:
+    client.force_login(factories.person("Ada Okafor"))
+    words = "The portal’s workers stand still"
+    assert words not in client.get("/").content.decode()
+    note_pulse(now=timezone.now() - timedelta(minutes=3))
+    assert words in client.get("/").content.decode()
+    pulse()
+    assert words not in client.get("/").content.decode()
 
 
 @pytest.mark.django_db

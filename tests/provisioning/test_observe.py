@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from accounts.roles import Role
 from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
+from notices.models import Notice
 from provisioning import throttle
 from provisioning.clusters.capacity import tally
 from provisioning.clusters.observe import look_at
@@ -135,6 +137,48 @@ def test_losing_and_finding_a_cluster_is_told_once_each(place: Place) -> None:
         .values_list("kind", flat=True)
     )
     assert list(kinds) == ["cluster.unreachable", "cluster.reachable"]
+
+
+def test_leads_hear_once_of_a_cluster_that_stays_away_and_once_that_it_is_back(
+    place: Place,
+) -> None:
+    lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+
+    def told() -> list[str]:
+        rows = Notice.objects.filter(kind="cluster_away", person=lead).order_by("pk")
+        return [row.message["title"] for row in rows]
+
+    def looked(*, fails: bool) -> None:
+        if fails:
+            place.kubernetes.fail(times=1, status=401)
+        look(place)
+        place.later(minutes=2)
+
+    looked(fails=False)
+    began = place.time
+    looked(fails=True)
+    assert row(place).away_since == began
+    looked(fails=False)
+    assert (row(place).away_since, told()) == (None, [])
+    for _ in range(5):
+        looked(fails=True)
+    [title] = told()
+    assert title.startswith("Training does not answer since ")
+    looked(fails=False)
+    looked(fails=False)
+    assert told()[1:] == ["Training is back"]
+    assert (row(place).away_since, row(place).away_told_at) == (None, None)
+
+
+def test_of_a_cluster_out_of_use_without_teams_nobody_is_told(place: Place) -> None:
+    factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    place.cluster.tenancies.all().delete()
+    Cluster.objects.update(enabled=False)
+    for _ in range(5):
+        place.kubernetes.fail(times=1, status=401)
+        look(place)
+        place.later(minutes=2)
+    assert not Notice.objects.exists()
 
 
 def test_one_cluster_that_is_away_does_not_keep_others_from_being_looked_at(

@@ -4,10 +4,9 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
-from accounts import people
-from accounts.roles import Permission
-from notices.actions import tell, tell_channels
+from notices.actions import tell
 from notices.kinds import NoticeKind
+from notices.leads import tell_leads
 from notices.message import Message
 from ui.amounts import gpus, span, usd
 from workloads.runs.models import Run
@@ -50,16 +49,7 @@ def tell_parked(run: Run, *, now: datetime) -> None:
         action="Open the run",
     )
     about, link = ("run", run.pk), reverse("run", args=[run.pk])
-    leads = people.holding(Permission.MANAGE_CLUSTERS)
-    tell(
-        NoticeKind.RUN_PARKED,
-        to=leads,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
+    tell_leads(
         NoticeKind.RUN_PARKED, subject=about, link=link, message=message, now=now
     )
 

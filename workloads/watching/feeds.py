@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Flavor
@@ -17,6 +17,8 @@ from workloads.watching.kept import copy_of, in_form, is_kept, kinds_of
 from workloads.watching.scopes import EVERYBODY, changed_scopes
 
 LEASE = timedelta(seconds=6)
+# Ten times what another watcher waits before it takes a feed over.
+UNHELD_AFTER = 10 * LEASE
 AT_ONCE = 500
 
 
@@ -45,6 +47,19 @@ def declare() -> None:
         with transaction.atomic():
             ClusterObject.objects.exclude(cluster__in=wanted).delete()
             gone.delete()
+
+
+def unheld_since(*, now: datetime) -> datetime | None:
+    """Since when no watcher keeps one of the feeds, once that is longer than a watcher needs to take it over."""
+    late = now - UNHELD_AFTER
+    oldest = Feed.objects.filter(
+        Q(lease_until=None) | Q(lease_until__lt=late)
+    ).order_by(F("lease_until").asc(nulls_last=True))
+    found = oldest.values_list("lease_until", "heard_at").first()
+    if found is None:
+        return None
+    since = found[0] or found[1]
+    return since if since is not None and since < late else None
 
 
 def take(holder: str, *, now: datetime) -> list[Feed]:
