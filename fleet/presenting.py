@@ -125,6 +125,7 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capac
     )
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
+    notes += [_no_node(flavor)] if _has_no_node(flavor) else []
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
         "label": flavor.words,
@@ -135,6 +136,20 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capac
         "asked": asked,
         "note": " · ".join(notes),
     }
+
+
+def _has_no_node(flavor: Flavor) -> bool:
+    """Whether nodes were counted and none is of this kind, which no autoscaler will change."""
+    was_counted = flavor.cluster.is_observed and flavor.gpus_seen_at is not None
+    return was_counted and not (
+        flavor.can_grow_to or flavor.gpus_ready or flavor.gpus_cordoned
+    )
+
+
+def _no_node(flavor: Flavor) -> str:
+    """What nodes of this kind would be labelled: where a label is mistyped, that is how people find it."""
+    labels = ", ".join(f"{key}={value}" for key, value in flavor.node_labels.items())
+    return f"no node with GPUs has {labels or 'its labels'}"
 
 
 def _ready(flavor: Flavor) -> str:

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 from allocations import renewals as renewable
 from allocations.budgets import money
+from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
-from ui.amounts import gpus, moment, usd
+from ui.amounts import cents, gpus, moment, usd
 from ui.parts import BeforeAfter
 
 
@@ -49,7 +50,22 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
         Decimal(0),
     )
     extra = max(judged.answer.usd - there, Decimal(0))
-    return f"Counted from now to the new end. {usd(extra)} of it come on top; the rest is set aside already."
+    words = f"Counted from now to the new end. {usd(extra)} of it come on top; the rest is set aside already."
+    return words + _other_price(wanted, held)
+
+
+def _other_price(wanted: Wanted, held: Allocation) -> str:
+    """That the days granted before cost today's price from the renewal on, where it is another one."""
+    flavor = wanted.flavor
+    if flavor is None:
+        return ""
+    before, today = cents(held.price_per_gpu_hour), cents(flavor.price_per_gpu_hour)
+    if before == today:
+        return ""
+    return (
+        f" A GPU-hour costs {today} now and {before} as it was granted: from the renewal on, all days cost {today}, "
+        "those granted before, too."
+    )
 
 
 def goes_on(wanted: Wanted, *, now: datetime) -> Decimal:

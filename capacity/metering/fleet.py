@@ -10,7 +10,9 @@ from fleet.models import Cluster, Flavor
 def note_fleet(*, now: datetime) -> None:
     """Keep a reading of every kind of GPU of clusters looked after, and of every pool that an autoscaler grows."""
     clusters = Cluster.objects.looked_after()
-    flavors = Flavor.objects.filter(cluster__in=clusters).select_related("cluster")
+    # Of a kind that nobody has nodes or grants of, there is nothing to come near.
+    kinds = Flavor.objects.exclude(gpus_total=0, allocated=0)
+    flavors = kinds.filter(cluster__in=clusters).select_related("cluster")
     pools = NodePool.objects.filter(
         cluster__in=clusters, max_nodes__isnull=False
     ).select_related("cluster")

@@ -64,6 +64,16 @@ def test_it_shows_the_answer_before_anything_is_asked(
     assert Request.objects.count() == 1
 
 
+def test_a_price_that_is_not_the_one_of_then_is_said_of_all_days(
+    page: Client, held: Allocation
+) -> None:
+    words = "from the renewal on, all days cost $1.50, those granted before, too."
+    assert words not in page.get(address(held)).context["answer"]["extra"]
+    Flavor.objects.update(price_per_gpu_hour="1.5")
+    extra = page.get(address(held)).context["answer"]["extra"]
+    assert f"A GPU-hour costs $1.50 now and $1.00 as it was granted: {words}" in extra
+
+
 def test_what_is_not_kept_longer_is_said_before_anything_is_asked(
     page: Client, held: Allocation
 ) -> None:

@@ -148,6 +148,7 @@ def test_the_fleets_own_limits_are_read(here: Scene) -> None:
         "granted:training/a100": (6, 24, "GPUs"),
         "pool:training/grows": (3, 12, "nodes"),
     }
+    factories.flavor(cluster, "typo", gpus_total=0)
     Cluster.objects.update(enabled=False)
     later = NOW + timedelta(hours=1)
     note_fleet(now=later)

@@ -97,6 +97,10 @@ def test_cordoned_gpus_are_not_had_and_take_a_place_in_the_pool(
             {"max_nodes": 0, "gpus_total": 0, "allocated": 3},
             "3 held on nodes that are gone",
         ),
+        (
+            {"max_nodes": 0, "gpus_total": 0, "node_labels": {"gpu": "h10O"}},
+            "no node with GPUs has gpu=h10O",
+        ),
     ],
 )
 def test_the_bar_says_what_is_ready_and_what_is_held_beyond_it(
