@@ -303,7 +303,17 @@ def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
-    """End a token and every token that it made at once; ending them again changes nothing."""
+    """End a token and every token that it made at once; ending them again changes nothing.
+
+    Raises NoRight for a person whose it is not and who does not look after access.
+    """
+    if isinstance(by, User) and not (
+        token.user_id == by.pk or by.may(Permission.MANAGE_ACCESS)
+    ):
+        raise NoRight(
+            "People revoke their own tokens, platform leads everybody's.",
+            code="not_your_token",
+        )
     actor = by if isinstance(by, Actor) else by.as_actor()
     ended = _end_tokens([token], now=now)
     for each in ended:

@@ -167,7 +167,7 @@ class TeamReadEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoin
 
 
 class TokenEndpoint(mixins.ListModelMixin, Endpoint):
-    """The caller's own tokens."""
+    """The caller's own tokens; platform leads revoke everybody's."""
 
     queryset = ApiToken.objects.none()
     serializer_class = TokenSerializer
@@ -180,10 +180,11 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
     # A token that may not decide makes none that may.
 
     def get_queryset(self) -> QuerySet[ApiToken]:
-        """Nobody sees another's tokens."""
-        return ApiToken.objects.filter(
-            user__pk=self.request.user.pk or 0
-        ).select_related("parent")
+        """Nobody lists another's tokens; who looks after access revokes one whose prefix is known."""
+        rows = ApiToken.objects.select_related("parent")
+        if self.action == "destroy":
+            return rows.revocable_by(self.caller)
+        return rows.filter(user__pk=self.request.user.pk or 0)
 
     @extend_schema(request=WantedTokenSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
@@ -195,7 +196,7 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
         request=None, responses={204: OpenApiResponse(description="It is revoked.")}
     )
     def destroy(self, request: Request, prefix: str) -> Response:
-        """Revoke a token; doing so again changes nothing."""
+        """Revoke a token of one's own, or as a platform lead anybody's; doing so again changes nothing."""
         actions.revoke_token(self.get_object(), by=self.caller, now=timezone.now())
         return Response(status=204)
 

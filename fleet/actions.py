@@ -1,7 +1,7 @@
 """What changes about the fleet: clusters and flavors are added and changed by platform leads, and audited."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -124,6 +124,8 @@ TAKES: Mapping[str, str] = {
     "node_taints": "{own} is one team's alone, and this taint keeps others off: no other kind has it.",
     "node_labels": "{own} is one team's alone, and these are the labels of its nodes: no other kind has them.",
 }
+# Not kept in events.
+LONG = frozenset({"certificate_authority"})
 # The database refuses these too; here they are said at their field.
 LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "borrow_percent": (0, 100, "Borrow between 0 and 100 percent."),
@@ -189,6 +191,7 @@ def change_cluster(
     """
     actor = _manages_clusters(by)
     cluster = _locked(cluster_id)
+    before = _values_of(cluster, CLUSTER_FIELDS)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     queueing.check_fixed(changed)
     if {"kubeconfig", "context"} & changed.keys():
@@ -218,7 +221,7 @@ def change_cluster(
             actor=actor,
             subject=("cluster", cluster.pk),
             name=cluster.name,
-            **_plain(changed),
+            **_with_before(changed, before),
         )
     return cluster
 
@@ -277,7 +280,7 @@ def change_flavor(
         .select_related("cluster")
         .get(pk=flavor_id)
     )
-    follows = flavor.follows_list
+    follows, before = flavor.follows_list, _values_of(flavor, FLAVOR_FIELDS)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
     _set_price(flavor, changed, followed=follows)
@@ -300,7 +303,7 @@ def change_flavor(
             actor=actor,
             subject=("flavor", flavor.pk),
             name=flavor.name,
-            **_plain(changed),
+            **_with_before(changed, before),
         )
     return flavor
 
@@ -804,6 +807,18 @@ def _is_taint(taint: object) -> bool:
     return (
         _is_label(taint["key"], taint.get("value", "")) and taint["effect"] in EFFECTS
     )
+
+
+def _values_of(row: models.Model, fields: Iterable[str]) -> dict[str, Any]:
+    return {field: getattr(row, field) for field in fields}
+
+
+def _with_before(
+    changed: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What changed as an event keeps it, each with what it was; of certificates that they changed is enough."""
+    was = _plain({key: before[key] for key in changed if key not in LONG})
+    return _plain(changed) | {f"{key}_before": value for key, value in was.items()}
 
 
 def _plain(changed: Mapping[str, Any]) -> dict[str, Any]:

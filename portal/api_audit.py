@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
+from accounts.models import Team
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.models import Event, RefusalCount, verify
@@ -20,6 +21,7 @@ from web.strict import (
     LARGEST_PAGE,
     USUAL_PAGE,
     Choice,
+    Moment,
     QueryNumber,
     StrictSerializer,
     Text,
@@ -89,6 +91,17 @@ class EventQuery(StrictSerializer):
     kind = Choice(choices=Kind.choices, required=False)
     subject_type = Text(required=False, max_length=30)
     subject_id = Text(required=False, max_length=64)
+    outcome = Choice(choices=Event.Outcome.choices, required=False)
+    actor_id = Text(
+        required=False,
+        max_length=64,
+        help_text="Who did it: of a person the object id in Entra ID.",
+    )
+    team = Text(
+        required=False, max_length=63, help_text="Only of this team, by its slug."
+    )
+    since = Moment(required=False, help_text="Only what happened then or later.")
+    until = Moment(required=False, help_text="Only what happened before.")
 
 
 class EventEndpoint(Endpoint):
@@ -111,9 +124,16 @@ class EventEndpoint(Endpoint):
         """What happened after a number, oldest first."""
         exact = {
             key: self.asked[key]
-            for key in ("kind", "subject_type", "subject_id")
+            for key in ("kind", "subject_type", "subject_id", "outcome", "actor_id")
             if key in self.asked
         }
+        if "team" in self.asked:
+            seen = Team.objects.visible_to(self.caller)
+            exact["team_id__in"] = seen.filter(slug=self.asked["team"]).values("pk")
+        if "since" in self.asked:
+            exact["at__gte"] = self.asked["since"]
+        if "until" in self.asked:
+            exact["at__lt"] = self.asked["until"]
         after, limit = self.asked.get("after", 0), self.asked.get("limit", USUAL_PAGE)
         rows = list(
             self.get_queryset()

@@ -3,12 +3,18 @@
 import hashlib
 import secrets
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
+from accounts.roles import Permission
 from web.rows import Row
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 # From the narrowest to the widest.
 SCOPES = ("read", "ask", "write")
@@ -22,6 +28,17 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.filter(
             revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True
         )
+
+    def revocable_by(self, user: "User") -> "ApiTokenQuerySet":
+        """A person's own; everybody's for those who look after access, as a secret that leaks cannot wait."""
+        if user.may(Permission.MANAGE_ACCESS):
+            return self
+        return self.filter(user=user.pk)
+
+    def named(self, text: str) -> "ApiTokenQuerySet":
+        """Those whose person is called so, in part, or that begin so: "mira", "qm_1a2b3c4d" or a whole secret."""
+        prefix = text.removeprefix("qm_").partition("_")[0]
+        return self.filter(Q(user__name__icontains=text) | Q(prefix=prefix.rstrip("…")))
 
 
 class ApiToken(Row):

@@ -1,5 +1,7 @@
 """Personal tokens: the list, a new one whose secret is shown once, and revoking."""
 
+from django.contrib import messages
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -10,23 +12,33 @@ from accounts import actions
 from accounts.current_user import sent
 from accounts.forms import TokenForm
 from accounts.models import ApiToken, User
+from accounts.roles import Permission
 from web.refusals import Refused
+
+LONGEST_SEARCH, MOST_FOUND = 120, 50
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """The person's tokens, and a form for another; the secret is in the answer to the form and nowhere else."""
+    """The person's tokens, and a form for another; the secret is in the answer to the form and nowhere else.
+
+    Who looks after access finds those of others by a POST with `find` alone: a secret that leaked is in no address.
+    """
     user = _person(request)
-    form = TokenForm(sent(request))
+    finds = set(request.POST) - {"csrfmiddlewaretoken"} == {"find"} and user.may(
+        Permission.MANAGE_ACCESS
+    )
+    form = TokenForm() if finds else TokenForm(sent(request))
     secret, status = "", 200
-    if request.method == "POST":
+    if request.method == "POST" and not finds:
         secret = _create(form, user)
         status = 201 if secret else 422
     context = {
         "form": TokenForm() if secret else form,
         "secret": secret,
         **_lists(user),
+        **_of_others(request, user),
     }
     response = render(request, "accounts/tokens.html", context, status=status)
     if status == 422:
@@ -39,10 +51,15 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke(request: HttpRequest, prefix: str) -> HttpResponse:
-    """End one of the person's own tokens; a stranger's looks like a missing one."""
+    """End one of the person's own tokens, or anybody's for who looks after access; others look like missing ones."""
     user = _person(request)
-    token = get_object_or_404(user.tokens, prefix=prefix)
+    rows = ApiToken.objects.select_related("user").revocable_by(user)
+    token = get_object_or_404(rows, prefix=prefix)
     actions.revoke_token(token, by=user, now=timezone.now())
+    if token.user_id != user.pk:
+        messages.success(
+            request, f"Revoked {token} of {token.user.name}. It works no more."
+        )
     return redirect("tokens")
 
 
@@ -73,6 +90,21 @@ def _lists(user: User) -> dict[str, object]:
         "live": live,
         "over": [token for token in rows if token not in live],
         "scopes": ApiToken.Scope,
+    }
+
+
+def _of_others(request: HttpRequest, user: User) -> dict[str, object]:
+    """For who looks after access: usable tokens of everybody that the search names, the one used last first."""
+    if not user.may(Permission.MANAGE_ACCESS):
+        return {}
+    text = request.POST.get("find", "").strip()[:LONGEST_SEARCH]
+    rows = ApiToken.objects.usable(timezone.now()).exclude(user=user.pk)
+    found = rows.named(text).select_related("user") if text else rows.none()
+    newest = F("last_used_at").desc(nulls_last=True)
+    return {
+        "may_search": True,
+        "find": text,
+        "found": found.order_by(newest, "-created_at")[:MOST_FOUND],
     }
 
 

@@ -175,6 +175,7 @@ CODES: Mapping[str, str] = {
     "no_such_topology": "The nodes have no such level of a topology, or the template has no use for one.",
     "not_of_the_template": "The template does not run on GPUs of this kind.",
     "not_offered": "This kind of GPU is not offered now.",
+    "not_your_token": "People revoke their own tokens, platform leads everybody's.",
     "not_on_this_cluster": "The cluster lacks what the template needs.",
     "not_oneself": "Nobody stands in for themselves.",
     "not_open": "The invitation to stand in was taken back or declined, or its time is over.",

@@ -24,6 +24,7 @@ from fleet.models import Cluster
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
+from policy.models import PolicyDraft
 from portal.models import LATE_AFTER, last_pulse
 from portal.pages.team_board import Holding, holding
 from provisioning.models import Drift, Tenancy
@@ -130,6 +131,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
+            *drafts(user),
             *(waiting(row, now=now) for row in waits[:MOST_WAITING]),
         ],
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
@@ -216,6 +218,23 @@ def invitations(user: User, *, now: datetime) -> list[Wait]:
             "action": {"label": "Accept or decline", "href": reverse("stand-in")},
         }
         for row in rows[:MOST_WAITING]
+    ]
+
+
+def drafts(user: User) -> list[Wait]:
+    """Drafts of the policy that this person may put in force and somebody else has handed in."""
+    if not user.may(Permission.ACTIVATE_POLICY):
+        return []
+    rows = PolicyDraft.objects.waiting_for(user).select_related("author")
+    return [
+        {
+            "kind": "change",
+            "what": f"A draft of the policy by {row.author.name} waits for you to put it in force",
+            "since": row.handed_in_at,
+            "advice": "Two people change the policy: nothing of it counts before.",
+            "action": {"label": "Open", "href": reverse("policy-draft", args=[row.pk])},
+        }
+        for row in rows.order_by("handed_in_at", "pk")[:MOST_WAITING]
     ]
 
 

@@ -4,11 +4,16 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from accounts.actions import create_token, revoke_token
 from accounts.models import ApiToken, User
+from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event, RefusalCount
 from tests import factories
+from tests.calling import Caller
+from web.refusals import NoRight
 
 pytestmark = pytest.mark.django_db
 NIGHTLY = {"name": "nightly", "scope": "read", "days": "30"}
@@ -83,3 +88,56 @@ def test_nobody_sees_or_revokes_anothers_token(client: Client, ada: User) -> Non
     assert token.prefix not in client.get("/tokens/").content.decode()
     assert client.post(f"/tokens/{token.prefix}/revoke").status_code == 404
     assert ApiToken.objects.get().revoked_at is None
+
+
+def test_a_lead_finds_and_revokes_a_token_that_leaked(
+    client: Client, ada: User
+) -> None:
+    token, secret = create_token(
+        user=ada, name="nightly", scope="read", days=30, now=timezone.now()
+    )
+    assert "Tokens of others" not in client.get("/tokens/").content.decode()
+    assert client.post("/tokens/", {"find": token.prefix}).status_code == 422
+    priya = factories.person("Priya", Role.PLATFORM_LEAD)
+    client.force_login(priya)
+    assert token.prefix not in client.get("/tokens/").content.decode()
+    for text in ("ada", f"qm_{token.prefix}…", token.prefix, secret):
+        found = client.post("/tokens/", {"find": text}).content.decode()
+        assert f"qm_{token.prefix}…" in found
+    assert (
+        "No usable token"
+        in client.post("/tokens/", {"find": "mallory"}).content.decode()
+    )
+    done = client.post(f"/tokens/{token.prefix}/revoke", follow=True)
+    assert f"Revoked qm_{token.prefix}… of Ada." in done.content.decode()
+    event = Event.objects.get(kind=Kind.TOKEN_REVOKED)
+    assert (event.actor_name, event.subject_id) == ("Priya", token.prefix)
+    assert (
+        Client()
+        .get("/api/v1/me/", headers={"Authorization": f"Bearer {secret}"})
+        .status_code
+        == 401
+    )
+
+
+def test_over_the_api_leads_revoke_what_they_cannot_list(ada: User) -> None:
+    token, _ = create_token(
+        user=ada, name="nightly", scope="read", days=30, now=timezone.now()
+    )
+    address = f"tokens/{token.prefix}/"
+    assert (
+        Caller(factories.person("Mallory"), "write").delete(address).status_code == 404
+    )
+    lead = Caller(factories.person("Priya", Role.PLATFORM_LEAD), "write")
+    assert token.prefix not in str(lead.get("tokens/").json())
+    assert lead.delete(address).status_code == 204
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+
+
+def test_the_action_itself_lets_no_stranger_revoke(ada: User) -> None:
+    token, _ = create_token(
+        user=ada, name="nightly", scope="read", days=30, now=timezone.now()
+    )
+    with pytest.raises(NoRight):
+        revoke_token(token, by=factories.person("Mallory"), now=timezone.now())

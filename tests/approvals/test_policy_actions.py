@@ -21,6 +21,7 @@ from notices.models import Delivery, Notice
 from policy.differences import differences
 from policy.document import Override, Policy, Where, to_json, write
 from policy.models import PolicyDraft, PolicyVersion
+from portal.pages.home_board import drafts
 from tests import factories
 from tests.approvals.policies import WHY, activated, drafted, in_force, usual
 from tests.scene import DAY, NOW, Scene
@@ -258,6 +259,10 @@ def test_a_draft_that_is_handed_in_is_told_to_everybody_else_who_may_activate_it
     assert said.facts == (("GPUs in one request", "2 GPUs → 4 GPUs"),)
     assert notices[0].link == f"/policy/drafts/{draft.pk}/"
     assert (waits_for(scene.marcus), waits_for(scene.priya)) == ([draft], [])
+    assert [line["what"] for line in drafts(scene.elena)] == [
+        "A draft of the policy by Priya Raman waits for you to put it in force"
+    ]
+    assert [*drafts(scene.priya), *drafts(scene.ada)] == []
     assert Event.objects.get(kind=Kind.POLICY_HANDED_IN).subject_id == str(draft.pk)
     assert activated(draft, by=scene.marcus).number == 2
     assert waits_for(scene.marcus) == []

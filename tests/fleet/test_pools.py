@@ -62,7 +62,8 @@ def test_a_changed_maximum_changes_what_can_be_had_and_is_audited(
 ) -> None:
     flavor = factories.flavor(east, "h100", gpus_per_node=2, gpus_total=2)
     assert change_flavor(flavor.pk, values={"max_nodes": 3}, by=priya).free == 6
-    assert Event.objects.get(kind="flavor.changed").details["max_nodes"] == 3
+    details = Event.objects.get(kind="flavor.changed").details
+    assert (details["max_nodes_before"], details["max_nodes"]) == (0, 3)
     assert change_flavor(flavor.pk, values={"max_nodes": 0}, by=priya).free == 2
     assert Flavor.objects.get().gpus_total == 2
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -9,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from approvals.models import Evaluation, Request
+from audit.models import Event
 from fleet.models import Flavor
 from tests import factories
 from tests.calling import Caller
@@ -214,6 +217,33 @@ def test_events_are_read_on_from_a_number_and_only_those_of_ones_teams(
         lead.get("events/?kind=request.submitted").json()["results"][0]["words"]
         == "asked"
     )
+
+
+def test_events_are_narrowed_by_team_person_outcome_and_time(here: World) -> None:
+    member, lead = Caller(here.people["member"]), Caller(here.people["auditor"])
+
+    def seen(caller: Caller, **asked: str) -> list[dict[str, Any]]:
+        found = caller.get(f"events/?{urlencode({'limit': '100', **asked})}").json()
+        return list(found["results"])
+
+    every, slug = seen(lead), here.own.team.slug
+    keys = {here.own.team.pk, here.other.team.pk}
+    assert {Event.objects.get(seq=row["seq"]).team_id for row in every} > keys
+    of_team = seen(lead, team=slug)
+    assert of_team
+    assert {Event.objects.get(seq=row["seq"]).team_id for row in of_team} == {
+        here.own.team.pk
+    }
+    assert seen(member, team=here.other.team.slug) == []
+    actor = of_team[0]["actor_id"]
+    assert {row["actor_id"] for row in seen(lead, actor_id=actor)} == {actor}
+    assert seen(lead, outcome="refused") == [
+        row for row in every if row["outcome"] == "refused"
+    ]
+    middle = every[len(every) // 2]["at"]
+    before, after = seen(lead, until=middle), seen(lead, since=middle)
+    assert [row["seq"] for row in (*before, *after)] == [row["seq"] for row in every]
+    assert lead.get("events/?since=yesterday").status_code == 400
 
 
 def test_the_chain_is_verified_by_who_may_see_all_of_it(here: World) -> None:
