@@ -5,10 +5,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
 
-from django.db.models import Case, Count, Exists, OuterRef, Q, When, Window
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+    Window,
+)
 from django.urls import reverse
 
-from accounts.models import Delegation, DirectoryBrake, Team, User
+from accounts.models import Delegation, DirectoryBrake, Membership, Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from approvals.decisions.empty_seats import EmptySeat, empty_seats, vacant
@@ -25,7 +35,7 @@ from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
 from policy.models import PolicyDraft
-from portal.models import LATE_AFTER, last_pulse
+from portal.models import LATE_AFTER, Pulse
 from portal.pages.team_board import Holding, holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
@@ -113,7 +123,7 @@ class Home(TypedDict):
 
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
-    leaving, brakes = stopped(user, now=now)
+    leaving, brakes, to_activate = stopped(user, now=now)
     own = asked_by(user)
     waits = [row for row in own if row.state == State.WAITING]
     held = list(
@@ -131,7 +141,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
-            *drafts(user),
+            *to_activate,
             *(waiting(row, now=now) for row in waits[:MOST_WAITING]),
         ],
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
@@ -142,7 +152,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
         ),
         "leaving": leaving,
-        "broken": [*_idle_workers(now), *brakes, *broken(user)],
+        "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
         "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids))
@@ -222,9 +232,7 @@ def invitations(user: User, *, now: datetime) -> list[Wait]:
 
 
 def drafts(user: User) -> list[Wait]:
-    """Drafts of the policy that this person may put in force and somebody else has handed in."""
-    if not user.may(Permission.ACTIVATE_POLICY):
-        return []
+    """Drafts of the policy that somebody else has handed in, for who may put them in force."""
     rows = PolicyDraft.objects.waiting_for(user).select_related("author")
     return [
         {
@@ -308,27 +316,36 @@ def last_notebook(user: User, *, now: datetime) -> Line | None:
     )
 
 
-def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Broken]]:
-    """What waits for a platform lead alone: teams that leave, many ends, a directory that takes much, empty seats.
+def stopped(
+    user: User, *, now: datetime
+) -> tuple[list[OpenDeparture], list[Broken], list[Wait]]:
+    """What stands still until somebody acts: teams that leave, then what is broken, then drafts of the policy.
 
-    One query if nothing does.
+    Everybody is told of workers; platform leads of ends held back, the directory, seats and teams without people. One
+    query if nothing does.
     """
-    if not (user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS)):
-        return [], []
-    leaving = Exists(Departure.objects.open().filter(confirmed_at=None))
-    stops = Exists(Brake.objects.open()), Exists(DirectoryBrake.objects.open())
-    seats = Exists(vacant())
-    leaves, ends, directory, is_vacant = (
-        User.objects.filter(pk=user.pk).values_list(leaving, *stops, seats).get()
-    )
-    brakes: list[Broken] = [
+    signs: dict[str, Any] = {"pulse": Subquery(Pulse.objects.values("at")[:1])}
+    if user.may(Permission.ACTIVATE_POLICY):
+        signs["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))
+    if user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS):
+        signs |= {
+            "leaving": Exists(Departure.objects.open().filter(confirmed_at=None)),
+            "ends": Exists(Brake.objects.open()),
+            "directory": Exists(DirectoryBrake.objects.open()),
+            "vacant": Exists(vacant()),
+            "orphaned": Exists(without_people()),
+        }
+    rows: Any = User.objects.filter(pk=user.pk).values(**signs)
+    seen = rows.get()
+    brakes = _idle_workers(seen["pulse"], now)
+    brakes += [
         {
             "what": "The directory takes nothing from anybody",
             "why": row.reason,
             "href": reverse("directory"),
             "since": row.at,
         }
-        for row in (DirectoryBrake.objects.open() if directory else [])
+        for row in (DirectoryBrake.objects.open() if seen.get("directory") else [])
     ]
     brakes += [
         {
@@ -337,11 +354,34 @@ def stopped(user: User, *, now: datetime) -> tuple[list[OpenDeparture], list[Bro
             "href": reverse("ends-held-back"),
             "since": row.clock,
         }
-        for row in (Brake.objects.open() if ends else [])
+        for row in (Brake.objects.open() if seen.get("ends") else [])
     ]
-    if is_vacant:
+    if seen.get("vacant"):
         brakes += seats_to_fill()
-    return to_confirm(now=now) if leaves else [], brakes
+    if seen.get("orphaned"):
+        brakes += map(_orphan_line, without_people().order_by("name")[:MOST_BROKEN])
+    return (
+        to_confirm(now=now) if seen.get("leaving") else [],
+        brakes,
+        drafts(user) if seen.get("drafts") else [],
+    )
+
+
+def without_people() -> QuerySet[Team]:
+    """Teams that hold something and of which nobody with an account is a member any more."""
+    held = Allocation.objects.live().filter(team=OuterRef("pk"))
+    people = Membership.objects.filter(team=OuterRef("pk"), user__is_active=True)
+    return Team.objects.filter(Exists(held), ~Exists(people))
+
+
+def _orphan_line(team: Team) -> Broken:
+    return {
+        "what": f"Nobody is in {team.name} any more",
+        "why": f"It holds what its people asked for, and no member of the group {team.entra_group_name} has an account "
+        "here. Give it another group, or have it leave.",
+        "href": reverse("team", args=[team.slug]),
+        "since": None,
+    }
 
 
 def seats_to_fill() -> list[Broken]:
@@ -392,9 +432,8 @@ def broken(user: User) -> list[Broken]:
     return lines[:MOST_BROKEN]
 
 
-def _idle_workers(now: datetime) -> list[Broken]:
+def _idle_workers(at: datetime | None, now: datetime) -> list[Broken]:
     """That no worker works, once one has: then nothing is set up, ended or told."""
-    at = last_pulse()
     if at is None or at > now - LATE_AFTER:
         return []
     return [

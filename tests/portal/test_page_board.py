@@ -30,7 +30,7 @@ from tests.sandbox.entra.running import Running
 from workloads.runs.planning.places import open_to
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 15
+MOST_QUERIES = 14
 PAGES = (
     "/",
     "/teams/",
@@ -359,6 +359,19 @@ def test_home_tells_a_lead_what_to_decide_oldest_first(
     assert "asked" in page
     assert "3 h ago" in page
     assert "more that wait for you" not in page
+
+
+def test_a_lead_is_told_at_home_of_a_team_that_nobody_is_in_any_more(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100, gpus=2)
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    words = "Nobody is in Vision any more"
+    assert words not in text(client, "/")
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert words in text(client, "/")
+    Allocation.objects.live().update(ended_at=timezone.now(), end_reason="returned")
+    assert words not in text(client, "/")
 
 
 def test_home_leads_a_lead_to_what_it_has_no_room_for(
