@@ -29,6 +29,7 @@ class NoticeKind(StrEnum):
     WORK_STOPPED = "work_stopped"
     ENDS_HELD_BACK = "ends_held_back"
     BUDGET_SOFT = "budget_soft"
+    COST_CENTRE_JOINED = "cost_centre_joined"
     POLICY_WAITS = "policy_waits"
     POLICY_ACTIVATED = "policy_activated"
     TEAM_LEAVES = "team_leaves"
@@ -117,6 +118,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
+    NoticeKind.COST_CENTRE_JOINED: "A team spends on a cost centre that you answer for",
     NoticeKind.POLICY_WAITS: "A draft of the policy waits for you to put it in force",
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
@@ -155,6 +157,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
+    NoticeKind.COST_CENTRE_JOINED: "A team spends on another cost centre",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
@@ -181,6 +184,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
         NoticeKind.BUDGET_SOFT,
+        NoticeKind.COST_CENTRE_JOINED,
         NoticeKind.TEAM_LEAVES,
     ),
     "What you decide and carry out": (

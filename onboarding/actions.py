@@ -16,6 +16,7 @@ from capacity.registry import actions as registry
 from connectors.graph import Graph, Group
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
+from onboarding.notices import tell_cost_centre
 from provisioning.actions import create_tenancy
 from provisioning.desired.naming import NameRefused, display_name, slug_of
 from provisioning.models import Tenancy
@@ -160,6 +161,7 @@ def enrol(
         project=project,
         by=by,
     )
+    tell_cost_centre(team, by=by, now=now)
     tenancy = create_tenancy(
         team=team,
         cluster=cluster,

@@ -17,6 +17,7 @@ from capacity.openai import actions as model_endpoints
 from capacity.registry import actions as registry
 from connectors.graph import Graph, Group
 from onboarding.actions import check_group
+from onboarding.notices import tell_cost_centre
 from provisioning.desired.manifests import changed_objects
 from provisioning.desired.naming import NameRefused, display_name
 from provisioning.models import Tenancy
@@ -132,6 +133,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         model_endpoints.look_again(team, now=now)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
+        tell_cost_centre(team, by=by, now=now)
     _publish(team, by=by, now=now)
     record(
         Kind.TEAM_CHANGED,

@@ -12,13 +12,14 @@ from django.utils import timezone
 
 from accounts.actions import take_over
 from accounts.directory.client import graph
-from accounts.models import Team, User
+from accounts.models import CostCentre, Team, User
 from accounts.roles import Role
 from audit.models import Event
 from connectors.entra import Claims
 from connectors.errors import ConnectorError
 from connectors.graph import Group
 from fleet.models import Cluster, Flavor
+from notices.models import Notice
 from onboarding.actions import (
     Brought,
     Enrolment,
@@ -120,6 +121,13 @@ def test_a_large_first_ask_waits_for_people_and_the_place_is_there_all_the_same(
 def test_a_team_may_begin_without_gpus(flavor: Flavor) -> None:
     made = bring(person(ADA))
     assert (made.request, made.tenancy.generation) == (None, 1)
+
+
+def test_who_answers_for_its_cost_centre_hears_of_a_new_team(flavor: Flavor) -> None:
+    priya = person(PRIYA)
+    CostCentre.objects.filter(code="CC-9").update(owner=priya)
+    bring(person(ADA))
+    assert Notice.objects.get(kind="cost_centre_joined").person == priya
 
 
 def test_how_long_it_took_is_from_sending_to_true(flavor: Flavor) -> None:

@@ -10,6 +10,7 @@ from accounts.cost_centres.models import CostCentre
 from accounts.models import Team
 from audit.models import Event
 from connectors.graph import Group
+from notices.models import Notice
 from onboarding.team_changes import TeamChange, change_team, effects
 from provisioning.models import Tenancy
 from tests import factories
@@ -50,6 +51,23 @@ def test_another_cost_centre_is_listed_so_that_somebody_can_confirm_it(
 ) -> None:
     change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
     assert CostCentre.objects.get(code="CC-9000").confirmed_at is None
+
+
+def test_who_answers_for_a_cost_centre_hears_that_a_team_comes_to_it(
+    lead: Scene,
+) -> None:
+    olga = factories.person("Olga Brandt")
+    CostCentre.objects.create(
+        code="CC-9000", owner=olga, created_at=NOW, confirmed_at=NOW
+    )
+    change_team(lead.team, TeamChange(cost_centre="cc-9000"), by=lead.ada, now=NOW)
+    [notice] = Notice.objects.filter(kind="cost_centre_joined")
+    assert notice.person == olga
+    assert notice.said.title == "Vision spends on CC-9000 from now on"
+    CostCentre.objects.update(owner=lead.ada)
+    change_team(lead.team, TeamChange(cost_centre="CC-1"), by=lead.ada, now=NOW)
+    change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
+    assert Notice.objects.filter(kind="cost_centre_joined").count() == 1
 
 
 def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
