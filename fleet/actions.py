@@ -124,6 +124,8 @@ TAKES: Mapping[str, str] = {
     "node_taints": "{own} is one team's alone, and this taint keeps others off: no other kind has it.",
     "node_labels": "{own} is one team's alone, and these are the labels of its nodes: no other kind has them.",
 }
+# Prices of one kind of GPU that differ more are not believed at once.
+MOST_TIMES = 10
 # Not kept in events.
 LONG = frozenset({"certificate_authority"})
 # The database refuses these too; here they are said at their field.
@@ -266,9 +268,15 @@ def add_flavor(
 
 @transaction.atomic
 def change_flavor(
-    flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
+    flavor_id: int,
+    *,
+    values: Mapping[str, Any],
+    by: User | Actor,
+    price_is_meant: bool = False,
 ) -> Flavor:
     """Change a flavor, never its name or cluster; what is held keeps the price it was granted at.
+
+    A price ten times another one than before is taken only where `price_is_meant`: a point that was forgotten is one.
 
     How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes; what an autoscaler may do
     (`min_nodes`, `max_nodes`, `growing_minutes`) for one that is observed. Raises NoRight or BadInput.
@@ -284,6 +292,8 @@ def change_flavor(
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
     _set_price(flavor, changed, followed=follows)
+    if not price_is_meant:
+        _doubt_price(before["price_per_gpu_hour"], flavor.price_per_gpu_hour)
     if APART & changed.keys():
         _check_apart(flavor)
     _check_told(flavor, changed)
@@ -516,6 +526,22 @@ def _set_price(flavor: Flavor, changed: Mapping[str, Any], *, followed: bool) ->
         )
     if "price_per_gpu_hour" in changed or (followed and not flavor.follows_list):
         flavor.is_list_price, flavor.priced_at = False, clock.now()
+
+
+def _doubt_price(before: Decimal, after: Decimal) -> None:
+    """Refuse a price that has moved so far that it may be mistyped."""
+    if before / MOST_TIMES <= after <= before * MOST_TIMES:
+        return
+    what = (
+        f"{after / before:,.0f} times"
+        if after > before
+        else f"1/{before / after:,.0f} of"
+    )
+    raise BadInput(
+        f"This is {what} the price of now, ${before.normalize():f}. Say that it is meant.",
+        code="doubtful_price",
+        field="price_per_gpu_hour",
+    )
 
 
 def _count_again(flavor: Flavor) -> None:

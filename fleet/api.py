@@ -464,6 +464,15 @@ class FlavorChangeSerializer(StrictSerializer):
     )
 
 
+class ChangedFlavorSerializer(FlavorChangeSerializer):
+    """What may be changed about a kind of GPU."""
+
+    price_is_meant = Boolean(
+        required=False,
+        help_text="Take a price that is more than ten times, or less than a tenth of, that of now.",
+    )
+
+
 class NewFlavorSerializer(FlavorChangeSerializer):
     """A kind of GPU to add."""
 
@@ -564,12 +573,16 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
         values = self.body(NewFlavorSerializer)
         return answer_once(request, lambda: self._add(values))
 
-    @extend_schema(request=FlavorChangeSerializer, responses=FlavorSerializer)
+    @extend_schema(request=ChangedFlavorSerializer, responses=FlavorSerializer)
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a kind of GPU (platform leads); its name and cluster stay."""
-        values = self.body(FlavorChangeSerializer, partial=True)
+        values = self.body(ChangedFlavorSerializer, partial=True)
+        is_meant = values.pop("price_is_meant", False)
         flavor = actions.change_flavor(
-            self.get_object().pk, values=values, by=self.caller
+            self.get_object().pk,
+            values=values,
+            by=self.caller,
+            price_is_meant=is_meant,
         )
         return Response(self.shown(flavor, FlavorSerializer))
 

@@ -52,7 +52,7 @@ def _declare_flavor(cluster: Cluster, values: dict[str, Any]) -> list[str]:
     if known is None:
         actions.add_flavor(cluster, name=name, values=values, by=SETTINGS)
         return [f"added flavor {name} of {cluster.name}"]
-    actions.change_flavor(known.pk, values=values, by=SETTINGS)
+    actions.change_flavor(known.pk, values=values, by=SETTINGS, price_is_meant=True)
     return []
 
 

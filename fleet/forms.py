@@ -326,6 +326,8 @@ class FlavorForm(_FlavorForm):
         help_text='Such as [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]',
     )
 
+    price_is_meant = forms.BooleanField(label="I mean this price", required=False)
+
     class Meta:
         model = Flavor
         fields = [
@@ -404,7 +406,17 @@ class FlavorForm(_FlavorForm):
         if not cluster.azure_id:
             del self.fields["node_pool"]
             del self.fields["follows_list"]
+        if "price_is_meant" not in self.data:
+            # Nobody is asked before a price is doubted.
+            self.is_meant = self.fields.pop("price_is_meant")
         say_all_teams(self.fields["dedicated_to"])
+
+    def doubt_price(self) -> None:
+        """Ask beside the price whether it is meant."""
+        names = [*self.fields]
+        names.insert(names.index("price_per_gpu_hour") + 1, "price_is_meant")
+        self.fields.setdefault("price_is_meant", self.is_meant)
+        self.order_fields(names)
 
     def values(self) -> dict[str, Any]:
         """What the action takes; no taints is an empty list, and GPUs are whole ones unless told otherwise."""

@@ -130,7 +130,12 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
     form = FlavorForm(sent(request), instance=row, cluster=row.cluster)
 
     def act() -> Cluster:
-        return actions.change_flavor(row.pk, values=form.values(), by=user).cluster
+        return actions.change_flavor(
+            row.pk,
+            values=form.values(),
+            by=user,
+            price_is_meant=form.cleaned_data.get("price_is_meant", False),
+        ).cluster
 
     return _answer(
         request,
@@ -160,6 +165,8 @@ def _answer(
             done = act()
         except Refused as refusal:
             status = add_refusal(form, refusal)
+            if refusal.code == "doubtful_price" and isinstance(form, FlavorForm):
+                form.doubt_price()
         else:
             messages.success(
                 request, "Saved. A worker looks at the cluster within a minute."

@@ -52,6 +52,7 @@ CODES: Mapping[str, str] = {
     "cost_centre_not_confirmed": "The cost centre is not confirmed, so nothing can be taken back.",
     "counted": "The portal counts the GPUs of this cluster's nodes, so nobody tells how many there are.",
     "database_away": "The database went away meanwhile. Repeat the call with the same key: it takes effect once.",
+    "doubtful_price": "The price is over ten times that of now, or under a tenth of it, and nobody said it is meant.",
     "database_full": "The database has no room to store it. Nothing was changed.",
     "deleting_has_begun": "What was kept is being deleted: nobody can undo it.",
     "directory_away": "Entra ID does not answer, so a token or a right to decide cannot be confirmed.",

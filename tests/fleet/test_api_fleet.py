@@ -166,6 +166,10 @@ def test_a_flavor_is_added_and_changed_and_keeps_its_name(priya: Caller) -> None
         priya.patch(path, {"price_per_gpu_hour": "0.6125"}).json()["price_per_gpu_hour"]
         == "0.6125"
     )
+    doubted = priya.patch(path, {"price_per_gpu_hour": "6125"})
+    assert (doubted.status_code, doubted.json()["code"]) == (422, "doubtful_price")
+    meant = {"price_per_gpu_hour": "6125", "price_is_meant": True}
+    assert priya.patch(path, meant).json()["price_per_gpu_hour"] == "6125.0000"
     for field in ("name", "cluster", "allocated", "id"):
         assert (
             priya.patch(path, {field: "x"}).json()["errors"][0]["code"]

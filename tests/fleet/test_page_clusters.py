@@ -1,6 +1,7 @@
 """The pages of clusters: what is free, what is wrong, and who may change it."""
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,25 @@ def test_numbers_of_a_kind_of_gpu_are_plain_digits(
         f'id="{field}-error"' in answer.content.decode()
         or f"id_{field}" in answer.content.decode()
     )
+
+
+def test_a_price_that_may_be_mistyped_is_taken_when_it_is_meant(priya: Client) -> None:
+    cluster = factories.cluster("training")
+    factories.flavor(cluster, "a100", price_per_gpu_hour="3.67")
+    address = "/clusters/training/flavors/a100"
+    form = {name: value for name, value in A100.items() if name != "name"}
+    assert "I mean this price" not in priya.get(address).content.decode()
+    answer = priya.post(address, form | {"price_per_gpu_hour": "3670"})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "This is 1,000 times the price of now, $3.67. Say that it is meant." in page
+    assert "I mean this price" in page
+    low = priya.post(address, form | {"price_per_gpu_hour": "0.0367"})
+    assert "This is 1/100 of the price of now" in low.content.decode()
+    assert Flavor.objects.get().price_per_gpu_hour == Decimal("3.67")
+    meant = form | {"price_per_gpu_hour": "3670", "price_is_meant": "on"}
+    assert priya.post(address, meant).status_code == 302
+    assert Flavor.objects.get().price_per_gpu_hour == 3670
 
 
 @pytest.mark.parametrize(
