@@ -392,8 +392,10 @@ PROVISIONERS: Mapping[Provisioner, Functions] = {
 def _namespace(allocation: Allocation, *, now: datetime) -> Tenancy:
     """The tenancy that was granted, locked; raises Conflict where the cluster takes no teams any more."""
     spec = allocation.spec
-    cluster = Cluster.objects.select_for_update(no_key=True).get(name=spec["cluster"])
-    if not cluster.enabled:
+    named = Cluster.objects.select_for_update(no_key=True).filter(name=spec["cluster"])
+    cluster = named.first()
+    # One that was removed meanwhile takes none either.
+    if cluster is None or not cluster.enabled:
         raise Conflict(
             "This cluster takes no teams now. Choose another.",
             code="cluster_off",

@@ -161,7 +161,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     `values` may hold what CLUSTER_FIELDS names; `kubeconfig` is the plain name of a file in the configured folder.
     Teams may borrow as much again as they hold, unless it says otherwise or its queues are Volcano's.
     """
-    actor = _manages_clusters(by)
+    actor = manages_clusters(by)
     lends = values.get("queueing") != Cluster.Queueing.VOLCANO
     cluster = Cluster(name=name, borrow_percent=DEFAULT_BORROW_PERCENT if lends else 0)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
@@ -191,8 +191,8 @@ def change_cluster(
 
     Raises NoRight, BadInput or Conflict naming the field.
     """
-    actor = _manages_clusters(by)
-    cluster = _locked(cluster_id)
+    actor = manages_clusters(by)
+    cluster = locked(cluster_id)
     before = _values_of(cluster, CLUSTER_FIELDS)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     queueing.check_fixed(changed)
@@ -238,14 +238,14 @@ def add_flavor(
     an autoscaler may take the pool (`max_nodes`) for one that is observed. Raises NoRight, BadInput or Conflict naming
     the field.
     """
-    actor = _manages_clusters(by)
+    actor = manages_clusters(by)
     if name.startswith(RESERVED):
         raise BadInput(
             f"Names that start with “{RESERVED}” are the portal's own.",
             code="reserved",
             field="name",
         )
-    flavor = Flavor(cluster=_locked(cluster.pk), name=name)
+    flavor = Flavor(cluster=locked(cluster.pk), name=name)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
     queueing.check_resource(flavor)
@@ -281,8 +281,8 @@ def change_flavor(
     How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes; what an autoscaler may do
     (`min_nodes`, `max_nodes`, `growing_minutes`) for one that is observed. Raises NoRight or BadInput.
     """
-    actor = _manages_clusters(by)
-    _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
+    actor = manages_clusters(by)
+    locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
     flavor = (
         Flavor.objects.select_for_update(of=("self",), no_key=True)
         .select_related("cluster")
@@ -325,7 +325,7 @@ def take_list_price(flavor_id: int, *, usd: Decimal, of: datetime) -> bool:
     `of` is when the list was read. What is granted keeps its price. One that follows no list any more, that has the
     price of a later reading, or for which `usd` is no price, stays as it is.
     """
-    _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
+    locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
     flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(
         pk=flavor_id
     )
@@ -358,8 +358,8 @@ def accept_identity(cluster_id: int, *, found: str, by: User) -> Cluster:
 
     `found` is what was seen, so that nobody accepts a third one. Raises NoRight, Conflict or Stale.
     """
-    actor = _manages_clusters(by)
-    cluster = _locked(cluster_id)
+    actor = manages_clusters(by)
+    cluster = locked(cluster_id)
     if not cluster.identity_found:
         raise Conflict(
             "The kubeconfig leads where it always led.", code="nothing_to_accept"
@@ -392,8 +392,8 @@ def accept_identity(cluster_id: int, *, found: str, by: User) -> Cluster:
 @transaction.atomic
 def accept_capacity(cluster_id: int, *, by: User) -> Cluster:
     """Believe at the next look how many nodes the cluster lists, however few. Raises NoRight or Conflict."""
-    actor = _manages_clusters(by)
-    cluster = _locked(cluster_id)
+    actor = manages_clusters(by)
+    cluster = locked(cluster_id)
     if not cluster.capacity_doubt:
         raise Conflict("What the cluster lists is believed.", code="nothing_to_accept")
     reason = cluster.capacity_doubt
@@ -413,7 +413,7 @@ def _believe(cluster: Cluster) -> None:
     cluster.save(update_fields=["nodes_seen", "capacity_doubt", "doubted_looks"])
 
 
-def _manages_clusters(by: User | Actor) -> Actor:
+def manages_clusters(by: User | Actor) -> Actor:
     """Who is written down: a platform lead, or the installation's settings, which need no role."""
     if isinstance(by, Actor):
         return by
@@ -424,7 +424,7 @@ def _manages_clusters(by: User | Actor) -> Actor:
     return by.as_actor()
 
 
-def _locked(cluster_id: int) -> Cluster:
+def locked(cluster_id: int) -> Cluster:
     """The cluster, so that nobody else changes it or its kinds of GPU meanwhile; locked before any of these."""
     return Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -18,6 +18,7 @@ from fleet import actions
 from fleet.authority import MAX_LENGTH
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
+from fleet.removing import remove_cluster, remove_flavor
 from web.strict import (
     Boolean,
     Choice,
@@ -500,7 +501,7 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     ordering = "name"
     asks = {"list": PageQuery}
     keyed = frozenset({"create", "accept_identity", "accept_capacity"})
-    bodyless = frozenset({"accept_capacity"})
+    bodyless = frozenset({"accept_capacity", "destroy"})
 
     @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
     def create(self, request: Request) -> Response:
@@ -514,6 +515,14 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         values = self.body(ClusterChangeSerializer, partial=True)
         actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
         return Response(self.shown(self.get_object(), ClusterSerializer))
+
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It is removed.")}
+    )
+    def destroy(self, request: Request, name: str) -> Response:
+        """Remove a cluster on which nobody ever was, with its kinds of GPU (platform leads)."""
+        remove_cluster(self.get_object().pk, by=self.caller)
+        return Response(status=204)
 
     @extend_schema(request=AcceptIdentitySerializer, responses=ClusterSerializer)
     @action(detail=True, methods=["post"], url_path="accept-identity")
@@ -559,6 +568,7 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
     lookup_value_converter = "int"
     asks = {"list": FlavorQuery}
     keyed = frozenset({"create"})
+    bodyless = frozenset({"destroy"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one cluster, if one is named."""
@@ -585,6 +595,14 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
             price_is_meant=is_meant,
         )
         return Response(self.shown(flavor, FlavorSerializer))
+
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="It is removed.")}
+    )
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Remove a kind of GPU that was never asked for (platform leads)."""
+        remove_flavor(self.get_object().pk, by=self.caller)
+        return Response(status=204)
 
     def _add(self, values: dict[str, Any]) -> Answer:
         cluster = get_object_or_404(Cluster, name=values.pop("cluster"))

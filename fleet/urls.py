@@ -18,10 +18,16 @@ urlpatterns = [
         views.accept_capacity,
         name="accept-capacity",
     ),
+    path("clusters/<slug:name>/remove", views.cluster_remove, name="cluster-remove"),
     path("clusters/<slug:name>/flavors/new", views.flavor_new, name="flavor-new"),
     path(
         "clusters/<slug:name>/flavors/<slug:flavor>",
         views.flavor_edit,
         name="flavor-edit",
+    ),
+    path(
+        "clusters/<slug:name>/flavors/<slug:flavor>/remove",
+        views.flavor_remove,
+        name="flavor-remove",
     ),
 ]

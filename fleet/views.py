@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -19,6 +20,7 @@ from fleet import actions
 from fleet.forms import ClusterForm, FlavorForm
 from fleet.models import Cluster, Flavor
 from fleet.presenting import card
+from fleet.removing import remove_cluster, remove_flavor
 from web.refusals import Refused
 
 FORM_METHODS = ["GET", "HEAD", "POST"]
@@ -146,6 +148,58 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
         cluster=row.cluster,
         flavor=row,
     )
+
+
+@require_http_methods(FORM_METHODS)
+def cluster_remove(request: HttpRequest, name: str) -> HttpResponse:
+    """Remove a cluster on which nobody ever was; POST does it."""
+    user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
+    return _remove(
+        request,
+        lambda: remove_cluster(cluster.pk, by=user),
+        what=cluster.title,
+        cluster=cluster,
+        back=reverse("cluster-edit", args=[name]),
+    )
+
+
+@require_http_methods(FORM_METHODS)
+def flavor_remove(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
+    """Remove a kind of GPU that nobody has asked for; POST does it."""
+    user = _lead(request)
+    rows = Flavor.objects.select_related("cluster")
+    row = get_object_or_404(rows, cluster__name=name, name=flavor)
+    return _remove(
+        request,
+        lambda: remove_flavor(row.pk, by=user),
+        what=row.device,
+        cluster=row.cluster,
+        flavor=row,
+        back=reverse("flavor-edit", args=[name, flavor]),
+    )
+
+
+def _remove(
+    request: HttpRequest,
+    act: Callable[[], None],
+    *,
+    what: str,
+    cluster: Cluster,
+    back: str,
+    flavor: Flavor | None = None,
+) -> HttpResponse:
+    context = {"what": what, "cluster": cluster, "flavor": flavor, "back": back}
+    if request.method != "POST":
+        return render(request, "fleet/remove.html", context)
+    try:
+        act()
+    except Refused as refusal:
+        context["refusal"] = refusal.message
+        response = render(request, "fleet/remove.html", context, status=409)
+        response.refusal = {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
+        return response
+    messages.success(request, f"{what} is removed.")
+    return redirect("clusters") if flavor is None else redirect("cluster", cluster.name)
 
 
 def _answer(

@@ -15,6 +15,7 @@ from catalogue.notebook import NotebookSpec
 from catalogue.openai import OpenAiSpec
 from catalogue.reservation import ReservationSpec
 from catalogue.volume import VolumeSpec
+from fleet.models import Cluster
 from notebooks.servers import actions as notebooks
 from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
@@ -44,6 +45,8 @@ def check(wanted: Wanted) -> None:
         notebooks.check_offer(
             place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus
         )
+    if isinstance(wanted.spec, NamespaceSpec):
+        _check_open(wanted.spec.cluster, wanted.team)
     check_quota(wanted)
     if isinstance(wanted.spec, ReservationSpec):
         reserving.check(reserving.Asked(**wanted.spec.place()), wanted.team)
@@ -56,6 +59,16 @@ def check(wanted: Wanted) -> None:
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
             code="is_leaving",
             field="team",
+        )
+
+
+def _check_open(cluster: str, team: Team) -> None:
+    """Refuse a namespace on a cluster that has closed, or was removed, since it was asked for."""
+    if not Cluster.objects.open_to(team).filter(name=cluster).exists():
+        raise Conflict(
+            "This cluster takes no teams now. Choose another.",
+            code="cluster_off",
+            field="cluster",
         )
 
 

@@ -270,6 +270,7 @@ CODES: Mapping[str, str] = {
     "unsupported_media_type": "Send application/json.",
     "version_missing": "Send If-Match with the ETag of the request as you saw it.",
     "voted_already": "You have decided a step of this request already.",
+    "was_used": "It was used, and stays for its history: have it offered no more, or take it out of use.",
     "wider_than_its_maker": "A token makes no token that may do more than itself.",
     "wrong_name": "The team's name was not typed as it is written.",
 }

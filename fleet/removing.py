@@ -1,0 +1,72 @@
+"""Removing clusters and kinds of GPU that nobody has used: what was used stays, because history names it."""
+
+from django.db import models, transaction
+from django.db.models import ProtectedError
+
+from accounts.models import User
+from audit.events import Kind
+from audit.log import record
+from fleet.actions import locked, manages_clusters
+from fleet.models import Cluster, Flavor
+from web.refusals import Conflict
+
+
+@transaction.atomic
+def remove_flavor(flavor_id: int, *, by: User) -> None:
+    """Remove a kind of GPU that was never asked for; what stands for it on the cluster stays there, used by nobody.
+
+    Raises NoRight, and Conflict where requests, grants or runs name it. Removing it again changes nothing.
+    """
+    actor = manages_clusters(by)
+    flavor = Flavor.objects.filter(pk=flavor_id).select_related("cluster").first()
+    if flavor is None:
+        return
+    locked(flavor.cluster.pk)
+    _delete(
+        flavor,
+        f"{flavor.kind} was asked for or held here, and stays for its history. Have it offered no more instead.",
+    )
+    record(
+        Kind.FLAVOR_REMOVED,
+        actor=actor,
+        subject=("flavor", flavor_id),
+        name=flavor.name,
+        cluster=flavor.cluster.name,
+    )
+
+
+@transaction.atomic
+def remove_cluster(cluster_id: int, *, by: User) -> None:
+    """Remove a cluster on which nobody ever was, with its kinds of GPU; nothing is changed on the cluster itself.
+
+    Raises NoRight, and Conflict where teams were there, kinds of it were asked for, or a JupyterHub is connected.
+    Removing it again changes nothing.
+    """
+    actor = manages_clusters(by)
+    if not Cluster.objects.filter(pk=cluster_id).exists():
+        return
+    cluster = locked(cluster_id)
+    for flavor in cluster.flavors.all():
+        _delete(
+            flavor,
+            f"{flavor.kind} was asked for or held here. Take the cluster out of use instead.",
+        )
+    _delete(
+        cluster,
+        f"Teams were on {cluster.title}, or a JupyterHub is connected to it. Take it out of use instead.",
+    )
+    record(
+        Kind.CLUSTER_REMOVED,
+        actor=actor,
+        subject=("cluster", cluster_id),
+        name=cluster.name,
+    )
+
+
+def _delete(row: models.Model, why_not: str) -> None:
+    key = row.pk
+    try:
+        row.delete()
+    except ProtectedError as error:
+        raise Conflict(why_not, code="was_used") from error
+    row.pk = key
