@@ -312,12 +312,8 @@ def hindrance(asked: Wanted, *, by: User, now: datetime) -> str:
     try:
         check(asked, by=by, now=now)
     except Refused as refusal:
-        return _any_more(refusal)
+        return refusal.message
     return ""
-
-
-def _any_more(refusal: Refused) -> str:
-    return f"It cannot be granted any more: {refusal.message}"
 
 
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
@@ -330,7 +326,9 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     try:
         check(asked, by=request.requester, now=now)
     except Refused as refusal:
-        raise Conflict(_any_more(refusal), code=refusal.code) from refusal
+        raise Conflict(
+            f"It cannot be granted any more: {refusal.message}", code=refusal.code
+        ) from refusal
     wanted = locked(asked, now=now)
     judged = judge(
         wanted, person=request.requester, now=now, own=request.hold_id, in_line=False

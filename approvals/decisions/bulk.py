@@ -108,6 +108,11 @@ class Effect:
 
     @property
     def too_much(self) -> list[str]:
+        """What there is not enough of, and what cannot be granted at all, in words."""
+        return [*self.beyond, *self.hindered]
+
+    @property
+    def beyond(self) -> list[str]:
         """What there is not enough of, in words."""
         short = [
             f"These need {pool.gpus} × {pool.flavor.kind} on {pool.flavor.cluster.name}, "
@@ -125,7 +130,7 @@ class Effect:
             for purse in self.purses
             if purse.hours_after is not None and purse.hours_after < 0
         ]
-        return [*short, *over, *self.hindered]
+        return short + over
 
 
 def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
@@ -163,7 +168,7 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
             found.usd += part.usd
     found.go_on = _going_on(requests)
     found.hindered = [
-        f"Request {request.pk} of {request.team.name}: {why}"
+        f"Request {request.pk} of {request.team.name} cannot be granted any more: {why.removesuffix('.')}"
         for request in requests
         if (why := _hindrance(request, now=now))
     ]

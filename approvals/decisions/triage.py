@@ -80,7 +80,8 @@ def primary(
     `hindered` is what keeps it from being granted though no rule does, in a sentence.
     """
     if hindered:
-        return {"count": 0, "label": "", "less": True, "why": hindered}
+        why = f"It cannot be granted any more: {hindered}"
+        return {"count": 0, "label": "", "less": True, "why": why}
     if judged is None:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
     possible = possible_now(judged)
@@ -254,13 +255,14 @@ def _hurt(request: Request, rivals: Rivals) -> Figure:
 
 
 def mark_of(request: Request) -> str:
-    """✓ or ✕ of a request in the queue: whether its GPUs are free; empty for what takes none."""
+    """✓ or ✕ of a request in the queue: whether its GPUs are offered and free; empty for what takes none."""
+    flavor = request.flavor
     # Of what begins later its page says it.
-    if request.flavor is None or not request.gpus or request.starts_at is not None:
+    if flavor is None or not request.gpus or request.starts_at is not None:
         return ""
-    return (
-        "ok" if request.flavor.free >= request.gpus_now or request.renews_id else "no"
-    )
+    is_free = flavor.free >= request.gpus_now or request.renews_id
+    is_open = flavor.is_offered and flavor.cluster.enabled
+    return "ok" if is_free and is_open else "no"
 
 
 def in_the_past(answer: Mapping[str, Any], request: Request) -> str:

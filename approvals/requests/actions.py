@@ -235,11 +235,11 @@ def _check_offered(flavor: Flavor, *, is_renewal: bool) -> None:
     else:
         return
     what_to_do = (
-        "what is held there stays until its end, and is not kept longer"
+        "What is held there stays until its end, and is not kept longer."
         if is_renewal
-        else "choose another"
+        else "Choose another."
     )
-    raise Conflict(f"{words}: {what_to_do}.", code="not_offered", field="flavor")
+    raise Conflict(f"{words}. {what_to_do}", code="not_offered", field="flavor")
 
 
 def check_sense(

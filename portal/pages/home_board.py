@@ -89,7 +89,7 @@ class Again(TypedDict):
 
 
 class Broken(TypedDict):
-    """Something that does not work or has stopped, and where to look at it."""
+    """Something that does not work or has stopped, and where to look at it; empty where no page says more."""
 
     what: str
     why: str
@@ -439,9 +439,9 @@ def _idle_workers(at: datetime | None, now: datetime) -> list[Broken]:
     return [
         {
             "what": "The portal’s workers stand still",
-            "why": "What is asked for is kept, and done once they work again; until then nothing is set up, nothing "
-            "ends, and nobody is told.",
-            "href": reverse("workz"),
+            "why": "What is asked for is kept, and done once an operator has them work again; until then nothing is "
+            "set up, nothing ends, and nobody is told",
+            "href": "",
             "since": at,
         }
     ]

@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from allocations.models import Allocation, UseDay
 from approvals.decisions import actions as decisions
+from approvals.decisions.triage import mark_of
 from approvals.models import Request
 from approvals.requests import actions
 from fleet.models import Cluster, Flavor
@@ -501,12 +502,15 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     waiting = ask(scene, 8)
     Cluster.objects.update(enabled=False)
     shown = page.get(f"/approvals/{waiting.pk}/").content.decode()
-    why = "It cannot be granted any more: Training takes no new requests now"
-    assert why in shown
+    why = "Training takes no new requests now. Choose another"
+    assert f"It cannot be granted any more: {why}" in shown
     assert 'value="approve"' not in shown
     assert 'value="reject"' in shown
+    assert mark_of(Request.objects.get(pk=waiting.pk)) == "no"
     together = page.get(f"/approvals/together?pk={waiting.pk}").content.decode()
-    assert f"Request {waiting.pk} of Vision: {why}" in together
+    assert (
+        f"Request {waiting.pk} of Vision cannot be granted any more: {why}." in together
+    )
 
 
 def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) -> None:

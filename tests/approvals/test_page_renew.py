@@ -77,14 +77,14 @@ def test_a_price_that_is_not_the_one_of_then_is_said_of_all_days(
 def test_what_is_not_kept_longer_is_said_before_anything_is_asked(
     page: Client, held: Allocation
 ) -> None:
-    why = "what is held there stays until its end, and is not kept longer"
+    why = "What is held there stays until its end, and is not kept longer"
     Cluster.objects.update(enabled=False)
     shown = page.get(f"/allocations/{held.pk}/renew").content.decode()
-    assert f"Training takes no new requests now: {why}." in shown
+    assert f"Training takes no new requests now. {why}." in shown
     Cluster.objects.update(enabled=True)
     Flavor.objects.update(is_offered=False)
     shown = page.get(f"/allocations/{held.pk}/renew").content.decode()
-    assert f"This kind of GPU is not offered now: {why}." in shown
+    assert f"This kind of GPU is not offered now. {why}." in shown
 
 
 def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) -> None:
