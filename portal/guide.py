@@ -15,20 +15,34 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 # What the product shows, by the last part of its address; the guide itself has none.
-PAGES: Mapping[str, str] = {
+FOR_TEAMS: Mapping[str, str] = {
     "": "guide/README.md",
     "tenancy": "reference/tenancy.md",
     "decisions": "explanation/decisions.md",
     "ends": "explanation/ends.md",
+    "waiting": "explanation/waiting.md",
     "templates": "how-to/keep-templates.md",
     "profiles": "how-to/maintain-profiles.md",
     "capacity": "how-to/capacity.md",
     "quota-chain": "explanation/quota-chain.md",
-    "reserve-capacity": "how-to/reserve-capacity.md",
-    "connect-azure": "how-to/connect-azure.md",
-    "prices": "how-to/prices.md",
     "costs": "how-to/report-costs.md",
 }
+FOR_LEADS: Mapping[str, str] = {
+    "unreachable-cluster": "how-to/unreachable-cluster.md",
+    "drift": "how-to/drift.md",
+    "add-a-cluster": "how-to/add-a-cluster.md",
+    "add-a-flavor": "how-to/add-a-flavor.md",
+    "run-the-catalogue": "how-to/run-the-catalogue.md",
+    "change-the-policy": "how-to/change-the-policy.md",
+    "change-a-budget": "how-to/change-a-budget.md",
+    "prices": "how-to/prices.md",
+    "reserve-capacity": "how-to/reserve-capacity.md",
+    "connect-azure": "how-to/connect-azure.md",
+    "notices": "how-to/notices.md",
+    "offboard-a-team": "how-to/offboard-a-team.md",
+    "directory": "explanation/directory.md",
+}
+PAGES: Mapping[str, str] = {**FOR_TEAMS, **FOR_LEADS}
 # The pictures of these documents, by their names in docs/images.
 PICTURES = frozenset({"capacity.png", "chain.png", "limit.png", "reservation.png"})
 # What is shown elsewhere in the product.

@@ -1,10 +1,12 @@
 """Help inside the product: the user guide, and what it leads to."""
 
+from collections.abc import Iterable
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.guide import PAGES, address_of, page_of, picture_of
+from portal.guide import FOR_LEADS, FOR_TEAMS, PAGES, address_of, page_of, picture_of
 
 
 @require_safe
@@ -15,13 +17,18 @@ def guide(request: HttpRequest, name: str = "") -> HttpResponse:
     context = {
         "page": page_of(name),
         "is_guide": not name,
-        "others": [
-            {"title": page_of(other).title, "href": address_of(other)}
-            for other in PAGES
-            if other != name
-        ],
+        "others": _links(FOR_TEAMS, but=name),
+        "of_leads": _links(FOR_LEADS, but=name),
     }
     return render(request, "portal/help.html", context)
+
+
+def _links(names: Iterable[str], *, but: str) -> list[dict[str, str]]:
+    return [
+        {"title": page_of(name).title, "href": address_of(name)}
+        for name in names
+        if name != but
+    ]
 
 
 @require_safe

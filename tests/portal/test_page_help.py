@@ -143,6 +143,14 @@ def test_pages_where_people_get_stuck_lead_to_the_section_that_helps(
     assert reverse("help") == "/help/"
 
 
+def test_a_cluster_in_trouble_leads_to_what_is_to_be_done(reader: Client) -> None:
+    there = factories.cluster(reachable=False, message="403 Forbidden")
+    for address in ("/clusters/", reverse("cluster", args=[there.name])):
+        page = reader.get(address).content.decode()
+        assert f'href="{address_of("unreachable-cluster")}"' in page
+    assert "For platform leads" in reader.get("/help/").content.decode()
+
+
 def test_the_image_ships_what_help_shows() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert "COPY docs docs" in (ROOT / "Dockerfile").read_text()
