@@ -74,7 +74,7 @@ def month_at(first: date, now: datetime) -> Month:
 
 def first_month(user: User, now: datetime) -> date:
     """The first month in which anything was charged of what the person may see; the one under way for nothing."""
-    rows = _visible(user, _codes(user)).charged().order_by("charged_from")
+    rows = _visible(user, codes_of(user)).charged().order_by("charged_from")
     first = rows.values_list("charged_from", flat=True).first()
     return month_of(min(first or now, now))
 
@@ -84,7 +84,7 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
 
     These are all charges of the teams that they may see and, of every team, those on cost centres that are theirs.
     """
-    codes = _codes(user)
+    codes = codes_of(user)
     rows = _visible(user, codes).charged_within(month.start, month.end)
     found = list(
         rows.select_related(
@@ -113,7 +113,7 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
     ]
 
 
-def _codes(user: User) -> Collection[str] | None:
+def codes_of(user: User) -> Collection[str] | None:
     """The cost centres that are a person's, in lower case; None for who sees all teams anyway."""
     if user.may(Permission.SEE_ALL_TEAMS):
         return None

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -19,6 +19,7 @@ from accounts.models import Team
 from allocations.budgets.money import month_of
 from allocations.budgets.months import month_named
 from allocations.models import Budget
+from insights.costs.ahead import ahead_of
 from insights.costs.charges import Charge, Month, charges_of, first_month, month_at
 from insights.costs.focus import csv_file
 from insights.costs.report import By, Line, lines, of_team, summed
@@ -74,6 +75,10 @@ class Wanted:
 def costs(request: HttpRequest) -> HttpResponse:
     """What a month costs, added up, and of one team charge by charge."""
     user, now = visitor(request), timezone.now()
+    asked = month_named(request.GET.get("month", ""))
+    if asked is not None and asked > month_of(now):
+        # What is known of it stands below this month.
+        return redirect(f"{reverse('costs')}#ahead")
     wanted = _wanted(request, now)
     every = charges_of(user, wanted.month)
     charges = of_team(every, wanted.team) if wanted.team else every
@@ -107,6 +112,9 @@ def costs(request: HttpRequest) -> HttpResponse:
         "charges": [_charge(one) for one in costly[:MOST_CHARGES]],
         "more": max(len(costly) - MOST_CHARGES, 0),
         "file": f"{reverse('costs-file')}?{wanted.query(by='')}",
+        "ahead": None
+        if wanted.month.is_over
+        else ahead_of(user, team=wanted.team, now=now),
     }
     return render(request, "insights/costs.html", context)
 

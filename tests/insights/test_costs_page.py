@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ import time_machine
 from django.test import Client
 
 from accounts.cost_centres.models import CostCentre
+from allocations.models import Budget
 from tests import factories
 from tests.calling import Caller
 from tests.insights.charged import at, held
@@ -103,6 +105,37 @@ def test_a_team_is_told_charge_by_charge_with_its_requests(
     assert f'href="/requests/{row.hold.request_id}/"' in html
 
 
+def test_what_is_set_aside_for_later_months_stands_below_this_one(
+    scene: Scene, client: Client
+) -> None:
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1, days=30, now=NOW)
+    other = factories.team("Speech")
+    Budget.objects.create(
+        team=other, month=date(2026, 12, 1), limit_usd=900, held_usd=90
+    )
+    client.force_login(scene.priya)
+    found = words(client)
+    assert "Set aside for months to come" in found
+    held_for = Budget.objects.get(team=scene.team, month=date(2026, 12, 1)).held_usd
+    assert f"Vision ${held_for:,.0f} of $12,000" in found
+    assert "Speech $90 of $900 Vision" in found
+    assert f"All of them ${held_for + 90:,.0f}" in found
+    assert "All of them" not in words(client, f"{PAGE}?team=vision")
+    assert "months to come" not in words(client, f"{PAGE}?month=2026-10")
+    client.force_login(scene.ada)
+    assert "Speech $90" not in words(client)
+    CostCentre.objects.filter(code__iexact=other.cost_centre).update(owner=scene.ada)
+    assert "Speech $90" in words(client)
+
+
+def test_a_month_that_has_not_begun_leads_to_what_is_known_of_it(
+    priya: Client,
+) -> None:
+    answer = priya.get(f"{PAGE}?month=2026-12")
+    assert (answer.status_code, answer["Location"]) == (302, "/costs/#ahead")
+    assert priya.get(f"{FILE}?month=2026-12").status_code == 404
+
+
 def test_a_month_of_nothing_says_so(priya: Client) -> None:
     assert "Nothing is charged in November 2026 yet" in words(priya)
     assert "Nothing was charged in March 2026" in words(priya, f"{PAGE}?month=2026-03")
@@ -117,9 +150,7 @@ def test_a_team_of_nothing_says_so_and_one_that_is_not_seen_is_not_found(
     assert client.get(page).status_code == 404
 
 
-@pytest.mark.parametrize(
-    "query", ["month=2026-12", "month=2026-13", "month=x", "by=moon"]
-)
+@pytest.mark.parametrize("query", ["month=2026-13", "month=x", "by=moon"])
 @pytest.mark.parametrize("page", [PAGE, FILE])
 def test_what_is_no_month_to_tell_of_is_not_found(
     priya: Client, page: str, query: str
