@@ -20,6 +20,7 @@ from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
 from fleet import dedicated_nodes, queueing, repositories
+from fleet.announcing import tell_announced
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
@@ -62,6 +63,8 @@ CLUSTER_FIELDS = frozenset(
         "prometheus",
         "certificate_authority",
         "azure_id",
+        "announcement",
+        "announced_until",
         "queueing",
         *repositories.FIELDS,
     }
@@ -225,6 +228,8 @@ def change_cluster(
             name=cluster.name,
             **_with_before(changed, before),
         )
+        if {"announcement", "announced_until"} & changed.keys():
+            tell_announced(cluster, now=clock.now())
     return cluster
 
 

@@ -23,6 +23,7 @@ from web.strict import (
     Boolean,
     Choice,
     Integer,
+    Moment,
     Money,
     PageQuery,
     StrictSerializer,
@@ -179,6 +180,10 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     )
     last_contact_at = serializers.DateTimeField(allow_null=True)
     looked_at = serializers.DateTimeField(allow_null=True)
+    announcement = serializers.CharField(
+        help_text="What its teams read; empty for nothing."
+    )
+    announced_until = serializers.DateTimeField(allow_null=True)
     cohort = serializers.CharField()
     borrow_percent = serializers.IntegerField()
     storage_class = serializers.CharField()
@@ -306,6 +311,15 @@ class ClusterChangeSerializer(StrictSerializer):
     writes_per_second = Integer(min_value=1, max_value=1000, required=False)
     most_at_once = Integer(min_value=1, max_value=64, required=False)
     enabled = Boolean(required=False)
+    announcement = Text(
+        max_length=300,
+        required=False,
+        allow_blank=True,
+        help_text="What its teams read, such as when it is maintained.",
+    )
+    announced_until = Moment(
+        required=False, allow_null=True, help_text="Null: until it is taken away."
+    )
     delivery = Choice(choices=Cluster.Delivery.choices, required=False)
     git_url = Text(
         max_length=300,

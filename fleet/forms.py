@@ -10,7 +10,7 @@ from django import forms
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
-from web.fields import AmountField, PlainNumberField
+from web.fields import AmountField, MomentField, PlainNumberField
 
 if TYPE_CHECKING:
     _ClusterForm = forms.ModelForm[Cluster]
@@ -69,6 +69,7 @@ SECTIONS = (
         "What it is",
         ("name", "title", "region", "purpose", "queueing", "dedicated_to", "enabled"),
     ),
+    ("What its teams read", ("announcement", "announced_until")),
     (
         "How the portal reaches it",
         (
@@ -180,8 +181,10 @@ class ClusterForm(_ClusterForm):
             "dashboards_url",
             "prometheus",
             "enabled",
+            "announcement",
+            "announced_until",
         ]
-        field_classes = dict.fromkeys(
+        field_classes = {"announced_until": MomentField} | dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
         )
         widgets = {
@@ -192,6 +195,8 @@ class ClusterForm(_ClusterForm):
         labels = {
             "certificate_authority": "Its certificate authority",
             "kubeconfig": "Kubeconfig file",
+            "announcement": "Announcement",
+            "announced_until": "Until (UTC)",
             "cohort": "Cohort",
             "queueing": "Whose queues it has",
             "borrow_percent": "May borrow, percent of its own",
@@ -231,6 +236,8 @@ class ClusterForm(_ClusterForm):
             "context": "Empty for the file’s current context.",
             "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
             "Empty for a cluster that is not in Azure.",
+            "announcement": "Such as when it is maintained: on the pages of its teams, and told to their members.",
+            "announced_until": "From then on it is shown no more; empty: until you take it away.",
             "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano nobody does.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",

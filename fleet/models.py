@@ -1,5 +1,6 @@
 """What exists: clusters, and the kinds of GPU capacity they hold."""
 
+from datetime import datetime
 from decimal import Decimal
 
 from django.db import models
@@ -191,6 +192,12 @@ class Cluster(Row):
     away_told_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
 
+    # What its teams read, such as when it is maintained, and until when; empty for nothing.
+    announcement = models.CharField(
+        max_length=300, blank=True, default="", db_default=""
+    )
+    announced_until = models.DateTimeField(null=True, blank=True)
+
     # The uid of the namespace kube-system: which API server this is. `identity_found` is that of another one to which
     # the kubeconfig leads now, until a lead accepts it or mends the file.
     identity = models.CharField(max_length=64, blank=True, default="", db_default="")
@@ -299,10 +306,20 @@ class Cluster(Row):
         """The parts that did not work at the last look: API server, Kueue or Volcano, its webhooks, nodes."""
         return [part for part in self.parts if part["state"] == "bad"]
 
+    def announces(self, now: datetime) -> str:
+        """What its teams read now; empty for nothing."""
+        until = self.announced_until
+        return self.announcement if until is None or until > now else ""
+
     @property
     def is_away(self) -> bool:
         """Whether it did not answer at the last look; of one that was never looked at nobody knows."""
         return self.reachable is False
+
+    @property
+    def how_away(self) -> str:
+        """Of one that is away, what it does: "does not answer" or "refuses the portal"."""
+        return "refuses the portal" if self.has_answered else "does not answer"
 
     @property
     def has_answered(self) -> bool:

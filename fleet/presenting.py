@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from django.urls import reverse
+from django.utils import timezone
 
 from fleet.models import Cluster, Flavor
 from ui.parts import Capacity
@@ -52,6 +53,7 @@ class Card(TypedDict):
     tone: str
     word: str
     trouble: str
+    announced: str
     counts: list[Note]
     delivery: str
     bars: list[Capacity]
@@ -66,6 +68,7 @@ def card(cluster: Cluster) -> Card:
         "tone": tone,
         "word": word,
         "trouble": trouble(cluster),
+        "announced": cluster.announces(timezone.now()),
         "counts": counts(cluster),
         "delivery": DELIVERY[cluster.delivery],
         "bars": [bar(flavor) for flavor in cluster.flavors.all()],

@@ -34,6 +34,7 @@ class NoticeKind(StrEnum):
     POLICY_ACTIVATED = "policy_activated"
     TEAM_LEAVES = "team_leaves"
     DRIFT_WAITING = "drift_waiting"
+    CLUSTER_ANNOUNCED = "cluster_announced"
     CLUSTER_AWAY = "cluster_away"
     CLUSTER_BRAKED = "cluster_braked"
     TENANCY_PARKED = "tenancy_parked"
@@ -123,6 +124,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
+    NoticeKind.CLUSTER_ANNOUNCED: "A cluster that your team is on has an announcement",
     NoticeKind.CLUSTER_AWAY: "A cluster does not answer or refuses the portal, or is back",
     NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
@@ -157,6 +159,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
+    NoticeKind.CLUSTER_ANNOUNCED: "A cluster has an announcement",
     NoticeKind.COST_CENTRE_JOINED: "A team spends on another cost centre",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
@@ -184,6 +187,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
         NoticeKind.BUDGET_SOFT,
+        NoticeKind.CLUSTER_ANNOUNCED,
         NoticeKind.COST_CENTRE_JOINED,
         NoticeKind.TEAM_LEAVES,
     ),

@@ -112,7 +112,7 @@ def trouble_of(tenancy: Tenancy, listed: Checklist) -> str:
 
 
 def away_words(cluster: Cluster) -> str:
-    """That a cluster does not answer, and what came of the last look at it; empty of one that does."""
+    """That a cluster is away, and what came of the last look at it; empty of one that is not."""
     if not cluster.is_away:
         return ""
-    return f"{cluster.title} does not answer: {cluster.message}"
+    return f"{cluster.title} {cluster.how_away}: {cluster.message}"

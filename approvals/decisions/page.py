@@ -184,8 +184,7 @@ def _silence(request: Request) -> str:
     cluster = request.flavor.cluster if request.flavor is not None else None
     if cluster is None or not cluster.is_away:
         return ""
-    what = "refuses the portal" if cluster.has_answered else "does not answer"
-    return f"{cluster.title} {what}. What is approved is made once it does, and costs nothing before."
+    return f"{cluster.title} {cluster.how_away}. What is approved is made once it does, and costs nothing before."
 
 
 def _about(request: Request) -> str:

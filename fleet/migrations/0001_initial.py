@@ -207,6 +207,13 @@ class Migration(migrations.Migration):
                 ("away_told_at", models.DateTimeField(null=True)),
                 ("looked_at", models.DateTimeField(null=True)),
                 (
+                    "announcement",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                ("announced_until", models.DateTimeField(blank=True, null=True)),
+                (
                     "identity",
                     models.CharField(
                         blank=True, db_default="", default="", max_length=64

@@ -56,6 +56,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         "cluster": found,
         "badge": health(found),
         "trouble": trouble(found),
+        "announced": found.announces(timezone.now()),
         "columns": COLUMNS,
         "bars": [
             {

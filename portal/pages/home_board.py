@@ -1,6 +1,6 @@
 """What home shows: what needs the person, what waits and why, what is held and ends, and asking again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
@@ -97,6 +97,13 @@ class Broken(TypedDict):
     since: datetime | None
 
 
+class Announced(TypedDict):
+    """What a cluster's teams are told about it."""
+
+    title: str
+    text: str
+
+
 class Home(TypedDict):
     """The home page."""
 
@@ -112,6 +119,7 @@ class Home(TypedDict):
     again: Sequence[Again]
     leaving: Sequence[OpenDeparture]
     broken: Sequence[Broken]
+    announced: Sequence[Announced]
     has_team: bool
     sees_all: bool
     live: str
@@ -124,6 +132,7 @@ class Home(TypedDict):
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
     leaving, brakes, to_activate = stopped(user, now=now)
+    clusters = clusters_of(user, now=now)
     own = asked_by(user)
     waits = [row for row in own if row.state == State.WAITING]
     held = list(
@@ -152,7 +161,12 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
         ),
         "leaving": leaving,
-        "broken": [*brakes, *broken(user)],
+        "broken": [*brakes, *broken(user, clusters)],
+        "announced": [
+            {"title": f"About {row.title}", "text": text}
+            for row in clusters
+            if (text := row.announces(now))
+        ],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
         "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids))
@@ -406,29 +420,56 @@ def _waits_for_it(seat: EmptySeat) -> str:
     return f"{waits} {verb} for this seat. Give somebody its role or group in Entra ID, or change the policy"
 
 
-def broken(user: User) -> list[Broken]:
-    """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
+def clusters_of(user: User, *, now: datetime) -> list[Cluster]:
+    """Clusters that do not work, are not repaired or announce something, as far as it concerns this person.
+
+    Of platform leads those with drift that waits for them have `waits`, and all how much of it there is.
+    """
     # One that takes no teams and has none is nobody's trouble.
     clusters = Cluster.objects.looked_after()
-    if user.may(Permission.MANAGE_CLUSTERS):
-        waits = Exists(
-            Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))
+    announced = ~Q(announcement="") & (
+        Q(announced_until=None) | Q(announced_until__gt=now)
+    )
+    if not user.may(Permission.MANAGE_CLUSTERS):
+        here = Tenancy.objects.present().filter(team__in=user.team_ids)
+        return list(
+            clusters.filter(
+                Q(reachable=False) | announced, tenancies__in=here
+            ).distinct()
         )
-        clusters = clusters.counted().filter(
+    waits = Exists(
+        Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))
+    )
+    rows: Any = clusters.counted().annotate(waits=waits)
+    return list(
+        rows.filter(
             Q(reachable=False)
             | Q(parts__contains=[{"state": "bad"}])
             | Q(braked_at__isnull=False)
-            | waits
+            | Q(waits=True)
+            | announced
         )
-    else:
-        here = Tenancy.objects.present().filter(team__in=user.team_ids)
-        clusters = clusters.filter(reachable=False, tenancies__in=here).distinct()
+    )
+
+
+def broken(user: User, clusters: Iterable[Cluster]) -> list[Broken]:
+    """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
+    manages = user.may(Permission.MANAGE_CLUSTERS)
+    troubled = [
+        row
+        for row in clusters
+        if row.is_away
+        or (
+            manages
+            and (row.broken_parts or row.braked_at or getattr(row, "waits", False))
+        )
+    ]
     was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
     places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
     failed = [
         row for row in places.select_related("team", "cluster")[:50] if row.has_failed
     ]
-    lines = [*map(_cluster_line, clusters), *map(_place_line, failed)]
+    lines = [*map(_cluster_line, troubled), *map(_place_line, failed)]
     return lines[:MOST_BROKEN]
 
 
@@ -460,7 +501,7 @@ def _cluster_line(row: Cluster) -> Broken:
     page = reverse("cluster", args=[row.name])
     if row.is_away:
         return {
-            "what": f"{row.title} {'refuses the portal' if row.has_answered else 'does not answer'}",
+            "what": f"{row.title} {row.how_away}",
             "why": row.message,
             "href": page,
             "since": row.away_since,

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
@@ -98,6 +99,7 @@ class Place(TypedDict):
     trouble: str
     retry: str
     away: str
+    announced: str
     apart: Apart | None
 
 
@@ -267,6 +269,7 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
         "trouble": trouble_of(row, listed),
         "retry": retry,
         "away": away_words(row.cluster),
+        "announced": row.cluster.announces(timezone.now()),
         "apart": apart,
     }
 

@@ -39,10 +39,9 @@ def _tell_if_long(cluster_id: int, *, now: datetime) -> None:
     if not silent.update(away_told_at=now):
         return
     cluster = Cluster.objects.get(pk=cluster_id)
-    what = "refuses the portal" if cluster.has_answered else "does not answer"
     since = moment(cluster.away_since or now, now)
     message = Message(
-        f"{cluster.title} {what} since {since}",
+        f"{cluster.title} {cluster.how_away} since {since}",
         f"{cluster.message} What runs there goes on. Nothing new is made there and nothing taken back until it is "
         "reached again; it is tried again by itself.",
         action="Look at the cluster",

@@ -1,0 +1,98 @@
+"""What a platform lead announces about a cluster: where its teams read it, who is told, and until when."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.roles import Role
+from audit.models import Event
+from fleet.actions import change_cluster
+from fleet.models import Cluster
+from notices.models import Delivery, Notice
+from provisioning.models import Tenancy
+from tests import factories
+from tests.calling import Caller
+
+TEXT = "Its nodes restart on Saturday from 22:00 UTC: save checkpoints before."
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def place() -> Tenancy:
+    return factories.tenancy(factories.team("Vision"), factories.cluster("training"))
+
+
+@pytest.fixture
+def ada(place: Tenancy) -> User:
+    return factories.person("Ada Okafor", teams=[place.team])
+
+
+@pytest.fixture
+def priya(db: None) -> User:
+    return factories.person("Priya Raman", Role.PLATFORM_LEAD)
+
+
+def announce(place: Tenancy, by: User, text: str = TEXT, hours: int = 48) -> None:
+    until = timezone.now() + timedelta(hours=hours)
+    values = {"announcement": text, "announced_until": until}
+    change_cluster(place.cluster_id, values=values, by=by)
+
+
+def told() -> list[tuple[str, str]]:
+    rows = Notice.objects.filter(kind="cluster_announced").select_related("person")
+    return [(row.person.name, row.said.sentence) for row in rows if row.person]
+
+
+def test_people_of_its_teams_read_it_until_it_is_over(
+    place: Tenancy, ada: User, priya: User, client: Client
+) -> None:
+    stranger = factories.person("Mallory Finch", teams=[factories.team("Speech")])
+    announce(place, priya)
+    pages = ("/", "/teams/vision/", "/clusters/", f"/clusters/{place.cluster.name}/")
+    for person in (ada, priya):
+        client.force_login(person)
+        for page in pages:
+            assert TEXT in client.get(page).content.decode(), page
+            assert "What does not work now" not in client.get(page).content.decode()
+    client.force_login(stranger)
+    assert TEXT not in client.get("/").content.decode()
+    Cluster.objects.update(announced_until=timezone.now() - timedelta(minutes=1))
+    client.force_login(ada)
+    for page in pages:
+        assert TEXT not in client.get(page).content.decode(), page
+
+
+def test_members_are_told_once_and_of_what_counts(
+    place: Tenancy, ada: User, priya: User
+) -> None:
+    factories.person("Mallory Finch", teams=[factories.team("Speech")])
+    announce(place, priya)
+    assert told() == [("Ada Okafor", TEXT)]
+    # The first is not sent any more where it has not left yet.
+    announce(place, priya, "It is moved to Sunday.")
+    waiting = Delivery.objects.filter(notice__kind="cluster_announced", state="waiting")
+    assert [row.notice.said.sentence for row in waiting if row.notice] == [
+        "It is moved to Sunday."
+    ]
+    change_cluster(place.cluster_id, values={"title": "Training 2"}, by=priya)
+    announce(place, priya, "")
+    assert len(told()) == 2
+    event = Event.objects.filter(kind="cluster.changed").latest("seq")
+    assert event.details["announcement_before"] == "It is moved to Sunday."
+
+
+def test_it_is_written_by_form_and_api(
+    place: Tenancy, ada: User, priya: User, client: Client
+) -> None:
+    lead, address = Caller(priya), f"clusters/{place.cluster.name}/"
+    said = {"announcement": TEXT, "announced_until": "2099-01-01T00:00:00Z"}
+    shown = lead.patch(address, said).json()
+    assert {name: shown[name] for name in said} == said
+    assert lead.patch(address, {"announcement": "x" * 301}).status_code == 422
+    client.force_login(priya)
+    page = client.get(f"/clusters/{place.cluster.name}/edit").content.decode()
+    assert TEXT in page
+    assert "What its teams read" in page
