@@ -9,15 +9,21 @@ import pytest
 
 from accounts.cost_centres.models import CostCentre
 from accounts.models import User
+from allocations.actions import begin_charging
 from allocations.budgets.money import Amount
 from allocations.budgets.months import pace_of
-from allocations.models import Allocation, Budget, UseDay
+from allocations.ends.actions import expire, give_back
+from allocations.models import Allocation, Budget, LedgerEntry, UseDay
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
 from audit import clock
+from fleet.models import Flavor
 from insights.costs.charges import Charge, charges_of, first_month, month_at
 from insights.costs.focus import as_csv
 from insights.costs.report import By, Line, lines, summed
 from insights.costs.spans import Change, Span, spans
 from onboarding.team_changes import TeamChange, change_team
+from policy.document import Thresholds
 from tests import factories
 from tests.insights.charged import at, held
 from tests.scene import DAY, HOUR, NOW, Scene
@@ -244,3 +250,50 @@ def test_a_month_is_read_in_five_queries_however_much_is_in_it(
 def test_whoever_is_of_no_team_sees_nothing(scene: Scene) -> None:
     held(scene, 1, start=NOW - timedelta(days=1), end=NOW)
     assert november(scene.mallory) == []
+
+
+def test_what_was_charged_of_a_month_that_is_over_is_what_its_ledger_holds(
+    scene: Scene,
+) -> None:
+    """Ended early, renewed, given back in part and over the month's end: to the cent, in both months."""
+    wide = Thresholds(
+        automatic_gpus=24,
+        automatic_days=60,
+        window_gpus_team=1000,
+        window_gpus_person=None,
+        automatic_usd=Decimal(100_000),
+        window_usd_team=None,
+        window_usd_person=None,
+        automatic_gpu_hours=None,
+    )
+    began = at(20, 7, month=10)
+    factories.policy(wide, now=began)
+    Flavor.objects.update(price_per_gpu_hour=Decimal("3.67"))
+    flavor = Flavor.objects.get()
+    asked = [
+        factories.request(
+            scene.ada, scene.tenancy, flavor, gpus=gpus, days=20, now=began
+        )
+        for gpus in (1, 2, 1)
+    ]
+    whole, part, kept = (
+        Allocation.objects.get(hold=one.hold_id, ended_at=None) for one in asked
+    )
+    for row in (whole, part, kept):
+        begin_charging(row, now=began + timedelta(minutes=7, seconds=13))
+    give_back(whole.pk, gpus=1, by=scene.ada, now=at(24, 13, month=10))
+    give_back(part.pk, gpus=1, by=scene.ada, now=at(2, 5))
+    later = at(27, month=10)
+    longer = renewing.wanted(
+        asked[2], until=kept.until + DAY, reason="Not done yet.", now=later
+    )
+    assert submit(longer, by=scene.ada, now=later).state == "approved"
+    for row in Allocation.objects.live():
+        assert expire(row.pk, now=row.kept_until)
+    over = at(1, month=12)
+    for month in (OCTOBER, NOVEMBER):
+        charged = summed(charges_of(scene.ada, month_at(month, over))).spent.usd
+        entries = LedgerEntry.objects.filter(budget__month=month)
+        in_ledger = sum((row.usd for row in entries), Decimal(0))
+        assert in_ledger > 100
+        assert round(charged, 2) == in_ledger, month
