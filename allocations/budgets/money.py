@@ -113,6 +113,12 @@ def month_of(moment: datetime) -> date:
     return date(moment.year, moment.month, 1)
 
 
+def months_in_a_row(first: date, number: int) -> list[date]:
+    """So many months from one on, each as its first day."""
+    index = first.year * 12 + first.month - 1
+    return [date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(number)]
+
+
 def next_month(moment: datetime) -> datetime:
     """The first moment of the month (UTC) after the one in which the moment lies."""
     moment = moment.astimezone(UTC)

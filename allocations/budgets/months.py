@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts.models import Team
 from allocations.budgets import balances as budgets
-from allocations.budgets.money import month_of
+from allocations.budgets.money import month_of, months_in_a_row
 from allocations.budgets.pacing import Holding, Pace, pace, pace_words
 from allocations.models import Allocation, Budget, Hold, LedgerEntry
 from ui.amounts import usd
@@ -24,11 +24,7 @@ LINE = re.compile(r"\d{1,18}", re.ASCII)
 
 def months_from(now: datetime) -> list[date]:
     """This month and those after it that a limit can be set for."""
-    first = month_of(now)
-    index = first.year * 12 + first.month - 1
-    return [
-        date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(MONTHS_AHEAD)
-    ]
+    return months_in_a_row(month_of(now), MONTHS_AHEAD)
 
 
 def month_named(text: str) -> date | None:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
 from accounts.models import Team
-from allocations.budgets.money import month_of
+from allocations.budgets.money import month_of, months_in_a_row
 from allocations.budgets.months import month_named
 from allocations.models import Budget
 from insights.costs.ahead import ahead_of
@@ -143,13 +143,8 @@ def _wanted(request: HttpRequest, now: datetime) -> Wanted:
 def _months(first: date, now: datetime) -> Sequence[date]:
     """The months to choose from, newest first, back to the first of which anything is told."""
     last = month_of(now)
-    numbers = range(_number_of(last), _number_of(first) - 1, -1)
-    return [date(n // 12, n % 12 + 1, 1) for n in numbers]
-
-
-def _number_of(month: date) -> int:
-    """Months since the year 0, for counting."""
-    return month.year * 12 + month.month - 1
+    number = (last.year - first.year) * 12 + last.month - first.month + 1
+    return months_in_a_row(first, number)[::-1]
 
 
 def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
