@@ -317,11 +317,6 @@ class Cluster(Row):
         return self.reachable is False
 
     @property
-    def how_away(self) -> str:
-        """Of one that is away, what it does: "does not answer" or "refuses the portal"."""
-        return "refuses the portal" if self.has_answered else "does not answer"
-
-    @property
     def has_answered(self) -> bool:
         """Whether its API server answered at the last look, whatever came of the rest of it."""
         return any(

@@ -112,6 +112,16 @@ def health(cluster: Cluster) -> tuple[str, str]:
     return HEALTH[cluster.reachable]
 
 
+def how_away(cluster: Cluster) -> str:
+    """What one that is away does, to be said behind its name: "does not answer", "refuses the portal"."""
+    word = health(cluster)[1]
+    return (
+        "refuses the portal"
+        if word == "Refuses us"
+        else f"{word[:1].lower()}{word[1:]}"
+    )
+
+
 def trouble(cluster: Cluster) -> str:
     """What the cluster said when it did not answer as it should; empty when all is well."""
     return cluster.message if cluster.is_away else ""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fleet.models import Cluster
+from fleet.presenting import how_away
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.words import plain
@@ -115,4 +116,4 @@ def away_words(cluster: Cluster) -> str:
     """That a cluster is away, and what came of the last look at it; empty of one that is not."""
     if not cluster.is_away:
         return ""
-    return f"{cluster.title} {cluster.how_away}: {cluster.message}"
+    return f"{cluster.title} {how_away(cluster)}: {cluster.message}"

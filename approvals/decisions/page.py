@@ -32,6 +32,7 @@ from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
+from fleet.presenting import how_away
 from policy.evaluation import Ask
 from policy.remedies import nearest_words
 from ui.amounts import ago, gpus, hours, moment, usd
@@ -184,7 +185,7 @@ def _silence(request: Request) -> str:
     cluster = request.flavor.cluster if request.flavor is not None else None
     if cluster is None or not cluster.is_away:
         return ""
-    return f"{cluster.title} {cluster.how_away}. What is approved is made once it does, and costs nothing before."
+    return f"{cluster.title} {how_away(cluster)}. What is approved is made once it does, and costs nothing before."
 
 
 def _about(request: Request) -> str:

@@ -31,6 +31,7 @@ from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
 from fleet.models import Cluster
+from fleet.presenting import how_away
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
@@ -501,7 +502,7 @@ def _cluster_line(row: Cluster) -> Broken:
     page = reverse("cluster", args=[row.name])
     if row.is_away:
         return {
-            "what": f"{row.title} {row.how_away}",
+            "what": f"{row.title} {how_away(row)}",
             "why": row.message,
             "href": page,
             "since": row.away_since,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.urls import reverse
 
 from fleet.models import Cluster
+from fleet.presenting import how_away
 from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
@@ -41,7 +42,7 @@ def _tell_if_long(cluster_id: int, *, now: datetime) -> None:
     cluster = Cluster.objects.get(pk=cluster_id)
     since = moment(cluster.away_since or now, now)
     message = Message(
-        f"{cluster.title} {cluster.how_away} since {since}",
+        f"{cluster.title} {how_away(cluster)} since {since}",
         f"{cluster.message} What runs there goes on. Nothing new is made there and nothing taken back until it is "
         "reached again; it is tried again by itself.",
         action="Look at the cluster",

@@ -163,7 +163,7 @@ def test_leads_hear_once_of_a_cluster_that_stays_away_and_once_that_it_is_back(
     for _ in range(5):
         looked(fails=True)
     [title] = told()
-    assert title.startswith("Training does not answer since ")
+    assert title.startswith("Training refuses the portal since ")
     looked(fails=False)
     looked(fails=False)
     assert told()[1:] == ["Training is back"]
