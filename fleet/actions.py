@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -441,7 +441,7 @@ def _fill(
     unknown = next((field for field in values if field not in allowed), None)
     if unknown is not None:
         raise BadInput("This cannot be set.", code="unknown_field", field=unknown)
-    values = _with_team(values)
+    values = _with_whole_minute(_with_team(values))
     changed = {
         field: value for field, value in values.items() if getattr(row, field) != value
     }
@@ -573,6 +573,25 @@ def _with_team(values: Mapping[str, Any]) -> Mapping[str, Any]:
             "There is no team of this name.", code="no_such_team", field="dedicated_to"
         )
     return {**values, "dedicated_to": team}
+
+
+def _with_whole_minute(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values with the end of an announcement as a form shows it, which a file may give as text."""
+    until = values.get("announced_until")
+    if isinstance(until, str):
+        try:
+            until = datetime.fromisoformat(until)
+        except ValueError as error:
+            raise BadInput(
+                "Give a time with its zone, such as 2026-12-31T18:00:00Z.",
+                code="invalid",
+                field="announced_until",
+            ) from error
+    if not isinstance(until, datetime):
+        return values
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return {**values, "announced_until": until.replace(second=0, microsecond=0)}
 
 
 def _save_new(row: models.Model, *, taken: str) -> None:

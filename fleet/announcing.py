@@ -13,7 +13,7 @@ from ui.amounts import moment
 
 
 def tell_announced(cluster: Cluster, *, now: datetime) -> None:
-    """Tell members of teams on the cluster, and channels; what was announced before and not sent yet is not sent."""
+    """Tell members of teams on the cluster, and channels; mails of the announcement before that wait are not sent."""
     about = ("cluster", cluster.pk)
     take_back([NoticeKind.CLUSTER_ANNOUNCED], subject=about)
     text = cluster.announces(now)

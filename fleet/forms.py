@@ -422,7 +422,8 @@ class FlavorForm(_FlavorForm):
         """Ask beside the price whether it is meant."""
         names = [*self.fields]
         names.insert(names.index("price_per_gpu_hour") + 1, "price_is_meant")
-        self.fields.setdefault("price_is_meant", self.is_meant)
+        if "price_is_meant" not in self.fields:
+            self.fields["price_is_meant"] = self.is_meant
         self.order_fields(names)
 
     def values(self) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from web.refusals import Conflict
 def remove_flavor(flavor_id: int, *, by: User) -> None:
     """Remove a kind of GPU that was never asked for; what stands for it on the cluster stays there, used by nobody.
 
-    Raises NoRight, and Conflict where requests, grants or runs name it. Removing it again changes nothing.
+    Raises NoRight, and Conflict where requests, grants or runs name it (what names it without a key refuses it by
+    `pre_delete`). Removing it again changes nothing.
     """
     actor = manages_clusters(by)
     flavor = Flavor.objects.filter(pk=flavor_id).select_related("cluster").first()
     if flavor is None:
         return
     locked(flavor.cluster.pk)
+    _lock_kinds(flavor.cluster)
     _delete(
         flavor,
         f"{flavor.kind} was asked for or held here, and stays for its history. Have it offered no more instead.",
@@ -46,6 +48,7 @@ def remove_cluster(cluster_id: int, *, by: User) -> None:
     if not Cluster.objects.filter(pk=cluster_id).exists():
         return
     cluster = locked(cluster_id)
+    _lock_kinds(cluster)
     for flavor in cluster.flavors.all():
         _delete(
             flavor,
@@ -60,6 +63,13 @@ def remove_cluster(cluster_id: int, *, by: User) -> None:
         actor=actor,
         subject=("cluster", cluster_id),
         name=cluster.name,
+    )
+
+
+def _lock_kinds(cluster: Cluster) -> None:
+    """Whoever asks for one at this moment has asked before it is removed, or finds none."""
+    list(
+        cluster.flavors.select_for_update(no_key=True).order_by("pk").values_list("pk")
     )
 
 

@@ -133,7 +133,8 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         model_endpoints.look_again(team, now=now)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
-        tell_cost_centre(team, by=by, now=now)
+        if "cost_centre" in found.fields:
+            tell_cost_centre(team, by=by, now=now)
     _publish(team, by=by, now=now)
     record(
         Kind.TEAM_CHANGED,

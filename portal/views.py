@@ -73,14 +73,13 @@ def workz(request: HttpRequest) -> HttpResponse:
     For monitoring, not for a load balancer: pages are served without them.
     """
     now = timezone.now()
-    workers, unwatched = last_pulse(), feeds.unheld_since(now=now)
+    workers, (is_unwatched, since) = last_pulse(), feeds.unwatched(now=now)
     is_late = workers is None or workers < now - LATE_AFTER
     answer = {
-        "workers": "ok" if not is_late else _since(workers),
-        "watcher": "ok" if unwatched is None else _since(unwatched),
+        "workers": _since(workers) if is_late else "ok",
+        "watcher": _since(since) if is_unwatched else "ok",
     }
-    bad = is_late or unwatched is not None
-    return JsonResponse(answer, status=503 if bad else 200)
+    return JsonResponse(answer, status=503 if is_late or is_unwatched else 200)
 
 
 def _since(at: datetime | None) -> str:

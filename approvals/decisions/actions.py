@@ -312,7 +312,8 @@ def hindrance(asked: Wanted, *, by: User, now: datetime) -> str:
     try:
         check(asked, by=by, now=now)
     except Refused as refusal:
-        return refusal.message
+        # That is said to who asks.
+        return refusal.message.removesuffix(" Choose another.")
     return ""
 
 

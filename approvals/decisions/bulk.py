@@ -134,7 +134,7 @@ class Effect:
 
 
 def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
-    """What approving all of these would do; one query for each team and requester, and two more. Writes nothing."""
+    """What approving all of these would do; some queries for each team and each request. Writes nothing."""
     found = Effect(requests)
     pools: dict[int, Pool] = {}
     needed: dict[tuple[int, date], Amount] = defaultdict(Amount)
@@ -180,7 +180,10 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
 
 
 def _hindrance(request: Request, *, now: datetime) -> str:
-    asked = wanted_of(request, request.count_now)
+    try:
+        asked = wanted_of(request, request.count_now)
+    except Refused as refusal:
+        return refusal.message
     return decisions.hindrance(asked, by=request.requester, now=now)
 
 

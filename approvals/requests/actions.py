@@ -221,6 +221,12 @@ def check_grantable(wanted: Wanted, *, now: datetime) -> None:
         )
     if flavor is not None:
         _check_offered(flavor, is_renewal=wanted.renews is not None)
+    elif wanted.tenancy is not None and not wanted.tenancy.cluster.enabled:
+        raise Conflict(
+            f"{wanted.tenancy.cluster.title} takes no new requests now. Choose another.",
+            code="cluster_off",
+            field=wanted.spec.counted,
+        )
     check_sense(
         count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
     )
@@ -581,7 +587,13 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     flavors = Flavor.objects.select_for_update(
         of=("self",), no_key=True
     ).select_related("cluster")
-    flavor = flavors.get(pk=wanted.flavor.pk)
+    flavor = flavors.filter(pk=wanted.flavor.pk).first()
+    if flavor is None:
+        raise Conflict(
+            "This kind of GPU was removed a moment ago. Choose another.",
+            code="not_offered",
+            field="flavor",
+        )
     if flavor.azure_nodes is not None:
         lock_quotas(flavor.cluster)
     return wanted.on(flavor)

@@ -45,15 +45,22 @@ def ahead_of(user: User, *, team: str, now: datetime) -> Ahead | None:
     shown = months[:MOST_MONTHS]
     if not found:
         return None
-    lines = [_row(one, of_team, shown) for one, of_team in found.items()]
+    lines = [
+        _row(one, of_team, shown, is_seen=codes is None or one.pk in user.team_ids)
+        for one, of_team in found.items()
+    ]
     if len(lines) > 1:
         lines.append(_total([*found.values()], shown))
     ends = [Column(label=f"{month:%b %Y}", kind="number") for month in shown]
     return Ahead(columns=["Team", *ends], rows=lines, more=len(months) - len(shown))
 
 
-def _row(team: Team, months: dict[date, Budget], shown: Sequence[date]) -> Row:
-    name: Cell = {"text": team.name, "href": reverse("team-budget", args=[team.slug])}
+def _row(
+    team: Team, months: dict[date, Budget], shown: Sequence[date], *, is_seen: bool
+) -> Row:
+    name: Cell = {"text": team.name}
+    if is_seen:
+        name["href"] = reverse("team-budget", args=[team.slug])
     cells: list[Content] = [name]
     for month in shown:
         row = months.get(month)

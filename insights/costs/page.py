@@ -78,7 +78,11 @@ def costs(request: HttpRequest) -> HttpResponse:
     asked = month_named(request.GET.get("month", ""))
     if asked is not None and asked > month_of(now):
         # What is known of it stands below this month.
-        return redirect(f"{reverse('costs')}#ahead")
+        rest = {
+            name: request.GET[name] for name in ("team", "by") if name in request.GET
+        }
+        query = f"?{urlencode(rest)}" if rest else ""
+        return redirect(f"{reverse('costs')}{query}#ahead")
     wanted = _wanted(request, now)
     every = charges_of(user, wanted.month)
     charges = of_team(every, wanted.team) if wanted.team else every

@@ -15,7 +15,7 @@ from approvals.models import Decision, Request
 from approvals.requests.actions import move, submit
 from approvals.states import State
 from audit.models import Event
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 from policy.document import Policy, Route, StepPlan
 from policy.evaluation import Outcome
 from tests import factories
@@ -414,6 +414,18 @@ def test_nobody_approves_a_volume_more_than_its_namespace_may_have(
         lambda: approve(long.pk, by=scene.priya, expected_version=1, now=LATER)
     )
     assert (refused.code, fresh(long).state) == ("too_many_volumes", "waiting")
+
+
+def test_nobody_approves_a_volume_on_a_cluster_that_closed_meanwhile(
+    scene: Scene,
+) -> None:
+    asked = shop.wanted(scene, "volume", name="long", until=NOW + 60 * DAY)
+    long = submit(asked, by=scene.ada, now=NOW)
+    Cluster.objects.update(enabled=False)
+    refused = refusal(
+        lambda: approve(long.pk, by=scene.priya, expected_version=1, now=LATER)
+    )
+    assert (refused.code, fresh(long).state) == ("cluster_off", "waiting")
 
 
 def test_nothing_is_granted_to_who_may_not_ask_any_more(scene: Scene) -> None:

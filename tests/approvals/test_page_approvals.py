@@ -502,7 +502,7 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     waiting = ask(scene, 8)
     Cluster.objects.update(enabled=False)
     shown = page.get(f"/approvals/{waiting.pk}/").content.decode()
-    why = "Training takes no new requests now. Choose another"
+    why = "Training takes no new requests now"
     assert f"It cannot be granted any more: {why}" in shown
     assert 'value="approve"' not in shown
     assert 'value="reject"' in shown

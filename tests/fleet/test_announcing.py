@@ -1,6 +1,6 @@
 """What a platform lead announces about a cluster: where its teams read it, who is told, and until when."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -10,11 +10,13 @@ from accounts.models import User
 from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import change_cluster
+from fleet.declared import declare
 from fleet.models import Cluster
 from notices.models import Delivery, Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
+from web.refusals import BadInput
 
 TEXT = "Its nodes restart on Saturday from 22:00 UTC: save checkpoints before."
 pytestmark = pytest.mark.django_db
@@ -82,6 +84,26 @@ def test_members_are_told_once_and_of_what_counts(
     assert len(told()) == 2
     event = Event.objects.filter(kind="cluster.changed").latest("seq")
     assert event.details["announcement_before"] == "It is moved to Sunday."
+
+
+def test_saving_something_else_or_reading_the_fleets_file_tells_nobody_again(
+    place: Tenancy, ada: User, priya: User
+) -> None:
+    file = {
+        "name": place.cluster.name,
+        "announcement": TEXT,
+        "announced_until": "2099-01-01T00:00:07Z",
+    }
+    for _ in range(3):
+        declare([file])
+    assert told() == [("Ada Okafor", TEXT)]
+    # A form knows whole minutes.
+    shown = datetime(2099, 1, 1, tzinfo=UTC)
+    values = {"announcement": TEXT, "announced_until": shown, "title": "Training 2"}
+    change_cluster(place.cluster_id, values=values, by=priya)
+    assert len(told()) == 1
+    with pytest.raises(BadInput):
+        declare([file | {"announced_until": "soon"}])
 
 
 def test_it_is_written_by_form_and_api(

@@ -73,6 +73,19 @@ def test_what_was_used_stays(scene: Scene) -> None:
     assert Flavor.objects.count() == 1
 
 
+def test_a_kind_whose_nodes_were_reserved_stays(
+    scene: Scene, mistyped: Cluster
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=16)
+    kind = mistyped.flavors.get()
+    Request.objects.filter(pk=asked.pk).update(spec={"nodes_for": kind.key})
+    for remove, pk in ((remove_flavor, kind.pk), (remove_cluster, mistyped.pk)):
+        with pytest.raises(Conflict) as refused:
+            remove(pk, by=scene.priya)
+        assert refused.value.code == "was_used"
+    assert Cluster.objects.filter(pk=mistyped.pk).exists()
+
+
 def test_only_platform_leads_remove(scene: Scene, mistyped: Cluster) -> None:
     with pytest.raises(NoRight):
         remove_cluster(mistyped.pk, by=scene.ada)

@@ -126,6 +126,8 @@ def test_what_is_set_aside_for_later_months_stands_below_this_one(
     assert "Speech $90" not in words(client)
     CostCentre.objects.filter(code__iexact=other.cost_centre).update(owner=scene.ada)
     assert "Speech $90" in words(client)
+    # Its budget is its members' to see.
+    assert "/teams/speech/budget" not in client.get(PAGE).content.decode()
 
 
 def test_a_month_that_has_not_begun_leads_to_what_is_known_of_it(
@@ -133,6 +135,8 @@ def test_a_month_that_has_not_begun_leads_to_what_is_known_of_it(
 ) -> None:
     answer = priya.get(f"{PAGE}?month=2026-12")
     assert (answer.status_code, answer["Location"]) == (302, "/costs/#ahead")
+    of_team = priya.get(f"{PAGE}?month=2026-12&team=vision")
+    assert of_team["Location"] == "/costs/?team=vision#ahead"
     assert priya.get(f"{FILE}?month=2026-12").status_code == 404
 
 

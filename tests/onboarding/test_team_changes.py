@@ -68,6 +68,10 @@ def test_who_answers_for_a_cost_centre_hears_that_a_team_comes_to_it(
     change_team(lead.team, TeamChange(cost_centre="CC-1"), by=lead.ada, now=NOW)
     change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
     assert Notice.objects.filter(kind="cost_centre_joined").count() == 1
+    CostCentre.objects.update(owner=olga)
+    same = TeamChange(name="Vision Two", cost_centre="CC-9000")
+    change_team(lead.team, same, by=lead.ada, now=NOW)
+    assert Notice.objects.filter(kind="cost_centre_joined").count() == 1
 
 
 def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:

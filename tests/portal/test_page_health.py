@@ -15,6 +15,7 @@ from portal.tasks import pulse
 from tests import factories
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from workloads.models import Feed
+from workloads.watching import feeds
 
 
 def refuse_to_connect(*args: object) -> None:
@@ -62,10 +63,12 @@ def test_workers_and_watcher_that_stand_still_are_seen_from_outside() -> None:
     assert said() == (503, {"workers": since, "watcher": "ok"})
     pulse()
     feed = Feed.objects.create(cluster=factories.cluster(), kind="Job")
-    assert said()[0] == 200
+    assert said() == (503, {"workers": "ok", "watcher": "never seen"})
     Feed.objects.filter(pk=feed.pk).update(holder="a", lease_until=long_ago)
     assert said() == (503, {"workers": "ok", "watcher": since})
     Feed.objects.filter(pk=feed.pk).update(lease_until=now + timedelta(seconds=6))
+    assert said()[0] == 200
+    feeds.let_go("a", now=now)
     assert said()[0] == 200
 
 

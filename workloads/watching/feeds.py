@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Max, Min, QuerySet
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Flavor
@@ -49,17 +49,14 @@ def declare() -> None:
             gone.delete()
 
 
-def unheld_since(*, now: datetime) -> datetime | None:
-    """Since when no watcher keeps one of the feeds, once that is longer than a watcher needs to take it over."""
-    late = now - UNHELD_AFTER
-    oldest = Feed.objects.filter(
-        Q(lease_until=None) | Q(lease_until__lt=late)
-    ).order_by(F("lease_until").asc(nulls_last=True))
-    found = oldest.values_list("lease_until", "heard_at").first()
-    if found is None:
-        return None
-    since = found[0] or found[1]
-    return since if since is not None and since < late else None
+def unwatched(*, now: datetime) -> tuple[bool, datetime | None]:
+    """Whether no watcher keeps what one should by now, and since when; None where none ever has."""
+    held = Feed.objects.aggregate(oldest=Min("lease_until"), newest=Max("lease_until"))
+    if held["newest"] is None:
+        clusters = Cluster.objects.looked_after()
+        return any(one.is_observed for one in clusters), None
+    is_late = held["oldest"] < now - UNHELD_AFTER
+    return is_late, held["oldest"] if is_late else None
 
 
 def take(holder: str, *, now: datetime) -> list[Feed]:
@@ -83,9 +80,9 @@ def hold(holder: str, *, now: datetime) -> set[int]:
     )
 
 
-def let_go(holder: str) -> None:
-    """Give everything back, so that another watcher need not wait."""
-    Feed.objects.filter(holder=holder).update(holder="", lease_until=None)
+def let_go(holder: str, *, now: datetime) -> None:
+    """Give everything back, so that another watcher need not wait; until when it was kept stays known."""
+    Feed.objects.filter(holder=holder).update(lease_until=now)
 
 
 def namespaces_of(cluster_id: int) -> frozenset[str]:

@@ -124,7 +124,7 @@ def watch(stop: threading.Event, *, now: Callable[[], datetime]) -> None:
     finally:
         for one in running.values():
             one.over.set()
-        feeds.let_go(holder)
+        feeds.let_go(holder, now=now())
         connection.close()
 
 
