@@ -281,7 +281,8 @@ def change_flavor(
 ) -> Flavor:
     """Change a flavor, never its name or cluster; what is held keeps the price it was granted at.
 
-    A price ten times another one than before is taken only where `price_is_meant`: a point that was forgotten is one.
+    A price of more than ten times the one before, or less than a tenth, is taken only where `price_is_meant`: the
+    decimal point may have been forgotten.
 
     How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes; what an autoscaler may do
     (`min_nodes`, `max_nodes`, `growing_minutes`) for one that is observed. Raises NoRight or BadInput.

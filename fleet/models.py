@@ -331,6 +331,12 @@ def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
     return Greatest(Value(ready), nodes * F("gpus_per_node") - Value(cordoned))
 
 
+def announcing(now: datetime) -> Q:
+    """Clusters whose teams read something now, as a condition: the same as `Cluster.announces`."""
+    in_force = Q(announced_until=None) | Q(announced_until__gt=now)
+    return ~Q(announcement="") & in_force
+
+
 class FlavorQuerySet(models.QuerySet["Flavor"]):
     """Ways to look at flavors."""
 

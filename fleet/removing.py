@@ -74,9 +74,7 @@ def _lock_kinds(cluster: Cluster) -> None:
 
 
 def _delete(row: models.Model, why_not: str) -> None:
-    key = row.pk
     try:
         row.delete()
     except ProtectedError as error:
         raise Conflict(why_not, code="was_used") from error
-    row.pk = key

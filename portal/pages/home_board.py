@@ -30,7 +30,7 @@ from approvals.requests.presenting import titled
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
-from fleet.models import Cluster
+from fleet.models import Cluster, announcing
 from fleet.presenting import how_away
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
@@ -428,14 +428,11 @@ def clusters_of(user: User, *, now: datetime) -> list[Cluster]:
     """
     # One that takes no teams and has none is nobody's trouble.
     clusters = Cluster.objects.looked_after()
-    announced = ~Q(announcement="") & (
-        Q(announced_until=None) | Q(announced_until__gt=now)
-    )
     if not user.may(Permission.MANAGE_CLUSTERS):
         here = Tenancy.objects.present().filter(team__in=user.team_ids)
         return list(
             clusters.filter(
-                Q(reachable=False) | announced, tenancies__in=here
+                Q(reachable=False) | announcing(now), tenancies__in=here
             ).distinct()
         )
     waits = Exists(
@@ -448,7 +445,7 @@ def clusters_of(user: User, *, now: datetime) -> list[Cluster]:
             | Q(parts__contains=[{"state": "bad"}])
             | Q(braked_at__isnull=False)
             | Q(waits=True)
-            | announced
+            | announcing(now)
         )
     )
 
