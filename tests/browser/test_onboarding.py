@@ -126,6 +126,23 @@ def test_fields_are_checked_while_they_are_typed(open_page: Open, ada: User) -> 
     expect(who_else).to_have_count(0)
 
 
+def test_nothing_moves_away_from_under_a_press(open_page: Open, ada: User) -> None:
+    """Leaving a field by a press asks for its answer; the answer must not push the pressed choice aside."""
+    page = open_page(ada, "/teams/new", size="phone")
+    page.get_by_label("Team’s name").press_sequentially("Genomics")
+    choice = page.get_by_label("genomics-team")
+    choice.hover()
+    with page.expect_response("**/teams/new/check*") as answer:
+        page.mouse.down()
+    answer.value.finished()
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+    )
+    page.mouse.up()
+    expect(choice).to_be_checked()
+    expect(page.get_by_text("Free. Its short name")).to_be_visible()
+
+
 def test_the_answer_follows_what_is_chosen(open_page: Open, ada: User) -> None:
     page = open_page(ada, "/teams/new")
     who(page)
