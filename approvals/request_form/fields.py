@@ -103,10 +103,6 @@ def nothing_words(offering: Offering, name: str) -> str:
     if name == "flavor":
         return "The team is on no cluster with GPUs on offer. Ask for a namespace on one first."
     if name == "cluster":
-        on = (
-            "on no cluster yet"
-            if offering.key == "volume"
-            else "on every cluster already"
-        )
+        on = "on no cluster" if offering.key == "volume" else "on every cluster already"
         return f"The team is {on}."
     return "Nothing of this is offered now."

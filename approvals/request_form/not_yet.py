@@ -62,9 +62,8 @@ def _ask_for_namespace(team: Team) -> Link:
 
 def on_no_cluster(team: Team) -> Empty:
     """What a team without a namespace lacks, as title, text and what to press where one can be had."""
-    leaving = Tenancy.objects.filter(team=team).exclude(
-        stage__in=(Stage.HERE, Stage.GONE)
-    )
+    places = Tenancy.objects.filter(team=team)
+    leaving = places.exclude(stage__in=(Stage.HERE, Stage.GONE))
     if place := leaving.select_related("cluster").first():
         return {
             "title": f"{team.name} leaves {place.cluster.title}",
@@ -74,7 +73,7 @@ def on_no_cluster(team: Team) -> Empty:
                 "href": reverse("leaving", args=[team.slug]),
             },
         }
-    title = f"{team.name} is on no cluster yet"
+    title = f"{team.name} is on no cluster {'any more' if places.exists() else 'yet'}"
     text = "GPUs are granted to a namespace on a cluster, and the team has none."
     if not setting_of(NAMESPACE).enabled:
         return {

@@ -30,7 +30,7 @@ from approvals.requests.presenting import titled
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
-from fleet.models import Cluster, announcing
+from fleet.models import Cluster, Flavor, announcing
 from fleet.presenting import how_away
 from notebooks.models import NotebookServer
 from offboarding.models import Departure
@@ -302,7 +302,7 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
         if (
             row.flavor is None
             or key in found
-            or not row.flavor.is_offered
+            or not _is_to_be_had(row, row.flavor)
             or len(found) == MOST_AGAIN
         ):
             continue
@@ -314,6 +314,12 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
             "href": again_link(row, now=now),
         }
     return list(found.values())
+
+
+def _is_to_be_had(row: Request, flavor: Flavor) -> bool:
+    """Whether the same would be taken again: the team is there still, and what it asked for is on offer."""
+    is_here = row.tenancy is not None and row.tenancy.is_here
+    return is_here and flavor.is_offered and flavor.cluster.enabled
 
 
 def last_notebook(user: User, *, now: datetime) -> Line | None:

@@ -260,7 +260,7 @@ def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(
     factories.join(speech, scene.ada)
     shown = text(page.post("/requests/preview/volume", values("volume", team="speech")))
     assert 'id="field-cluster" hx-swap-oob="outerMorph"' in shown
-    assert "The team is on no cluster yet." in shown
+    assert "The team is on no cluster." in shown
     assert not Request.objects.exists()
     assert 'name="reason"' not in text(
         page.post("/requests/preview/volume", values("volume"))

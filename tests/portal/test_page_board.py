@@ -150,6 +150,13 @@ def test_a_team_on_no_cluster_is_offered_what_works(client: Client, ada: User) -
     assert 'href="/requests/new/namespace?team=vision&amp;project="' in asked
 
 
+def test_a_team_that_has_left_its_only_cluster_is_on_none_any_more(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    factories.leave(place, to="gone", at=timezone.now())
+    assert "Vision is on no cluster any more" in text(client, "/teams/vision/")
+
+
 def test_a_team_whose_cluster_is_out_of_use_goes_on_there_and_asks_elsewhere(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -280,6 +287,19 @@ def test_home_says_why_it_waits_and_for_whom(
     assert "16 × A100 for Vision waits for platform leads to decide" in page
     assert f"/requests/{asked.pk}/" in page
     assert "flavor=training%2Fa100" in page  # asking again is one click away
+
+
+@pytest.mark.parametrize("why", ["out of use", "left"])
+def test_home_offers_nothing_again_that_would_be_refused(
+    client: Client, ada: User, place: Tenancy, a100: Flavor, why: str
+) -> None:
+    factories.request(ada, place, a100, gpus=1)
+    assert [row["title"] for row in client.get("/").context["again"]] == ["1 × A100"]
+    if why == "left":
+        factories.leave(place, to="gone", at=timezone.now())
+    else:
+        Cluster.objects.update(enabled=False)
+    assert client.get("/").context["again"] == []
 
 
 def test_home_says_since_when_the_step_waits_that_is_open(
