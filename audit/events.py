@@ -31,6 +31,7 @@ class Kind(models.TextChoices):
     CLUSTER_ADDED = "cluster.added", "added the cluster"
     CLUSTER_CHANGED = "cluster.changed", "changed the cluster"
     CLUSTER_REMOVED = "cluster.removed", "removed the cluster"
+    CLUSTER_WRITTEN_OFF = "cluster.written_off", "wrote the cluster off"
     CLUSTER_UNREACHABLE = "cluster.unreachable", "lost contact with the cluster"
     CLUSTER_REACHABLE = "cluster.reachable", "is in contact with the cluster"
     FLAVOR_ADDED = "flavor.added", "added the flavor"

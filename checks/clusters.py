@@ -71,7 +71,7 @@ class Seen:
 
 def look_at_clusters(report: Report, *, now: datetime) -> None:
     """Add what is found on every cluster; one that cannot be read is noted."""
-    for cluster in Cluster.objects.order_by("name"):
+    for cluster in Cluster.objects.not_written_off().order_by("name"):
         if cluster.delivery != Cluster.Delivery.APPLY:
             report.notes.append(
                 f"{cluster.name}: delivered by Git, so what stands there was not compared."

@@ -214,6 +214,12 @@ def change_cluster(
     _check_names(cluster, changed)
     if "dedicated_to" in changed:
         _check_empty_of_others(cluster)
+    if cluster.enabled and cluster.written_off_at is not None:
+        raise Conflict(
+            f"{cluster.title} is written off, and what stood there is let go of. Register it anew, by another name.",
+            code="written_off",
+            field="enabled",
+        )
     if changed:
         try:
             with transaction.atomic():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -19,6 +20,7 @@ from fleet.authority import MAX_LENGTH
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
 from fleet.removing import remove_cluster, remove_flavor
+from fleet.write_off import write_off
 from web.strict import (
     Boolean,
     Choice,
@@ -184,6 +186,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
         help_text="What its teams read; empty for nothing."
     )
     announced_until = serializers.DateTimeField(allow_null=True)
+    written_off_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was said to be gone for good."
+    )
     cohort = serializers.CharField()
     borrow_percent = serializers.IntegerField()
     storage_class = serializers.CharField()
@@ -405,6 +410,12 @@ class AcceptIdentitySerializer(StrictSerializer):
     identity_found = Text(max_length=64)
 
 
+class WriteOffSerializer(StrictSerializer):
+    """That a cluster is gone for good."""
+
+    name = Text(max_length=40, help_text="The cluster's name, once more.")
+
+
 class TaintSerializer(StrictSerializer):
     """A node's taint."""
 
@@ -514,7 +525,7 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     lookup_value_converter = "slug"
     ordering = "name"
     asks = {"list": PageQuery}
-    keyed = frozenset({"create", "accept_identity", "accept_capacity"})
+    keyed = frozenset({"create", "accept_identity", "accept_capacity", "write_off"})
     bodyless = frozenset({"accept_capacity", "destroy"})
 
     @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
@@ -552,6 +563,15 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def accept_capacity(self, request: Request, name: str) -> Response:
         """Believe at the next look how many nodes the cluster lists, however few (platform leads)."""
         return self._accept(lambda pk: actions.accept_capacity(pk, by=self.caller))
+
+    @extend_schema(request=WriteOffSerializer, responses=ClusterSerializer)
+    @action(detail=True, methods=["post"], url_path="write-off")
+    def write_off(self, request: Request, name: str) -> Response:
+        """Say that a cluster is gone for good: what teams have there ends (platform leads)."""
+        typed = self.body(WriteOffSerializer)["name"]
+        return self._accept(
+            lambda pk: write_off(pk, name=typed, by=self.caller, now=timezone.now())
+        )
 
     def _accept(self, act: Callable[[int], Cluster]) -> Response:
         found = self.get_object().pk

@@ -10,7 +10,7 @@ from django import forms
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
-from web.fields import AmountField, MomentField, PlainNumberField
+from web.fields import AmountField, MomentField, PlainNumberField, StrictForm
 
 if TYPE_CHECKING:
     _ClusterForm = forms.ModelForm[Cluster]
@@ -35,6 +35,21 @@ AUTOSCALER = ("min_nodes", "max_nodes", "growing_minutes")
 # A number that nobody says is 0.
 MAY_BE_EMPTY = (*AUTOSCALER, "interruption_hours")
 NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
+
+
+class WriteOffForm(StrictForm):
+    """The name of the cluster that is gone for good, typed by who says so."""
+
+    name = forms.CharField(
+        label="Type the cluster’s name to confirm",
+        max_length=40,
+        error_messages={"required": "Type the cluster’s name to confirm."},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].help_text = f"As it is written here: {cluster.name}"
 
 
 class LabelsField(forms.CharField):

@@ -43,6 +43,10 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         """Those for everybody, and this team's own; None is a team that is not there yet."""
         return self.filter(_for(team, "dedicated_to"))
 
+    def not_written_off(self) -> "ClusterQuerySet":
+        """Those that may answer one day; of the others nothing is asked any more."""
+        return self.filter(written_off_at=None)
+
     def looked_after(self) -> "ClusterQuerySet":
         """Those in use, and those out of use that have tenancies still: who is there stays, and is looked after."""
         has_some = Cluster.objects.alias(
@@ -191,6 +195,8 @@ class Cluster(Row):
     away_since = models.DateTimeField(null=True)
     away_told_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
+    # When a lead said that it is gone for good, with all that stood there.
+    written_off_at = models.DateTimeField(null=True)
 
     # What its teams read, such as when it is maintained, and until when; empty for nothing.
     announcement = models.CharField(
@@ -227,6 +233,10 @@ class Cluster(Row):
                 Lower("azure_id"),
                 condition=~Q(azure_id=""),
                 name="an_aks_cluster_is_registered_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(written_off_at=None) | Q(enabled=False),
+                name="what_is_written_off_is_out_of_use",
             ),
             models.CheckConstraint(
                 condition=Q(capacity_doubt="", doubted_looks=0)

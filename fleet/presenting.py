@@ -71,7 +71,11 @@ def card(cluster: Cluster) -> Card:
         "announced": cluster.announces(timezone.now()),
         "counts": counts(cluster),
         "delivery": DELIVERY[cluster.delivery],
-        "bars": [bar(flavor) for flavor in cluster.flavors.all()],
+        "bars": (
+            [bar(flavor) for flavor in cluster.flavors.all()]
+            if cluster.written_off_at is None
+            else []
+        ),
     }
 
 
@@ -85,7 +89,7 @@ def counts(cluster: Cluster) -> list[Note]:
             "tone": "",
             "text": f"{here} team{'' if here == 1 else 's'} here"
             if here
-            else "No team is here yet",
+            else f"No team is here {'any more' if cluster.written_off_at else 'yet'}",
         }
     ]
     if wrong:
@@ -94,7 +98,9 @@ def counts(cluster: Cluster) -> list[Note]:
 
 
 def health(cluster: Cluster) -> tuple[str, str]:
-    """The badge: whether it answers, refuses us, or takes no teams."""
+    """The badge: whether it answers, refuses us, takes no teams, or is gone for good."""
+    if cluster.written_off_at is not None:
+        return "past", "Written off"
     if cluster.is_away and any(
         name in cluster.message.partition(":")[0] for name in QUEUES
     ):
@@ -123,8 +129,8 @@ def how_away(cluster: Cluster) -> str:
 
 
 def trouble(cluster: Cluster) -> str:
-    """What the cluster said when it did not answer as it should; empty when all is well."""
-    return cluster.message if cluster.is_away else ""
+    """What the cluster said when it did not answer as it should; empty when all is well or it is written off."""
+    return cluster.message if cluster.is_away and not cluster.written_off_at else ""
 
 
 def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capacity:

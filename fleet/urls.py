@@ -19,6 +19,11 @@ urlpatterns = [
         name="accept-capacity",
     ),
     path("clusters/<slug:name>/remove", views.cluster_remove, name="cluster-remove"),
+    path(
+        "clusters/<slug:name>/write-off",
+        views.cluster_write_off,
+        name="cluster-write-off",
+    ),
     path("clusters/<slug:name>/flavors/new", views.flavor_new, name="flavor-new"),
     path(
         "clusters/<slug:name>/flavors/<slug:flavor>",

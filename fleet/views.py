@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -14,13 +15,14 @@ from django.views.decorators.http import (
 )
 
 from accounts.current_user import add_refusal, sent, visitor, with_refusal
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.roles import Permission
 from fleet import actions
-from fleet.forms import ClusterForm, FlavorForm
+from fleet.forms import ClusterForm, FlavorForm, WriteOffForm
 from fleet.models import Cluster, Flavor
 from fleet.presenting import card
 from fleet.removing import remove_cluster, remove_flavor
+from fleet.write_off import may_write_off, why_not_written_off, write_off
 from web.refusals import Refused
 
 FORM_METHODS = ["GET", "HEAD", "POST"]
@@ -160,6 +162,49 @@ def cluster_remove(request: HttpRequest, name: str) -> HttpResponse:
         what=cluster.title,
         cluster=cluster,
         back=reverse("cluster-edit", args=[name]),
+    )
+
+
+@require_http_methods(FORM_METHODS)
+def cluster_write_off(request: HttpRequest, name: str) -> HttpResponse:
+    """Write off a cluster that is gone for good; POST does it, with its name typed."""
+    user = visitor(request)
+    if not may_write_off(user):
+        raise PermissionDenied
+    cluster = get_object_or_404(Cluster, name=name)
+    form, now, status = (
+        WriteOffForm(sent(request), cluster=cluster),
+        timezone.now(),
+        422,
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            write_off(cluster.pk, name=form.cleaned_data["name"], by=user, now=now)
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+        else:
+            messages.success(request, f"{cluster.title} is written off.")
+            return redirect("cluster", name)
+    not_yet = why_not_written_off(cluster, now=now)
+    context = {
+        "form": form,
+        "cluster": cluster,
+        "why_not": not_yet.message if not_yet else "",
+        "teams": Team.objects.filter(
+            tenancies__in=cluster.tenancies.exclude(stage="gone")
+        )
+        .distinct()
+        .count(),
+        "gpus": sum(flavor.allocated for flavor in cluster.flavors.all()),
+        "back": reverse("cluster", args=[name]),
+    }
+    response = render(
+        request, "fleet/write_off.html", context, status=status if form.errors else 200
+    )
+    return (
+        with_refusal(response, form, detail="The cluster was not written off.")
+        if form.errors
+        else response
     )
 
 

@@ -12,6 +12,7 @@ from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from offboarding.models import Departure
+from provisioning.models import Tenancy
 from ui.amounts import moment
 
 MOST_NAMES = 12
@@ -81,6 +82,31 @@ def gone(departure: Departure, *, now: datetime) -> None:
         action="See what went",
     )
     _tell(departure, said, to=_members(departure), now=now)
+
+
+def lost(place: Tenancy, *, now: datetime) -> None:
+    """Tell the team's members that what they had on a cluster is lost with it."""
+    cluster = place.cluster
+    said = Message(
+        title=f"{cluster.title} is gone for good",
+        sentence=f"Platform leads have written it off, with {place.namespace} and its volumes. What {place.team.name} "
+        "held there has ended and costs nothing from now on. Ask for GPUs on another cluster.",
+        action="Open the team",
+    )
+    link = reverse("team", args=[place.team.slug])
+    subject = ("tenancy", place.pk)
+    members = User.objects.filter(memberships__team=place.team)
+    tell(
+        NoticeKind.TEAM_LEAVES,
+        to=members,
+        subject=subject,
+        link=link,
+        message=said,
+        now=now,
+    )
+    tell_channels(
+        NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now
+    )
 
 
 def what(departure: Departure) -> str:

@@ -3,9 +3,11 @@
 What is to be done is read from the database each time; each step is an action in a transaction of its own.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+from accounts.models import Team
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation
@@ -19,6 +21,8 @@ from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from reconciling.sweeping import for_each
+
+WHY = "the team leaves"
 
 
 def sweep(*, now: datetime) -> None:
@@ -53,7 +57,13 @@ def advance(departure_id: int, *, now: datetime) -> None:
         leaving.drain(
             tenancy_id, retained_until=found.retained_until, actor=PORTAL, now=now
         )
-    _give_back(found, now=now)
+    give_back(
+        found.team,
+        _places(found, Stage.RETAINED),
+        whole=found.is_whole,
+        why=WHY,
+        now=now,
+    )
 
 
 def delete_due(*, now: datetime) -> None:
@@ -88,19 +98,20 @@ def _drop_requests(found: Departure, *, now: datetime) -> None:
     tenancies = list(found.places.values_list("tenancy_id", flat=True))
     waiting = requests.waiting(found.team, tenancies, whole=found.is_whole)
     for request_id in list(waiting.values_list("pk", flat=True)):
-        requests.drop(request_id, actor=PORTAL, now=now)
+        requests.drop(request_id, actor=PORTAL, now=now, why=WHY)
     for tenancy_id in tenancies:
         apart.drop(tenancy_id, now=now)
 
 
-def _give_back(found: Departure, *, now: datetime) -> None:
-    """Give back the GPUs of drained places, and end what else is held there but what has data."""
-    tenancies = _places(found, Stage.RETAINED)
+def give_back(
+    team: Team, tenancies: Sequence[int], *, whole: bool, why: str, now: datetime
+) -> None:
+    """Give back the GPUs of these places, and end what else is held there, or anywhere, but what has data."""
     held = (
         Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
     )
     for allocation_id in list(held.values_list("pk", flat=True)):
-        ends.take_back(allocation_id, actor=PORTAL, now=now)
+        ends.take_back(allocation_id, actor=PORTAL, now=now, why=why)
     booked = (
         Allocation.objects.booked()
         .of_gpus()
@@ -108,11 +119,11 @@ def _give_back(found: Departure, *, now: datetime) -> None:
         .order_by("pk")
     )
     for allocation_id in list(booked.values_list("pk", flat=True)):
-        bookings.cancel(allocation_id, actor=PORTAL, now=now, why="the team leaves")
+        bookings.cancel(allocation_id, actor=PORTAL, now=now, why=why)
     if tenancies:
-        others = requests.ending_with_work(found.team, tenancies, whole=found.is_whole)
+        others = requests.ending_with_work(team, tenancies, whole=whole)
         for request_id in list(others.values_list("pk", flat=True)):
-            requests.let_go(request_id, actor=PORTAL, now=now)
+            requests.let_go(request_id, actor=PORTAL, now=now, why=why)
 
 
 def _end_places(found: Departure, *, now: datetime) -> None:
@@ -121,10 +132,15 @@ def _end_places(found: Departure, *, now: datetime) -> None:
     Before that, all of it could be restored.
     """
     tenancies = _places(found, Stage.REMOVING, Stage.GONE)
+    end_what_has_data(tenancies, why=WHY, now=now)
+    leaving_actions.finish(found.pk, actor=PORTAL, now=now)
+
+
+def end_what_has_data(tenancies: Sequence[int], *, why: str, now: datetime) -> None:
+    """End what has data at places that nobody can come back to."""
     for request_id in list(
         requests.ending_with_places(tenancies).values_list("pk", flat=True)
     ):
-        requests.let_go(request_id, actor=PORTAL, now=now)
+        requests.let_go(request_id, actor=PORTAL, now=now, why=why)
     for tenancy_id in tenancies:
         ends.drop_take_downs(tenancy_id, now=now)
-    leaving_actions.finish(found.pk, actor=PORTAL, now=now)

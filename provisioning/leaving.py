@@ -16,6 +16,7 @@ from provisioning import parking
 from provisioning.actions import publish
 from provisioning.enqueue import enqueue_on_commit
 from provisioning.models import Tenancy
+from provisioning.removing import why_lost
 from provisioning.stages import NEXT, Stage, Stop
 from web.refusals import Conflict, NoRight
 
@@ -125,6 +126,48 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
         or tenancy.retained_until > now
     ):
         return False
+    _begin_removing(tenancy, actor=actor, now=now)
+    return True
+
+
+@transaction.atomic
+def lose(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
+    """Have a worker let go of what stood on a cluster that is written off; False, and nothing changed, elsewhere.
+
+    All steps of its leaving at once, protected or not and whatever its dates were: there is nothing left to keep. One
+    whose deleting was tried in vain is let go of as well.
+    """
+    tenancy = locked(tenancy_id)
+    if tenancy.cluster.written_off_at is None or tenancy.stage == Stage.GONE:
+        return False
+    if tenancy.stage == Stage.REMOVING:
+        tenancy.save(update_fields=parking.retry(tenancy, now=now))
+        enqueue_on_commit(tenancy.pk)
+        return True
+    if tenancy.stage == Stage.HERE:
+        _move(
+            tenancy,
+            Stage.LEAVING,
+            actor=actor,
+            now=now,
+            leaves_at=now,
+            is_protected=False,
+        )
+    if tenancy.stage == Stage.LEAVING:
+        _move(
+            tenancy,
+            Stage.RETAINED,
+            actor=actor,
+            now=now,
+            leaves_at=min(tenancy.leaves_at or now, now),
+            retained_until=now,
+            stop=Stop.DRAIN,
+        )
+    _begin_removing(tenancy, actor=actor, now=now)
+    return True
+
+
+def _begin_removing(tenancy: Tenancy, *, actor: Actor, now: datetime) -> None:
     tenancy.generation += 1
     tenancy.changed_at, tenancy.stage, tenancy.is_true = now, Stage.REMOVING, False
     afresh = parking.retry(tenancy, now=now)
@@ -133,7 +176,6 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
     )
     _tell(tenancy, actor)
     enqueue_on_commit(tenancy.pk)
-    return True
 
 
 def locked(tenancy_id: int) -> Tenancy:
@@ -175,4 +217,5 @@ def _tell(tenancy: Tenancy, actor: Actor) -> None:
         cluster=tenancy.cluster.name,
         leaves_at=tenancy.leaves_at,
         retained_until=tenancy.retained_until,
+        **why_lost(tenancy),
     )

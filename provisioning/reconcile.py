@@ -144,6 +144,9 @@ def _run(run: Pass) -> None:
         ended = run.now()
         run.lease.finish(requeue_at=ended + AGAIN_WHEN_TRUE, now=ended, attempts=0)
         return
+    if run.tenancy.cluster.written_off_at is not None:
+        _forget(run)
+        return
     failpoints.reach("provision.write", of=run.tenancy.pk)
     desired = tenancy_objects(run.tenancy.desired)
     run.wanted = [Key.of(manifest) for manifest in desired]
@@ -155,6 +158,14 @@ def _run(run: Pass) -> None:
         if not may_call:
             raise _no_answer(run, retry_after=PAUSES.first.total_seconds())
         _make_true(run, desired)
+
+
+def _forget(run: Pass) -> None:
+    """Let go of what nobody can reach any more: its cluster is written off, and is not called."""
+    ended = run.now()
+    if not note_gone(run.tenancy, run.lease, writes=0, now=ended):
+        # What it holds is given back first.
+        run.lease.finish(requeue_at=ended + AGAIN_WHEN_TRUE, now=ended, attempts=0)
 
 
 def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:

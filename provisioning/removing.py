@@ -32,6 +32,7 @@ NAMESPACE = ("v1", "Namespace")
 HELD = "NamespaceFinalizersRemaining"
 LEFT = ("NamespaceContentRemaining", HELD)
 GONE = "Nothing of it is left on the cluster."
+WRITTEN_OFF = "Its cluster is gone for good."
 FINALIZERS = "Some content in the namespace has finalizers remaining: "
 
 
@@ -156,6 +157,11 @@ def _held(live: Mapping[str, Any]) -> str:
     return f"{name} is being deleted. {rows[0]['message'].rstrip('.')}."
 
 
+def why_lost(tenancy: Tenancy) -> dict[str, str]:
+    """What an event about a tenancy says of a cluster that is written off; nothing of any other."""
+    return {"reason": WRITTEN_OFF} if tenancy.cluster.written_off_at else {}
+
+
 @transaction.atomic
 def note_gone(
     tenancy: Tenancy, lease: Lease[Tenancy], *, writes: int, now: datetime
@@ -178,7 +184,12 @@ def note_gone(
         used=None,
         # What was known of it has gone with it.
         conditions=upsert(
-            [], READY, status="True", reason="Gone", message=GONE, now=now
+            [],
+            READY,
+            status="True",
+            reason="Gone",
+            message=WRITTEN_OFF if tenancy.cluster.written_off_at else GONE,
+            now=now,
         ),
     )
     record(
@@ -189,5 +200,6 @@ def note_gone(
         writes=writes,
         namespace=tenancy.namespace,
         cluster=tenancy.cluster.name,
+        **why_lost(tenancy),
     )
     return True

@@ -50,7 +50,7 @@ def sweep_cluster(cluster_id: int) -> None:
 @shared_task(name="provisioning.tasks.look_at_clusters")
 def look_at_clusters() -> None:
     """Enqueue a look at every cluster, those that take no teams too; one that does not answer delays no other."""
-    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+    for cluster_id in Cluster.objects.not_written_off().values_list("pk", flat=True):
         look_at_cluster.apply_async(args=[cluster_id], expires=60)
 
 

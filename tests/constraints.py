@@ -386,6 +386,9 @@ NAMED: Mapping[str, Attack] = {
     "a_doubted_list_of_nodes_has_a_reason": lambda w: Cluster.objects.update(
         doubted_looks=1
     ),
+    "what_is_written_off_is_out_of_use": lambda w: Cluster.objects.update(
+        written_off_at=w.scene.tenancy.created_at
+    ),
     "a_cluster_may_be_written_to": lambda w: Cluster.objects.update(
         writes_per_second=0
     ),

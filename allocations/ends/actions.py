@@ -207,10 +207,11 @@ def give_up(allocation: Allocation, *, why: str, now: datetime) -> None:
 
 
 @transaction.atomic
-def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
+def take_back(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """Give back all of an allocation where its team is leaving, whose queue is stopped; what it will not cost is free.
 
-    False, and nothing changed, when it has ended, its date has come, the team is here after all, or it is no GPUs.
+    So where its cluster is written off. False, and nothing changed, when it has ended, its date has come, the team is
+    here after all, or it is no GPUs.
     """
     allocation = locked_with_all(allocation_id)
     place, flavor = allocation.tenancy, allocation.flavor
@@ -220,11 +221,13 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
         or allocation.kept_until <= now
     ):
         return False
-    if place is None or flavor is None or place.is_here:
+    if place is None or flavor is None:
+        return False
+    if place.is_here and place.cluster.written_off_at is None:
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     flavor.put_back(allocation.gpus)
-    freed = settle(allocation.hold, now=now, why="the team leaves")
+    freed = settle(allocation.hold, now=now, why=why)
     provisioners.end(allocation, actor=actor, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
@@ -232,7 +235,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
         actor,
         returned=allocation.gpus,
         freed_usd=str(freed.usd),
-        reason="The team leaves.",
+        reason=why,
     )
     return True
 

@@ -157,13 +157,13 @@ def release(request_id: int, *, by: User, now: datetime) -> Request:
 
 
 @transaction.atomic
-def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
+def end_early(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """End what takes no GPUs before its date, because its team leaves; False for what cannot be undone or is over."""
     request = Request.objects.select_related("allocation").get(pk=request_id)
-    if _cancel_booking(request, actor=actor, now=now, why="the team leaves"):
+    if _cancel_booking(request, actor=actor, now=now, why=why):
         return True
     return may_release(request, now=now) and _release(
-        request, actor=actor, now=now, why="the team leaves"
+        request, actor=actor, now=now, why=why
     )
 
 

@@ -77,7 +77,7 @@ def ending_with_places(tenancies: Collection[int]) -> QuerySet[Request]:
 
 
 @transaction.atomic
-def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
+def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """Take a waiting request back, because its team leaves; False when it was decided in between."""
     rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster").get(
@@ -86,20 +86,18 @@ def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
     if request.state != State.WAITING:
         return False
     close(request, State.WITHDRAWN, now=now)
-    telling.withdrawn(
-        request, f"{request.team.name} leaves, so it was taken back.", now=now
-    )
+    telling.withdrawn(request, f"It was taken back, because {why}.", now=now)
     record(
         Kind.REQUEST_WITHDRAWN,
         actor=actor,
         subject=("request", request.pk),
         team_id=request.team_id,
         what=request.name(),
-        reason="The team leaves.",
+        reason=why,
     )
     return True
 
 
-def let_go(request_id: int, *, actor: Actor, now: datetime) -> bool:
+def let_go(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """End what is held without GPUs, because its team leaves; False for what is paid to its end or over already."""
-    return end_early(request_id, actor=actor, now=now)
+    return end_early(request_id, actor=actor, now=now, why=why)

@@ -213,6 +213,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("announced_until", models.DateTimeField(blank=True, null=True)),
+                ("written_off_at", models.DateTimeField(null=True)),
                 (
                     "identity",
                     models.CharField(
@@ -260,6 +261,14 @@ class Migration(migrations.Migration):
                         django.db.models.functions.text.Lower("azure_id"),
                         condition=models.Q(("azure_id", ""), _negated=True),
                         name="an_aks_cluster_is_registered_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("written_off_at", None),
+                            ("enabled", False),
+                            _connector="OR",
+                        ),
+                        name="what_is_written_off_is_out_of_use",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from audit.actors import PORTAL
@@ -36,7 +36,11 @@ log = structlog.get_logger(__name__)
 
 
 def follow(*, now: Clock) -> None:
-    """Write down how the servers of every hub stand; of a hub that does not answer, what was known stays."""
+    """Write down how the servers of every hub stand; of a hub that does not answer, what was known stays.
+
+    What was on a cluster that is written off has stopped.
+    """
+    for_each(_lost(), lambda server: _lose(server, now=now()))
     hubs = (
         Hub.objects.filter(cluster__in=Cluster.objects.looked_after())
         .exclude(reachable=False)
@@ -52,6 +56,23 @@ def follow(*, now: Clock) -> None:
             )
 
     for_each(hubs, ask)
+
+
+def _lost() -> QuerySet[NotebookServer]:
+    live = NotebookServer.objects.live()
+    return live.filter(tenancy__cluster__written_off_at__isnull=False).order_by("pk")
+
+
+def _lose(server: NotebookServer, *, now: datetime) -> None:
+    move(
+        server.pk,
+        State.STOPPED,
+        seen=State(server.state),
+        now=now,
+        observed_generation=server.generation,
+        stop_reason=StopReason.LEAVING,
+        message="",
+    )
 
 
 def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:

@@ -119,6 +119,11 @@ def _facts(found: Cluster) -> list[Fact]:
         *_delivery(found),
         _since("Last contact", found.last_contact_at),
         _since("Looked at", found.looked_at),
+        *(
+            [_since("Written off", found.written_off_at)]
+            if found.written_off_at
+            else []
+        ),
     ]
 
 

@@ -219,7 +219,7 @@ def test_killed_between_draining_and_giving_back_the_next_sweep_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("offboarding.sweep._give_back", killed)
+        patched.setattr("offboarding.sweep.give_back", killed)
         with pytest.raises(KeyboardInterrupt):
             advance(departure.pk, now=place.time)
     assert vision.tenancy.stage == Stage.RETAINED

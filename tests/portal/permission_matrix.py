@@ -283,6 +283,7 @@ class Prober:
             "api/v1/prices/<int:pk>/confirm/": {"doubted_at": "2026-01-01T00:00:00Z"},
             "api/v1/departures/<int:pk>/confirm/": {"name": "Vision"},
             "api/v1/clusters/<slug:name>/accept-identity/": {"identity_found": "u-1"},
+            "api/v1/clusters/<slug:name>/write-off/": {"name": "training"},
             "api/v1/tenancies/<int:pk>/protection/": {"is_protected": False},
             "api/v1/delegations/": {
                 "to": str(self.here.other.asker.oid),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, Q
 
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -32,6 +32,7 @@ from workloads.watching.kept import JOBS, kinds_of
 SETTLED = timedelta(seconds=3)
 # Of a run that ended before its program began, for want of its source: it has its GPUs and never runs.
 NEVER_BEGAN = "never_fetched"
+CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
     listing.State.STARTING: State.STARTING,
@@ -46,19 +47,23 @@ STATES: Mapping[listing.State, State] = {
 def follow(*, now: Clock, gone: Callable[[int], object]) -> None:
     """Write down what became of every run that is on a cluster; `gone` takes each that no copy has any more.
 
-    A run or a cluster at which it fails keeps no other from being followed.
+    What was on a cluster that is written off ended when that went away. A run or a cluster at which it fails keeps no
+    other from being followed.
     """
-    rows = (
-        Run.objects.live()
-        .filter(sent_at__isnull=False)
-        .select_related("tenancy__cluster", "team")
-    )
+    live = Run.objects.live().select_related("tenancy__cluster", "team")
+    is_lost = Q(tenancy__cluster__written_off_at__isnull=False)
+    for_each(live.filter(is_lost).order_by("pk"), lambda run: _lose(run, now=now()))
+    rows = live.filter(sent_at__isnull=False).exclude(is_lost)
     runs = defaultdict[int, list[Run]](list)
     for run in rows.order_by("pk"):
         runs[run.tenancy.cluster_id].append(run)
     for_each(
         runs, lambda cluster_id: _follow(cluster_id, runs[cluster_id], now(), gone)
     )
+
+
+def _lose(run: Run, *, now: datetime) -> None:
+    end(run.pk, State.GONE, now=now, at=run.cluster.away_since, message=CLUSTER_GONE)
 
 
 def _follow(

@@ -65,11 +65,12 @@ def ended_message(run: Run, *, now: datetime) -> Message:
             ("Ran for", span(run.ended_at - run.started_at)),
             ("Cost", usd(run.cost(now))),
         ]
-    if run.message:
+    is_told = state is State.GONE and bool(run.message)
+    if run.message and not is_told:
         facts.append(("Reason", run.message[:200]))
     return Message(
         title=f"{run.title}: {state.words.lower()}",
-        sentence=SENTENCES[state],
+        sentence=run.message if is_told else SENTENCES[state],
         facts=tuple(facts),
         action="Open the run",
     )

@@ -192,6 +192,8 @@ def sentence_of(seen: RunSeen) -> str:
     """What is with a run, in one sentence or two."""
     run = seen.run
     if run.is_over:
+        if run.state == State.GONE and run.message:
+            return run.message
         return " ".join(filter(None, (ENDS[State(run.state)], run.message)))
     if run.is_being_stopped:
         return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."

@@ -1,0 +1,85 @@
+"""Writing off a cluster that is gone for good: what stood there is let go of, as nobody can delete it any more."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts.directory import freshness
+from accounts.models import User
+from accounts.roles import Permission
+from audit.events import Kind
+from audit.log import record
+from fleet.actions import locked
+from fleet.models import Cluster
+from ui.amounts import moment
+from web.refusals import BadInput, Conflict, NoRight, Refused
+
+# What is only upgraded, moved or cut off is back before.
+AWAY_FOR = timedelta(days=1)
+
+
+@transaction.atomic
+def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster:
+    """Write a cluster off, having typed its name; its teams' places, GPUs and work there are then let go of by workers.
+
+    Nothing is changed on the cluster. Its API server and its AKS cluster can be registered again, under another name.
+    Writing it off again changes nothing. Raises NoRight, BadInput for another name, or what `why_not_written_off` says.
+    """
+    if not may_write_off(by):
+        raise NoRight("Platform leads write clusters off.", code="not_a_platform_lead")
+    freshness.check(by, now=now)
+    cluster = locked(cluster_id)
+    if cluster.written_off_at is not None:
+        return cluster
+    refusal = why_not_written_off(cluster, now=now)
+    if refusal is not None:
+        raise refusal
+    if name.strip() != cluster.name:
+        raise BadInput(
+            f"Type the cluster’s name as it is written here: {cluster.name}.",
+            code="wrong_name",
+            field="name",
+        )
+    record(
+        Kind.CLUSTER_WRITTEN_OFF,
+        actor=by.as_actor(),
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        away_since=cluster.away_since,
+        identity=cluster.identity,
+        azure_id=cluster.azure_id,
+    )
+    cluster.written_off_at = now
+    cluster.identity = cluster.identity_found = cluster.azure_id = ""
+    cluster.save(
+        update_fields=["written_off_at", "identity", "identity_found", "azure_id"]
+    )
+    return cluster
+
+
+def may_write_off(by: User) -> bool:
+    """Whether this person may: it ends what teams have there, and what is known of the cluster."""
+    return by.may(Permission.MANAGE_CLUSTERS) and by.may(Permission.REMOVE_TEAMS)
+
+
+def why_not_written_off(cluster: Cluster, *, now: datetime) -> Refused | None:
+    """Why a cluster cannot be written off yet: it is in use, or has answered within a day. None when it can be."""
+    if cluster.enabled:
+        return Conflict(
+            f"{cluster.title} is in use. Take it out of use first, so that nobody asks for it any more.",
+            code="in_use",
+        )
+    if not cluster.is_observed:
+        return None
+    if cluster.away_since is None:
+        return Conflict(
+            f"{cluster.title} was not found away. Let its teams leave it instead.",
+            code="not_away",
+        )
+    if cluster.away_since > now - AWAY_FOR:
+        return Conflict(
+            f"{cluster.title} may come back: it can be written off once it has been away for a day, from "
+            f"{moment(cluster.away_since + AWAY_FOR, now)}.",
+            code="may_come_back",
+        )
+    return None
