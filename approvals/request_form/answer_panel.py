@@ -66,6 +66,7 @@ class Answer(TypedDict):
     after: Sequence[str]
     about: str
     vacancy: NotRequired[str]
+    announced: NotRequired[str]
     already: NotRequired[Hint | None]
     same: NotRequired[str]
 
@@ -113,6 +114,8 @@ def answer_context(
     said["vacancy"] = (
         of_plans(judged.answer.route, person).words if said["people"] else ""
     )
+    if wanted.cluster is not None:
+        said["announced"] = wanted.cluster.announces(now)
     if wanted.renews is None and not own:
         last = _same_just_now(wanted, person, now)
         said["already"] = None if last is None else _already(wanted, last, now)

@@ -1,6 +1,7 @@
 """What a platform lead announces about a cluster: where its teams read it, who is told, and until when."""
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -65,6 +66,26 @@ def test_people_of_its_teams_read_it_until_it_is_over(
     client.force_login(ada)
     for page in pages:
         assert TEXT not in client.get(page).content.decode(), page
+
+
+def test_who_asks_or_starts_something_there_reads_it_before(
+    place: Tenancy, ada: User, priya: User, client: Client
+) -> None:
+    factories.flavor(place.cluster, "a100")
+    factories.notebooks_on(place.cluster)
+    Tenancy.objects.update(generation=1, observed_generation=1)
+    until = (timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
+    asked = {"team": "vision", "flavor": "training/a100", "gpus": 1, "until": until}
+    pages = (
+        f"/requests/new?{urlencode(asked | {'reason': 'Fine-tune the detector.'})}",
+        "/teams/vision/notebooks",
+    )
+    client.force_login(ada)
+    for page in pages:
+        assert TEXT not in client.get(page, follow=True).content.decode(), page
+    announce(place, priya)
+    for page in pages:
+        assert TEXT in client.get(page, follow=True).content.decode(), page
 
 
 def test_members_are_told_once_and_of_what_counts(

@@ -16,6 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Role
 from allocations.models import Leftover
+from fleet.models import Cluster
 from tests import factories
 from tests.pages import Element, parsed
 from tests.services.process import wait_until
@@ -117,6 +118,13 @@ def test_the_templates_lead_to_a_form_that_says_what_is_held(watched: Watched) -
     assert form(opened)["token"]
     # Nobody has written anything yet.
     assert "is needed" not in opened.content.decode()
+
+
+def test_what_is_announced_there_is_read_before_it_is_sent(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    Cluster.objects.update(announcement="Its nodes restart on Saturday.")
+    checked = ada.post(where, {**filled(ada.get(where)), "check": "1"})
+    assert "Its nodes restart on Saturday." in checked.content.decode()
 
 
 def test_without_javascript_it_is_checked_then_submitted_once(watched: Watched) -> None:

@@ -332,6 +332,7 @@ def _page(
             for one in shown.tenancies
         ],
         "hub": hub,
+        "announced": tenancy.cluster.announces(now) if tenancy else "",
         "notice": shown.notice,
         "cards": [_card(one, hub, form) for one in shown.cards],
         "servers": page.lists_of(team, shown.user, now=now),

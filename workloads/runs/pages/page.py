@@ -80,6 +80,8 @@ class RunAnswer:
     memory: Memory | None
     differences: Sequence[BeforeAfter] | None
     volumes: str
+    # What is announced about the cluster, such as when it is maintained.
+    announced: str
     yaml: str
     name: str
     is_possible: bool
@@ -147,6 +149,7 @@ def answer_of(
         if isinstance(plan, ResumePlan)
         else None,
         volumes=_volumes_words(plan, tenancy),
+        announced=tenancy.cluster.announces(now),
         yaml=yaml_of(plan.manifests),
         name=plan.name,
         is_possible=not plan.problems,
