@@ -251,7 +251,7 @@ class ClusterForm(_ClusterForm):
             "context": "Empty for the file’s current context.",
             "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
             "Empty for a cluster that is not in Azure.",
-            "announcement": "Such as when it is maintained: on the pages of its teams, beside their forms, and told to their members.",
+            "announcement": "Such as when it is maintained: its teams read it on their pages and forms, and are told.",
             "announced_until": "From then on it is shown no more; empty: until you take it away.",
             "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano nobody does.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
