@@ -139,6 +139,13 @@ def follows(offering: Offering) -> tuple[str, ...]:
     )
 
 
+def switched_off() -> models.QuerySet[OfferingSetting]:
+    """The setting that switches off the offering of an outer row; nothing where it is offered."""
+    return OfferingSetting.objects.filter(
+        key=models.OuterRef("offering"), enabled=False
+    )
+
+
 def setting_of(offering: Offering) -> OfferingSetting:
     """How it is offered here; as in the catalogue when nobody has changed it."""
     place = list(OFFERINGS).index(offering.key)

@@ -214,13 +214,8 @@ def change_cluster(
     _check_names(cluster, changed)
     if "dedicated_to" in changed:
         _check_empty_of_others(cluster)
-    if cluster.enabled and cluster.written_off_at is not None:
-        raise Conflict(
-            f"{cluster.title} is written off, and what stood there is let go of. Register it anew, by another name.",
-            code="written_off",
-            field="enabled",
-        )
     if changed:
+        _check_stands(cluster)
         try:
             with transaction.atomic():
                 cluster.save(update_fields=[*changed])
@@ -257,6 +252,7 @@ def add_flavor(
             field="name",
         )
     flavor = Flavor(cluster=locked(cluster.pk), name=name)
+    _check_stands(flavor.cluster)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
     queueing.check_resource(flavor)
@@ -302,6 +298,8 @@ def change_flavor(
     )
     follows, before = flavor.follows_list, _values_of(flavor, FLAVOR_FIELDS)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
+    if changed:
+        _check_stands(flavor.cluster)
     _check_nodes(flavor)
     _set_price(flavor, changed, followed=follows)
     if not price_is_meant:
@@ -770,6 +768,14 @@ def _why_no_names(cluster: Cluster) -> str:
         f"{cluster.title} has no CiliumNetworkPolicy (cilium.io/v2) that the portal may write: name ranges of "
         "addresses, or apply deploy/kubernetes/ there if its network is Cilium."
     )
+
+
+def _check_stands(cluster: Cluster) -> None:
+    if cluster.written_off_at is not None:
+        raise Conflict(
+            f"{cluster.title} is written off, and what stood there is let go of. Register it anew, by another name.",
+            code="written_off",
+        )
 
 
 def _check_empty_of_others(cluster: Cluster) -> None:

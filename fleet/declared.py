@@ -29,6 +29,9 @@ def declare(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
         if cluster is None:
             cluster = actions.add_cluster(name=name, values=values, by=SETTINGS)
             done.append(f"added cluster {name}")
+        elif cluster.written_off_at is not None:
+            done.append(f"left out cluster {name}, which is written off")
+            continue
         else:
             actions.change_cluster(cluster.pk, values=values, by=SETTINGS)
         for flavor in flavors:

@@ -327,6 +327,12 @@ class Cluster(Row):
         return self.reachable is False
 
     @property
+    def may_be_gone(self) -> bool:
+        """Whether it is out of use and does not answer, or nobody can ask it: it is gone for good, or comes back."""
+        is_silent = self.is_away or not self.is_observed
+        return not self.enabled and self.written_off_at is None and is_silent
+
+    @property
     def has_answered(self) -> bool:
         """Whether its API server answered at the last look, whatever came of the rest of it."""
         return any(

@@ -172,6 +172,8 @@ def cluster_write_off(request: HttpRequest, name: str) -> HttpResponse:
     if not may_write_off(user):
         raise PermissionDenied
     cluster = get_object_or_404(Cluster, name=name)
+    if cluster.written_off_at is not None:
+        return redirect("cluster", name)
     form, now, status = (
         WriteOffForm(sent(request), cluster=cluster),
         timezone.now(),

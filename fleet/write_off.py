@@ -50,10 +50,23 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
         azure_id=cluster.azure_id,
     )
     cluster.written_off_at = now
+    # What it was known by is free for another one, and nobody has to decide anything about it any more.
     cluster.identity = cluster.identity_found = cluster.azure_id = ""
+    cluster.braked_at, cluster.brake_reason = None, ""
+    cluster.capacity_doubt, cluster.doubted_looks = "", 0
     cluster.save(
-        update_fields=["written_off_at", "identity", "identity_found", "azure_id"]
+        update_fields=[
+            "written_off_at",
+            "identity",
+            "identity_found",
+            "azure_id",
+            "braked_at",
+            "brake_reason",
+            "capacity_doubt",
+            "doubted_looks",
+        ]
     )
+    cluster.flavors.update(is_offered=False)
     return cluster
 
 
@@ -63,14 +76,32 @@ def may_write_off(by: User) -> bool:
 
 
 def why_not_written_off(cluster: Cluster, *, now: datetime) -> Refused | None:
-    """Why a cluster cannot be written off yet: it is in use, or has answered within a day. None when it can be."""
+    """Why a cluster cannot be written off yet: in use, answering, away for less than a day, or paid for in Azure.
+
+    None when it can be. One of which the portal sees the repository alone is believed to be gone.
+    """
     if cluster.enabled:
         return Conflict(
             f"{cluster.title} is in use. Take it out of use first, so that nobody asks for it any more.",
             code="in_use",
         )
+    reserved = [
+        flavor.kind
+        for flavor in cluster.flavors.order_by("name")
+        if flavor.reservations.in_azure().exists()
+    ]
+    if reserved:
+        return Conflict(
+            f"Azure keeps machines for {' and '.join(reserved)} here, which cost what they did. Give them back first.",
+            code="machines_reserved",
+        )
     if not cluster.is_observed:
         return None
+    if cluster.has_answered:
+        return Conflict(
+            f"{cluster.title} answers, though not to everything, so what is there may run on.",
+            code="not_away",
+        )
     if cluster.away_since is None:
         return Conflict(
             f"{cluster.title} was not found away. Let its teams leave it instead.",

@@ -49,7 +49,8 @@ def end_servers() -> None:
 @shared_task(name="notebooks.tasks.observe_hubs")
 def observe_hubs() -> None:
     """Enqueue every hub whose time has come; one that does not answer delays no other."""
-    for hub_id in Hub.objects.due(clock.now()).values_list("pk", flat=True):
+    standing = Hub.objects.filter(cluster__written_off_at=None)
+    for hub_id in standing.due(clock.now()).values_list("pk", flat=True):
         observe_hub.apply_async(args=[hub_id], expires=60)
 
 

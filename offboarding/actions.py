@@ -273,6 +273,25 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     return True
 
 
+@transaction.atomic
+def leave_out(tenancy_id: int, *, now: datetime) -> None:
+    """Take a place that is lost with its cluster out of a departure from others; what was asked for it alone is over.
+
+    A confirmed departure from it alone ends as any other, once nothing is left there.
+    """
+    open_places = DeparturePlace.objects.filter(tenancy=tenancy_id, is_open=True)
+    for departure_id in list(open_places.values_list("departure", flat=True)):
+        found = locked(departure_id)
+        if found.ended_at is not None:
+            continue
+        if found.places.exclude(tenancy=tenancy_id).exists():
+            found.places.filter(tenancy=tenancy_id).delete()
+            _save(found)
+        elif found.confirmed_at is None:
+            _end(found, Departure.End.WITHDRAWN, by=PORTAL.name, now=now)
+            _tell(Kind.DEPARTURE_WITHDRAWN, found, PORTAL)
+
+
 def _check(wish: Wish, *, now: datetime) -> None:
     if len(wish.reason.strip()) < LEAST_REASON:
         raise BadInput("Say in a sentence why.", code="reason_needed", field="reason")

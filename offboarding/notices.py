@@ -89,7 +89,7 @@ def lost(place: Tenancy, *, now: datetime) -> None:
     cluster = place.cluster
     said = Message(
         title=f"{cluster.title} is gone for good",
-        sentence=f"Platform leads have written it off, with {place.namespace} and its volumes. What {place.team.name} "
+        sentence=f"Platform leads have written it off, with all namespaces and volumes there. What {place.team.name} "
         "held there has ended and costs nothing from now on. Ask for GPUs on another cluster.",
         action="Open the team",
     )

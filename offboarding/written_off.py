@@ -7,40 +7,85 @@ from datetime import datetime
 from functools import partial
 
 from django.db import transaction
+from django.db.models import Q
 
+from allocations.bookings import actions as bookings
+from allocations.ends import actions as ends
+from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
+from approvals.models import Request
 from approvals.shares import actions as apart
 from audit.actors import PORTAL
+from fleet.models import Cluster
 from offboarding import notices as telling
+from offboarding.actions import leave_out
 from offboarding.sweep import end_what_has_data, give_back
 from provisioning import leaving
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from reconciling.sweeping import for_each
 
 WHY = "its cluster is gone for good"
 
 
 def sweep(*, now: datetime) -> None:
-    """End what is held at each place on a cluster that is written off; one at which it fails keeps no other from it."""
-    lost = Tenancy.objects.present().filter(cluster__written_off_at__isnull=False)
-    for_each(lost.order_by("pk").values_list("pk", flat=True), partial(let_go, now=now))
+    """End what is asked for, booked and held on clusters that are written off, and let go of their tenancies.
+
+    A row at which it fails keeps no other from it.
+    """
+    lost = Cluster.objects.filter(written_off_at__isnull=False)
+    for_each(lost, partial(drop_asks, now=now))
+    places = Tenancy.objects.present().filter(cluster__in=lost)
+    for_each(
+        places.order_by("pk").values_list("pk", flat=True), partial(let_go, now=now)
+    )
+
+
+def drop_asks(cluster: Cluster, *, now: datetime) -> None:
+    """Take back what is asked for and booked on a cluster, by teams that are there and by those that are not yet."""
+    about = (
+        Q(tenancy__cluster=cluster)
+        | Q(flavor__cluster=cluster)
+        | Q(spec__cluster=cluster.name)
+        | Q(spec__nodes_for__startswith=f"{cluster.name}/")
+    )
+    waiting = Request.objects.waiting().filter(about).order_by("pk")
+    for request_id in list(waiting.values_list("pk", flat=True)):
+        requests.drop(request_id, actor=PORTAL, now=now, why=WHY)
+    booked = Allocation.objects.booked().filter(about).order_by("pk")
+    for allocation_id in list(booked.values_list("pk", flat=True)):
+        bookings.cancel(allocation_id, actor=PORTAL, now=now, why=WHY)
 
 
 def let_go(tenancy_id: int, *, now: datetime) -> None:
-    """End what is asked for, booked and held at one place, and have it let go of; its team is told once."""
-    team = Tenancy.objects.select_related("team").get(pk=tenancy_id).team
-    waiting = requests.waiting(team, [tenancy_id], whole=False)
-    for request_id in list(waiting.values_list("pk", flat=True)):
-        requests.drop(request_id, actor=PORTAL, now=now, why=WHY)
+    """End what is held at one place, and have it let go of once nothing is; its team is told once."""
+    place = Tenancy.objects.select_related("team", "cluster").get(pk=tenancy_id)
+    if place.cluster.written_off_at is None:
+        return
+    held = Allocation.objects.live().filter(tenancy=place)
+    due = held.filter(kept_until__lte=now).order_by("pk")
+    for allocation_id in list(due.values_list("pk", flat=True)):
+        ends.expire(allocation_id, now=now)
     apart.drop(tenancy_id, now=now)
-    give_back(team, [tenancy_id], whole=False, why=WHY, now=now)
+    give_back(place.team, [tenancy_id], whole=False, why=WHY, now=now)
     end_what_has_data([tenancy_id], why=WHY, now=now)
-    _lose(tenancy_id, now=now)
+    if not held.of_gpus().exists():
+        leave_out(tenancy_id, now=now)
+        _lose(tenancy_id, now=now)
 
 
 @transaction.atomic
 def _lose(tenancy_id: int, *, now: datetime) -> None:
     place = leaving.locked(tenancy_id)
-    if place.stands:
+    if place.stands and not _is_told(place):
         telling.lost(place, now=now)
     leaving.lose(tenancy_id, actor=PORTAL, now=now)
+
+
+def _is_told(place: Tenancy) -> bool:
+    """Whether the team was told already, for another namespace of it there."""
+    others = Tenancy.objects.filter(team=place.team, cluster=place.cluster)
+    return others.filter(
+        stage__in=[Stage.REMOVING, Stage.GONE],
+        changed_at__gte=place.cluster.written_off_at,
+    ).exists()

@@ -192,6 +192,8 @@ def note_gone(
             now=now,
         ),
     )
+    # Differences about which nothing was decided: nobody has to any more.
+    tenancy.drifts.open().delete()
     record(
         Kind.TENANCY_GONE,
         actor=PORTAL,

@@ -55,9 +55,8 @@ def clusters_to_sweep(*, now: datetime) -> Sequence[int]:
     """Clusters with converged tenancies that are due, which nobody sweeps and nobody leaves alone."""
     due = Tenancy.objects.due(now).converged().filter(cluster=OuterRef("pk"))
     busy = Q(throttle__claimed_until__gt=now) | Q(throttle__open_until__gt=now)
-    rows = Cluster.objects.filter(Exists(due), delivery=Cluster.Delivery.APPLY).exclude(
-        busy
-    )
+    standing = Cluster.objects.not_written_off()
+    rows = standing.filter(Exists(due), delivery=Cluster.Delivery.APPLY).exclude(busy)
     return list(rows.order_by("throttle__swept_at", "pk").values_list("pk", flat=True))
 
 
@@ -67,5 +66,6 @@ def _by_themselves(due: QuerySet[Tenancy]) -> QuerySet[Tenancy]:
         is_true=True,
         observed_generation=F("generation"),
         cluster__delivery=Cluster.Delivery.APPLY,
+        cluster__written_off_at=None,
     )
     return due.exclude(swept)

@@ -95,8 +95,10 @@ def left_of(wanted: Wanted) -> str:
 
 
 def has_left(team: Team) -> bool:
-    """Whether the team was on clusters and is on none any more, but for what is going."""
-    stages = set(
-        Tenancy.objects.filter(team=team).order_by().values_list("stage", flat=True)
-    )
+    """Whether the team was on clusters and is on none any more, but for what is going.
+
+    It has not left a cluster that is written off: that has left it.
+    """
+    places = Tenancy.objects.filter(team=team, cluster__written_off_at=None)
+    stages = set(places.order_by().values_list("stage", flat=True))
     return bool(stages) and Stage.HERE not in stages

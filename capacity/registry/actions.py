@@ -22,6 +22,8 @@ from web.refusals import Conflict
 MAX_AT_ONCE = 200
 # Of what is kept for a return, nobody of the team may use anything.
 HAS_ACCESS = Q(stage__in=[Stage.HERE, Stage.LEAVING])
+# Nobody has left a cluster that is written off: that has left them.
+IS_LEFT_BY_TEAMS = Q(cluster__written_off_at=None)
 
 
 def registry_id() -> str:
@@ -66,7 +68,7 @@ def follow_all(*, now: datetime) -> None:
         team=OuterRef("pk"), is_wanted=True
     ).exclude(registry=registry)
     present = Tenancy.objects.filter(HAS_ACCESS, team=OuterRef("pk"))
-    any_place = Tenancy.objects.filter(team=OuterRef("pk"))
+    any_place = Tenancy.objects.filter(IS_LEFT_BY_TEAMS, team=OuterRef("pk"))
     on_platform = Exists(present) | ~Exists(any_place)
     teams = Team.objects.filter(Exists(elsewhere) | (Exists(here) & ~on_platform))
     if registry:
@@ -95,8 +97,8 @@ def try_again(team: Team, *, by: User, now: datetime) -> RegistryAccess:
 
 
 def is_on_platform(team: Team) -> bool:
-    """Whether a team may work on a cluster, or was on none yet."""
-    places = Tenancy.objects.filter(team=team)
+    """Whether a team may work on a cluster, or was on none yet but what is written off."""
+    places = Tenancy.objects.filter(IS_LEFT_BY_TEAMS, team=team)
     return places.filter(HAS_ACCESS).exists() or not places.exists()
 
 

@@ -60,6 +60,8 @@ def connect(
     require_lead(by)
     if cluster.has_volcano:
         raise Conflict(f"{cluster.title}: {NOT_WITH_VOLCANO}", code="no_hub")
+    if cluster.written_off_at is not None:
+        raise Conflict(f"{cluster.title} is written off.", code="written_off")
     hub, is_new = _locked(cluster, now)
     address = connections.checked_address(address)
     connections.check_token_file(token_file)

@@ -44,9 +44,9 @@ class IdleUnknown:
 
 
 def clusters_with_hubs() -> list[tuple[Cluster, Hub | None]]:
-    """Every cluster with its hub; two queries."""
+    """Every cluster that is not written off, with its hub; two queries."""
     hubs = {one.pk: one for one in Hub.objects.all()}
-    return [(one, hubs.get(one.pk)) for one in Cluster.objects.all()]
+    return [(one, hubs.get(one.pk)) for one in Cluster.objects.not_written_off()]
 
 
 def rows_of(found: Iterable[tuple[Cluster, Hub | None]]) -> list[Row]:

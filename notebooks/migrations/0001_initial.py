@@ -338,6 +338,10 @@ class Migration(migrations.Migration):
                                 "elsewhere",
                                 "It ended in the hub or on the cluster, and not through the portal.",
                             ),
+                            (
+                                "cluster_gone",
+                                "It ended with its cluster, which is gone for good.",
+                            ),
                         ],
                         db_default="",
                         default="",

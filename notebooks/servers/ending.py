@@ -51,7 +51,8 @@ def end_what_is_over(*, now: datetime) -> None:
     rows = NotebookServer.objects.filter(state__in=[State.STARTING, State.READY])
     is_member = Membership.objects.filter(user=OuterRef("owner"), team=OuterRef("team"))
     no_members = rows.filter(~Exists(is_member) | Q(owner__is_active=False))
-    leaving = rows.exclude(tenancy__in=Tenancy.objects.here())
+    standing = rows.filter(tenancy__cluster__written_off_at=None)
+    leaving = standing.exclude(tenancy__in=Tenancy.objects.here())
     over = [
         *(
             (pk, StopReason.NOT_A_MEMBER)

@@ -42,7 +42,7 @@ def follow(*, now: Clock) -> None:
     """
     for_each(_lost(), lambda server: _lose(server, now=now()))
     hubs = (
-        Hub.objects.filter(cluster__in=Cluster.objects.looked_after())
+        Hub.objects.filter(cluster__in=Cluster.objects.looked_after().not_written_off())
         .exclude(reachable=False)
         .select_related("cluster")
     )
@@ -70,7 +70,7 @@ def _lose(server: NotebookServer, *, now: datetime) -> None:
         seen=State(server.state),
         now=now,
         observed_generation=server.generation,
-        stop_reason=StopReason.LEAVING,
+        stop_reason=StopReason.CLUSTER_GONE,
         message="",
     )
 

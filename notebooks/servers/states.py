@@ -46,6 +46,7 @@ class StopReason(StrEnum):
     LEAVING = "leaving"
     PREEMPTED = "preempted"
     ELSEWHERE = "elsewhere"
+    CLUSTER_GONE = "cluster_gone"
 
     @property
     def words(self) -> str:
@@ -59,6 +60,7 @@ class StopReason(StrEnum):
             "leaving": "The team leaves this cluster.",
             "preempted": "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
             "elsewhere": "It ended in the hub or on the cluster, and not through the portal.",
+            "cluster_gone": "It ended with its cluster, which is gone for good.",
         }[self.value]
 
 

@@ -87,6 +87,7 @@ CODES: Mapping[str, str] = {
     "log_gone": "The pod is gone, and its log with it.",
     "log_never_begun": "The run ended before a pod of it began, so there never was a log.",
     "log_not_started": "The pod has not started yet, so it has no log.",
+    "machines_reserved": "Azure keeps machines for a kind of GPU there: they are given back first.",
     "machines_use_it": "Machines are associated with the reservation: delete them or take them out of it first.",
     "may_come_back": "A cluster is written off once it has been away for a day.",
     "method_not_allowed": "The address does not take this method.",

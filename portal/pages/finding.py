@@ -190,6 +190,8 @@ def clusters(q: str) -> Iterator[Item]:
             "icon": "server",
             "href": reverse("cluster", args=[row.name]),
         }
+        if row.written_off_at is not None:
+            continue
         yield {
             "label": f"Queue of {row.title}",
             "sub": "who runs and who waits",

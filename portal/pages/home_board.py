@@ -30,6 +30,7 @@ from approvals.requests.presenting import titled
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
+from catalogue.models import switched_off
 from fleet.models import Cluster, Flavor, announcing
 from fleet.presenting import how_away
 from notebooks.models import NotebookServer
@@ -182,7 +183,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
 def asked_by(user: User) -> list[Request]:
     """A person's last requests: those that ask them something, then those that wait, then the others, the newest first.
 
-    Each with `in_all`, how many of theirs wait.
+    Each with `in_all`, how many of theirs wait, and `is_off`, whether its offering is switched off.
     """
     rows = Request.objects.of_member(user).filter(requester=user)
     waits = Q(state=State.WAITING)
@@ -194,7 +195,9 @@ def asked_by(user: User) -> list[Request]:
     shown = rows.select_related("team", "flavor__cluster", "tenancy").prefetch_related(
         "steps"
     )
-    counted = shown.annotate(in_all=Window(Count("pk", filter=waits)))
+    counted = shown.annotate(
+        in_all=Window(Count("pk", filter=waits)), is_off=Exists(switched_off())
+    )
     return list(counted.order_by(first, "-created_at", "-id")[:MOST_OWN])
 
 
@@ -317,9 +320,12 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
 
 
 def _is_to_be_had(row: Request, flavor: Flavor) -> bool:
-    """Whether the same would be taken again: the team is there still, and what it asked for is on offer."""
-    is_here = row.tenancy is not None and row.tenancy.is_here
-    return is_here and flavor.is_offered and flavor.cluster.enabled
+    """Whether the same would be taken again: the team is there still, and what it asked for is on offer to it."""
+    if row.tenancy is None or not row.tenancy.is_here or getattr(row, "is_off", False):
+        return False
+    owners = {flavor.dedicated_to_id, flavor.cluster.dedicated_to_id}
+    is_for_team = owners <= {None, row.team_id}
+    return is_for_team and flavor.is_offered and flavor.cluster.enabled
 
 
 def last_notebook(user: User, *, now: datetime) -> Line | None:

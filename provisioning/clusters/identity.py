@@ -69,6 +69,7 @@ def _registered_twice(uid: str) -> PermanentError:
 def _keep(cluster: Cluster, uid: str) -> None:
     try:
         with transaction.atomic():
-            Cluster.objects.filter(pk=cluster.pk, identity="").update(identity=uid)
+            mine = Cluster.objects.not_written_off().filter(pk=cluster.pk)
+            mine.filter(identity="").update(identity=uid)
     except IntegrityError as error:
         raise _registered_twice(uid) from error

@@ -31,6 +31,8 @@ def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
     What is known not to answer is left alone as everywhere else, and while another worker finds out about it.
     """
     cluster = Cluster.objects.select_related("throttle").get(pk=cluster_id)
+    if cluster.written_off_at is not None:
+        return False
     if cluster.is_away and throttle.seconds_to_wait(cluster, now=now()):
         return False
     with throttle.probe(cluster, now=now) as may_call:
@@ -139,7 +141,10 @@ def _seen(
     ):
         fields["last_contact_at"] = now
     with transaction.atomic():
-        Cluster.objects.filter(pk=cluster.pk).update(**fields)
+        # A look that was under way when the cluster was written off finds nothing out any more.
+        mine = Cluster.objects.not_written_off().filter(pk=cluster.pk)
+        if not mine.update(**fields):
+            return False
         away.note(cluster, is_away=not reachable, now=now)
         if reachable and not cluster.reachable:
             # It is back: what waited for it need not wait for its next turn. Only then: a cluster may be read and

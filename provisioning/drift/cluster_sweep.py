@@ -50,6 +50,9 @@ def sweep(cluster_id: int, *, now: Callable[[], datetime]) -> Sequence[int]:
     if not claim_target(target, now=began, seconds=SWEEP_SECONDS):
         return []
     cluster = Cluster.objects.select_related("throttle").get(pk=cluster_id)
+    if cluster.written_off_at is not None:
+        release_target(target)
+        return []
     started, swept = time.monotonic(), dict[str, datetime]()
     try:
         differing = _sweep(cluster, began=began, now=now)

@@ -143,6 +143,33 @@ def test_nothing_moves_away_from_under_a_press(open_page: Open, ada: User) -> No
     expect(page.get_by_text("Free. Its short name")).to_be_visible()
 
 
+def test_an_answer_that_waited_gives_way_to_a_newer_one(
+    open_page: Open, ada: User
+) -> None:
+    factories.team("Vision")
+    page = open_page(ada, "/teams/new")
+    name = page.get_by_label("Team’s name")
+    name.press_sequentially("Vision")
+    page.get_by_role("heading", level=1).hover()
+    page.evaluate(
+        """() => new MutationObserver(() => {
+             window.said = (window.said || "") + document.querySelector("#said-name").textContent
+           }).observe(document.querySelector("#said-name"), {childList: true})"""
+    )
+    with page.expect_response("**/teams/new/check*") as first:
+        page.mouse.down()
+    first.value.finished()
+    name.evaluate(
+        """field => {
+             field.value = "Genomics";
+             field.dispatchEvent(new Event("change", {bubbles: true}))
+           }"""
+    )
+    page.mouse.up()
+    expect(page.get_by_text("Free. Its short name")).to_be_visible()
+    assert "There is a team of this name" not in page.evaluate("window.said")
+
+
 def test_the_answer_follows_what_is_chosen(open_page: Open, ada: User) -> None:
     page = open_page(ada, "/teams/new")
     who(page)

@@ -39,6 +39,8 @@ pytestmark = pytest.mark.django_db
 
 AWAY = NOW + DAY
 LATER = AWAY + 2 * DAY
+# The API server answers, Kueue does not.
+HALF = [{"part": "API server", "state": "good", "words": "v1.36.2"}]
 
 
 @pytest.fixture
@@ -144,7 +146,9 @@ def test_runs_and_notebooks_ended_when_it_went_away(scene: Scene) -> None:
     words = "It ended with its cluster, which is gone for good."
     assert sentence_of(RunSeen(run=running, why=None, pods=(), seen=None)) == words
     states = NotebookServer.objects.filter(pk__in=[one.pk for one in servers])
-    assert set(states.values_list("state", "stop_reason")) == {("stopped", "leaving")}
+    assert set(states.values_list("state", "stop_reason")) == {
+        ("stopped", "cluster_gone")
+    }
     assert not NotebookServer.objects.due(LATER + DAY).exists()
 
 
@@ -187,6 +191,7 @@ def test_of_a_cluster_that_stands_nothing_is_let_go_of(scene: Scene) -> None:
         ({"enabled": True}, "training", Conflict, "is in use"),
         ({"away_since": None}, "training", Conflict, "was not found away"),
         ({"away_since": LATER - 2 * HOUR}, "training", Conflict, "may come back"),
+        ({"parts": HALF}, "training", Conflict, "though not to everything"),
         ({}, "traning", BadInput, "as it is written here: training"),
     ],
 )

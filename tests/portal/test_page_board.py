@@ -17,6 +17,7 @@ from allocations.budgets.months import this_month
 from allocations.models import Allocation, Brake, UseDay
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from catalogue.models import OfferingSetting
 from fleet.models import Cluster, Flavor
 from offboarding.models import Departure
 from policy.document import Thresholds
@@ -289,7 +290,7 @@ def test_home_says_why_it_waits_and_for_whom(
     assert "flavor=training%2Fa100" in page  # asking again is one click away
 
 
-@pytest.mark.parametrize("why", ["out of use", "left"])
+@pytest.mark.parametrize("why", ["out of use", "left", "switched off", "for others"])
 def test_home_offers_nothing_again_that_would_be_refused(
     client: Client, ada: User, place: Tenancy, a100: Flavor, why: str
 ) -> None:
@@ -297,6 +298,12 @@ def test_home_offers_nothing_again_that_would_be_refused(
     assert [row["title"] for row in client.get("/").context["again"]] == ["1 × A100"]
     if why == "left":
         factories.leave(place, to="gone", at=timezone.now())
+    elif why == "switched off":
+        OfferingSetting.objects.create(
+            key="gpus", enabled=False, gate="self_service", position=0
+        )
+    elif why == "for others":
+        Flavor.objects.update(dedicated_to=factories.team("Speech"))
     else:
         Cluster.objects.update(enabled=False)
     assert client.get("/").context["again"] == []

@@ -170,6 +170,10 @@ def _failed(lease: Lease[Run], error: ConnectorError, *, now: datetime) -> None:
     ):
         _end(lease, State.REFUSED, now=now, message=error.message)
         return
+    if Run.objects.filter(pk=run.pk, ended_at__isnull=False).exists():
+        # It ended with its cluster meanwhile, for a reason that stays.
+        lease.release()
+        return
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     wait = RETRIES.wait(run.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
