@@ -439,6 +439,8 @@ class FlavorForm(_FlavorForm):
         names.insert(names.index("price_per_gpu_hour") + 1, "price_is_meant")
         if "price_is_meant" not in self.fields:
             self.fields["price_is_meant"] = self.is_meant
+        typed = self.data["price_per_gpu_hour"]
+        self.fields["price_is_meant"].label = f"I mean {typed} USD per GPU-hour"
         self.order_fields(names)
 
     def values(self) -> dict[str, Any]:

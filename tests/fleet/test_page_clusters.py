@@ -369,12 +369,12 @@ def test_a_price_that_may_be_mistyped_is_taken_when_it_is_meant(priya: Client) -
     factories.flavor(cluster, "a100", price_per_gpu_hour="3.67")
     address = "/clusters/training/flavors/a100"
     form = {name: value for name, value in A100.items() if name != "name"}
-    assert "I mean this price" not in priya.get(address).content.decode()
+    assert "I mean " not in priya.get(address).content.decode()
     answer = priya.post(address, form | {"price_per_gpu_hour": "3670"})
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "This is 1,000 times the price of now, $3.67. Say that it is meant." in page
-    assert "I mean this price" in page
+    assert "I mean 3670 USD per GPU-hour" in page
     low = priya.post(address, form | {"price_per_gpu_hour": "0.0367"})
     assert "This is 1/100 of the price of now" in low.content.decode()
     assert Flavor.objects.get().price_per_gpu_hour == Decimal("3.67")
