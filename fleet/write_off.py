@@ -40,15 +40,7 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
             code="wrong_name",
             field="name",
         )
-    record(
-        Kind.CLUSTER_WRITTEN_OFF,
-        actor=by.as_actor(),
-        subject=("cluster", cluster.pk),
-        name=cluster.name,
-        away_since=cluster.away_since,
-        identity=cluster.identity,
-        azure_id=cluster.azure_id,
-    )
+    known_by = {"identity": cluster.identity, "azure_id": cluster.azure_id}
     cluster.written_off_at = now
     # What it was known by is free for another one, and nobody has to decide anything about it any more.
     cluster.identity = cluster.identity_found = cluster.azure_id = ""
@@ -67,6 +59,14 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
         ]
     )
     cluster.flavors.update(is_offered=False)
+    record(
+        Kind.CLUSTER_WRITTEN_OFF,
+        actor=by.as_actor(),
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        away_since=cluster.away_since,
+        **known_by,
+    )
     return cluster
 
 
