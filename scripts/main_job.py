@@ -36,6 +36,22 @@ KINDS = [
 QUEUE = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 GPU = "nvidia.com/gpu"
 PROMISE_SECONDS = 5.0
+PAGES = (
+    "/",
+    "/requests/",
+    "/teams/",
+    "/teams/vision/",
+    "/clusters/",
+    "/clusters/training-eastus/",
+    "/capacity/",
+    "/costs/",
+    "/approvals/",
+    "/tasks/",
+    "/catalogue/",
+    "/policy/",
+    "/audit/",
+    "/help/",
+)
 
 
 class MainJob:
@@ -95,6 +111,7 @@ class MainJob:
             self.by_git,
         )
         yield "a new policy frees what waits, the oldest first", self.free_what_waits
+        yield "home and the pages of the rail open for everybody", self.open_pages
         yield "the audit log is whole", self.audit
 
     def sign_in(self) -> None:
@@ -113,6 +130,14 @@ class MainJob:
             f"{name} is at {page.url}: {page.status}",
         )
         self.people[name] = browser
+
+    def open_pages(self) -> str:
+        """On the database of the demo, which is SQLite: not all that PostgreSQL can be asked works there."""
+        for name, browser in self.people.items():
+            for path in PAGES:
+                page = browser.get(path)
+                expect(page.status < 500, f"{name} gets {page.status} of {path}.")
+        return f"{len(PAGES)} pages, {len(self.people)} people"
 
     def onboard(self) -> str:
         """Four steps of the wizard, then the page that ticks off what became true."""

@@ -450,16 +450,16 @@ def clusters_of(user: User, *, now: datetime) -> list[Cluster]:
     waits = Exists(
         Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk"))
     )
-    rows: Any = clusters.counted().annotate(waits=waits)
-    return list(
-        rows.filter(
-            Q(reachable=False)
-            | Q(parts__contains=[{"state": "bad"}])
-            | Q(braked_at__isnull=False)
-            | Q(waits=True)
-            | announcing(now)
-        )
-    )
+    # Chosen here: SQLite cannot look into a list of parts, and there are few clusters.
+    return [
+        row
+        for row in clusters.counted().annotate(waits=waits)
+        if row.is_away
+        or row.broken_parts
+        or row.braked_at
+        or row.waits  # type: ignore[attr-defined]
+        or row.announces(now)
+    ]
 
 
 def broken(user: User, clusters: Iterable[Cluster]) -> list[Broken]:
