@@ -40,7 +40,7 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
             code="wrong_name",
             field="name",
         )
-    known_by = {"identity": cluster.identity, "azure_id": cluster.azure_id}
+    identity, azure_id = cluster.identity, cluster.azure_id
     cluster.written_off_at = now
     # What it was known by is free for another one, and nobody has to decide anything about it any more.
     cluster.identity = cluster.identity_found = cluster.azure_id = ""
@@ -65,7 +65,8 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
         subject=("cluster", cluster.pk),
         name=cluster.name,
         away_since=cluster.away_since,
-        **known_by,
+        identity=identity,
+        azure_id=azure_id,
     )
     return cluster
 

@@ -12,6 +12,9 @@ from approvals.models import Request
 from ui.parts import Link
 from web.fields import INPUT
 
+# Addresses that are much longer are cut off or refused on their way.
+MOST_IN_A_LINK = 500
+
 
 def ask_link(
     offering: str,
@@ -21,6 +24,7 @@ def ask_link(
     until: datetime,
     namespace: str = "",
     starts: datetime | None = None,
+    reason: str = "",
 ) -> str:
     """The form of an offering (its key) for a team (its slug), filled in with this; empty values are left out."""
     begins = "" if starts is None else starts.strftime(INPUT)
@@ -30,6 +34,7 @@ def ask_link(
         **spec,
         "starts_at": begins,
         "until": until.strftime(INPUT),
+        "reason": reason,
     }
     query = urlencode(
         {name: str(value) for name, value in values.items() if value != ""}
@@ -38,7 +43,7 @@ def ask_link(
 
 
 def again_link(request: Request, *, now: datetime) -> str:
-    """The form of its offering, filled in with the same for as long from now on."""
+    """The form of its offering, filled in with the same for as long from now on, and the reason where it is short."""
     # What was made for a request for a namespace is where it led to, not where it is asked for.
     place = None if request.offering == "namespace" else request.tenancy
     return ask_link(
@@ -49,6 +54,7 @@ def again_link(request: Request, *, now: datetime) -> str:
             now + (request.until - (request.starts_at or request.created_at))
         ).replace(second=0, microsecond=0),
         namespace=place.namespace if place else "",
+        reason=request.reason if len(request.reason) <= MOST_IN_A_LINK else "",
     )
 
 

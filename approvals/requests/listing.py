@@ -155,11 +155,24 @@ def row(request: Request, *, now: datetime) -> Row:
                 "word": state_word(request, state),
                 "sub": waits_for(request),
             },
-            request.until,
+            _until(request),
             {"text": usd(_in_all(request)), "sub": _price_of_now(request, now=now)},
             {"since": request.created_at},
         ]
     }
+
+
+def _until(request: Request) -> datetime:
+    """When it ends, or ended before that."""
+    if request.allocation_id is None:
+        return request.until
+    ends = [row.ended_at for row in request.hold.allocations.all()]
+    over = [at for at in ends if at is not None]
+    return (
+        min(request.until, max(over))
+        if over and len(over) == len(ends)
+        else request.until
+    )
 
 
 def _in_all(request: Request) -> Decimal:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from ui.parts import Fact
 
 # Under which names a form and a call keep what is wrong with all of it.
 WHOLE = frozenset({"__all__", ""})
+AMOUNT = re.compile(r"-?\d+\.\d{5,}")
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
 INTERNAL = frozenset({"where", "method", "status", "code", "called_with"})
@@ -128,6 +130,9 @@ def plain(value: Any) -> str:
         return "; ".join(map(plain, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if AMOUNT.fullmatch(str(value)):
+        # Money is kept to more digits than anybody pays.
+        return f"{Decimal(value):.2f}"
     moment = MOMENT.match(str(value))
     return f"{moment[1]} {moment[2]}" if moment else "" if value is None else str(value)
 

@@ -14,7 +14,11 @@ function view(section) {
   let source = null;
   let last = "";
   let over = false;
+  let isLost = false;
   let pending = [];
+
+  // Of a log without lines there is nothing to download.
+  file.hidden = true;
 
   const say = (text) => { if (state.textContent !== text) state.textContent = text; };
   const hides = (text) => search.value && !text.toLowerCase().includes(search.value.toLowerCase());
@@ -28,6 +32,7 @@ function view(section) {
       many.append(line);
     }
     pending = [];
+    file.hidden = isLost;
     lines.append(many);
     while (lines.childElementCount > MOST) lines.firstElementChild.remove();
     if (follow.checked) lines.scrollTop = lines.scrollHeight;
@@ -65,7 +70,8 @@ function view(section) {
   // Nothing comes any more; a log that is gone cannot be downloaded, and of one without lines there is nothing to see.
   function finish(isGone) {
     follow.closest("label").hidden = true;
-    file.hidden = isGone;
+    isLost = isGone;
+    file.hidden = isGone || !lines.childElementCount;
     tools.hidden = lines.hidden = !lines.childElementCount && !pending.length;
   }
 

@@ -120,6 +120,18 @@ def test_what_went_back_already_cannot_go_back_again(
     assert "These GPUs are not held any more" in response.content.decode()
 
 
+def test_what_went_on_under_a_renewal_did_not_go_back(
+    page: Client, held: Allocation
+) -> None:
+    Allocation.objects.update(
+        ended_at=timezone.now(), end_reason=Allocation.End.RENEWED, ended_by="Ada"
+    )
+    said = page.get(address(held)).content.decode()
+    assert "They went on under a renewal" in said
+    assert f"/allocations/{held.pk}/renew" in said
+    assert "went back to the pool" not in said
+
+
 @pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "", "1 ", "１", "1e1"])
 def test_it_refuses_a_number_that_is_none(
     page: Client, held: Allocation, gpus: str

@@ -17,6 +17,7 @@ from allocations.models import Allocation
 from approvals.conversation.actions import edit
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
@@ -313,6 +314,8 @@ def test_a_rejection_says_who_and_why(page: Client, scene: Scene) -> None:
     said = shown(page, asked)
     assert "Priya Raman rejected it: The pool is full." in said
     assert "Ask again" in said
+    form = page.get(again_link(asked, now=timezone.now())).content.decode()
+    assert asked.reason in form
 
 
 def test_withdrawing_takes_it_back_once(page: Client, scene: Scene) -> None:

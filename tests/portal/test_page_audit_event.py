@@ -320,3 +320,8 @@ def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() 
         in_one_line({"owner_before": "Ada", "owner": None}, title="")
         == "owner Ada → none"
     )
+
+
+def test_money_is_told_to_the_cent() -> None:
+    freed = {"freed_usd": "1231.490000000000", "gpus": "2", "price": "3.6700"}
+    assert in_one_line(freed, title="") == "freed USD 1231.49, GPUs 2, price 3.6700"

@@ -302,6 +302,7 @@ def test_a_cluster_without_a_hub_says_so_and_launches_nothing(
     shown = browser(ada).get(PAGE)
 
     assert "has no JupyterHub that the portal knows" in words(shown)
+    assert "It can start at once" not in words(shown)
     assert "Launch" not in buttons(shown)
     assert "devcontainer.json" in buttons(shown)
 

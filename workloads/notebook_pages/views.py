@@ -1,7 +1,7 @@
 """The pages of notebooks: choosing and launching one, following it, stopping, starting again, keeping, removing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -36,7 +36,7 @@ from notebooks.servers.models import IN_MOTION
 from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
-from workloads.choosing.page import Card, Outcome, away_of, cards_of
+from workloads.choosing.page import Answer, Card, Outcome, away_of, cards_of
 from workloads.freshness import seen_of
 from workloads.notebook_pages import page
 from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
@@ -49,6 +49,12 @@ ROUTE = "page:notebook-launch"
 SOON, SELDOM = "2s", "15s"
 # What the form to exempt a notebook begins with.
 EXEMPT_FOR = timedelta(days=7)
+# Of what would start at once, where no hub starts it.
+NO_HUB = Answer(
+    outcome=Outcome.REFUSED,
+    sentence="Not launched from here",
+    detail="This cluster has no JupyterHub that the portal knows. Your platform team can connect one.",
+)
 
 
 @never_cache
@@ -357,9 +363,12 @@ class CardShown:
 def _card(card: Card, hub: Hub | None, sent_form: LaunchForm | None) -> CardShown:
     """A profile's card with its form, None where nothing can be launched; the form that was refused stays filled in."""
     document = card.profile.document
+    starts = card.answer.outcome in (Outcome.NOW, Outcome.QUEUE)
+    if hub is None and starts:
+        card = replace(card, answer=NO_HUB)
     if sent_form is not None and sent_form.document.slug == document.slug:
         form: LaunchForm | None = sent_form
-    elif hub is not None and card.answer.outcome in (Outcome.NOW, Outcome.QUEUE):
+    elif hub is not None and starts:
         form = LaunchForm(document)
     else:
         form = None
