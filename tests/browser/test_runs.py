@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
+from workloads.runs.models import Run
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +77,22 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     page.get_by_label("GPUs", exact=False).first.fill("2")
     expect(page.locator("#answer")).to_contain_text("An hour")
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
+def test_enter_answers_and_starts_nothing_unseen(
+    open_page: Open, place: Place, script: bool
+) -> None:
+    page = open_page(place.ada, place.form, script=script)
+    before = Run.objects.count()
+    page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
+    page.get_by_label("Image").fill("registry.example.com/vision/train:1")
+    page.get_by_label("Program").fill("python train.py")
+    with page.expect_navigation():
+        page.get_by_label("GPUs", exact=False).first.press("Enter")
+    expect(page.locator("#answer")).to_contain_text("An hour")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Fine-tune BERT")
+    assert Run.objects.count() == before
 
 
 def test_what_is_too_large_to_be_sent_is_said_and_not_sent(
