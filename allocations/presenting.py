@@ -79,8 +79,11 @@ def _in_use(allocation: Allocation, left: int, *, now: datetime) -> str:
         return f"No work in {tenancy.namespace} used {flavor.kind} on {when}."
     seen = f"Work in {tenancy.namespace} used {gpus(used, flavor.kind)} on {when}."
     allowed = left + left * tenancy.cluster.borrow_percent // 100
-    if used <= allowed:
+    if used <= left:
         return f"{seen} None of it has to stop."
+    if used <= allowed:
+        verb = "is" if used - left == 1 else "are"
+        return f"{seen} {used - left} of them {verb} then borrowed: what runs there stops when other teams need them."
     is_written_to = tenancy.cluster.is_written_to
     terms = (
         allocation.terms

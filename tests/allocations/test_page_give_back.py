@@ -120,6 +120,15 @@ def test_what_went_back_already_cannot_go_back_again(
     assert "These GPUs are not held any more" in response.content.decode()
 
 
+def test_work_on_what_is_borrowed_then_is_not_said_to_be_safe(
+    page: Client, held: Allocation
+) -> None:
+    Cluster.objects.update(borrow_percent=100)
+    Tenancy.objects.update(used={"a100": 2}, used_at=timezone.now())
+    said = page.get(address(held), {"gpus": "1"}).context["effect"].in_use
+    assert "1 of them is then borrowed: what runs there stops when" in said
+
+
 def test_what_went_on_under_a_renewal_did_not_go_back(
     page: Client, held: Allocation
 ) -> None:

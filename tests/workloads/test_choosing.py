@@ -300,7 +300,7 @@ def test_the_page_shows_cards_to_members_alone(
     browser.force_login(ada)
     shown = browser.get("/teams/vision/notebooks").content.decode()
     for text in (
-        "It can start at once",
+        "Not launched from here",
         "Ask for 2 GPUs",
         "Its image is old.",
         "/profiles/cpu/devcontainer.json",

@@ -518,7 +518,8 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
         queue, quotas=(replace(quota, reserved=8, borrowed=0, borrowing=None),)
     )
     assert why(waiting(FULL), queue=full).what.endswith(
-        "it may borrow what other teams leave unused, which is too little now."
+        "it may borrow what other teams leave unused, which is too little now. "
+        "GPUs that no team holds are not lent: ask for them."
     )
 
 
@@ -527,7 +528,8 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
     [
         (
             8,
-            "; it may borrow at most 8 of what other teams leave unused, which is too little now.",
+            "; it may borrow at most 8 of what other teams leave unused, which is too little now. "
+            "GPUs that no team holds are not lent: ask for them.",
         ),
         # Its own limit may be what stops it, whatever others leave unused.
         (4, "; it may borrow at most 4 of what other teams leave unused."),

@@ -107,13 +107,15 @@ def _use(cause: Cause, facts: Facts) -> str:
         return ""
     use = f" Your queue uses {quota.reserved} and is guaranteed {quota.nominal}"
     if quota.borrowed:
-        return f"{use}; {quota.borrowed} of them are borrowed."
+        return f"{use}; {quota.borrowed} of them {'is' if quota.borrowed == 1 else 'are'} borrowed."
     if quota.borrowing == 0:
         return f"{use}."
     at_most = "" if quota.borrowing is None else f"at most {quota.borrowing} of "
     # It waits although its own limits let it have enough: then others lend too little, or there is nobody to lend.
-    too_little = ", which is too little now" if _is_within_limits(quota, facts) else ""
-    return f"{use}; it may borrow {at_most}what other teams leave unused{too_little}."
+    lent = f"{use}; it may borrow {at_most}what other teams leave unused"
+    if not _is_within_limits(quota, facts):
+        return f"{lent}."
+    return f"{lent}, which is too little now. GPUs that no team holds are not lent: ask for them."
 
 
 def _is_within_limits(quota: Quota, facts: Facts) -> bool:
