@@ -528,8 +528,10 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
     [
         (
             8,
-            "; it may borrow at most 8 of what other teams leave unused, which is too little now. "
-            "GPUs that no team holds are not lent: ask for them.",
+            (
+                "; it may borrow at most 8 of what other teams leave unused, which is too little now. "
+                "GPUs that no team holds are not lent: ask for them."
+            ),
         ),
         # Its own limit may be what stops it, whatever others leave unused.
         (4, "; it may borrow at most 4 of what other teams leave unused."),
