@@ -99,7 +99,8 @@ def test_a_waiting_request_says_for_whom_since_when_and_what_can_be_done(
         *what,
         "Nothing to do; the answer appears here by itself.",
         "Next decision due",
-        "Withdraw",
+        "Withdraw it",
+        "It loses its place in the line",
         "Should be decided by",
     ):
         assert words in said
