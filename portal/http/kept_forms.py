@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
 from accounts.current_user import visitor
 from accounts.views import safe_target
@@ -28,8 +28,19 @@ CALLED = {"flavor": "Kind of GPU", "purpose": "For"}
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)")
 # What a page adds to its forms by itself: nobody typed it.
 NOT_TYPED = frozenset(
-    {"csrfmiddlewaretoken", "token", "answered", "seen", "version", "check", "next"}
+    {
+        "csrfmiddlewaretoken",
+        "token",
+        "answered",
+        "same",
+        "seen",
+        "version",
+        "check",
+        "next",
+    }
 )
+# Forms that answer before they are sent: sent with `check`, they stand there filled in, with their answer.
+ANSWERING = frozenset({"request-new", "renew", "run-new", "run-resume"})
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,14 @@ class KeptForm:
     path: str
     page: str
     fields: list[tuple[str, str]]
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether its page shows it filled in, with its answer, before it is sent."""
+        try:
+            return resolve(urlsplit(self.path).path).url_name in ANSWERING
+        except Resolver404:
+            return False
 
     @property
     def typed(self) -> list[tuple[str, str]]:

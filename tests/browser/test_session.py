@@ -206,6 +206,22 @@ def test_without_script_a_form_is_sent_after_signing_in_in_another_tab(
     assert Request.objects.get().reason == WHY
 
 
+def test_what_was_kept_is_looked_at_with_its_answer_before_it_is_sent(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, NEW + "?gpus=16", script=False)
+    page.get_by_label("Why").fill(WHY)
+    page.context.clear_cookies(name="qm_csrf")
+    page.get_by_role("button", name="Ask for 16 × A100").click()
+    expect(page.get_by_text("Same", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Look at it first").click()
+    expect(page.get_by_label("Why")).to_have_value(WHY)
+    expect(page.locator("#answer")).to_contain_text("In all")
+    assert not Request.objects.exists()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
+
+
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_the_banner_is_for_everybody(
     open_page: Open, scene: Scene, size: str, theme: str
