@@ -158,7 +158,7 @@ def release(request_id: int, *, by: User, now: datetime) -> Request:
 
 @transaction.atomic
 def end_early(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """End what takes no GPUs before its date, because its team leaves; False for what cannot be undone or is over."""
+    """End what takes no GPUs before its date, and say why; False for what cannot be undone or is over."""
     request = Request.objects.select_related("allocation").get(pk=request_id)
     if _cancel_booking(request, actor=actor, now=now, why=why):
         return True

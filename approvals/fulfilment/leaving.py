@@ -1,4 +1,4 @@
-"""What becomes of a team's requests when it leaves: nothing waits for a place that goes, nothing is held there.
+"""What becomes of a team's requests when it leaves, or its cluster is lost: nothing waits or is held at what goes.
 
 Each in a transaction of its own, in the order of every action: request, budgets, flavor, tenancy, audit chain.
 """
@@ -78,7 +78,7 @@ def ending_with_places(tenancies: Collection[int]) -> QuerySet[Request]:
 
 @transaction.atomic
 def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """Take a waiting request back, because its team leaves; False when it was decided in between."""
+    """Take a waiting request back, and tell why in a clause; False when it was decided in between."""
     rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster").get(
         pk=request_id
@@ -99,5 +99,5 @@ def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
 
 
 def let_go(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """End what is held without GPUs, because its team leaves; False for what is paid to its end or over already."""
+    """End what is held without GPUs, and say why in a clause; False for what is paid to its end or over already."""
     return end_early(request_id, actor=actor, now=now, why=why)
