@@ -93,20 +93,9 @@ def lost(place: Tenancy, *, now: datetime) -> None:
         "held there has ended and costs nothing from now on. Ask for GPUs on another cluster.",
         action="Open the team",
     )
-    link = reverse("team", args=[place.team.slug])
-    subject = ("tenancy", place.pk)
     members = User.objects.filter(memberships__team=place.team)
-    tell(
-        NoticeKind.TEAM_LEAVES,
-        to=members,
-        subject=subject,
-        link=link,
-        message=said,
-        now=now,
-    )
-    tell_channels(
-        NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now
-    )
+    link = reverse("team", args=[place.team.slug])
+    _tell_of(("tenancy", place.pk), link, said, to=members, now=now)
 
 
 def what(departure: Departure) -> str:
@@ -141,7 +130,18 @@ def _tell(
     departure: Departure, said: Message, *, to: Iterable[User], now: datetime
 ) -> None:
     link = reverse("departure", args=[departure.team.slug, departure.pk])
-    subject = ("departure", departure.pk)
+    _tell_of(("departure", departure.pk), link, said, to=to, now=now)
+
+
+def _tell_of(
+    subject: tuple[str, int],
+    link: str,
+    said: Message,
+    *,
+    to: Iterable[User],
+    now: datetime,
+) -> None:
+    """Tell people and channels, about whatever it is."""
     tell(
         NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now
     )
