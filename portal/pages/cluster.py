@@ -163,7 +163,7 @@ def _namespaces(found: Cluster) -> str:
         getattr(found, name) for name in ("tenancies_here", "tenancies_not_true")
     )
     if not here:
-        return "none yet"
+        return "none any more" if found.written_off_at else "none yet"
     if wrong:
         return f"{here}, {wrong} of them not as wanted"
     if not found.is_observed:

@@ -192,6 +192,7 @@ def test_nobody_has_to_decide_anything_about_it(scene: Scene) -> None:
     shown = lead.get("/clusters/training", follow=True).content.decode()
     for words in ("is not believed", "Let repairs go on", "Accept what it lists"):
         assert words not in shown
+    assert "none any more" in shown
 
 
 def test_a_look_that_comes_late_finds_nothing_out(scene: Scene) -> None:
