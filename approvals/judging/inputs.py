@@ -9,7 +9,9 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import Exists, F, OuterRef, Subquery, Sum, Value
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Coalesce
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
@@ -40,6 +42,16 @@ HORIZON = timedelta(days=60)
 MOMENT = timedelta(seconds=1)
 # GPUs that a verdict gives: of what was asked for, people may have left over only a part before the policy approved it.
 GPUS_GIVEN = F("count") * F("request__gpus") / F("request__count")
+
+
+def _counted() -> CombinedExpression:
+    """GPUs that a verdict gives but for those that go on under a renewal, which count where the policy granted that."""
+    renewed = Decision.objects.filter(
+        request__renews=OuterRef("request"), by=None, verdict=Decision.Verdict.APPROVE
+    )
+    return GPUS_GIVEN - Coalesce(
+        total(renewed, Sum(GPUS_GIVEN), by="request__renews"), 0
+    )
 
 
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
@@ -243,11 +255,12 @@ def coming(
         (_given_to_team(wanted.team), "team"),
         (_given_to(person), "person"),
     ):
-        for at, gpus, usd in given.filter(at__gte=now - window).values_list(
-            "at", GPUS_GIVEN, "usd"
+        for request, at, gpus, usd in given.filter(at__gte=now - window).values_list(
+            "request_id", "at", _counted(), "usd"
         ):
+            counted = 0 if request == wanted.renews else gpus
             events.append(
-                Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd})
+                Coming(at + window + MOMENT, **{seen: counted, f"{seen}_usd": usd})
             )
     events.sort(key=lambda event: event.at)
     return tuple(
@@ -281,7 +294,7 @@ def given_lately(person: User, *, since: datetime) -> Given:
     sums = (
         _given_to(person)
         .filter(at__gte=since)
-        .aggregate(gpus=Sum(GPUS_GIVEN), usd=Sum("usd"))
+        .aggregate(gpus=Sum(_counted()), usd=Sum("usd"))
     )
     return Given.of(sums["gpus"], sums["usd"])
 
@@ -315,7 +328,10 @@ class Lately(NamedTuple):
 
 
 def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
-    """What counts of the team and the person: on any cluster and of any kind, for ten small asks are one large one."""
+    """What counts of the team and the person: on any cluster and of any kind, for ten small asks are one large one.
+
+    GPUs that are kept longer count once: those that a renewal goes on with count in the renewal alone.
+    """
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
     held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
     given = Decision.objects.filter(
@@ -323,14 +339,15 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     )
     of_team = given.filter(request__team=OuterRef("pk"))
     of_person = given.filter(request__requester=person).order_by().values("by")
+    gpus = Sum(_counted(), filter=~Q(request=wanted.renews or 0))
     row = (
         Team.objects.order_by()
         .filter(pk=wanted.team.pk)
         .values_list(
             total(held, Sum("gpus"), by="team"),
-            total(of_team, Sum(GPUS_GIVEN), by="request__team"),
+            total(of_team, gpus, by="request__team"),
             total(of_team, Sum("usd"), by="request__team"),
-            Subquery(of_person.annotate(all=Sum(GPUS_GIVEN)).values("all")[:1]),
+            Subquery(of_person.annotate(all=gpus).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
             Value(False)

@@ -190,18 +190,26 @@ def _replayed(
 
 
 def _judged(
-    request_id: int, team_id: int, person_id: int, answer: Any, inputs: Any
+    request_id: int,
+    renews_id: int | None,
+    team_id: int,
+    person_id: int,
+    answer: Any,
+    inputs: Any,
 ) -> windows.Judged:
-    return windows.Judged(request_id, team_id, person_id, answer, *stored_in(inputs))
+    return windows.Judged(
+        request_id, renews_id, team_id, person_id, answer, *stored_in(inputs)
+    )
 
 
 def _batches(
     rows: QuerySet[Evaluation],
-) -> Iterator[list[tuple[int, int, int, Any, Any]]]:
+) -> Iterator[list[tuple[int, int | None, int, int, Any, Any]]]:
     """In the order of their making, so that a year of asks is never in memory at once."""
     columns = (
         "id",
         "request_id",
+        "request__renews_id",
         "request__team_id",
         "request__requester_id",
         "answer",

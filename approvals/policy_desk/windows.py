@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import accumulate
@@ -25,6 +25,7 @@ class Judged(NamedTuple):
     """An ask as it was judged: of which request, whose it was, and what the policy looked at."""
 
     request_id: int
+    renews_id: int | None
     team_id: int
     person_id: int
     answer: Any
@@ -33,11 +34,31 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Granted:
+    """What the policy granted to one request: when, to whom, how many GPUs, and which of them it let go on later."""
+
+    at: Place
+    whose: tuple[Whose, ...]
+    gpus: int
+    again: list[tuple[Place, int]] = field(default_factory=list)
+
+    def counts_again(self, *, since: Place, until: Place, is_renewed: bool) -> int:
+        """GPUs that count in the renewal and not here, of what was granted since a moment."""
+        if self.at < since:
+            return 0
+        if is_renewed:
+            return self.gpus
+        return sum(gpus for at, gpus in self.again if at < until)
+
+
+@dataclass(frozen=True)
 class Grants:
     """Everything that the policy granted by itself, by whom it was for, oldest first and added up."""
 
     places: dict[Whose, list[Place]]
     sums: dict[Whose, list[Given]]
+    granted: dict[int, Granted]
+    renewed: dict[Whose, set[int]]
 
     @classmethod
     def of(cls, rows: Sequence[Judged], *, longest: timedelta) -> "Grants":
@@ -52,19 +73,29 @@ class Grants:
             at__lte=max(moments),
         )
         by: dict[Whose, list[tuple[Place, Given]]] = defaultdict(list)
+        granted: dict[int, Granted] = {}
+        renewed: dict[Whose, set[int]] = defaultdict(set)
         columns: tuple[Any, ...] = (
             "at",
             "request_id",
+            "request__renews_id",
             "request__team_id",
             "requester_id",
             GPUS_GIVEN,
             "usd",
         )
-        for at, request, team, person, gpus, usd in found.order_by(
+        for at, request, renews, team, person, gpus, usd in found.order_by(
             "at", "request_id"
         ).values_list(*columns):
-            by["team", team].append(((at, request), Given(gpus, usd)))
-            by["person", person].append(((at, request), Given(gpus, usd)))
+            place, whose = (at, request), (("team", team), ("person", person))
+            granted[request] = Granted(place, whose, gpus)
+            for one in whose:
+                by[one].append((place, Given(gpus, usd)))
+            first = granted.get(renews)
+            if first is not None:
+                first.again.append((place, gpus))
+                for one in first.whose:
+                    renewed[one].add(renews)
         return cls(
             {whose: [place for place, _ in parts] for whose, parts in by.items()},
             {
@@ -73,6 +104,8 @@ class Grants:
                 )
                 for whose, parts in by.items()
             },
+            granted,
+            renewed,
         )
 
     def before(self, whose: Whose, row: Judged, *, window: timedelta) -> Given:
@@ -81,11 +114,24 @@ class Grants:
         if places is None:
             return NOTHING
         now = row.standing.now
-        start, end = (
-            bisect_left(places, (now - window, 0)),
-            bisect_left(places, (now, row.request_id)),
+        since, until = (now - window, 0), (now, row.request_id)
+        start, end = bisect_left(places, since), bisect_left(places, until)
+        counted = self.sums[whose][end].minus(self.sums[whose][start])
+        again = sum(
+            self.granted[each].counts_again(
+                since=since, until=until, is_renewed=each == row.renews_id
+            )
+            for each in self._kept_longer(whose, row)
         )
-        return self.sums[whose][end].minus(self.sums[whose][start])
+        return counted.minus(Given(again, Decimal(0)))
+
+    def _kept_longer(self, whose: Whose, row: Judged) -> set[int]:
+        """The requests of somebody that were renewed, or that an ask renews."""
+        found = self.renewed[whose]
+        if row.renews_id is None or row.renews_id not in self.granted:
+            return found
+        is_theirs = whose in self.granted[row.renews_id].whose
+        return found | {row.renews_id} if is_theirs else found
 
 
 def counted_by(

@@ -14,7 +14,9 @@ from allocations.ends import actions as ends
 from allocations.models import Allocation, LedgerEntry
 from approvals.conversation.actions import edit
 from approvals.decisions.actions import approve, reject
+from approvals.judging.inputs import coming, given_lately
 from approvals.models import Request
+from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing
 from approvals.renewals.words import extra_words, goes_on
 from approvals.requests.actions import judge, submit, withdraw
@@ -23,7 +25,8 @@ from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event
 from fleet.models import Flavor
-from policy.document import Thresholds
+from policy.document import Policy, Thresholds
+from policy.evaluation import Outcome
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
@@ -334,15 +337,6 @@ def test_an_earlier_end_and_strangers_are_refused(scene: Scene) -> None:
         submit(renewal(first), by=scene.mallory, now=LATER)
 
 
-def test_the_policy_counts_it_like_any_ask(scene: Scene) -> None:
-    factories.policy(replace(WIDE, automatic_gpus=4, window_gpus_team=6), now=NOW)
-    first = scene.ask(4)
-    second = renew(scene, first)
-    assert second.state == State.WAITING
-    answer = second.evaluations.get().answer
-    assert [rule["code"] for rule in answer["rules"] if not rule["holds"]] == ["window"]
-
-
 def test_a_renewal_changed_while_it_waits_stays_of_its_kind(scene: Scene) -> None:
     h100 = factories.flavor(scene.flavor.cluster, "h100", gpus_total=2)
     factories.policy(SHORT, now=NOW)
@@ -415,3 +409,79 @@ def test_who_gives_back_what_was_renewed_is_told_which_allocation_holds_them_now
     now_held = Allocation.objects.get(ended_at=None)
     with pytest.raises(Conflict, match=f"allocation {now_held.pk} holds 2 now"):
         ends.give_back(before.pk, gpus=1, by=scene.ada, now=LATER)
+
+
+WINDOW = replace(WIDE, automatic_gpus=6, window_gpus_team=6, window_gpus_person=6)
+
+
+def counted(scene: Scene, *, now: datetime) -> tuple[int, int]:
+    """GPUs that the windows of the team and of Ada count."""
+    asked = replace(scene.wanted(1), until=now + DAY)
+    standing = judge(asked, person=scene.ada, now=now).standing
+    return standing.recent_team_gpus, standing.recent_person_gpus
+
+
+def test_gpus_that_are_kept_longer_count_once_in_the_windows(scene: Scene) -> None:
+    factories.policy(WINDOW, now=NOW)
+    first = scene.ask(4)
+    second = renew(scene, first)
+    assert (first.state, second.state) == (State.APPROVED, State.APPROVED)
+    assert given_lately(scene.ada, since=NOW - DAY).gpus == 4
+    assert counted(scene, now=LATER) == (4, 4)
+    third = renew(scene, second, until=NOW + 12 * DAY, now=LATER + HOUR)
+    assert third.state == State.APPROVED
+    assert counted(scene, now=LATER + HOUR) == (4, 4)
+
+
+def test_gpus_that_are_kept_longer_count_when_their_first_grant_is_long_ago(
+    scene: Scene,
+) -> None:
+    factories.policy(WINDOW, now=NOW)
+    renew(scene, scene.ask(4))
+    assert counted(scene, now=NOW + 8 * DAY) == (4, 4)
+    judged = judge(
+        replace(scene.wanted(3), until=LATER + DAY), person=scene.ada, now=LATER
+    )
+    assert judged.answer.outcome is Outcome.PEOPLE
+    events = coming(judged.wanted, person=scene.ada, policy=judged.policy, now=LATER)
+    left = [(each.at, each.team, each.person) for each in events if each.team]
+    assert left == [(LATER + 7 * DAY + timedelta(seconds=1), 4, 4)]
+
+
+def test_gpus_that_people_let_go_on_still_count_as_what_the_policy_gave(
+    scene: Scene,
+) -> None:
+    factories.policy(replace(WINDOW, automatic_days=3), now=NOW)
+    second = renew(scene, scene.ask(4))
+    assert second.state == State.WAITING
+    approve(
+        second.pk, by=scene.priya, expected_version=second.version, count=4, now=LATER
+    )
+    assert counted(scene, now=LATER) == (4, 4)
+
+
+def test_what_was_given_back_before_the_rest_is_kept_longer_still_counts(
+    scene: Scene,
+) -> None:
+    factories.policy(WINDOW, now=NOW)
+    first = scene.ask(6)
+    held = live(first)
+    assert held is not None
+    ends.give_back(held.pk, gpus=2, by=scene.ada, now=NOW + DAY)
+    second = renew(scene, first)
+    assert second.state == State.APPROVED
+    assert counted(scene, now=LATER) == (6, 6)
+
+
+def test_the_simulator_counts_gpus_that_are_kept_longer_once(scene: Scene) -> None:
+    factories.policy(WINDOW, now=NOW)
+    renew(scene, scene.ask(4))
+    asked = submit(scene.wanted(2, days=4), by=scene.ada, now=LATER + HOUR)
+    assert asked.state == State.APPROVED
+    for most, differ in ((6, []), (5, [asked.pk])):
+        draft = Policy(
+            thresholds=replace(WINDOW, window_days=30, window_gpus_team=most)
+        )
+        found = simulate(draft, days=30, now=LATER + DAY, who=scene.priya).past
+        moved = [each.request_id for each in found.differing]
+        assert moved == differ
