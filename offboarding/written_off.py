@@ -3,11 +3,13 @@
 Safe to repeat, to interrupt and to begin late: a place is let go of last, so that what it holds is found until then.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
@@ -33,28 +35,41 @@ def sweep(*, now: datetime) -> None:
 
     A row at which it fails keeps no other from it.
     """
-    lost = Cluster.objects.filter(written_off_at__isnull=False)
-    for_each(lost, partial(drop_asks, now=now))
+    lost = list(Cluster.objects.filter(written_off_at__isnull=False))
+    if not lost:
+        return
+    for_each((_drop_waiting, _cancel_booked, _let_go), lambda end: end(lost, now=now))
+
+
+def _drop_waiting(lost: Collection[Cluster], *, now: datetime) -> None:
+    waiting = Request.objects.waiting().filter(_about(lost))
+    for_each(_keys(waiting), partial(requests.drop, actor=PORTAL, now=now, why=WHY))
+
+
+def _cancel_booked(lost: Collection[Cluster], *, now: datetime) -> None:
+    booked = Allocation.objects.booked().filter(_about(lost))
+    for_each(_keys(booked), partial(bookings.cancel, actor=PORTAL, now=now, why=WHY))
+
+
+def _let_go(lost: Collection[Cluster], *, now: datetime) -> None:
     places = Tenancy.objects.present().filter(cluster__in=lost)
-    for_each(
-        places.order_by("pk").values_list("pk", flat=True), partial(let_go, now=now)
-    )
+    for_each(_keys(places), partial(let_go, now=now))
 
 
-def drop_asks(cluster: Cluster, *, now: datetime) -> None:
-    """Take back what is asked for and booked on a cluster, by teams that are there and by those that are not yet."""
+def _about(lost: Collection[Cluster]) -> Q:
+    """What is asked for or booked on a cluster, by teams that are there and by those that are not yet."""
     about = (
-        Q(tenancy__cluster=cluster)
-        | Q(flavor__cluster=cluster)
-        | Q(spec__cluster=cluster.name)
-        | Q(spec__nodes_for__startswith=f"{cluster.name}/")
+        Q(tenancy__cluster__in=lost)
+        | Q(flavor__cluster__in=lost)
+        | Q(spec__cluster__in=[cluster.name for cluster in lost])
     )
-    waiting = Request.objects.waiting().filter(about).order_by("pk")
-    for request_id in list(waiting.values_list("pk", flat=True)):
-        requests.drop(request_id, actor=PORTAL, now=now, why=WHY)
-    booked = Allocation.objects.booked().filter(about).order_by("pk")
-    for allocation_id in list(booked.values_list("pk", flat=True)):
-        bookings.cancel(allocation_id, actor=PORTAL, now=now, why=WHY)
+    for cluster in lost:
+        about |= Q(spec__nodes_for__startswith=f"{cluster.name}/")
+    return about
+
+
+def _keys(rows: QuerySet[Any]) -> QuerySet[Any, int]:
+    return rows.order_by("pk").values_list("pk", flat=True)
 
 
 def let_go(tenancy_id: int, *, now: datetime) -> None:

@@ -268,7 +268,7 @@ THRESHOLDS: Mapping[str, str] = {
     "automatic_days": "Days from now until the end.",
     "longest_days": "No request ends later than this many days from now, whoever approves.",
     "window_days": "Days that the windows look back.",
-    "window_gpus_team": "GPUs that the policy approves for a team within the window, with this request; kept longer, they count once.",
+    "window_gpus_team": "GPUs that the policy approves for a team within the window; those kept longer count once.",
     "window_gpus_person": "GPUs that the policy approves for a person within the window, in all their teams.",
     "window_usd_team": "USD that the policy approves for a team within the window, for any offering, this included.",
     "window_usd_person": "USD that the policy approves for a person within the window, in all their teams.",

@@ -1,12 +1,15 @@
 """What stands around a cluster that is written off: asks, departures, drift, hubs, and work that was under way."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from allocations.models import Allocation
+from approvals.fulfilment import leaving as requests
 from approvals.requests.actions import submit
 from approvals.requests.places import has_left
 from approvals.requests.wanted import resolve
@@ -165,6 +168,34 @@ def test_a_team_is_told_once_for_all_its_namespaces_there(scene: Scene) -> None:
     write_off(cluster.pk, name="training", by=scene.priya, now=LATER)
     written_off.sweep(now=LATER)
     assert Notice.objects.filter(person=scene.ada, kind="team_leaves").count() == 1
+
+
+def test_an_ask_that_cannot_be_taken_back_keeps_no_place_from_being_let_go(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = submit(scene.wanted(9), by=scene.ada, now=NOW)
+    cluster = go_away(scene)
+    monkeypatch.setattr(requests, "drop", Mock(side_effect=TemporaryError("no lock")))
+    write_off(cluster.pk, name="training", by=scene.priya, now=LATER)
+    with pytest.raises(ExceptionGroup):
+        written_off.sweep(now=LATER)
+    monkeypatch.undo()
+    assert Tenancy.objects.get(pk=scene.tenancy.pk).stage == Stage.REMOVING
+    written_off.sweep(now=LATER)
+    asked.refresh_from_db()
+    assert asked.state == State.WITHDRAWN
+
+
+def test_clusters_that_were_written_off_long_ago_cost_no_query_each(
+    scene: Scene, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(1):
+        written_off.sweep(now=LATER)
+    for number in range(5):
+        other = factories.cluster(f"gone-{number}")
+        Cluster.objects.filter(pk=other.pk).update(enabled=False, written_off_at=LATER)
+    with django_assert_num_queries(4):
+        written_off.sweep(now=LATER)
 
 
 def test_nobody_has_to_decide_anything_about_it(scene: Scene) -> None:
