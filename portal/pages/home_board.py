@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from django.db.models import (
     Case,
@@ -43,6 +43,9 @@ from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
 from ui.parts import Link, Wait
 from workloads.notebook_pages.page import Line, line_of, may
+from workloads.runs.models import Run
+from workloads.runs.pages.page import RunLine
+from workloads.runs.pages.page import line_of as line_of_run
 
 # What stands where there is nothing yet, by what can be done about it.
 EMPTY_WORDS = {
@@ -60,7 +63,7 @@ EMPTY_WORDS = {
     ),
 }
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
-MOST_OWN = 20
+MOST_OWN, MOST_RUNS = 20, 5
 
 
 class ToDecide(TypedDict):
@@ -117,6 +120,8 @@ class Home(TypedDict):
     more_waiting: int
     more_held: int
     held: Sequence[Held]
+    runs: Sequence[RunLine]
+    more_runs: Link | None
     notebook: Line | None
     again: Sequence[Again]
     leaving: Sequence[OpenDeparture]
@@ -133,7 +138,7 @@ class Home(TypedDict):
 
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
-    leaving, brakes, to_activate = stopped(user, now=now)
+    leaving, brakes, to_activate, failed = stopped(user, now=now)
     clusters = clusters_of(user, now=now)
     own = asked_by(user)
     waits = [row for row in own if row.state == State.WAITING]
@@ -158,12 +163,13 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
+        **own_runs(user, now=now),
         "notebook": last_notebook(user, now=now),
         "again": again(
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
         ),
         "leaving": leaving,
-        "broken": [*brakes, *broken(user, clusters)],
+        "broken": [*brakes, *broken(user, clusters, failed)],
         "announced": [
             {"title": f"About {row.title}", "text": text}
             for row in clusters
@@ -328,6 +334,27 @@ def _is_to_be_had(row: Request, flavor: Flavor) -> bool:
     return is_for_team and flavor.is_offered and flavor.cluster.enabled
 
 
+class OwnRuns(TypedDict):
+    """What somebody's runs are at, and where the list of more of them stands."""
+
+    runs: Sequence[RunLine]
+    more_runs: Link | None
+
+
+def own_runs(user: User, *, now: datetime) -> OwnRuns:
+    """The person's last runs that have not ended, or did within a day."""
+    rows = Run.objects.of_member(user).filter(requester=user).lately(now).listed()
+    found = list(rows[: MOST_RUNS + 1])
+    more: Link | None = None
+    if len(found) > MOST_RUNS:
+        href = reverse("runs", args=[found[-1].team.slug])
+        more = {"label": f"All runs of {found[-1].team.name}", "href": href}
+    return {
+        "runs": [line_of_run(row, now) for row in found[:MOST_RUNS]],
+        "more_runs": more,
+    }
+
+
 def last_notebook(user: User, *, now: datetime) -> Line | None:
     """The notebook that somebody launched last in a team of theirs, with what can be done with it; None without one."""
     rows = NotebookServer.objects.of_member(user).filter(owner=user).described()
@@ -343,15 +370,27 @@ def last_notebook(user: User, *, now: datetime) -> Line | None:
     )
 
 
-def stopped(
-    user: User, *, now: datetime
-) -> tuple[list[OpenDeparture], list[Broken], list[Wait]]:
-    """What stands still until somebody acts: teams that leave, then what is broken, then drafts of the policy.
+class Stopped(NamedTuple):
+    """What stands still until somebody acts."""
+
+    leaving: list[OpenDeparture]
+    brakes: list[Broken]
+    to_activate: list[Wait]
+    failed: list[Tenancy]
+
+
+def stopped(user: User, *, now: datetime) -> Stopped:
+    """Teams that leave, what is broken, drafts of the policy, and places that could not be set up.
 
     Everybody is told of workers; platform leads of ends held back, the directory, seats and teams without people. One
     query if nothing does.
     """
-    signs: dict[str, Any] = {"pulse": Subquery(Pulse.objects.values("at")[:1])}
+    was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
+    places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
+    signs: dict[str, Any] = {
+        "pulse": Subquery(Pulse.objects.values("at")[:1]),
+        "failed": Exists(places),
+    }
     if user.may(Permission.ACTIVATE_POLICY):
         signs["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))
     if user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS):
@@ -387,10 +426,12 @@ def stopped(
         brakes += seats_to_fill()
     if seen.get("orphaned"):
         brakes += map(_orphan_line, without_people().order_by("name")[:MOST_BROKEN])
-    return (
+    tried = places.select_related("team", "cluster")[:50] if seen["failed"] else []
+    return Stopped(
         to_confirm(now=now) if seen.get("leaving") else [],
         brakes,
         drafts(user) if seen.get("drafts") else [],
+        [row for row in tried if row.has_failed],
     )
 
 
@@ -462,7 +503,9 @@ def clusters_of(user: User, *, now: datetime) -> list[Cluster]:
     ]
 
 
-def broken(user: User, clusters: Iterable[Cluster]) -> list[Broken]:
+def broken(
+    user: User, clusters: Iterable[Cluster], failed: Iterable[Tenancy]
+) -> list[Broken]:
     """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
     manages = user.may(Permission.MANAGE_CLUSTERS)
     troubled = [
@@ -473,11 +516,6 @@ def broken(user: User, clusters: Iterable[Cluster]) -> list[Broken]:
             manages
             and (row.broken_parts or row.braked_at or getattr(row, "waits", False))
         )
-    ]
-    was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
-    places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
-    failed = [
-        row for row in places.select_related("team", "cluster")[:50] if row.has_failed
     ]
     lines = [*map(_cluster_line, troubled), *map(_place_line, failed)]
     return lines[:MOST_BROKEN]

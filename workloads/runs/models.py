@@ -20,6 +20,8 @@ from workloads.reading.pods import label_of
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
+LATELY = timedelta(days=1)
+
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
 class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ignore[override]
@@ -28,6 +30,12 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
     def live(self) -> "RunQuerySet":
         """Those that have not ended."""
         return self.filter(ended_at=None)
+
+    def lately(self, now: datetime) -> "RunQuerySet":
+        """Those that have not ended, or did within a day, the newest first."""
+        return self.filter(Q(ended_at=None) | Q(ended_at__gt=now - LATELY)).order_by(
+            "-id"
+        )
 
     def to_do(self) -> "RunQuerySet":
         """Those that a worker has to do something for: to send, to stop or to clear away."""

@@ -14,6 +14,7 @@ from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
 from ui.amounts import ago, gpus, moment, span, usd
 from ui.parts import (
+    Badge,
     BeforeAfter,
     Entry,
     Fact,
@@ -85,6 +86,18 @@ class RunAnswer:
     yaml: str
     name: str
     is_possible: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLine:
+    """A run in a short list."""
+
+    title: str
+    href: str
+    tone: str
+    word: str
+    team: str
+    sub: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,15 +414,46 @@ def _row(run: Run, template: str, now: datetime) -> Row:
                 # Of several runs of one title it tells which one this is.
                 "sub": f"{run.name} · {run.requester.name} · {template}",
             },
-            {"tone": "ending", "word": IDLE_WORD}
-            if _is_wasted(run, now)
-            else {"tone": run_tone(run), "word": run.word},
+            _state_of(run, now),
             gpus(run.gpus, run.flavor.kind) if run.flavor else "none",
             run.created_at,
             span(run.ran(now)) if run.started_at else "–",
             {"money": run.cost(now)},
         ]
     }
+
+
+def line_of(run: Run, now: datetime) -> RunLine:
+    """A run in a short list beside other things; it says what somebody who comes back wants to know first."""
+    return RunLine(
+        title=run.title,
+        href=reverse("run", args=[run.pk]),
+        **_state_of(run, now),
+        team=run.team.name,
+        sub=", ".join(filter(None, (_held_words(run), _time_words(run, now)))),
+    )
+
+
+def _held_words(run: Run) -> str:
+    return gpus(run.gpus, run.flavor.kind) if run.flavor else ""
+
+
+def _time_words(run: Run, now: datetime) -> str:
+    """Since when it runs or waits, or when it ended, as "runs for 3 h, until 17:00 at the latest"."""
+    if run.ended_at is not None:
+        ran = f" after {span(run.ran(now))}" if run.started_at else ""
+        return f"ended {ago(run.ended_at, now)}{ran}"
+    if run.running_since is None:
+        return f"submitted {ago(run.created_at, now)}"
+    limit = run.limit_at
+    until = "" if limit is None else f", until {moment(limit, now)} at the latest"
+    return f"runs for {span(now - run.running_since)}{until}"
+
+
+def _state_of(run: Run, now: datetime) -> Badge:
+    if _is_wasted(run, now):
+        return {"tone": "ending", "word": IDLE_WORD}
+    return {"tone": run_tone(run), "word": run.word}
 
 
 def _is_wasted(run: Run, now: datetime) -> bool:
