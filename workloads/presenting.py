@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from provisioning.models import Tenancy
 from ui.parts import Link
-from workloads.explanations import Action, Outlook
+from workloads.explanations import Action, Explanation, Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
 from workloads.own_work import own_link
@@ -30,6 +30,13 @@ WAITING = {
     Outlook.ESCALATE: ("waiting", "Waits for others"),
     Outlook.NEVER: ("bad", "Cannot start"),
 }
+
+
+def state_words(state: State, why: Explanation) -> tuple[str, str]:
+    """The hue and the word of a state; of what waits, who has to do something about it."""
+    if state != State.WAITING:
+        return TONES[state]
+    return WAITING.get(why.outlook, TONES[state])
 
 
 class WorkLine(TypedDict):
@@ -65,9 +72,7 @@ class Lines:
 
     def line(self, one: Work) -> WorkLine:
         """A piece of work as its line shows it."""
-        tone, word = TONES[one.state]
-        if one.state == State.WAITING:
-            tone, word = WAITING.get(one.why.outlook, (tone, word))
+        tone, word = state_words(one.state, one.why)
         busy = self.busy(one)
         if busy is not None and busy.is_wasted(self.now):
             tone, word = "ending", IDLE_WORD

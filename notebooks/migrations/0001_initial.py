@@ -324,7 +324,10 @@ class Migration(migrations.Migration):
                             ("person", "Somebody stopped it."),
                             ("idle", "It was idle, so its GPUs went back."),
                             ("limit", "It had run for as long as its profile allows."),
-                            ("end", "The time of its GPUs is over."),
+                            (
+                                "end",
+                                "The team no longer holds the GPUs that carried it.",
+                            ),
                             (
                                 "not_a_member",
                                 "Whoever started it is no longer of the team, or has no access any more.",

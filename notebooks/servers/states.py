@@ -55,7 +55,7 @@ class StopReason(StrEnum):
             "person": "Somebody stopped it.",
             "idle": "It was idle, so its GPUs went back.",
             "limit": "It had run for as long as its profile allows.",
-            "end": "The time of its GPUs is over.",
+            "end": "The team no longer holds the GPUs that carried it.",
             "not_a_member": "Whoever started it is no longer of the team, or has no access any more.",
             "leaving": "The team leaves this cluster.",
             "preempted": "The queue gave its GPUs to work that goes first. Started again, it waits in line.",

@@ -425,6 +425,8 @@ def test_a_start_that_waits_says_why_as_a_run_does(
     told = Caller(ada).get(f"notebooks/{server.pk}/").json()
     assert (told["why"]["position"], told["why"]["outlook"]) == (0, "wait")
     assert told["why"]["what"] in words(shown)
+    assert (shown.context["tone"], shown.context["word"]) == ("waiting", "Waiting")
+    assert shown.context["story"][1]["title"] == "Waiting"
 
 
 def test_an_image_that_cannot_be_pulled_is_said_while_it_starts(

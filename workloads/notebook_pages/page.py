@@ -21,9 +21,11 @@ from notebooks.servers import actions
 from notebooks.servers.ending import use_of
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
-from ui.parts import Entry, Fact, Figure, Link, Wait, entry_of
+from ui.parts import Badge, Entry, Fact, Figure, Link, Wait, entry_of
 from workloads.freshness import Seen
+from workloads.listing import State as WorkState
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
+from workloads.presenting import state_words
 from workloads.runs.pages.steps import ask_for, wait_of
 
 MOST_LIVE, MOST_STOPPED = 50, 10
@@ -124,6 +126,14 @@ def tone_of(server: NotebookServer) -> str:
 def word_of(server: NotebookServer) -> str:
     """A server's state in a word."""
     return "Ready, idle" if _is_warned(server) else State(server.state).words
+
+
+def badge_of(one: ServerSeen) -> Badge:
+    """A server's state, with what the cluster says of it: one that starts and stands in line waits, as its pod does."""
+    if one.waits and one.why is not None:
+        tone, word = state_words(WorkState.WAITING, one.why)
+        return {"tone": tone, "word": word}
+    return {"tone": tone_of(one.server), "word": word_of(one.server)}
 
 
 def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
@@ -334,7 +344,8 @@ def story_of(one: ServerSeen) -> list[Entry]:
             *found,
             entry_of("past", state.words, server.stopped_at, tone=state.tone),
         ]
-    found.append(entry_of("now", word_of(server), None, tone=tone_of(server)))
+    badge = badge_of(one)
+    found.append(entry_of("now", badge["word"], None, tone=badge["tone"]))
     comes = [
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),

@@ -17,6 +17,8 @@ from notebooks.servers.states import State
 from workloads.board import work_of_team
 from workloads.explanations import Explanation
 from workloads.freshness import Seen
+from workloads.listing import State as WorkState
+from workloads.listing import Work
 from workloads.models import ClusterObject
 from workloads.reading.values import Object, part
 from workloads.runs.planning.outlook import outlook_of
@@ -29,7 +31,8 @@ SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
 class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
-    `why` says why one that starts is not there yet, None before it has a pod. Since `idle_unknown_since` nobody can
+    `why` says why one that starts is not there yet, and `waits` whether its pod stands in line instead of starting;
+    nothing before it has a pod. Since `idle_unknown_since` nobody can
     tell whether it is used; None where that is known. `uncarried` says when GPUs end that carry it, None for
     never; `goes_back` is when it is stopped with them, as its owner was told, else as far as is known now.
     `going_first` is how much work of the team waits that could take its GPUs.
@@ -39,6 +42,7 @@ class ServerSeen:
     hub: Hub | None
     document: Document | None
     why: Explanation | None = None
+    waits: bool = False
     seen: Seen | None = None
     uncarried: Uncarried | None = None
     goes_back: datetime | None = None
@@ -124,9 +128,9 @@ def idle_of(server: NotebookServer) -> datetime | None:
 
 def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSeen:
     """What is known of one server; ten queries at most. It comes described, with `tenancy__cluster__hub`."""
-    why, seen = (None, None)
+    work, seen = (None, None)
     if server.state == State.STARTING:
-        why, seen = _why(server, by=by, now=now)
+        work, seen = _work(server, by=by, now=now)
     uncarried = (
         uncarried_at([server.tenancy_id], now=now).get(server.pk)
         if server.flavor_id
@@ -137,7 +141,8 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         server=server,
         hub=getattr(server.tenancy.cluster, "hub", None),
         document=document,
-        why=why,
+        why=work.why if work is not None else None,
+        waits=work is not None and work.state == WorkState.WAITING,
         seen=seen,
         uncarried=uncarried,
         goes_back=_goes_back(server, uncarried, now),
@@ -162,10 +167,10 @@ def _goes_back(
     return known if known is not None and known > now and server.is_live else None
 
 
-def _why(
+def _work(
     server: NotebookServer, *, by: User, now: datetime
-) -> tuple[Explanation | None, Seen | None]:
-    """Why its pod does not run, and how far its cluster's copy can be trusted."""
+) -> tuple[Work | None, Seen | None]:
+    """Its pod as the team's board tells it, and how far its cluster's copy can be trusted."""
     board = work_of_team(server.team, by=by, now=now)
     seen = next(
         (one for one in board.clusters if one.cluster.pk == server.tenancy.cluster_id),
@@ -176,7 +181,7 @@ def _why(
         return None, seen
     here = (server.cluster.name, server.tenancy.namespace, pod)
     found = (
-        one.why
+        one
         for one in board.work
         if (one.cluster, one.key.namespace, one.key.name) == here
     )
