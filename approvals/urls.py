@@ -57,6 +57,9 @@ urlpatterns = [
     path("policy/import", policy_views.take_in, name="policy-import"),
     path("policy/versions/", policy_views.versions, name="policy-versions"),
     path("policy/versions/<int:number>/", policy_views.version, name="policy-version"),
+    path(
+        "policy/versions/<int:number>/cancel", policy_views.cancel, name="policy-cancel"
+    ),
     path("policy/drafts/", policy_views.drafts, name="policy-drafts"),
     path("policy/drafts/<int:pk>/", policy_views.draft, name="policy-draft"),
     path(

@@ -9,6 +9,14 @@ from django.db.models import F, Q
 from policy.document import Policy, policy_from, to_json
 
 
+class PolicyVersionQuerySet(models.QuerySet["PolicyVersion"]):
+    """Ways to look at versions."""
+
+    def standing(self) -> "PolicyVersionQuerySet":
+        """Those that nobody cancelled before they came into force."""
+        return self.filter(cancellation=None)
+
+
 class PolicyVersion(models.Model):
     """A policy in force from a moment on, proposed by one person and activated by another; never changed.
 
@@ -26,6 +34,8 @@ class PolicyVersion(models.Model):
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
     shipped = models.BooleanField(default=False, db_default=False)
+
+    objects = PolicyVersionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-number"]
@@ -45,7 +55,7 @@ class PolicyVersion(models.Model):
     @property
     def before(self) -> "PolicyVersion | None":
         """The one that is in force until this one comes; None for the first."""
-        rows = PolicyVersion.objects.filter(
+        rows = PolicyVersion.objects.standing().filter(
             number__lt=self.number, active_from__lte=self.active_from
         )
         return rows.order_by("-number").first()
@@ -53,16 +63,17 @@ class PolicyVersion(models.Model):
     @property
     def instead_of(self) -> "models.QuerySet[PolicyVersion]":
         """Those that were to come later and never do, because this one has a higher number."""
-        return PolicyVersion.objects.filter(
+        return PolicyVersion.objects.standing().filter(
             number__lt=self.number, active_from__gt=self.active_from
         )
 
     @property
     def never_comes(self) -> bool:
-        """Whether one of a higher number was put in force before its own day."""
-        return PolicyVersion.objects.filter(
+        """Whether one of a higher number was put in force before its own day, or somebody cancelled it."""
+        sooner = PolicyVersion.objects.standing().filter(
             number__gt=self.number, active_from__lt=self.active_from
-        ).exists()
+        )
+        return hasattr(self, "cancellation") or sooner.exists()
 
     @property
     def policy(self) -> Policy:
@@ -73,6 +84,20 @@ class PolicyVersion(models.Model):
     def whole(self) -> dict[str, Any]:
         """The document with every limit that is in force, also those that it was written before."""
         return to_json(self.policy)
+
+
+class PolicyCancellation(models.Model):
+    """That a version which was to come does not; never changed. One person is enough to leave things as they are."""
+
+    version = models.OneToOneField(
+        PolicyVersion, models.PROTECT, related_name="cancellation"
+    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+    why = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return f"cancellation of {self.version}"
 
 
 class PolicyDraftQuerySet(models.QuerySet["PolicyDraft"]):

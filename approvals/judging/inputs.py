@@ -57,7 +57,10 @@ def _counted() -> CombinedExpression:
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
     """The newest policy whose time has come, and what it says."""
     version = (
-        PolicyVersion.objects.filter(active_from__lte=now).order_by("-number").first()
+        PolicyVersion.objects.standing()
+        .filter(active_from__lte=now)
+        .order_by("-number")
+        .first()
     )
     if version is None:
         raise PolicyVersion.DoesNotExist("No policy is in force: run the migrations.")

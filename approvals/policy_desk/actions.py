@@ -21,13 +21,15 @@ from notices.kinds import NoticeKind
 from notices.message import Message
 from policy.differences import Difference, differences
 from policy.document import Policy, Thresholds, policy_from, to_json
-from policy.models import PolicyDraft, PolicyVersion
+from policy.models import PolicyCancellation, PolicyDraft, PolicyVersion
 from ui.amounts import moment
 from web.documents import UNSTORABLE, DocumentRefused
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LONGEST_WHY = 200
 FURTHEST = timedelta(days=90)
+# Who cancels a policy nearer to its moment could leave requests judged by it that nobody expects any more.
+TOO_LATE = timedelta(minutes=1)
 MOST_DRAFTS = 50
 REPLAYED_DAYS = 30
 
@@ -43,11 +45,12 @@ def draft(
 ) -> PolicyDraft:
     """Begin a draft, of a version's values or of other ones; `base` is a version's number, the newest unless told.
 
+    With the values of one that is not in force and is not to come, it is a draft on the one that is in force.
     Raises NoRight, NotAPolicy, BadInput for a version that is not there, Conflict when there are too many drafts.
     """
     _check_writer(by)
-    newest = PolicyVersion.objects.order_by("-number")
-    start = newest.first() if base is None else newest.filter(number=base).first()
+    versions = PolicyVersion.objects.all()
+    start = _newest() if base is None else versions.filter(number=base).first()
     if start is None:
         raise BadInput(
             "There is no policy of this number.", code="no_such_policy", field="base"
@@ -57,6 +60,10 @@ def draft(
             "Too many drafts are open. Throw old ones away first.", code="too_many"
         )
     policy = start.policy if said is None else policy_said(said)
+    current, _ = policy_in_force(now)
+    if said is None and start not in (_newest(), current):
+        # Its values are what is proposed; as its base it would be taken over, and nothing of it would stay.
+        start = current
     made = PolicyDraft.objects.create(
         base=start,
         document=to_json(policy),
@@ -166,11 +173,7 @@ def activate(
     Raises NoRight `same_person`, Stale, Conflict `base_is_old`, BadInput. A policy with no bounds, or on which every
     ask of the last 30 days would be automatic, needs `everything_automatic`, which the audit log keeps.
     """
-    if not by.may(Permission.ACTIVATE_POLICY):
-        raise NoRight(
-            "Platform leads and engineering leadership put a policy in force.",
-            code="not_an_activator",
-        )
+    _check_activator(by)
     seen = PolicyDraft.objects.get(pk=draft_id)
     _check_version(seen, expected_version)
     # Replayed before the transaction, which keeps locks for as short as it can; the version says it is the same text.
@@ -184,6 +187,54 @@ def activate(
         warned=warned,
         ticked=everything_automatic,
     )
+
+
+@transaction.atomic
+def cancel(number: int, *, by: User, now: datetime, why: str) -> PolicyVersion:
+    """Have a policy that is to come later not come; what is in force stays, or an earlier one comes that it replaced.
+
+    One person may: it leaves in force what two people have put there. Raises NoRight, BadInput without a reason,
+    Conflict for one that is in force or never comes anyway.
+    """
+    _check_activator(by)
+    freshness.check(by, now=now)
+    _newest(lock=True)
+    found = PolicyVersion.objects.get(number=number)
+    if refusal := why_not_cancelled(found, now=now):
+        raise Conflict(refusal, code="not_to_come")
+    reason = _why(why)
+    if not reason:
+        raise BadInput(
+            "Say why it is not to come: everybody who was told of it reads that.",
+            code="reason_needed",
+            field="reason",
+        )
+    PolicyCancellation.objects.create(version=found, by=by, at=now, why=reason)
+    _tell_cancelled(found, by=by, why=reason, now=now)
+    record(
+        Kind.POLICY_CANCELLED,
+        actor=by.as_actor(),
+        subject=("policy", found.number),
+        why=reason,
+        active_from=found.active_from,
+    )
+    return found
+
+
+def why_not_cancelled(version: PolicyVersion, *, now: datetime) -> str:
+    """Why there is nothing to cancel about a version, as a sentence; empty where there is."""
+    if hasattr(version, "cancellation"):
+        return f"{version} was cancelled already."
+    if version.active_from <= now + TOO_LATE:
+        return f"{version} is in force, or was. Begin a draft from the one before it, and put that in force."
+    if version.never_comes:
+        return f"{version} never comes into force: another one came instead of it."
+    return ""
+
+
+def next_number() -> int:
+    """The number of the version that is made next; none is given twice, also after one was cancelled."""
+    return PolicyVersion.objects.latest("number").number + 1
 
 
 def warnings_of(policy: Policy, *, by: User, now: datetime) -> tuple[str, ...]:
@@ -232,7 +283,7 @@ def _activate(
     )
     _check_order(found, newest, now=now, active_from=active_from)
     version = PolicyVersion.objects.create(
-        number=newest.number + 1,
+        number=next_number(),
         document=found.document,
         active_from=active_from,
         why=found.why,
@@ -290,6 +341,11 @@ def _check_changes(
 ) -> tuple[Difference, ...]:
     """What the draft changes; raises Refused while its author has something to do before it can come into force."""
     current, _ = policy_in_force(now)
+    if hasattr(found.base, "cancellation"):
+        raise Conflict(
+            f"{found.base}, on which it was begun, was cancelled. Its author takes the draft over onto {newest} first.",
+            code="base_is_old",
+        )
     if found.base_id not in (newest.pk, current.pk):
         raise Conflict(
             f"{newest} was put in force after this draft was begun on {found.base}. Its author takes it over onto the "
@@ -326,7 +382,8 @@ def _check_order(
             code="before_its_base",
             field="active_from",
         )
-    first = PolicyVersion.objects.filter(active_from__gt=now).earliest("active_from")
+    standing = PolicyVersion.objects.standing()
+    first = standing.filter(active_from__gt=now).earliest("active_from")
     if found.base_id != newest.pk and active_from >= first.active_from:
         raise BadInput(
             f"{first} comes into force {moment(first.active_from, now)}. What is to come instead of it comes before.",
@@ -383,25 +440,45 @@ def _tell(
         reverse("policy-version", args=[version.number]),
         ("policy", version.number),
     )
+    _tell_everybody(about, link, message, now=now)
+
+
+def _tell_cancelled(
+    version: PolicyVersion, *, by: User, why: str, now: datetime
+) -> None:
+    """Tell everybody who was told that it comes."""
+    message = Message(
+        title=f"{version} does not come into force",
+        sentence=f"{by.name} cancelled it: {why}",
+        facts=(("It was to come", moment(version.active_from, now)),),
+        action="See what it said",
+    )
+    link = reverse("policy-version", args=[version.number])
+    _tell_everybody(("policy", version.number), link, message, now=now)
+
+
+def _tell_everybody(
+    about: tuple[str, int], link: str, message: Message, *, now: datetime
+) -> None:
+    kind = NoticeKind.POLICY_ACTIVATED
     people = holding(Permission.ACTIVATE_POLICY)
-    tell(
-        NoticeKind.POLICY_ACTIVATED,
-        to=people,
-        subject=about,
-        link=link,
-        message=message,
-        now=now,
-    )
-    tell_channels(
-        NoticeKind.POLICY_ACTIVATED, subject=about, link=link, message=message, now=now
-    )
+    tell(kind, to=people, subject=about, link=link, message=message, now=now)
+    tell_channels(kind, subject=about, link=link, message=message, now=now)
+
+
+def _check_activator(by: User) -> None:
+    if not by.may(Permission.ACTIVATE_POLICY):
+        raise NoRight(
+            "Platform leads and engineering leadership put a policy in force.",
+            code="not_an_activator",
+        )
 
 
 def _newest(*, lock: bool = False) -> PolicyVersion:
-    """The newest version; with `lock`, version 1 puts in line who makes the next, so that numbers are given once."""
+    """The newest version that stands; with `lock`, version 1 puts in line who changes which policy comes next."""
     if lock:
         PolicyVersion.objects.select_for_update(no_key=True).get(number=1)
-    return PolicyVersion.objects.order_by("-number")[0]
+    return PolicyVersion.objects.standing().order_by("-number")[0]
 
 
 def _check_writer(by: User) -> None:

@@ -22,6 +22,7 @@ from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS
 from approvals.policy_desk.serializers import (
     ActivateSerializer,
+    CancelSerializer,
     DraftQuery,
     NewPolicyDraftSerializer,
     PolicyDifferencesSerializer,
@@ -59,12 +60,30 @@ class ReadersOnly(Endpoint):
 class VersionEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, ReadersOnly):
     """Every policy there was."""
 
-    queryset = PolicyVersion.objects.select_related("proposed_by", "activated_by")
+    queryset = PolicyVersion.objects.select_related(
+        "proposed_by", "activated_by", "cancellation__by"
+    )
     serializer_class = PolicyVersionSerializer
     lookup_field = "number"
     lookup_value_converter = "int"
     ordering = "-number"
     asks = {"list": PageQuery}
+    keyed = frozenset({"cancel"})
+
+    @extend_schema(request=CancelSerializer, responses=PolicyVersionSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, call: Call, number: int) -> Response:
+        """Have a policy that is to come later not come (platform leads, engineering leadership)."""
+        values, found = self.body(CancelSerializer), self.get_object()
+        freshness.renew(self.caller, now=timezone.now())
+
+        def effect() -> Answer:
+            done = policy_actions.cancel(
+                found.number, by=self.caller, now=timezone.now(), **values
+            )
+            return Answer(self.shown(done, PolicyVersionSerializer))
+
+        return answer_once(call, effect)
 
 
 class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):

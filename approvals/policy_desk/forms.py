@@ -158,6 +158,16 @@ class ActivationForm(StrictForm):
     )
 
 
+class CancellationForm(StrictForm):
+    """Why a policy that is to come does not."""
+
+    reason = forms.CharField(
+        label="Why it is not to come",
+        max_length=LONGEST_WHY,
+        help_text="Everybody who was told that it comes reads this.",
+    )
+
+
 class VersionForm(StrictForm):
     """The version of a draft that the page showed."""
 

@@ -121,7 +121,8 @@ def exceptions(policy: Policy) -> list[Fact]:
 
 def coming(now: datetime) -> list[Coming]:
     """The policies that are to come into force after now, the first of them first."""
-    later = PolicyVersion.objects.filter(active_from__gt=now).order_by("active_from")
+    standing = PolicyVersion.objects.standing()
+    later = standing.filter(active_from__gt=now).order_by("active_from")
     return [
         {"version": each, "changes": changes(each.before, each)}
         for each in later

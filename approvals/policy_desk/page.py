@@ -12,6 +12,7 @@ from accounts.roles import Permission
 from allocations.budgets.money import Amount
 from approvals.judging.inputs import policy_in_force
 from approvals.models import Request
+from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import limits_page as policy_page
 from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS, Number, PolicyForm, SimulationForm
@@ -55,6 +56,8 @@ class VersionPage(TypedDict):
     exceptions: Sequence[Fact]
     deciders: Sequence[Fact]
     facts: Sequence[Fact]
+    can_be_cancelled: bool
+    instead: str
 
 
 class Drafts(TypedDict):
@@ -111,12 +114,12 @@ class DraftPage(TypedDict):
 def history(now: datetime) -> History:
     """Every version with who wrote and who activated it."""
     in_force, _ = policy_in_force(now)
-    sooner = PolicyVersion.objects.filter(
+    sooner = PolicyVersion.objects.standing().filter(
         number__gt=OuterRef("number"), active_from__lt=OuterRef("active_from")
     )
-    rows = PolicyVersion.objects.select_related("proposed_by", "activated_by").annotate(
-        never=Exists(sooner)
-    )
+    rows = PolicyVersion.objects.select_related(
+        "proposed_by", "activated_by", "cancellation"
+    ).annotate(never=Exists(sooner))
     return {
         "columns": [
             "Version",
@@ -135,6 +138,7 @@ def version(found: PolicyVersion, *, now: datetime) -> VersionPage:
     policy = found.policy
     before = found.before
     in_force, _ = policy_in_force(now)
+    can_be_cancelled = not policy_actions.why_not_cancelled(found, now=now)
     return {
         "version": found,
         "before": before,
@@ -158,8 +162,33 @@ def version(found: PolicyVersion, *, now: datetime) -> VersionPage:
                 if found.activated_by
                 else "Quartermaster",
             },
+            *_cancelled(found),
         ],
+        "can_be_cancelled": can_be_cancelled,
+        "instead": _instead(found, now=now) if can_be_cancelled else "",
     }
+
+
+def _cancelled(found: PolicyVersion) -> list[Fact]:
+    """Who cancelled a version, when and why; nothing for any other."""
+    cancellation = getattr(found, "cancellation", None)
+    if cancellation is None:
+        return []
+    return [
+        {"label": "Cancelled by", "text": cancellation.by.name},
+        {"label": "Cancelled", "at": cancellation.at},
+        {"label": "Because", "text": cancellation.why},
+    ]
+
+
+def _instead(found: PolicyVersion, *, now: datetime) -> str:
+    """What holds where a version that is to come does not: the one before it, and those that it was to replace."""
+    replaced = sorted(found.instead_of, key=lambda each: each.active_from)
+    comes = "".join(
+        f" {each} comes {moment(each.active_from, now)} all the same."
+        for each in replaced
+    )
+    return f"Then {str(found.before).lower()} holds on.{comes}"
 
 
 def drafts(now: datetime) -> Drafts:
@@ -176,7 +205,7 @@ def drafts(now: datetime) -> Drafts:
         ],
         "open": [_draft_row(each) for each in rows.filter(closed_at=None)],
         "closed": [_draft_row(each) for each in closed],
-        "newest": PolicyVersion.objects.order_by("-number").first(),
+        "newest": PolicyVersion.objects.standing().order_by("-number").first(),
         "what_a_draft_is": WHAT_A_DRAFT_IS,
     }
 
@@ -191,7 +220,7 @@ def draft(
 ) -> DraftPage:
     """One draft with its differences, its form for its author, and the replay when days were asked for."""
     policy, (current, in_force) = found.policy, policy_in_force(now)
-    newest = PolicyVersion.objects.order_by("-number")[0]
+    newest = PolicyVersion.objects.standing().order_by("-number")[0]
     is_open, is_author = found.closed_at is None, found.author_id == viewer.pk
     # A policy without bounds is shown with what it would have decided, asked for or not.
     days = days or (str(USUAL_DAYS) if is_open and boundless(policy) else "")
@@ -222,7 +251,7 @@ def draft(
         "never does.",
         "may_write": may_write,
         "may_activate": viewer.may(Permission.ACTIVATE_POLICY) and not is_author,
-        "activate_label": f"Put policy {newest.number + 1} in force",
+        "activate_label": f"Put policy {policy_actions.next_number()} in force",
         "warnings": simulator.warnings(policy, replayed.past if replayed else Replay()),
         "asked": asked,
         "replay": shown_replay(replayed) if replayed else None,
@@ -338,6 +367,8 @@ def _state(
 ) -> tuple[str, str]:
     if each.pk == in_force.pk:
         return "good", "In force"
+    if hasattr(each, "cancellation"):
+        return "past", "Cancelled"
     if never:
         return "past", "Never in force"
     return (

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer
 from approvals.policy_desk.simulator import LONGEST_DAYS, Replay, Simulation
 from policy.evaluation import Outcome
-from policy.models import PolicyDraft, PolicyVersion
+from policy.models import PolicyCancellation, PolicyDraft, PolicyVersion
 from policy.serializers import PolicyWholeSerializer
 from web.documents import LARGEST
 from web.strict import (
@@ -24,6 +24,14 @@ OUTCOMES = [outcome.value for outcome in Outcome]
 LONGEST_WHY = 200
 
 
+class PolicyCancellationSerializer(serializers.Serializer[PolicyCancellation]):
+    """Who had a version not come into force, when and why."""
+
+    by = PersonSerializer()
+    at = serializers.DateTimeField()
+    reason = serializers.CharField(source="why")
+
+
 class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
     """A version of the policy; `proposed_by` and `activated_by` are null for what was shipped."""
 
@@ -32,6 +40,11 @@ class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
     reason = serializers.CharField(source="why")
     proposed_by = PersonSerializer(allow_null=True)
     activated_by = PersonSerializer(allow_null=True)
+    cancellation = PolicyCancellationSerializer(
+        allow_null=True,
+        default=None,
+        help_text="Null for what is in force, was, or is to come.",
+    )
     document = PolicyWholeSerializer(source="whole")
 
 
@@ -120,6 +133,12 @@ class ActivateSerializer(StrictSerializer):
         required=False, help_text="Now unless told otherwise; at most 90 days ahead."
     )
     everything_automatic = Boolean(required=False, help_text="True when that is meant.")
+
+
+class CancelSerializer(StrictSerializer):
+    """Why a policy that is to come does not."""
+
+    reason = Text(max_length=LONGEST_WHY, source="why")
 
 
 class SimulateSerializer(StrictSerializer):

@@ -29,6 +29,7 @@ from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import page as policy_shown
 from approvals.policy_desk.forms import (
     ActivationForm,
+    CancellationForm,
     ImportForm,
     NewDraftForm,
     PolicyForm,
@@ -53,16 +54,54 @@ def versions(request: HttpRequest) -> HttpResponse:
 @require_safe
 def version(request: HttpRequest, number: int) -> HttpResponse:
     """One policy: what it said, what it changed, and who put it in force."""
+    return _version(request, _reader(request), number, CancellationForm())
+
+
+@require_POST
+def cancel(request: HttpRequest, number: int) -> HttpResponse:
+    """Have a policy that is to come later not come."""
     viewer = _reader(request)
+    if not viewer.may(Permission.ACTIVATE_POLICY):
+        raise PermissionDenied
+    get_object_or_404(PolicyVersion, number=number)
+    form, status = CancellationForm(request.POST), 422
+    if form.is_valid():
+        try:
+            freshness.renew(viewer, now=timezone.now())
+            found = policy_actions.cancel(
+                number,
+                by=viewer,
+                why=form.cleaned_data["reason"],
+                now=timezone.now(),
+            )
+            messages.success(request, f"{found} does not come into force.")
+            return HttpResponseRedirect(reverse("policy-version", args=[number]))
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+    return with_refusal(_version(request, viewer, number, form, status), form)
+
+
+def _version(
+    request: HttpRequest,
+    viewer: User,
+    number: int,
+    form: CancellationForm,
+    status: int = 200,
+) -> HttpResponse:
     found = get_object_or_404(
-        PolicyVersion.objects.select_related("proposed_by", "activated_by"),
+        PolicyVersion.objects.select_related(
+            "proposed_by", "activated_by", "cancellation__by"
+        ),
         number=number,
     )
     context = {
         **policy_shown.version(found, now=timezone.now()),
         "may_draft": viewer.may(Permission.MANAGE_POLICY),
+        "may_cancel": viewer.may(Permission.ACTIVATE_POLICY),
+        "cancellation": form,
+        "cancel_label": f"Cancel {str(found).lower()}",
     }
-    return render(request, "approvals/policy_version.html", context)
+    return render(request, "approvals/policy_version.html", context, status=status)
 
 
 @require_safe

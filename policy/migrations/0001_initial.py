@@ -228,6 +228,39 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="PolicyCancellation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("why", models.CharField(max_length=200)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "version",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="cancellation",
+                        to="policy.policyversion",
+                    ),
+                ),
+            ],
+        ),
         migrations.RunPython(add, remove),
         append_only("policy_policyversion", words="policies"),
+        append_only("policy_policycancellation", words="cancellations of policies"),
     ]

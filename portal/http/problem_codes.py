@@ -195,6 +195,7 @@ CODES: Mapping[str, str] = {
     "not_the_owner": "Its owner and platform leads confirm a cost centre.",
     "not_the_requester": "Only who asked does this.",
     "not_there": "The team has no place on the cluster with this kind of GPU.",
+    "not_to_come": "The policy is in force, was, was cancelled, or never comes: there is nothing to cancel.",
     "not_with_this_token": "An Entra token makes no personal token.",
     "not_yours": "Only the people concerned do this.",
     "nothing_adopted": "Nothing of the difference is wanted now.",

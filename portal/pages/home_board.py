@@ -34,6 +34,7 @@ from catalogue.models import switched_off
 from fleet.models import Cluster, Flavor, announcing
 from fleet.presenting import how_away
 from notebooks.models import NotebookServer
+from notebooks.servers.models import NotebookServerQuerySet
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, to_confirm
 from policy.models import PolicyDraft
@@ -43,7 +44,7 @@ from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
 from ui.parts import Link, Wait
 from workloads.notebook_pages.page import Line, line_of, may
-from workloads.runs.models import Run
+from workloads.runs.models import Run, RunQuerySet
 from workloads.runs.pages.page import RunLine
 from workloads.runs.pages.page import line_of as line_of_run
 
@@ -138,7 +139,8 @@ class Home(TypedDict):
 
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
-    leaving, brakes, to_activate, failed = stopped(user, now=now)
+    seen = signs(user, now=now)
+    leaving, brakes, to_activate, failed = stopped(user, seen, now=now)
     clusters = clusters_of(user, now=now)
     own = asked_by(user)
     waits = [row for row in own if row.state == State.WAITING]
@@ -163,8 +165,11 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
-        **own_runs(user, now=now),
-        "notebook": last_notebook(user, now=now),
+        **own_runs(
+            list(runs_of(user, now=now)[: MOST_RUNS + 1] if seen["has_runs"] else []),
+            now,
+        ),
+        "notebook": last_notebook(user, now=now) if seen["has_notebook"] else None,
         "again": again(
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
         ),
@@ -341,10 +346,13 @@ class OwnRuns(TypedDict):
     more_runs: Link | None
 
 
-def own_runs(user: User, *, now: datetime) -> OwnRuns:
-    """The person's last runs that have not ended, or did within a day."""
-    rows = Run.objects.of_member(user).filter(requester=user).lately(now).listed()
-    found = list(rows[: MOST_RUNS + 1])
+def runs_of(user: User, *, now: datetime) -> RunQuerySet:
+    """The person's runs that have not ended, or did within a day, the newest first."""
+    return Run.objects.of_member(user).filter(requester=user).lately(now)
+
+
+def own_runs(found: Sequence[Run], now: datetime) -> OwnRuns:
+    """Runs as home shows them; of more than it shows, it leads to all of a team's."""
     more: Link | None = None
     if len(found) > MOST_RUNS:
         href = reverse("runs", args=[found[-1].team.slug])
@@ -355,11 +363,17 @@ def own_runs(user: User, *, now: datetime) -> OwnRuns:
     }
 
 
+def notebooks_of(user: User) -> NotebookServerQuerySet:
+    """What the person launched in teams of theirs."""
+    return NotebookServer.objects.of_member(user).filter(owner=user)
+
+
 def last_notebook(user: User, *, now: datetime) -> Line | None:
     """The notebook that somebody launched last in a team of theirs, with what can be done with it; None without one."""
-    rows = NotebookServer.objects.of_member(user).filter(owner=user).described()
     found = (
-        rows.select_related("tenancy__cluster__hub")
+        notebooks_of(user)
+        .described()
+        .select_related("tenancy__cluster__hub")
         .order_by("-launched_at", "-pk")
         .first()
     )
@@ -379,17 +393,16 @@ class Stopped(NamedTuple):
     failed: list[Tenancy]
 
 
-def stopped(user: User, *, now: datetime) -> Stopped:
-    """Teams that leave, what is broken, drafts of the policy, and places that could not be set up.
+def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
+    """What there is to look for, in one query: what is not there is not asked for by itself.
 
-    Everybody is told of workers; platform leads of ends held back, the directory, seats and teams without people. One
-    query if nothing does.
+    Each says whether there is any; `pulse` is when a worker worked last.
     """
-    was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
-    places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
     signs: dict[str, Any] = {
         "pulse": Subquery(Pulse.objects.values("at")[:1]),
-        "failed": Exists(places),
+        "failed": Exists(unfinished_places(user)),
+        "has_runs": Exists(runs_of(user, now=now)),
+        "has_notebook": Exists(notebooks_of(user)),
     }
     if user.may(Permission.ACTIVATE_POLICY):
         signs["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))
@@ -402,7 +415,21 @@ def stopped(user: User, *, now: datetime) -> Stopped:
             "orphaned": Exists(without_people()),
         }
     rows: Any = User.objects.filter(pk=user.pk).values(**signs)
-    seen = rows.get()
+    found: Mapping[str, Any] = rows.get()
+    return found
+
+
+def unfinished_places(user: User) -> QuerySet[Tenancy]:
+    """Places of teams that were tried and do not stand."""
+    was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
+    return Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
+
+
+def stopped(user: User, seen: Mapping[str, Any], *, now: datetime) -> Stopped:
+    """Teams that leave, what is broken, drafts of the policy, and places that could not be set up; `seen` are signs.
+
+    Everybody is told of workers; platform leads of ends held back, the directory, seats and teams without people.
+    """
     brakes = _idle_workers(seen["pulse"], now)
     brakes += [
         {
@@ -426,7 +453,8 @@ def stopped(user: User, *, now: datetime) -> Stopped:
         brakes += seats_to_fill()
     if seen.get("orphaned"):
         brakes += map(_orphan_line, without_people().order_by("name")[:MOST_BROKEN])
-    tried = places.select_related("team", "cluster")[:50] if seen["failed"] else []
+    places = unfinished_places(user).select_related("team", "cluster")
+    tried = places[:50] if seen["failed"] else []
     return Stopped(
         to_confirm(now=now) if seen.get("leaving") else [],
         brakes,

@@ -12,7 +12,7 @@ from accounts.models import User
 from approvals.models import Decision, Evaluation, Request, Rerouting, Revision, Step
 from catalogue.models import OfferingSetting
 from manual.models import Task
-from policy.models import PolicyDraft, PolicyVersion
+from policy.models import PolicyCancellation, PolicyDraft, PolicyVersion
 from tests import factories
 from tests.scene import DAY, NOW
 
@@ -276,6 +276,17 @@ NAMED: Mapping[str, Attack] = {
 UNIQUE: Mapping[str, Attack] = {
     "policy.PolicyVersion.number": lambda w: add(
         version(w, number=1, active_from=NOW + timedelta(days=1))
+    ),
+    "policy.PolicyCancellation.version": lambda w: add(
+        *(
+            PolicyCancellation(
+                version=PolicyVersion.objects.get(number=1),
+                by=w.scene.priya,
+                at=NOW,
+                why="x",
+            )
+            for _ in range(2)
+        )
     ),
     "policy.PolicyDraft.became": lambda w: add(
         *(

@@ -297,6 +297,10 @@ class Prober:
             },
             "api/v1/policy/yaml/": {"yaml": "lapse_days: 7"},
             "api/v1/policy/drafts/<int:pk>/": {"reason": "For the matrix."},
+            "api/v1/policy/versions/<int:number>/cancel/": {
+                "reason": "For the matrix."
+            },
+            "policy/versions/<int:number>/cancel": {"reason": "For the matrix."},
             "api/v1/tasks/<int:pk>/give/": {"to": None},
             "api/v1/tasks/<int:pk>/done/": {"note": "There."},
             "api/v1/tasks/<int:pk>/cannot/": {"reason": "No quota."},
