@@ -5,6 +5,7 @@ from random import Random
 from tests.soak.asking import PEOPLE
 from tests.soak.faults import FAULTS
 from tests.soak.leading import LEADS
+from tests.soak.losing import LOSING
 from tests.soak.meddling import OTHERS
 from tests.soak.parting import LEAVING
 from tests.soak.rest import wrong
@@ -12,7 +13,14 @@ from tests.soak.walk import Fault, Operation, Walk
 from tests.soak.walking import Place, Town
 from tests.soak.working import WORKERS
 
-OPERATIONS: dict[Operation, int] = {**PEOPLE, **LEADS, **OTHERS, **LEAVING, **WORKERS}
+OPERATIONS: dict[Operation, int] = {
+    **PEOPLE,
+    **LEADS,
+    **OTHERS,
+    **LEAVING,
+    **LOSING,
+    **WORKERS,
+}
 GOES_WRONG: dict[Fault, int] = dict(FAULTS.items())
 # What operations come to, each of which is to be seen; the rarest come once in some twenty iterations.
 DONE = {
@@ -41,6 +49,8 @@ DONE = {
     "take a policy over",
     "discard a policy",
     "activate a policy",
+    "schedule a policy",
+    "cancel a policy",
     "change a cluster",
     "try again",
     "confirm ends",
@@ -64,6 +74,7 @@ DONE = {
     "withdraw a departure",
     "restore",
     "agree to a departure",
+    "write off a cluster",
     "deliver",
     "sweep",
     "two workers",

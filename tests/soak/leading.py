@@ -1,6 +1,7 @@
 """What platform leads do: decide, carry out, and set what everybody goes by."""
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -122,8 +123,14 @@ def set_end(walk: Walk) -> str:
 
 
 def change_policy(walk: Walk) -> str:
-    """A lead drafts a policy; another one puts it in force, takes it over or throws it away."""
+    """A lead drafts a policy; another one puts it in force, takes it over or throws it away, or what is to come."""
     leads, now = walk.town.leads, walk.town.time
+    to_come = PolicyVersion.objects.standing().filter(active_from__gt=now)
+    if to_come.exists() and walk.random.random() < 0.5:
+        number = walk.one_of(to_come).number
+        by = walk.random.choice([*leads, walk.town.boss])
+        policy_actions.cancel(number, by=by, now=now, why="Not so soon.")
+        return f"cancel a policy: {number}"
     drafts = PolicyDraft.objects.filter(closed_at=None)
     if drafts.count() < walk.random.choice([1, 1, 2]):
         numbers: dict[str, Any] = {
@@ -132,14 +139,14 @@ def change_policy(walk: Walk) -> str:
             "keep_free_gpus": walk.random.choice([0, 4]),
             "automatic_days": walk.random.choice([1, 14]),
         }
-        newest = PolicyVersion.objects.latest("number").policy
+        newest = PolicyVersion.objects.standing().latest("number").policy
         said = to_json(
             replace(newest, thresholds=replace(newest.thresholds, **numbers))
         )
         policy_actions.draft(by=leads[0], now=now, said=said, why="Less waiting.")
         return f"draft a policy: {numbers}"
     found = walk.one_of(drafts)
-    if found.base_id != PolicyVersion.objects.latest("number").pk:
+    if found.base_id != PolicyVersion.objects.standing().latest("number").pk:
         policy_actions.take_over(
             found.pk, by=leads[0], expected_version=found.version, now=now
         )
@@ -148,13 +155,17 @@ def change_policy(walk: Walk) -> str:
         policy_actions.discard(found.pk, by=leads[1], now=now)
         return "discard a policy: "
     by = leads[walk.random.choice([0, 1, 1, 1])]
+    later = walk.random.choice([None, None, now + timedelta(days=1)])
     policy_actions.activate(
         found.pk,
         by=by,
         expected_version=found.version,
         now=now,
+        active_from=later,
         everything_automatic=True,
     )
+    if later is not None:
+        return f"schedule a policy: for {later.isoformat()}"
     if walk.random.random() < 0.5:  # others wait on the version before
         policy_actions.draft(by=leads[0], now=now, base=1, why="As it was.")
     return "activate a policy: "

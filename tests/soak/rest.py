@@ -46,6 +46,7 @@ def wrong(town: Town) -> list[str]:
         *_not_still(town),
         *_not_committed(town),
         *_late_or_early(town),
+        *_left_behind(),
         *town.broken,
     ]
     if town.place.not_ours() != town.place.strangers:
@@ -68,7 +69,7 @@ def quiet(town: Town) -> bool:
     )
     began = max(town.time, looks + timedelta(seconds=1))
     here = Tenancy.objects.present()
-    clusters = (town.cluster, town.followed)
+    clusters = list(Cluster.objects.not_written_off().order_by("pk"))
     for number in range(ROUNDS):
         town.later(seconds=61)
         leads_look(town)
@@ -141,6 +142,17 @@ def _not_committed(town: Town) -> Iterator[str]:
         over.discard(f"{folder}/kustomization.yaml")
         if differing or over:
             yield f"{row.namespace} is not committed as wanted: {sorted(differing)} differ, {sorted(over)} are too much"
+
+
+def _left_behind() -> Iterator[str]:
+    """Of a cluster that is written off nothing is left: no place, nothing held, booked or asked for."""
+    lost = Cluster.objects.filter(written_off_at__isnull=False)
+    for place in Tenancy.objects.present().filter(cluster__in=lost):
+        yield f"{place.namespace} stands on a cluster that is gone"
+    for held in Allocation.objects.live().filter(tenancy__cluster__in=lost):
+        yield f"{held.hold} is held on a cluster that is gone"
+    for asked in Request.objects.waiting().filter(tenancy__cluster__in=lost):
+        yield f"{asked.reference} waits for a cluster that is gone"
 
 
 def _late_or_early(town: Town) -> Iterator[str]:

@@ -17,6 +17,7 @@ from approvals.models import Request
 from approvals.requests import actions as approvals
 from manual import reminders
 from offboarding import sweep as leaving_sweep
+from offboarding import written_off
 from provisioning import scheduling
 from provisioning.clusters.observe import look_at
 from provisioning.drift import cluster_sweep
@@ -157,6 +158,7 @@ def by_the_clock(town: Town) -> None:
     for pk in granting.not_charged_yet(now):
         granting.observe(pk, now=now)
     leaving_sweep.sweep(now=now)
+    written_off.sweep(now=now)
     for pk in unheld.due(now):
         unheld.look(pk, now=town.now)
     keep_in_step(now=town.now)
