@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from allocations.budgets.actions import Limits
+from web.edits import KeepsOthersEdits
 from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
 
 
@@ -33,7 +34,7 @@ def amount_field(label: str, *, of: str, **options: Any) -> AmountField:
     )
 
 
-class BudgetForm(StrictForm):
+class BudgetForm(KeepsOthersEdits, StrictForm):
     """A team's limits for one month; a field that is not sent leaves its limit as it is."""
 
     month = forms.ChoiceField(

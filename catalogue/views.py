@@ -20,6 +20,7 @@ from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, prices_of, setting_of
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import OFFERINGS
+from web.edits import KeepsOthersEdits
 from web.fields import AmountField, StrictForm, WholeNumberField
 from web.refusals import Refused
 
@@ -27,10 +28,10 @@ QUICK = {"up", "down", "on", "off"}
 ENDS = ("grace_hours", "when_over", "drain_hours")
 
 
-class OfferingChangeForm(StrictForm):
+class OfferingChangeForm(KeepsOthersEdits, StrictForm):
     """How something is offered; a price that is left empty takes the choice away."""
 
-    also = StrictForm.also | {"do"}
+    also = KeepsOthersEdits.also | {"do"}
 
     enabled = forms.BooleanField(label="Offered", required=False)
     gate = forms.ChoiceField(

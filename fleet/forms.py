@@ -10,6 +10,7 @@ from django import forms
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
+from web.edits import KeepsOthersEdits
 from web.fields import AmountField, MomentField, PlainNumberField, StrictForm
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Section:
     long: Sequence[forms.BoundField]
 
 
-class ClusterForm(_ClusterForm):
+class ClusterForm(KeepsOthersEdits, _ClusterForm):
     """A cluster; credentials stay in a kubeconfig file that is only named here."""
 
     shared_services = LabelsField(
@@ -329,7 +330,7 @@ def say_all_teams(field: forms.Field) -> None:
         field.empty_label = "All teams"
 
 
-class FlavorForm(_FlavorForm):
+class FlavorForm(KeepsOthersEdits, _FlavorForm):
     """A kind of GPU: product, price, and the marks of the nodes that have it."""
 
     resource = forms.CharField(

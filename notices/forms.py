@@ -7,6 +7,7 @@ from django import forms
 
 from notices.kinds import CHOOSABLE, NoticeKind, Pace, Way
 from notices.models import CHANNEL_WAYS, Channel
+from web.edits import KeepsOthersEdits
 from web.fields import StrictForm
 
 HOURS = [(str(hour), f"{hour:02}:00 UTC") for hour in range(24)]
@@ -37,7 +38,7 @@ class ChoiceForm(StrictForm):
         return {kind: Pace(self.cleaned_data[kind.value]) for kind in CHOOSABLE}
 
 
-class ChannelForm(StrictForm):
+class ChannelForm(KeepsOthersEdits, StrictForm):
     """A channel; its address is asked for and never shown again."""
 
     name = forms.CharField(

@@ -23,14 +23,15 @@ from onboarding.team_changes import (
     group_of_change,
     may_change,
 )
+from web.edits import KeepsOthersEdits
 from web.fields import StrictForm
 from web.refusals import BadInput, Refused
 
 
-class TeamForm(StrictForm):
+class TeamForm(KeepsOthersEdits, StrictForm):
     """What a team is called, who pays, who is in it, and who answers for it; `check` only shows what follows."""
 
-    also = StrictForm.also | {"check"}
+    also = KeepsOthersEdits.also | {"check"}
 
     name = forms.CharField(
         label="Name",

@@ -94,3 +94,26 @@ def parsed(html: str) -> Element:
     builder = _Builder()
     builder.feed(html)
     return builder.root
+
+
+def sent_by(form: Element) -> dict[str, list[str]]:
+    """What a browser sends of a form as it stands, but the token that Django's tests need not."""
+    found: dict[str, list[str]] = {}
+    for one in form.walk():
+        name, kind = one.attrs.get("name", ""), one.attrs.get("type")
+        if one.tag == "textarea":
+            found[name] = ["".join(one.texts).removeprefix("\n")]
+        elif one.tag == "input" and (
+            kind not in ("checkbox", "radio") or "checked" in one.attrs
+        ):
+            unsaid = "on" if kind in ("checkbox", "radio") else ""
+            found.setdefault(name, []).append(one.attrs.get("value", unsaid))
+        elif one.tag == "select":
+            options = [each for each in one.walk() if each.tag == "option"]
+            chosen = next(
+                (each for each in options if "selected" in each.attrs), options[0]
+            )
+            found[name] = [chosen.attrs["value"]]
+    found.pop("csrfmiddlewaretoken", None)
+    found.pop("", None)
+    return found

@@ -15,11 +15,12 @@ from approvals.shares.actions import set_shares
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.desired.spec import LARGEST_WEIGHT
 from provisioning.models import Isolation, Tenancy
+from web.edits import KeepsOthersEdits
 from web.fields import StrictForm, WholeNumberField
 from web.refusals import Refused
 
 
-class SharesForm(StrictForm):
+class SharesForm(KeepsOthersEdits, StrictForm):
     """A weight, a level and the highest priority."""
 
     weight = WholeNumberField(

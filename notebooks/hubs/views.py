@@ -22,11 +22,12 @@ from notebooks.hubs import actions, page
 from notebooks.hubs.connections import LONGEST_ADDRESS
 from notebooks.hubs.models import Hub
 from notebooks.profiles.idle import Reclaim
+from web.edits import KeepsOthersEdits
 from web.fields import StrictForm
 from web.refusals import Refused
 
 
-class HubForm(StrictForm):
+class HubForm(KeepsOthersEdits, StrictForm):
     """How a hub is reached, and what happens to idle servers there."""
 
     address = forms.CharField(

@@ -126,7 +126,7 @@ def change_policy(walk: Walk) -> str:
     """A lead drafts a policy; another one puts it in force, takes it over or throws it away, or what is to come."""
     leads, now = walk.town.leads, walk.town.time
     to_come = PolicyVersion.objects.standing().filter(active_from__gt=now)
-    if to_come.exists() and walk.random.random() < 0.5:
+    if to_come.exists() and walk.random.random() < 0.8:
         number = walk.one_of(to_come).number
         by = walk.random.choice([*leads, walk.town.boss])
         policy_actions.cancel(number, by=by, now=now, why="Not so soon.")
@@ -155,7 +155,7 @@ def change_policy(walk: Walk) -> str:
         policy_actions.discard(found.pk, by=leads[1], now=now)
         return "discard a policy: "
     by = leads[walk.random.choice([0, 1, 1, 1])]
-    later = walk.random.choice([None, None, now + timedelta(days=1)])
+    later = walk.random.choice([None, now + timedelta(days=1)])
     policy_actions.activate(
         found.pk,
         by=by,

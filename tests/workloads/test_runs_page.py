@@ -18,7 +18,7 @@ from accounts.roles import Role
 from allocations.models import Leftover
 from fleet.models import Cluster
 from tests import factories
-from tests.pages import Element, parsed
+from tests.pages import Element, parsed, sent_by
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, look_after, submit, until
@@ -67,26 +67,10 @@ def page(response: Any) -> Element:
 
 def form(response: Any) -> dict[str, str]:
     """What a browser would send of the form as it stands."""
-    found: dict[str, str] = {}
     [whole] = [
         one for one in page(response).walk() if one.attrs.get("id") == "submit-run"
     ]
-    for one in whole.walk():
-        name = one.attrs.get("name", "")
-        if one.tag == "textarea":
-            found[name] = "".join(one.texts).removeprefix("\n")
-        elif one.tag == "input" and (
-            one.attrs.get("type") != "checkbox" or "checked" in one.attrs
-        ):
-            found[name] = one.attrs.get("value", "")
-        elif one.tag == "select":
-            options = [each for each in one.walk() if each.tag == "option"]
-            chosen = next(
-                (each for each in options if "selected" in each.attrs), options[0]
-            )
-            found[name] = chosen.attrs["value"]
-    found.pop("csrfmiddlewaretoken", None)
-    return found
+    return {name: texts[-1] for name, texts in sent_by(whole).items()}
 
 
 def filled(response: Any, **changed: str) -> dict[str, str]:
