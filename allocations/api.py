@@ -154,6 +154,11 @@ class GiveBackSerializer(StrictSerializer):
         max_value=MAX_MACHINES,
         help_text="Machines of a capacity reservation.",
     )
+    reason = Text(
+        required=False,
+        max_length=200,
+        help_text="Why, from who is not of the team: its members are told that it is taken back.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Raises ValidationError where both are given."""
@@ -206,15 +211,19 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         held, wanted = self.get_object(), self.body(GiveBackSerializer)
         return answer_once(request, lambda: self._return(held, wanted))
 
-    def _return(self, held: Allocation, wanted: Mapping[str, int]) -> Answer:
-        now = timezone.now()
+    def _return(self, held: Allocation, wanted: Mapping[str, Any]) -> Answer:
+        now, reason = timezone.now(), wanted.get("reason", "")
         if "machines" in wanted:
             rest = ends.give_back_machines(
-                held.pk, wanted["machines"], by=self.caller, now=now
+                held.pk, wanted["machines"], by=self.caller, now=now, reason=reason
             )
         else:
             rest = ends.give_back(
-                held.pk, gpus=wanted.get("gpus"), by=self.caller, now=now
+                held.pk,
+                gpus=wanted.get("gpus"),
+                by=self.caller,
+                now=now,
+                reason=reason,
             )
         return Answer(
             {"rest": self.shown(rest, AllocationSerializer) if rest else None}

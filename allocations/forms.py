@@ -10,11 +10,31 @@ from web.edits import KeepsOthersEdits
 from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
 
 
+class ReasonField(forms.CharField):
+    """Why somebody takes back what another team holds; it is sent by the form with that id, wherever it stands."""
+
+    def __init__(self, *, form_id: str = "give-back-button") -> None:
+        attrs = {"form": form_id, "dir": "auto", "autocomplete": "off"}
+        super().__init__(
+            label="Why you take it back",
+            max_length=200,
+            required=False,
+            help_text="The team’s members are told, with this.",
+            widget=forms.TextInput(attrs=attrs),
+        )
+
+
 class GiveBackForm(StrictForm):
-    """How many GPUs go back. `token` makes a second sending harmless."""
+    """How many GPUs go back. `token` makes a second sending harmless; who `is_member` gives no reason."""
 
     gpus = WholeNumberField(label="GPUs to give back", most=MOST_GPUS, of="GPUs")
+    reason = ReasonField()
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+    def __init__(self, data: Any, *, is_member: bool) -> None:
+        super().__init__(data, label_suffix="")
+        if is_member:
+            del self.fields["reason"]
 
 
 def amount_field(label: str, *, of: str, **options: Any) -> AmountField:

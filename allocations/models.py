@@ -222,6 +222,10 @@ class Allocation(Row):
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=12, choices=End.choices, blank=True)
     ended_by = models.CharField(max_length=200, blank=True)
+    # Why a platform lead took it back from its team; empty for any other end.
+    taken_back_because = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
     # Why it could not be made, where it could not.
     failure = models.CharField(max_length=600, blank=True, default="", db_default="")
 

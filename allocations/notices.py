@@ -5,8 +5,11 @@ from datetime import datetime
 
 from django.urls import reverse
 
+from accounts.models import User
 from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
 from allocations.schedule import kept_by
+from notices.actions import tell
+from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, hours, jobs, moment, usd
@@ -33,6 +36,24 @@ def close_message(budget: Budget) -> Message:
         sentence=f"From {budget.soft_percent} % on, people decide what goes on top. What is given back is free again.",
         facts=tuple(facts),
         action="Open the budget",
+    )
+
+
+def tell_taken_back(row: Allocation, *, by: str, now: datetime) -> None:
+    """Tell the members of a team that a platform lead took back what they held, and why."""
+    say = Message(
+        title=f"Taken back: {row.what} of {row.team.name}",
+        sentence=f"{by} took this back for the platform: {row.taken_back_because}",
+        facts=(("Team", row.team.name), ("Was to end", moment(row.until, now))),
+        action="Open the team",
+    )
+    tell(
+        NoticeKind.ALLOCATION_ENDING,
+        to=User.objects.filter(memberships__team=row.team_id),
+        subject=("allocation", row.pk),
+        link=reverse("team", args=[row.team.slug]),
+        message=say,
+        now=now,
     )
 
 

@@ -38,12 +38,12 @@ def give_back(request: HttpRequest, pk: int) -> HttpResponse:
         .select_related(*RELATED)
     )
     allocation = get_object_or_404(rows, pk=pk)
+    is_member = allocation.team_id in visitor(request).team_ids
     if request.method != "POST":
-        count = request.GET.get("gpus") or str(allocation.gpus)
-        return _effect_page(
-            request, allocation, GiveBackForm({"gpus": count}, label_suffix="")
-        )
-    form, status = GiveBackForm(request.POST, label_suffix=""), 422
+        asked = {"gpus": request.GET.get("gpus") or str(allocation.gpus)}
+        form = GiveBackForm(asked, is_member=is_member)
+        return _effect_page(request, allocation, form)
+    form, status = GiveBackForm(request.POST, is_member=is_member), 422
     if form.is_valid():
         try:
             return HttpResponseRedirect(_return(request, allocation, form))
@@ -132,10 +132,16 @@ def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) ->
     user, said = visitor(request), form.cleaned_data
 
     def action() -> str:
-        ends.give_back(allocation.pk, gpus=said["gpus"], by=user, now=timezone.now())
+        ends.give_back(
+            allocation.pk,
+            gpus=said["gpus"],
+            by=user,
+            now=timezone.now(),
+            reason=said.get("reason", ""),
+        )
         return reverse("team", args=[allocation.team.slug])
 
-    body = {"gpus": str(said["gpus"])}
+    body = {"gpus": str(said["gpus"]), "reason": said.get("reason", "")}
     location = once(
         user,
         route=f"page:give-back:{allocation.pk}",

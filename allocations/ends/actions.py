@@ -18,9 +18,13 @@ from allocations.changes import (
     settle,
 )
 from allocations.models import Allocation
+from allocations.notices import tell_taken_back
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
-from web.refusals import Conflict, NoRight
+from web.refusals import BadInput, Conflict, NoRight
+
+# What a platform lead says to the team of what they take back, in characters.
+LONGEST_REASON = 200
 
 
 def may_give_back(by: User, team_id: int) -> bool:
@@ -52,12 +56,12 @@ def _not_held(allocation: Allocation, amount: int, held: int) -> str:
 
 @transaction.atomic
 def give_back(
-    allocation_id: int, *, gpus: int | None, by: User, now: datetime
+    allocation_id: int, *, gpus: int | None, by: User, now: datetime, reason: str = ""
 ) -> Allocation | None:
     """Give back some or all of the GPUs early; returns the allocation with the others, None when nothing is left.
 
-    Raises Conflict when it has ended, holds fewer or is no GPUs, NoRight for who is neither of the team nor a platform
-    lead.
+    Who is not of the team says why, and the team is told that they are taken back. Raises Conflict when it has ended,
+    holds fewer or is no GPUs, BadInput without that reason, NoRight for who is neither of the team nor a platform lead.
     """
     allocation = locked_with_all(allocation_id)
     if not may_give_back(by, allocation.team_id):
@@ -71,6 +75,7 @@ def give_back(
             code="no_gpus_to_give_back",
         )
     _check_begun(allocation)
+    because = _because(allocation, by, reason)
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = (
@@ -92,8 +97,22 @@ def give_back(
         rest = allocation
     allocation.flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
-    _let_go(allocation, over, amount, actor=actor, now=now)
+    _let_go(allocation, over, amount, actor=actor, now=now, because=because)
     return rest
+
+
+def _because(allocation: Allocation, by: User, reason: str) -> str:
+    """Why somebody takes back what their team does not hold; empty for who gives back what is theirs."""
+    if allocation.team_id in by.team_ids:
+        return ""
+    tidy = " ".join(reason.split())
+    if not tidy:
+        raise BadInput(
+            f"Say why: {allocation.team.name} is told that you take it back.",
+            code="reason_needed",
+            field="reason",
+        )
+    return tidy[:LONGEST_REASON]
 
 
 def _let_go(
@@ -103,11 +122,18 @@ def _let_go(
     *,
     actor: Actor,
     now: datetime,
+    because: str,
 ) -> None:
     """Let go of the money of what is over, all of a grant or a part of it, and have its provisioner follow."""
     freed = settle(allocation.hold, now=now, why="given back")
     follow = provisioners.end if over is allocation else provisioners.change
     follow(allocation, actor=actor, now=now)
+    taken: dict[str, str] = {}
+    if because:
+        over.taken_back_because = because
+        over.save(update_fields=["taken_back_because"])
+        tell_taken_back(over, by=actor.name, now=now)
+        taken = {"taken_back_because": because}
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
@@ -115,6 +141,7 @@ def _let_go(
         what=over.what,
         returned=number,
         freed_usd=str(freed.usd),
+        **taken,
     )
 
 
@@ -149,12 +176,12 @@ def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> boo
 
 @transaction.atomic
 def give_back_machines(
-    allocation_id: int, machines: int, *, by: User, now: datetime
+    allocation_id: int, machines: int, *, by: User, now: datetime, reason: str = ""
 ) -> Allocation | None:
     """Give back some or all machines of a reservation early; returns the grant of the others, None for none left.
 
-    Raises Conflict when it has ended, holds fewer or is no reservation, NoRight for who is neither of the team nor a
-    platform lead.
+    Who is not of the team says why, and the team is told. Raises Conflict when it has ended, holds fewer or is no
+    reservation, BadInput without that reason, NoRight for who is neither of the team nor a platform lead.
     """
     allocation = locked_with_all(allocation_id)
     if not may_give_back(by, allocation.team_id):
@@ -163,6 +190,7 @@ def give_back_machines(
             code="not_of_the_team",
         )
     _check_begun(allocation)
+    because = _because(allocation, by, reason)
     if allocation.reservation_id is None:
         raise Conflict(
             f"{allocation.title} is no reserved machines.", code="no_reservation"
@@ -188,7 +216,7 @@ def give_back_machines(
             allocation, machines, Allocation.End.RETURNED, by=by.name, now=now
         )
         rest = allocation
-    _let_go(allocation, over, machines, actor=actor, now=now)
+    _let_go(allocation, over, machines, actor=actor, now=now, because=because)
     return rest
 
 

@@ -138,6 +138,12 @@ class Migration(migrations.Migration):
                 ),
                 ("ended_by", models.CharField(blank=True, max_length=200)),
                 (
+                    "taken_back_because",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
+                (
                     "failure",
                     models.CharField(
                         blank=True, db_default="", default="", max_length=600

@@ -155,10 +155,14 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry
             )
         else:
             back = gpus(allocation.gpus, flavor.kind)
+            because = allocation.taken_back_because
             yield _past(
-                f"Gave back {back}",
+                f"{back} taken back for the platform"
+                if because
+                else f"Gave back {back}",
                 allocation.ended_at,
                 who=allocation.ended_by,
+                why=because,
                 tone="ending",
             )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from allocations.forms import ReasonField
 from allocations.models import Allocation
 from capacity.reservations.states import State
 from web.fields import StrictForm, WholeNumberField
@@ -50,10 +51,15 @@ class MachinesForm(StrictForm):
         of="machines",
         error_messages={"required": "Say how many."},
     )
+    reason = ReasonField()
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
-    def __init__(self, data: Any, *, grants: Sequence[tuple[Allocation, str]]) -> None:
+    def __init__(
+        self, data: Any, *, grants: Sequence[tuple[Allocation, str]], is_member: bool
+    ) -> None:
         super().__init__(data, label_suffix="")
+        if is_member:
+            del self.fields["reason"]
         self._grants = {str(one.pk): one for one, _ in grants}
         field = self.fields["grant"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker

@@ -1,5 +1,7 @@
 """Pages of capacity reservations: the list, one of them, giving machines back, and what is orphaned."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
@@ -91,11 +93,16 @@ def give_back(request: HttpRequest, pk: int) -> HttpResponse:
     """GET shows what giving machines back would change, POST gives them back, once per form."""
     row, now = _find(request, pk), timezone.now()
     choices = page.give_back_choices(grants_of(row), now)
+    form_of = partial(
+        MachinesForm,
+        grants=choices,
+        is_member=row.team_id in visitor(request).team_ids,
+    )
     if request.method != "POST":
         usual = {"grant": str(choices[0][0].pk) if choices else "", "machines": "1"}
         asked = {name: request.GET.get(name) or value for name, value in usual.items()}
-        return _give_back_page(request, row, MachinesForm(asked, grants=choices))
-    form, status = MachinesForm(request.POST, grants=choices), 422
+        return _give_back_page(request, row, form_of(asked))
+    form, status = form_of(request.POST), 422
     if form.is_valid():
         try:
             return HttpResponseRedirect(_return(request, row, form))
@@ -158,16 +165,19 @@ def _find(request: HttpRequest, pk: int) -> Reservation:
 
 def _return(request: HttpRequest, row: Reservation, form: MachinesForm) -> str:
     user, count, grant = visitor(request), form.cleaned_data["machines"], form.chosen
+    reason = form.cleaned_data.get("reason", "")
 
     def action() -> str:
-        ends.give_back_machines(grant.pk, count, by=user, now=timezone.now())
+        ends.give_back_machines(
+            grant.pk, count, by=user, now=timezone.now(), reason=reason
+        )
         return reverse("reservation", args=[row.pk])
 
     location = once(
         user,
         route=f"page:give-machines-back:{row.pk}",
         key=form.cleaned_data["token"] or new_key(),
-        body={"grant": str(grant.pk), "machines": str(count)},
+        body={"grant": str(grant.pk), "machines": str(count), "reason": reason},
         action=action,
     )
     goes = "goes" if count == 1 else "go"

@@ -51,6 +51,10 @@ def sentence(
         return _assigned(event), ""
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
+    if event.details.get("taken_back_because"):
+        return f"{event.details.get('what', 'GPUs')} taken back for the platform", (
+            event.actor_name
+        )
     details = {**UNKNOWN, **event.details}
     details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
     return SENTENCES[event.kind].format_map(details), event.actor_name

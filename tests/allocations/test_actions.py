@@ -19,6 +19,8 @@ from approvals.renewals import renewing
 from approvals.requests.actions import submit
 from audit.models import Event
 from connectors.errors import PermanentError
+from notices.models import Notice
+from portal.pages.sentences import sentence
 from provisioning.controller import CONTROLLER
 from provisioning.models import Tenancy
 from provisioning.status import write_status
@@ -141,8 +143,55 @@ def test_members_and_platform_leads_give_back_and_nobody_else(scene: Scene) -> N
     for person in (scene.mallory, scene.elena):
         with pytest.raises(NoRight):
             give_back(allocation.pk, gpus=1, by=person, now=NOW + HOUR)
-    give_back(allocation.pk, gpus=None, by=scene.priya, now=NOW + HOUR)
+    give_back(
+        allocation.pk, gpus=None, by=scene.priya, now=NOW + HOUR, reason="A repair."
+    )
     assert scene.allocated() == 0
+
+
+def test_who_takes_back_what_a_team_holds_says_why_and_the_team_is_told(
+    scene: Scene,
+) -> None:
+    allocation = held(scene)
+    silent = refusal(
+        lambda: give_back(
+            allocation.pk, gpus=1, by=scene.priya, now=NOW + HOUR, reason=" "
+        )
+    )
+    assert (silent.code, silent.field, scene.allocated()) == (
+        "reason_needed",
+        "reason",
+        2,
+    )
+    give_back(
+        allocation.pk,
+        gpus=1,
+        by=scene.priya,
+        now=NOW + HOUR,
+        reason="A node is broken.",
+    )
+    [told] = Notice.objects.filter(kind="allocation_ending")
+    assert (told.person, told.message["title"]) == (
+        scene.ada,
+        "Taken back: 1 × A100 of Vision",
+    )
+    assert told.message["sentence"] == (
+        "Priya Raman took this back for the platform: A node is broken."
+    )
+    event = Event.objects.get(kind="allocation.returned")
+    assert event.details["taken_back_because"] == "A node is broken."
+    assert sentence(event) == (
+        "1 × A100 taken back for the platform",
+        "Priya Raman",
+    )
+    over = Allocation.objects.get(ended_at__isnull=False)
+    assert over.taken_back_because == "A node is broken."
+
+
+def test_a_member_gives_back_without_a_reason_and_nobody_is_told(scene: Scene) -> None:
+    give_back(held(scene).pk, gpus=1, by=scene.ada, now=NOW + HOUR, reason="Done.")
+    assert not Notice.objects.filter(kind="allocation_ending").exists()
+    assert not Allocation.objects.exclude(taken_back_because="").exists()
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(seconds=30)])

@@ -180,3 +180,23 @@ def test_leadership_sees_but_does_not_give_back(
     client.force_login(scene.elena)
     assert client.post(address(held), {"gpus": "1"}).status_code == 403
     assert live() == [2]
+
+
+def test_a_lead_says_why_and_the_page_speaks_of_the_team(
+    client: Client, scene: Scene, held: Allocation
+) -> None:
+    client.force_login(scene.priya)
+    shown = client.get(address(held), {"gpus": "1"}).content.decode()
+    assert "Why you take it back" in shown
+    assert "stay the team’s until" in " ".join(shown.split())
+    silent = client.post(address(held), {"gpus": "1", "reason": ""})
+    assert silent.status_code == 422
+    assert "is told that you take it back" in silent.content.decode()
+    done = client.post(address(held), {"gpus": "1", "reason": "A node is broken."})
+    assert (done.status_code, live()) == (302, [1])
+
+
+def test_a_member_is_asked_for_no_reason(page: Client, held: Allocation) -> None:
+    assert "Why you take it back" not in page.get(address(held)).content.decode()
+    answer = page.post(address(held), {"gpus": "1", "reason": "x"})
+    assert answer.status_code == 422
