@@ -121,10 +121,12 @@ class Hold(Row):
         return None if request is None else request.pk
 
     @property
-    def what(self) -> str:
-        """What it is for in a few words: "2 × A100", those that were granted once some are; empty without a request."""
+    def about(self) -> str:
+        """What it is for, without how many: that changes, and what is written about it stays; empty for no request."""
         request = getattr(self, "request", None)
-        return "" if request is None else str(request.name(request.count_now))
+        if request is None:
+            return ""
+        return str(request.flavor.kind if request.flavor else request.name())
 
     @property
     def reference(self) -> str:

@@ -278,6 +278,18 @@ class Request(Row):
         return self.not_granted_because if waits and lately else ""
 
     @property
+    def why_closed(self) -> str:
+        """Why nobody can approve it as things stand: its cluster or its kind of GPU is not offered; empty else."""
+        place, flavor = self.tenancy, self.flavor
+        on = flavor if flavor is not None else place
+        cluster = on.cluster if on is not None else None
+        if cluster is not None and not cluster.enabled:
+            return f"{cluster.title} takes no new requests now"
+        if flavor is not None and not flavor.is_offered:
+            return f"{flavor.kind} on {flavor.cluster.title} is not offered now"
+        return ""
+
+    @property
     def of(self) -> Offering:
         """What of the catalogue it is for."""
         return OFFERINGS[self.offering]

@@ -125,11 +125,12 @@ def _confirmed(story: Story) -> Step:
     if story.confirmed_at is None:
         why = "Nothing happens until a platform lead confirms."
         return Step("now", "Waits to be confirmed", None, why, tone="waiting")
-    held = (
-        " Nothing new starts; what runs may finish."
-        if story.hold
-        else " Work goes on as before."
-    )
+    if story.leaves_at <= story.confirmed_at:
+        held = ""
+    elif story.hold:
+        held = " Nothing new starts; what runs may finish."
+    else:
+        held = " Work goes on as before, until then."
     why = f"Open requests are withdrawn and new ones refused.{held}"
     return Step("past", "Confirmed", story.confirmed_at, why, story.confirmed_by)
 

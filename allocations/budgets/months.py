@@ -210,7 +210,7 @@ def _named(hold: Hold) -> str | Cell:
     if number is None:
         return hold.reference
     return {
-        "text": hold.what,
+        "text": hold.about,
         "href": reverse("request", args=[number]),
         "sub": f"request {number}",
     }

@@ -151,7 +151,7 @@ def context(
         "count": count,
         "name": presenting.titled(request, count),
         "sentence": sentence(request, count, held, judged, now=now),
-        "verdict": _verdict(request, judged),
+        "verdict": _verdict(request, judged, hindered),
         "changes": changes(request, judged, holdings, now=now) if judged else [],
         "use": use(request, held, holdings, judged),
         "trend": _trend(request, now=now) if held else None,
@@ -171,7 +171,7 @@ def context(
             if part["phase"] == "future"
         ],
         "because": Decision.Because.choices,
-        "less": less(judged, count, now=now),
+        "less": less(None if hindered else judged, count, now=now),
         "refusal": refusal,
         "silence": _silence(request),
         "requester": person(request.requester, _about(request)),
@@ -571,8 +571,11 @@ def _judge(request: Request, count: int, *, now: datetime) -> Judged:
     )
 
 
-def _verdict(request: Request, judged: Judged | None) -> Verdict:
-    """The answer as it stands now; the stored one once nothing can be decided any more."""
+def _verdict(request: Request, judged: Judged | None, hindered: str) -> Verdict:
+    """The answer as it stands now; the stored one once nothing can be decided any more.
+
+    What is `hindered` from being granted is so in any number: no other one is proposed.
+    """
     if judged is not None:
         stored = answer_of(judged.answer)
         sentence: str = (
@@ -580,7 +583,7 @@ def _verdict(request: Request, judged: Judged | None) -> Verdict:
             if any(not rule["holds"] for rule in stored["rules"])
             else "Every rule holds now."
         )
-        hint = presenting.hint_of(judged.remedies)
+        hint = None if hindered else presenting.hint_of(judged.remedies)
         words = (stored["route_size"] or {}).get("words", "")
         # The sentence says it, too, where that is why more people decide.
         detail = f"It counts as {words}." if words and words not in sentence else ""

@@ -339,6 +339,17 @@ def _waiting(
     )
 
 
+def closed_line(what: str, why: str, *, mine: bool) -> Wait:
+    """That what waits cannot be approved by anybody as things stand, and what can be done about it."""
+    do = " Withdraw it and ask for something else, or wait until it is." if mine else ""
+    return {
+        "kind": "change" if mine else "wait",
+        "what": what,
+        "since": None,
+        "advice": f"{why}.{do}",
+    }
+
+
 def waiting_line(
     request: Request,
     steps: Sequence[Step],
@@ -370,6 +381,8 @@ def waiting_line(
             "since": None,
             "advice": f"{told} It is tried again by itself every minute.",
         }
+    if closed := request.why_closed:
+        return closed_line("It waits, and nobody can approve it now", closed, mine=mine)
     step = next(step for step in steps if step.done_at is None)
     # As the queue of whoever decides has it: the oldest ask first, also where it was changed, without what waits for
     # an answer.

@@ -18,6 +18,7 @@ from fleet.presenting import bar, health, trouble
 from portal.pages import drift_board
 from provisioning.git.commits import newest_of
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from provisioning.words import state_words
 from ui.parts import Cell, Columns, Fact, Row
 
@@ -78,6 +79,9 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
 
 def _line(row: Tenancy) -> Row:
     tone, word = state_words(settled=row.is_settled, reason=row.ready["reason"])
+    if row.stage != Stage.HERE:
+        # What stands of a place that is left is nobody's question.
+        tone, word = Stage(row.stage).tone, Stage(row.stage).words
     team: Cell = {
         "text": row.team.name,
         "href": reverse("team", args=[row.team.slug]),

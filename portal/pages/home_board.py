@@ -26,6 +26,7 @@ from approvals.decisions.routing import open_step
 from approvals.fulfilment.page import ToDo, to_do
 from approvals.models import Request
 from approvals.requests.links import again_link
+from approvals.requests.page import closed_line
 from approvals.requests.presenting import titled
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
@@ -203,9 +204,9 @@ def asked_by(user: User) -> list[Request]:
         When(waits, then=1),
         default=2,
     )
-    shown = rows.select_related("team", "flavor__cluster", "tenancy").prefetch_related(
-        "steps"
-    )
+    shown = rows.select_related(
+        "team", "flavor__cluster", "tenancy__cluster"
+    ).prefetch_related("steps")
     counted = shown.annotate(
         in_all=Window(Count("pk", filter=waits)), is_off=Exists(switched_off())
     )
@@ -295,6 +296,11 @@ def waiting(row: Request, *, now: datetime) -> Wait:
             "advice": because,
             "action": {"label": "Open", "href": href},
         }
+    if closed := row.why_closed:
+        line = closed_line(
+            f"{what} waits, and nobody can approve it", closed, mine=True
+        )
+        return {**line, "action": {"label": "Open", "href": href}}
     step = open_step(row)
     who = step.words if step is not None else "somebody"
     return {

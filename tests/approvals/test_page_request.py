@@ -21,7 +21,7 @@ from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from fleet.models import Cluster
+from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import Scene
@@ -131,6 +131,32 @@ def test_who_changes_an_ask_keeps_its_place_in_line(page: Client, scene: Scene) 
     )
     waiting = page.get(f"/requests/{first.pk}/").context["waiting"]
     assert (waiting["place"], waiting["since"]) == ("first", first.created_at)
+
+
+@pytest.mark.parametrize(
+    ("closed", "why"),
+    [
+        (Cluster, "takes no new requests now."),
+        (Flavor, "is not offered now."),
+    ],
+)
+def test_what_nobody_can_approve_now_is_not_promised_an_answer(
+    client: Client, scene: Scene, closed: type[Cluster | Flavor], why: str
+) -> None:
+    asked = scene.ask(8)
+    field = "enabled" if closed is Cluster else "is_offered"
+    closed._default_manager.update(**{field: False})
+    for person, advised in ((scene.ada, True), (scene.priya, False)):
+        client.force_login(person)
+        shown = client.get(f"/requests/{asked.pk}/").content.decode()
+        assert "nobody can approve it now" in shown
+        assert why in shown
+        assert "the answer appears here by itself" not in shown
+        assert ("Withdraw it and ask for something else" in shown) is advised
+    client.force_login(scene.ada)
+    home = client.get("/").content.decode()
+    assert "and nobody can approve it" in home
+    assert why in home
 
 
 def test_what_waits_for_an_answer_stands_in_nobodys_way(

@@ -142,6 +142,17 @@ def test_a_cluster_shows_only_teams_that_the_person_may_see(client: Client) -> N
     assert "Speech" not in page
 
 
+def test_of_a_team_that_leaves_it_says_how_far_that_is(client: Client) -> None:
+    client.force_login(factories.person("Ada", Role.PLATFORM_LEAD))
+    place = factories.make_true(
+        factories.tenancy(factories.team("Vision"), factories.cluster("training"))
+    )
+    factories.leave(place, to="retained", at=timezone.now(), kept=timedelta(days=9))
+    page = client.get("/clusters/training/").content.decode()
+    assert "Kept for a return" in page
+    assert "All ready" not in page
+
+
 def test_no_clusters_yet_says_what_one_is_for(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert "No clusters yet" in client.get("/clusters/").content.decode()

@@ -146,3 +146,16 @@ def test_a_sweep_never_deletes_more_that_nobody_looked_at_than_it_may(
 def test_a_fingerprint_is_of_the_content_alone() -> None:
     assert fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+def test_of_a_team_that_leaves_at_once_no_work_goes_on() -> None:
+    later, at_once = (
+        next(
+            step.why
+            for step in steps(replace(CONFIRMED, hold=False, leaves_at=at), now=NOW)
+            if step.title == "Confirmed"
+        )
+        for at in (NOW + DAY, NOW)
+    )
+    assert later.endswith("Work goes on as before, until then.")
+    assert at_once == "Open requests are withdrawn and new ones refused."
