@@ -81,6 +81,7 @@ class Kind(models.TextChoices):
         "asked others to put the draft of the policy in force",
     )
     POLICY_ACTIVATED = "policy.activated", "put the policy in force"
+    POLICY_SCHEDULED = "policy.scheduled", "set from when a policy is in force"
     POLICY_CANCELLED = "policy.cancelled", "cancelled the policy that was to come"
     OFFERING_CHANGED = "offering.changed", "changed how something is offered"
     ALLOCATION_ISSUED = "allocation.issued", "granted an allocation"

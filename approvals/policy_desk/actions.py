@@ -293,7 +293,7 @@ def _activate(
     _save(found, now=now, closed_at=now, became=version)
     _tell(version, changes, now=now)
     record(
-        Kind.POLICY_ACTIVATED,
+        Kind.POLICY_ACTIVATED if active_from <= now else Kind.POLICY_SCHEDULED,
         actor=by.as_actor(),
         subject=("policy", version.number),
         proposed_by=found.author.name,

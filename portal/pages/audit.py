@@ -1,5 +1,6 @@
 """The audit log: what happened, who did it, and whether the chain holds."""
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypedDict
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
-from portal.pages.audit_links import Subjects
+from portal.pages.audit_links import SUBJECTS, Subjects
 from portal.pages.audit_words import in_one_line
 from portal.pages.sentences import sentence
 from ui.parts import Cell, Columns, Row
@@ -48,6 +49,8 @@ WHY = {
 }
 
 
+# One thing that events are about: "request 12", "policy draft 3", "cluster #2".
+ABOUT_ONE = re.compile(r"(?P<kind>[a-z_ ]+?)[ #-]*(?P<number>[0-9]{1,12})", re.ASCII)
 # What events are about, as the filter groups them: the first part of their kind.
 ABOUT = {
     "request": "Requests",
@@ -104,6 +107,12 @@ class AuditFilter(forms.Form):
     """What the list is narrowed to."""
 
     q = forms.CharField(label="Who", required=False, max_length=100)
+    about = forms.CharField(
+        label="About",
+        required=False,
+        max_length=60,
+        widget=forms.TextInput(attrs={"placeholder": "request 12"}),
+    )
     kind = forms.ChoiceField(label="What", required=False, choices=kinds_by_subject)
     team = forms.ModelChoiceField(
         label="Team",
@@ -125,6 +134,18 @@ class AuditFilter(forms.Form):
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["team"].queryset = Team.objects.visible_to(user)  # type: ignore[attr-defined]
+
+    def clean_about(self) -> tuple[str, str] | None:
+        """What kind of thing, and which; raises ValidationError where it is none that events are about."""
+        text = self.cleaned_data["about"].strip().lower()
+        found = ABOUT_ONE.fullmatch(text)
+        kind = found["kind"].strip().replace(" ", "_") if found else ""
+        if text and kind not in SUBJECTS:
+            raise forms.ValidationError(
+                "Write what it is and its number, such as request 12 or policy 3.",
+                code="invalid",
+            )
+        return (kind, str(int(found["number"]))) if found and text else None
 
 
 @require_safe
@@ -220,6 +241,9 @@ def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
     wanted = form.cleaned_data
     if wanted["q"]:
         rows = rows.filter(actor_name__icontains=wanted["q"])
+    if wanted["about"]:
+        kind, number = wanted["about"]
+        rows = rows.filter(subject_type=kind, subject_id=number)
     if wanted["kind"]:
         rows = rows.filter(kind=wanted["kind"])
     if wanted["team"]:

@@ -50,6 +50,8 @@ NUMBERED = frozenset(
         "quota_increase",
     }
 )
+# What can be asked for with its number, by people or by the links of pages.
+SUBJECTS = NUMBERED | {"cluster", "flavor", "team", "tenancy", "allocation"}
 # A thing whose own page is its team's.
 OF_THE_TEAM = frozenset(
     {"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"}

@@ -7,7 +7,7 @@ from itertools import islice
 from operator import or_
 from typing import Any, NotRequired, TypedDict
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
 from notebooks.models import NotebookServer
 from portal.pages.matching import matcher
+from provisioning.models import Tenancy
 from ui.amounts import day
 from workloads.models import Run
 
@@ -168,14 +169,24 @@ def _called(row: OfferingSetting) -> str:
 
 
 def teams(user: User, q: str) -> Iterator[Item]:
-    """Teams that the person may see."""
-    for team in Team.objects.visible_to(user).filter(name__icontains=q)[:MAX_FOUND]:
+    """Teams that the person may see, by their names, cost centres and namespaces."""
+    for team in teams_called(Team.objects.visible_to(user), q)[:MAX_FOUND]:
         yield {
             "label": team.name,
             "sub": team.cost_centre,
             "icon": "users",
             "href": reverse("team", args=[team.slug]),
         }
+
+
+def teams_called(rows: QuerySet[Team], q: str) -> QuerySet[Team]:
+    """Of these teams those whose name, cost centre or one of whose namespaces has these letters."""
+    places = Tenancy.objects.present().filter(
+        team=OuterRef("pk"), namespace__icontains=q
+    )
+    return rows.filter(
+        Q(name__icontains=q) | Q(cost_centre__icontains=q) | Exists(places)
+    )
 
 
 def clusters(q: str) -> Iterator[Item]:

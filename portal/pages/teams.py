@@ -14,6 +14,7 @@ from accounts.models import Team
 from allocations.models import Allocation
 from approvals.requests.links import on_board_link
 from portal.pages import team_board
+from portal.pages.finding import teams_called
 from ui.parts import Cell, Column, Columns, Row
 
 MOST_TEAMS = 200
@@ -38,9 +39,7 @@ def teams(request: HttpRequest) -> HttpResponse:
             "tenancies__cluster", filter=~Q(tenancies__stage="gone"), distinct=True
         ),
     )
-    found = (
-        rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
-    )
+    found = teams_called(rows, q) if q else rows
     shown = sorted(
         found[:MOST_TEAMS],
         key=lambda team: (team.pk not in user.team_ids, team.name.casefold()),

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection, transaction
@@ -48,6 +49,29 @@ def test_members_see_what_happened_in_their_teams_alone(client: Client) -> None:
     assert "limit USD 555" not in page
     assert f"/audit/?team={speech.slug}" not in page
     assert "limit USD 999" not in text(client, f"/audit/?team={speech.slug}")
+
+
+def test_it_is_narrowed_to_one_thing_by_its_number(client: Client) -> None:
+    vision = factories.team("Vision")
+    happen(1, team_id=vision.pk, subject=("request", 12), limit_usd="100")
+    happen(1, team_id=vision.pk, subject=("request", 13), limit_usd="999")
+    happen(1, team_id=vision.pk, subject=("policy_draft", 12), limit_usd="555")
+    client.force_login(factories.person("Ada", teams=[vision]))
+    for about in ("request 12", "Request-12", "request #12", " request 0012 "):
+        page = text(client, f"/audit/?{urlencode({'about': about})}")
+        assert "limit USD 100" in page, about
+        assert "limit USD 999" not in page
+        assert "limit USD 555" not in page
+    draft = text(client, "/audit/?about=policy+draft+12")
+    assert "limit USD 555" in draft
+    assert "limit USD 100" not in draft
+
+
+@pytest.mark.parametrize("about", ["lunch 12", "request", "12", "request twelve"])
+def test_what_is_no_thing_with_a_number_is_said(client: Client, about: str) -> None:
+    client.force_login(factories.person("Ada"))
+    page = text(client, f"/audit/?{urlencode({'about': about})}")
+    assert "such as request 12 or policy 3" in page
 
 
 def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:

@@ -263,10 +263,14 @@ def test_names_are_never_markup(client: Client, ada: User, vision: Team) -> None
         assert "<img src=x" not in text(client, path)
 
 
-def test_teams_are_found_by_name_or_cost_centre(
+def test_teams_are_found_by_name_cost_centre_or_namespace(
     client: Client, ada: User, vision: Team
 ) -> None:
     assert "Vision" in text(client, f"/teams/?q={vision.cost_centre}")
+    place = factories.tenancy(vision, factories.cluster("training"))
+    for path in ("/teams/?q=", "/palette?q="):
+        assert "Vision" in text(client, f"{path}{place.namespace}")
+        assert "Vision" in text(client, f"{path}{vision.cost_centre}")
     page = text(client, "/teams/?q=<b>")
     assert "No team is called “&lt;b&gt;”" in page
 
