@@ -18,6 +18,7 @@ from django.db.models import (
 )
 from django.urls import reverse
 
+from accounts.cost_centres.models import is_confirmed
 from accounts.models import Delegation, DirectoryBrake, Membership, Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
@@ -141,7 +142,7 @@ class Home(TypedDict):
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
     seen = signs(user, now=now)
-    leaving, brakes, to_activate, failed = stopped(user, seen, now=now)
+    leaving, brakes, unanswered, failed = stopped(user, seen, now=now)
     clusters = clusters_of(user, now=now)
     own = asked_by(user)
     waits = [row for row in own if row.state == State.WAITING]
@@ -160,7 +161,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
-            *to_activate,
+            *unanswered,
             *(waiting(row, now=now) for row in waits[:MOST_WAITING]),
         ],
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
@@ -395,7 +396,7 @@ class Stopped(NamedTuple):
 
     leaving: list[OpenDeparture]
     brakes: list[Broken]
-    to_activate: list[Wait]
+    unanswered: list[Wait]
     failed: list[Tenancy]
 
 
@@ -419,6 +420,7 @@ def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
             "directory": Exists(DirectoryBrake.objects.open()),
             "vacant": Exists(vacant()),
             "orphaned": Exists(without_people()),
+            "unconfirmed": Exists(spending_unconfirmed()),
         }
     rows: Any = User.objects.filter(pk=user.pk).values(**signs)
     found: Mapping[str, Any] = rows.get()
@@ -464,9 +466,32 @@ def stopped(user: User, seen: Mapping[str, Any], *, now: datetime) -> Stopped:
     return Stopped(
         to_confirm(now=now) if seen.get("leaving") else [],
         brakes,
-        drafts(user) if seen.get("drafts") else [],
+        [
+            *(drafts(user) if seen.get("drafts") else []),
+            *(cost_centres() if seen.get("unconfirmed") else []),
+        ],
         [row for row in tried if row.has_failed],
     )
+
+
+def spending_unconfirmed() -> QuerySet[Team]:
+    """Teams that are somewhere, with a cost centre that nobody has confirmed."""
+    here = Tenancy.objects.present().filter(team=OuterRef("pk"))
+    return Team.objects.filter(Exists(here), ~is_confirmed("cost_centre"))
+
+
+def cost_centres() -> list[Wait]:
+    """Cost centres to confirm, the newest team first: until then people decide what such a team spends."""
+    return [
+        {
+            "kind": "change",
+            "what": f"{team.name} spends on {team.cost_centre}, which nobody has confirmed",
+            "since": team.created_at,
+            "advice": "Until somebody does, people decide whatever it asks for that costs.",
+            "action": {"label": "Confirm it", "href": reverse("cost-centres")},
+        }
+        for team in spending_unconfirmed().order_by("-created_at")[:MOST_WAITING]
+    ]
 
 
 def without_people() -> QuerySet[Team]:

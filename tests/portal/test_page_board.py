@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.asserts import assertInHTML
 
+from accounts.cost_centres.models import CostCentre
 from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.budgets.months import this_month
@@ -424,6 +425,23 @@ def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
     assert "Training East US does not answer" in text(client, "/")
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     assert "Elsewhere does not answer" in text(client, "/")
+
+
+def test_leads_are_told_at_home_of_a_cost_centre_that_nobody_has_confirmed(
+    client: Client, ada: User, vision: Team, place: Tenancy
+) -> None:
+    priya = factories.person("Priya", Role.PLATFORM_LEAD)
+    client.force_login(priya)
+    assert "which nobody has confirmed" not in text(client, "/")
+    CostCentre.objects.update(confirmed_at=None)
+    page = text(client, "/")
+    assert f"Vision spends on {vision.cost_centre}, which nobody has confirmed" in page
+    assert 'href="/cost-centres/"' in page
+    factories.team("Elsewhere", by=ada)
+    CostCentre.objects.update(confirmed_at=None)
+    assert "Elsewhere spends" not in text(client, "/")
+    client.force_login(ada)
+    assert "which nobody has confirmed" not in text(client, "/")
 
 
 @pytest.mark.slow
