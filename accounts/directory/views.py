@@ -1,6 +1,6 @@
 """The directory: whether it answers and is believed, what it took, and the two answers of a platform lead."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -15,11 +15,27 @@ from django.views.decorators.http import require_http_methods
 from accounts.current_user import STATUS, visitor
 from accounts.directory import actions as restoring
 from accounts.directory import backstage
-from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill, User
-from accounts.roles import Permission
+from accounts.models import (
+    AccessLoss,
+    Contact,
+    DirectoryBrake,
+    Doubt,
+    RoleHeld,
+    SeatFill,
+    User,
+)
+from accounts.roles import Permission, Role
 from web.refusals import BadInput, Refused
 
 MAX_ROWS = 50
+
+
+class Holders(NamedTuple):
+    """Those who have a role, and how many more there are than are named."""
+
+    role: str
+    names: list[str]
+    more: int
 
 
 @never_cache
@@ -70,6 +86,22 @@ def _moment(text: str) -> Any:
     return found
 
 
+def _holders() -> list[Holders]:
+    """Who has each role that does more than a member does, by name; at most so many of each."""
+    rows = RoleHeld.objects.filter(user__is_active=True).select_related("user")
+    names: dict[str, list[str]] = {}
+    for row in rows.order_by("user__name"):
+        names.setdefault(row.role, []).append(row.user.name)
+    return [
+        Holders(
+            role.words,
+            names.get(role, [])[:MAX_ROWS],
+            len(names.get(role, [])[MAX_ROWS:]),
+        )
+        for role in (Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR)
+    ]
+
+
 def _context() -> dict[str, object]:
     doubts = Doubt.objects.select_related("user")
     losses = AccessLoss.objects.select_related("user", "restored_by")
@@ -82,6 +114,7 @@ def _context() -> dict[str, object]:
         "doubts": doubts[:MAX_ROWS],
         "doubt_count": doubts.count(),
         "seats": SeatFill.objects.all(),
+        "holders": _holders(),
         "losses": losses.prefetch_related("tokens")[:MAX_ROWS],
         "backstage": backstage.state(),
     }

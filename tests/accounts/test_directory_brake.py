@@ -33,6 +33,7 @@ from notices.models import Notice
 from sandbox.world import group_id, person_id
 from tests import factories
 from tests.calling import Caller
+from tests.pages import parsed
 from tests.sandbox.entra.running import Running
 from tests.scene import NOW, scene
 from web.refusals import Away, Conflict, NoRight
@@ -454,3 +455,18 @@ def test_nobody_is_passed_over_because_the_directory_has_emptied_their_seat() ->
     assert clockwork.pass_over(request, step, now=NOW) == []
     DirectoryBrake.objects.filter(pk=brake.pk).delete()
     assert clockwork.pass_over(request, step, now=NOW) != []
+
+
+def test_the_page_says_who_has_which_role_and_where_roles_come_from(
+    client: Client, db: None
+) -> None:
+    client.force_login(factories.person("Priya Raman", Role.PLATFORM_LEAD))
+    factories.person("Marcus Weber", Role.PLATFORM_LEAD)
+    factories.person("Otto", Role.AUDITOR)
+    factories.person("Left Long Ago", Role.AUDITOR, is_active=False)
+    page = parsed(client.get("/directory").content.decode())
+    leads, leadership, auditors = (one.words for one in page.walk() if one.tag == "dd")
+    assert "Marcus Weber" in leads
+    assert "Priya Raman" in leads
+    assert (leadership, auditors) == ("nobody", "Otto")
+    assert "Roles are given and taken in Entra ID" in page.words
