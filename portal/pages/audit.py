@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Sum
+from django.db.models import Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.current_user import visitor
 from accounts.models import Team, User
 from accounts.roles import Permission
+from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
 from portal.pages.audit_links import SUBJECTS, Subjects
@@ -242,8 +243,7 @@ def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
     if wanted["q"]:
         rows = rows.filter(actor_name__icontains=wanted["q"])
     if wanted["about"]:
-        kind, number = wanted["about"]
-        rows = rows.filter(subject_type=kind, subject_id=number)
+        rows = rows.filter(about_one(*wanted["about"]))
     if wanted["kind"]:
         rows = rows.filter(kind=wanted["kind"])
     if wanted["team"]:
@@ -253,6 +253,19 @@ def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
     if wanted["until"]:
         rows = rows.filter(at__lt=_midnight(wanted["until"]) + timedelta(days=1))
     return rows.filter(outcome=wanted["outcome"]) if wanted["outcome"] else rows
+
+
+def about_one(kind: str, number: str) -> Q:
+    """What is about one thing; of a request, what was granted under it, too."""
+    about = Q(subject_type=kind, subject_id=number)
+    if kind != "request":
+        return about
+    granted = Allocation.objects.filter(hold__request=int(number)).values_list(
+        "pk", flat=True
+    )
+    return about | Q(
+        subject_type="allocation", subject_id__in=[str(pk) for pk in granted]
+    )
 
 
 def _midnight(day: date) -> datetime:

@@ -67,6 +67,18 @@ def test_it_is_narrowed_to_one_thing_by_its_number(client: Client) -> None:
     assert "limit USD 100" not in draft
 
 
+def test_what_was_granted_under_a_request_is_about_it_too(client: Client) -> None:
+    vision = factories.team("Vision")
+    place = factories.tenancy(vision, factories.cluster("training"))
+    ada = factories.person("Ada", teams=[vision])
+    asked = factories.request(ada, place, factories.flavor(place.cluster), gpus=1)
+    factories.request(ada, place, factories.flavor(place.cluster), gpus=2)
+    client.force_login(ada)
+    page = text(client, f"/audit/?about=request+{asked.pk}")
+    assert "1 × A100 given to the team" in page
+    assert "2 × " not in page
+
+
 @pytest.mark.parametrize("about", ["lunch 12", "request", "12", "request twelve"])
 def test_what_is_no_thing_with_a_number_is_said(client: Client, about: str) -> None:
     client.force_login(factories.person("Ada"))
