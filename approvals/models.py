@@ -17,7 +17,7 @@ from allocations.schedule import IN_AZURE, Provisioner
 from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
 from approvals.states import STORED, State
-from catalogue.models import arrival_by, provisioner_of
+from catalogue.models import arrival_by, provisioner_of, setting_of
 from catalogue.offering import Offering, Spec
 from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Flavor
@@ -279,7 +279,7 @@ class Request(Row):
 
     @property
     def why_closed(self) -> str:
-        """Why nobody can approve it as things stand: its cluster or its kind of GPU is not offered; empty else."""
+        """Why nobody can approve it as things stand: it, its cluster or its kind of GPU is not offered; empty else."""
         place, flavor = self.tenancy, self.flavor
         on = flavor if flavor is not None else place
         cluster = on.cluster if on is not None else None
@@ -287,7 +287,11 @@ class Request(Row):
             return f"{cluster.title} takes no new requests now"
         if flavor is not None and not flavor.is_offered:
             return f"{flavor.kind} on {flavor.cluster.title} is not offered now"
-        return ""
+        # A list asks for all of its rows at once.
+        is_off = getattr(self, "is_off", None)
+        if is_off is None:
+            is_off = not setting_of(self.of).enabled
+        return f"{self.of.name} is not offered here now" if is_off else ""
 
     @property
     def of(self) -> Offering:

@@ -1,5 +1,6 @@
 """The catalogue, and changing how something is offered."""
 
+import hashlib
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +27,11 @@ from web.refusals import Refused
 
 QUICK = {"up", "down", "on", "off"}
 ENDS = ("grace_hours", "when_over", "drain_hours")
+
+
+def price_field(name: str) -> str:
+    """The name of the field with a price: the same however many prices there are by the time it is sent."""
+    return f"price_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 class OfferingChangeForm(KeepsOthersEdits, StrictForm):
@@ -83,7 +89,7 @@ class OfferingChangeForm(KeepsOthersEdits, StrictForm):
             **dict.fromkeys([*offering.prices, *setting.prices]),
             **prices_of(offering, setting),
         }
-        self.priced = {f"price_{at}": name for at, name in enumerate(prices)}
+        self.priced = {price_field(name): name for name in prices}
         for field, name in self.priced.items():
             self.fields[field] = AmountField(
                 label=name,

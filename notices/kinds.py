@@ -121,7 +121,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
     NoticeKind.COST_CENTRE_JOINED: "A team spends on a cost centre that you answer for",
     NoticeKind.POLICY_WAITS: "A draft of the policy waits for you to put it in force",
-    NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
+    NoticeKind.POLICY_ACTIVATED: "A policy is in force, is to come, or was cancelled",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
     NoticeKind.CLUSTER_ANNOUNCED: "A cluster that your team is on has an announcement",

@@ -17,14 +17,17 @@ else:
 
 SHOWN = "shown"
 LONGEST = 60
+# The largest form has some forty fields, of which each is a name and a digest.
+MOST_SHOWN = 20_000
 
 
 class KeepsOthersEdits(_Form):
     """The base of forms of something that is there; their templates send `shown` along in a hidden field.
 
     A browser sends every field, those that nobody touched as they were when the page was made. These become what they
-    are by now. A field that was touched and that somebody else has changed meanwhile is refused once, with what it is
-    now; who saves again means it. Without `shown` every field counts as it was sent.
+    are by now, and so do fields that the page did not have yet. A field that was touched and that somebody else has
+    changed meanwhile is refused once, with what it is now; who saves again means it. Without `shown` every field counts
+    as it was sent. The form is compared as it is read: of two who save within the same moment, the later counts.
     """
 
     also = StrictForm.also | {SHOWN}
@@ -60,9 +63,10 @@ class KeepsOthersEdits(_Form):
         data.update(self.data)
         for name in self._visible():
             sent, now = self._sent(name), self._now(name)
-            if name not in seen or seen[name] == _digest(now) or sent == now:
+            is_new = name not in seen and self.add_prefix(name) not in self.data
+            if not is_new and (seen.get(name) in (None, _digest(now)) or sent == now):
                 continue
-            if _digest(sent) != seen[name]:
+            if not is_new and _digest(sent) != seen[name]:
                 clashes.append(name)
             else:
                 lines = [each.replace("\n", "\r\n") for each in now]
@@ -117,7 +121,7 @@ def _digest(texts: list[str]) -> str:
 def _read(text: str) -> dict[str, str]:
     """The digests that a page sent back; nothing for what is no such thing."""
     try:
-        found = json.loads(text or "{}")
-    except ValueError:
+        found = json.loads(text or "{}") if len(text) <= MOST_SHOWN else {}
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -9,9 +9,18 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Sum, Value
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    OuterRef,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
@@ -261,7 +270,8 @@ def coming(
         for request, at, gpus, usd in given.filter(at__gte=now - window).values_list(
             "request_id", "at", _counted(), "usd"
         ):
-            counted = 0 if request == wanted.renews else gpus
+            goes_on = wanted.gpus if request == wanted.renews else 0
+            counted = max(gpus - goes_on, 0)
             events.append(
                 Coming(at + window + MOMENT, **{seen: counted, f"{seen}_usd": usd})
             )
@@ -342,7 +352,10 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     )
     of_team = given.filter(request__team=OuterRef("pk"))
     of_person = given.filter(request__requester=person).order_by().values("by")
-    gpus = Sum(_counted(), filter=~Q(request=wanted.renews or 0))
+    goes_on = When(
+        request=wanted.renews or 0, then=Greatest(_counted() - wanted.gpus, 0)
+    )
+    gpus = Sum(Case(goes_on, default=_counted()))
     row = (
         Team.objects.order_by()
         .filter(pk=wanted.team.pk)

@@ -182,11 +182,25 @@ def _cancelled(found: PolicyVersion) -> list[Fact]:
 
 
 def _instead(found: PolicyVersion, *, now: datetime) -> str:
-    """What holds where a version that is to come does not: the one before it, and those that it was to replace."""
-    replaced = sorted(found.instead_of, key=lambda each: each.active_from)
+    """What holds where a version that is to come does not: the one before it, and those that come all the same."""
+    others = PolicyVersion.objects.standing().exclude(pk=found.pk)
+    later = [
+        each
+        for each in others.filter(active_from__gt=now).order_by("active_from")
+        # One that was begun earlier never comes once another one is in force.
+        if not others.filter(
+            number__gt=each.number, active_from__lt=each.active_from
+        ).exists()
+    ]
+    on_it = set(
+        PolicyDraft.objects.filter(base=found, became__isnull=False).values_list(
+            "became", flat=True
+        )
+    )
     comes = "".join(
-        f" {each} comes {moment(each.active_from, now)} all the same."
-        for each in replaced
+        f" {each} comes {moment(each.active_from, now)} all the same"
+        f"{f', and has what {found} changes: it was begun on it' if each.pk in on_it else ''}."
+        for each in later
     )
     return f"Then {str(found.before).lower()} holds on.{comes}"
 

@@ -42,13 +42,12 @@ class Granted:
     gpus: int
     again: list[tuple[Place, int]] = field(default_factory=list)
 
-    def counts_again(self, *, since: Place, until: Place, is_renewed: bool) -> int:
-        """GPUs that count in the renewal and not here, of what was granted since a moment."""
+    def counts_again(self, *, since: Place, until: Place, goes_on: int) -> int:
+        """GPUs that count in renewals and not here, of what was granted since a moment; `goes_on` are renewed now."""
         if self.at < since:
             return 0
-        if is_renewed:
-            return self.gpus
-        return sum(gpus for at, gpus in self.again if at < until)
+        again = sum(gpus for at, gpus in self.again if at < until)
+        return min(self.gpus, again + goes_on)
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,9 @@ class Grants:
         counted = self.sums[whose][end].minus(self.sums[whose][start])
         again = sum(
             self.granted[each].counts_again(
-                since=since, until=until, is_renewed=each == row.renews_id
+                since=since,
+                until=until,
+                goes_on=row.ask.gpus if each == row.renews_id else 0,
             )
             for each in self._kept_longer(whose, row)
         )

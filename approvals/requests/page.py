@@ -57,6 +57,7 @@ from approvals.requests.presenting import (
 )
 from approvals.requests.vacancies import sorted_out
 from approvals.states import State
+from catalogue.models import switched_off
 from catalogue.offering import in_sentence
 from manual.models import Task
 from provisioning.models import Tenancy
@@ -200,7 +201,10 @@ def find(requests: Any, pk: int) -> Request | None:
     told = Decision.objects.select_related("by", "seat_of", "step")
     found: Request | None = (
         with_all(requests)
-        .annotate(has_comments=Exists(Comment.objects.filter(request=OuterRef("pk"))))
+        .annotate(
+            has_comments=Exists(Comment.objects.filter(request=OuterRef("pk"))),
+            is_off=Exists(switched_off()),
+        )
         .prefetch_related(Prefetch("decisions", told))
         .filter(pk=pk)
         .first()

@@ -168,7 +168,11 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
         **own_runs(
-            list(runs_of(user, now=now)[: MOST_RUNS + 1] if seen["has_runs"] else []),
+            list(
+                runs_of(user, now=now).listed()[: MOST_RUNS + 1]
+                if seen["has_runs"]
+                else []
+            ),
             now,
         ),
         "notebook": last_notebook(user, now=now) if seen["has_notebook"] else None,

@@ -14,6 +14,7 @@ from accounts.roles import Role
 from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import limits_page
+from approvals.policy_desk import page as policy_page
 from audit.events import Kind
 from audit.models import Event
 from notices.models import Notice
@@ -259,3 +260,47 @@ def test_the_api_cancels_it_once(scene: Scene) -> None:
     refusal = caller.post("policy/versions/2/cancel/", {"reason": WHY})
     assert (refusal.status_code, refusal.json()["code"]) == (409, "not_to_come")
     assert PolicyDraft.objects.filter(closed_at=None).count() == 0
+
+
+def later(
+    scene: Scene, *, days: int, base: int | None = None, **numbers: int
+) -> PolicyVersion:
+    """Another policy that is to come, on the newest or on another one."""
+    draft = policy_actions.draft(by=scene.priya, now=NOW, base=base)
+    policy_actions.change(
+        draft.pk,
+        by=scene.priya,
+        expected_version=1,
+        now=NOW,
+        said=drafted(scene.priya, **numbers).document,
+        why="Other numbers.",
+    )
+    draft.refresh_from_db()
+    return activated(draft, by=scene.marcus, active_from=NOW + days * DAY)
+
+
+def instead(number: int) -> str:
+    """What the page says that holds once it is cancelled."""
+    found = PolicyVersion.objects.get(number=number)
+    return policy_page.version(found, now=NOW)["instead"]
+
+
+def test_it_says_what_comes_instead_and_nothing_that_does_not(scene: Scene) -> None:
+    scheduled(scene, 4, days=10)
+    later(scene, days=5, base=1, automatic_gpus=3)
+    later(scene, days=7, automatic_gpus=3, automatic_days=9)
+    said = instead(3)
+    assert said.startswith("Then policy 1 holds on. Policy 4 comes ")
+    assert "Policy 2 comes" not in said
+    cancel(3, by=scene.elena)
+    assert [numbers(days=days) for days in (6, 8, 11)] == [1, 4, 4]
+
+
+def test_it_says_that_its_numbers_come_with_one_that_was_begun_on_it(
+    scene: Scene,
+) -> None:
+    scheduled(scene, 4, days=3)
+    later(scene, days=5, base=2, automatic_gpus=4, automatic_days=9)
+    assert instead(2).endswith(
+        "all the same, and has what Policy 2 changes: it was begun on it."
+    )

@@ -9,6 +9,7 @@ from audit.models import Event
 from catalogue import actions as offering_actions
 from catalogue.models import OfferingSetting
 from catalogue.offerings import OFFERINGS
+from catalogue.views import price_field
 from tests.scene import Scene
 
 
@@ -99,9 +100,9 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
     sent = {
         "enabled": "on",
         "gate": "self_service",
-        "price_0": "11",
-        "price_1": "",
-        "price_2": "0.13",
+        price_field("gpt-4o"): "11",
+        price_field("gpt-4o-mini"): "",
+        price_field("text-embedding-3-large"): "0.13",
         "new_name": "gpt-5",
         "new_price": "12.5",
     }
@@ -120,7 +121,7 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
         ({"new_name": "gpt-5"}, "Name and price go together."),
         ({"gate": "nobody"}, "cannot be chosen here."),
         ({"new_name": "GPT 5", "new_price": "1"}, "Name what the price is for."),
-        ({"price_0": "-1"}, "The smallest possible value is 0."),
+        ({price_field("gpt-4o"): "-1"}, "The smallest possible value is 0."),
         ({"state": "x"}, "There is no field “state” here."),
     ],
 )
@@ -130,9 +131,9 @@ def test_what_does_not_fit_is_said_and_nothing_is_saved(
     sent = {
         "enabled": "on",
         "gate": "approval",
-        "price_0": "10",
-        "price_1": "1",
-        "price_2": "1",
+        price_field("gpt-4o"): "10",
+        price_field("gpt-4o-mini"): "1",
+        price_field("text-embedding-3-large"): "1",
     } | changed
     answer = page.post("/catalogue/openai/", sent)
     assert answer.status_code == 422

@@ -21,6 +21,7 @@ from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from catalogue import actions as offerings
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from tests import factories
@@ -157,6 +158,16 @@ def test_what_nobody_can_approve_now_is_not_promised_an_answer(
     home = client.get("/").content.decode()
     assert "and nobody can approve it" in home
     assert why in home
+
+
+def test_nor_is_what_is_offered_no_more(client: Client, scene: Scene) -> None:
+    asked = scene.ask(8)
+    offerings.change("gpus", by=scene.priya, enabled=False)
+    client.force_login(scene.ada)
+    for path in (f"/requests/{asked.pk}/", "/"):
+        shown = client.get(path).content.decode()
+        assert "nobody can approve it" in shown, path
+        assert "is not offered here now." in shown
 
 
 def test_what_waits_for_an_answer_stands_in_nobodys_way(

@@ -468,6 +468,10 @@ def test_what_was_given_back_before_the_rest_is_kept_longer_still_counts(
     held = live(first)
     assert held is not None
     ends.give_back(held.pk, gpus=2, by=scene.ada, now=NOW + DAY)
+    judged = judge(renewal(first), person=scene.ada, now=LATER)
+    assert judged.standing.recent_team_gpus == 2
+    events = coming(judged.wanted, person=scene.ada, policy=judged.policy, now=LATER)
+    assert [each.team for each in events if each.team] == [2]
     second = renew(scene, first)
     assert second.state == State.APPROVED
     assert counted(scene, now=LATER) == (6, 6)

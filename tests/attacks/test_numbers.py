@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from approvals.models import Request
 from catalogue.offerings import OFFERINGS
+from catalogue.views import price_field
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.attacks.browsing import as_, state_of_everything, text_of
@@ -244,7 +245,7 @@ def test_prices_limits_and_money_take_no_number_that_is_none(
         assert (
             client.post(
                 "/catalogue/openai/",
-                {"gate": "approval", "enabled": "on", "price_0": value},
+                {"gate": "approval", "enabled": "on", price_field("gpt-4o"): value},
             ).status_code
             == 422
         )

@@ -11,6 +11,7 @@ from accounts.models import Team
 from accounts.roles import Role
 from allocations.models import Budget
 from catalogue.models import OfferingSetting
+from catalogue.views import price_field
 from fleet.models import Cluster, Flavor
 from notices.models import Channel
 from notices.sealing import seal
@@ -212,3 +213,34 @@ def test_what_a_channel_is_told_stays(priya: Client) -> None:
     assert priya.post(address, two | {"name": ["Money"]}).status_code == 302
     row.refresh_from_db()
     assert (row.name, row.kinds) == ("Money", ["budget_soft"])
+
+
+def prices() -> dict[str, str]:
+    """What each model costs."""
+    found: dict[str, str] = OfferingSetting.objects.get(key="openai").prices
+    return {
+        name: f"{Decimal(price):f}".rstrip("0").rstrip(".")
+        for name, price in found.items()
+    }
+
+
+def test_a_price_that_somebody_has_added_meanwhile_stays(priya: Client) -> None:
+    address = "/catalogue/openai/"
+    one, two = (opened(priya, address, "enabled") for _ in range(2))
+    added = one | {"new_name": ["aa"], "new_price": ["7"]}
+    assert priya.post(address, added).status_code == 302
+    assert priya.post(address, typed(two, ("enabled", None))).status_code == 302
+    assert prices()["aa"] == "7"
+
+
+def test_a_price_stays_that_of_its_thing_however_many_are_added(priya: Client) -> None:
+    address = "/catalogue/openai/"
+    form = opened(priya, address, "enabled")
+    form |= {"new_name": ["zz-model"], "new_price": ["50"]}
+    assert priya.post(address, form).status_code == 302
+    one, two = (opened(priya, address, "enabled") for _ in range(2))
+    added = one | {"new_name": ["aa"], "new_price": ["7"]}
+    assert priya.post(address, added).status_code == 302
+    changed = typed(two, (price_field("zz-model"), "51"))
+    assert priya.post(address, changed).status_code == 302
+    assert (prices()["aa"], prices()["zz-model"]) == ("7", "51")

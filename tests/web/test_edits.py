@@ -120,7 +120,9 @@ def test_who_changes_it_to_the_same_has_nothing_to_decide() -> None:
     )
 
 
-@pytest.mark.parametrize("shown", ["", "{", "[]", '{"name": 7}', "7"])
+@pytest.mark.parametrize(
+    "shown", ["", "{", "[]", '{"name": 7}', "7", "[" * 10_000, "[" * 100_000]
+)
 def test_a_form_that_does_not_say_what_it_showed_counts_as_it_was_sent(
     shown: str,
 ) -> None:

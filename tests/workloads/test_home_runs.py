@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
@@ -121,3 +123,19 @@ def test_of_more_than_five_it_leads_to_the_teams_list(
     more = client.get("/").context["more_runs"]
     assert more == {"label": "All runs of Vision", "href": "/teams/vision/runs"}
     assert client.get(more["href"]).status_code == 200
+
+
+def test_five_runs_cost_no_more_queries_than_one(
+    ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    client = Client()
+    client.force_login(ada)
+    counts = []
+    for many in (1, 4):
+        for number in range(many):
+            running = of_an_hour(flavor=a100, gpus=2, title=f"Run {many}-{number}")
+            factories.run(place, ada, **running)
+        with CaptureQueriesContext(connection) as seen:
+            client.get("/")
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
