@@ -1,10 +1,11 @@
 """The policy as it was, is and may become: versions that are never changed, and drafts."""
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from policy.document import Policy, policy_from, to_json
 
@@ -15,6 +16,17 @@ class PolicyVersionQuerySet(models.QuerySet["PolicyVersion"]):
     def standing(self) -> "PolicyVersionQuerySet":
         """Those that nobody cancelled before they came into force."""
         return self.filter(cancellation=None)
+
+    def sooner_than_outer(self) -> "PolicyVersionQuerySet":
+        """Of these, those of a higher number that come before the version of an outer row, which so never comes."""
+        return self.filter(
+            number__gt=OuterRef("number"), active_from__lt=OuterRef("active_from")
+        )
+
+    def to_come(self, now: datetime) -> "PolicyVersionQuerySet":
+        """Of these, those that come into force after now where there are no others, the first of them first."""
+        later = self.filter(active_from__gt=now)
+        return later.exclude(Exists(self.sooner_than_outer())).order_by("active_from")
 
 
 class PolicyVersion(models.Model):

@@ -60,10 +60,10 @@ def draft(
             "Too many drafts are open. Throw old ones away first.", code="too_many"
         )
     policy = start.policy if said is None else policy_said(said)
-    current, _ = policy_in_force(now)
-    if said is None and start not in (_newest(), current):
-        # Its values are what is proposed; as its base it would be taken over, and nothing of it would stay.
-        start = current
+    if said is None:
+        current, _ = policy_in_force(now)
+        # Of another one the values are proposed; as the base, it would be taken over, and nothing of it would stay.
+        start = start if start in (_newest(), current) else current
     made = PolicyDraft.objects.create(
         base=start,
         document=to_json(policy),

@@ -121,12 +121,9 @@ def exceptions(policy: Policy) -> list[Fact]:
 
 def coming(now: datetime) -> list[Coming]:
     """The policies that are to come into force after now, the first of them first."""
-    standing = PolicyVersion.objects.standing()
-    later = standing.filter(active_from__gt=now).order_by("active_from")
     return [
         {"version": each, "changes": changes(each.before, each)}
-        for each in later
-        if not each.never_comes
+        for each in PolicyVersion.objects.standing().to_come(now)
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists
 from django.urls import reverse
 
 from accounts.models import User
@@ -114,12 +114,9 @@ class DraftPage(TypedDict):
 def history(now: datetime) -> History:
     """Every version with who wrote and who activated it."""
     in_force, _ = policy_in_force(now)
-    sooner = PolicyVersion.objects.standing().filter(
-        number__gt=OuterRef("number"), active_from__lt=OuterRef("active_from")
-    )
     rows = PolicyVersion.objects.select_related(
         "proposed_by", "activated_by", "cancellation"
-    ).annotate(never=Exists(sooner))
+    ).annotate(never=Exists(PolicyVersion.objects.standing().sooner_than_outer()))
     return {
         "columns": [
             "Version",
@@ -184,14 +181,6 @@ def _cancelled(found: PolicyVersion) -> list[Fact]:
 def _instead(found: PolicyVersion, *, now: datetime) -> str:
     """What holds where a version that is to come does not: the one before it, and those that come all the same."""
     others = PolicyVersion.objects.standing().exclude(pk=found.pk)
-    later = [
-        each
-        for each in others.filter(active_from__gt=now).order_by("active_from")
-        # One that was begun earlier never comes once another one is in force.
-        if not others.filter(
-            number__gt=each.number, active_from__lt=each.active_from
-        ).exists()
-    ]
     on_it = set(
         PolicyDraft.objects.filter(base=found, became__isnull=False).values_list(
             "became", flat=True
@@ -200,7 +189,7 @@ def _instead(found: PolicyVersion, *, now: datetime) -> str:
     comes = "".join(
         f" {each} comes {moment(each.active_from, now)} all the same"
         f"{f', and has what {found} changes: it was begun on it' if each.pk in on_it else ''}."
-        for each in later
+        for each in others.to_come(now)
     )
     return f"Then {str(found.before).lower()} holds on.{comes}"
 
