@@ -37,7 +37,7 @@ class KeepsOthersEdits(_Form):
     def shown(self) -> str:
         """What the form says of each field before anybody types, as digests in JSON."""
         return json.dumps(
-            {name: _digest(self._now(name)) for name in self._visible()},
+            {name: _digest(self._current(name)) for name in self._visible()},
             separators=(",", ":"),
         )
 
@@ -62,15 +62,17 @@ class KeepsOthersEdits(_Form):
         data = QueryDict(mutable=True)
         data.update(self.data)
         for name in self._visible():
-            sent, now = self._sent(name), self._now(name)
-            is_new = name not in seen and self.add_prefix(name) not in self.data
-            if not is_new and (seen.get(name) in (None, _digest(now)) or sent == now):
+            key, shown = self.add_prefix(name), seen.get(name)
+            current, sent = self._current(name), _digest(self._sent(name))
+            is_new = shown is None
+            if sent == _digest(current) or shown == _digest(current):
                 continue
-            if not is_new and _digest(sent) != seen[name]:
-                clashes.append(name)
+            if is_new and key in self.data:
+                continue
+            if is_new or shown == sent:
+                data.setlist(key, [each.replace("\n", "\r\n") for each in current])
             else:
-                lines = [each.replace("\n", "\r\n") for each in now]
-                data.setlist(self.add_prefix(name), lines)
+                clashes.append(name)
         self.data = data
         return clashes
 
@@ -79,7 +81,7 @@ class KeepsOthersEdits(_Form):
             name for name, field in self.fields.items() if not field.widget.is_hidden
         ]
 
-    def _now(self, name: str) -> list[str]:
+    def _current(self, name: str) -> list[str]:
         """What the field says where nobody has typed, as a browser would send it."""
         field = self.fields[name]
         return _texts(field, self.get_initial_for_field(field, name))
@@ -93,13 +95,13 @@ class KeepsOthersEdits(_Form):
 
     def _words(self, name: str) -> str:
         """What a field is by now, for people."""
-        field, now = self.fields[name], self._now(name)
+        field, current = self.fields[name], self._current(name)
         if isinstance(field.widget, forms.CheckboxInput):
-            return "on" if now else "off"
+            return "on" if current else "off"
         if isinstance(field.widget, forms.widgets.ChoiceWidget):
             labels = {str(value): str(label) for value, label in field.widget.choices}
-            now = [labels.get(each, each) for each in now]
-        text = ", ".join(now)
+            current = [labels.get(each, each) for each in current]
+        text = ", ".join(current)
         if len(text) > LONGEST:
             text = f"{text[:LONGEST]}…"
         return f"“{text}”" if text else "nothing"
