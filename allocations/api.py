@@ -17,7 +17,7 @@ from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from allocations import provisioners
 from allocations.ends import actions as ends
-from allocations.models import Allocation
+from allocations.models import LONGEST_REASON, Allocation
 from allocations.schedule import Provisioner, State, WhenOver
 from web.output import OutputSerializer
 from web.strict import Choice, Gpus, Integer, PageQuery, StrictSerializer, Text
@@ -156,7 +156,7 @@ class GiveBackSerializer(StrictSerializer):
     )
     reason = Text(
         required=False,
-        max_length=200,
+        max_length=LONGEST_REASON,
         help_text="Why, from who is not of the team: its members are told that it is taken back.",
     )
 

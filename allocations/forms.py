@@ -6,18 +6,19 @@ from typing import Any
 from django import forms
 
 from allocations.budgets.actions import Limits
+from allocations.models import LONGEST_REASON
 from web.edits import KeepsOthersEdits
 from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
 
 
 class ReasonField(forms.CharField):
-    """Why somebody takes back what another team holds; it is sent by the form with that id, wherever it stands."""
+    """Why somebody takes back what another team holds; the form of the button sends it, wherever it stands itself."""
 
-    def __init__(self, *, form_id: str = "give-back-button") -> None:
-        attrs = {"form": form_id, "dir": "auto", "autocomplete": "off"}
+    def __init__(self) -> None:
+        attrs = {"form": "give-back-button", "dir": "auto", "autocomplete": "off"}
         super().__init__(
             label="Why you take it back",
-            max_length=200,
+            max_length=LONGEST_REASON,
             required=False,
             help_text="The team’s members are told, with this.",
             widget=forms.TextInput(attrs=attrs),

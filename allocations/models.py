@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 
+# What a platform lead says to the team of what they take back, in characters.
+LONGEST_REASON = 200
 # The rows that say how far an allocation has come, one of each kind of provisioner.
 MADE_BY = ("tenancy__cluster", "task", "notebook", "reservation", "endpoint__account")
 
@@ -226,7 +228,7 @@ class Allocation(Row):
     ended_by = models.CharField(max_length=200, blank=True)
     # Why a platform lead took it back from its team; empty for any other end.
     taken_back_because = models.CharField(
-        max_length=200, blank=True, default="", db_default=""
+        max_length=LONGEST_REASON, blank=True, default="", db_default=""
     )
     # Why it could not be made, where it could not.
     failure = models.CharField(max_length=600, blank=True, default="", db_default="")

@@ -23,9 +23,6 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from web.refusals import BadInput, Conflict, NoRight
 
-# What a platform lead says to the team of what they take back, in characters.
-LONGEST_REASON = 200
-
 
 def may_give_back(by: User, team_id: int) -> bool:
     """Whether what a team holds is this person's to give back before its end, or to let go."""
@@ -75,7 +72,7 @@ def give_back(
             code="no_gpus_to_give_back",
         )
     _check_begun(allocation)
-    because = _because(allocation, by, reason)
+    because = _checked_reason(allocation, by, reason)
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = (
@@ -101,7 +98,7 @@ def give_back(
     return rest
 
 
-def _because(allocation: Allocation, by: User, reason: str) -> str:
+def _checked_reason(allocation: Allocation, by: User, reason: str) -> str:
     """Why somebody takes back what their team does not hold; empty for who gives back what is theirs."""
     if allocation.team_id in by.team_ids:
         return ""
@@ -112,7 +109,7 @@ def _because(allocation: Allocation, by: User, reason: str) -> str:
             code="reason_needed",
             field="reason",
         )
-    return tidy[:LONGEST_REASON]
+    return tidy
 
 
 def _let_go(
@@ -190,7 +187,7 @@ def give_back_machines(
             code="not_of_the_team",
         )
     _check_begun(allocation)
-    because = _because(allocation, by, reason)
+    because = _checked_reason(allocation, by, reason)
     if allocation.reservation_id is None:
         raise Conflict(
             f"{allocation.title} is no reserved machines.", code="no_reservation"
