@@ -283,8 +283,8 @@ class Request(Row):
         place, flavor = self.tenancy, self.flavor
         on = flavor if flavor is not None else place
         cluster = on.cluster if on is not None else None
-        if cluster is not None and not cluster.enabled:
-            return f"{cluster.title} takes no new requests now"
+        if cluster is not None and cluster.why_closed:
+            return cluster.why_closed
         if flavor is not None and not flavor.is_offered:
             return f"{flavor.kind} on {flavor.cluster.title} is not offered now"
         # A list asks for all of its rows at once.

@@ -300,6 +300,11 @@ class Cluster(Row):
         return self.volcano_version if self.has_volcano else self.kueue_version
 
     @property
+    def why_closed(self) -> str:
+        """That it takes no new requests, in a clause; empty while it does."""
+        return "" if self.enabled else f"{self.title} takes no new requests now"
+
+    @property
     def is_observed(self) -> bool:
         """Whether the portal can look at the cluster itself, not at its repository alone."""
         return self.is_written_to or bool(self.kubeconfig)

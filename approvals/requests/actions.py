@@ -223,7 +223,7 @@ def check_grantable(wanted: Wanted, *, now: datetime) -> None:
         _check_offered(flavor, is_renewal=wanted.renews is not None)
     elif wanted.tenancy is not None and not wanted.tenancy.cluster.enabled:
         raise Conflict(
-            f"{wanted.tenancy.cluster.title} takes no new requests now. Choose another.",
+            f"{wanted.tenancy.cluster.why_closed}. Choose another.",
             code="cluster_off",
             field=wanted.spec.counted,
         )
@@ -235,7 +235,7 @@ def check_grantable(wanted: Wanted, *, now: datetime) -> None:
 def _check_offered(flavor: Flavor, *, is_renewal: bool) -> None:
     """Refuse GPUs that are asked for no more; what is held of them stays, and is not kept longer."""
     if not flavor.cluster.enabled:
-        words = f"{flavor.cluster.title} takes no new requests now"
+        words = flavor.cluster.why_closed
     elif not flavor.is_offered:
         words = "This kind of GPU is not offered now"
     else:
