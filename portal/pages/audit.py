@@ -21,7 +21,7 @@ from accounts.roles import Permission
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
-from portal.pages.audit_links import SUBJECTS, Subjects
+from portal.pages.audit_links import SEARCHABLE, Subjects
 from portal.pages.audit_words import in_one_line
 from portal.pages.sentences import sentence
 from ui.parts import Cell, Columns, Row
@@ -141,7 +141,7 @@ class AuditFilter(forms.Form):
         text = self.cleaned_data["about"].strip().lower()
         found = ABOUT_ONE.fullmatch(text)
         kind = found["kind"].strip().replace(" ", "_") if found else ""
-        if text and kind not in SUBJECTS:
+        if text and kind not in SEARCHABLE:
             raise forms.ValidationError(
                 "Write what it is and its number, such as request 12 or policy 3.",
                 code="invalid",

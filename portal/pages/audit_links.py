@@ -51,7 +51,7 @@ NUMBERED = frozenset(
     }
 )
 # What can be asked for with its number, by people or by the links of pages.
-SUBJECTS = NUMBERED | {"cluster", "flavor", "team", "tenancy", "allocation"}
+SEARCHABLE = NUMBERED | {"cluster", "flavor", "team", "tenancy", "allocation"}
 # A thing whose own page is its team's.
 OF_THE_TEAM = frozenset(
     {"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"}

@@ -167,14 +167,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
-        **own_runs(
-            list(
-                runs_of(user, now=now).listed()[: MOST_RUNS + 1]
-                if seen["has_runs"]
-                else []
-            ),
-            now,
-        ),
+        **own_runs(user, seen, now=now),
         "notebook": last_notebook(user, now=now) if seen["has_notebook"] else None,
         "again": again(
             sorted(own, key=lambda row: row.created_at, reverse=True), now=now
@@ -362,8 +355,10 @@ def runs_of(user: User, *, now: datetime) -> RunQuerySet:
     return Run.objects.of_member(user).filter(requester=user).lately(now)
 
 
-def own_runs(found: Sequence[Run], now: datetime) -> OwnRuns:
-    """Runs as home shows them; of more than it shows, it leads to all of a team's."""
+def own_runs(user: User, seen: Mapping[str, Any], *, now: datetime) -> OwnRuns:
+    """The person's runs as home shows them, where `seen` has any; of more than that, it leads to all of a team's."""
+    rows = runs_of(user, now=now).listed()
+    found = list(rows[: MOST_RUNS + 1]) if seen["has_runs"] else []
     more: Link | None = None
     if len(found) > MOST_RUNS:
         href = reverse("runs", args=[found[-1].team.slug])
@@ -409,16 +404,16 @@ def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
 
     Each says whether there is any; `pulse` is when a worker worked last.
     """
-    signs: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "pulse": Subquery(Pulse.objects.values("at")[:1]),
         "failed": Exists(unfinished_places(user)),
         "has_runs": Exists(runs_of(user, now=now)),
         "has_notebook": Exists(notebooks_of(user)),
     }
     if user.may(Permission.ACTIVATE_POLICY):
-        signs["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))
+        asked["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))
     if user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS):
-        signs |= {
+        asked |= {
             "leaving": Exists(Departure.objects.open().filter(confirmed_at=None)),
             "ends": Exists(Brake.objects.open()),
             "directory": Exists(DirectoryBrake.objects.open()),
@@ -426,7 +421,7 @@ def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
             "orphaned": Exists(without_people()),
             "unconfirmed": Exists(spending_unconfirmed()),
         }
-    rows: Any = User.objects.filter(pk=user.pk).values(**signs)
+    rows: Any = User.objects.filter(pk=user.pk).values(**asked)
     found: Mapping[str, Any] = rows.get()
     return found
 

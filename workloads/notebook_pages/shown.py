@@ -32,10 +32,10 @@ class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
     `why` says why one that starts is not there yet, and `waits` whether its pod stands in line instead of starting;
-    nothing before it has a pod. Since `idle_unknown_since` nobody can
-    tell whether it is used; None where that is known. `uncarried` says when GPUs end that carry it, None for
-    never; `goes_back` is when it is stopped with them, as its owner was told, else as far as is known now.
-    `going_first` is how much work of the team waits that could take its GPUs.
+    nothing before it has a pod. Since `idle_unknown_since` nobody can tell whether it is used; None where that is
+    known. `uncarried` says when GPUs end that carry it, None for never; `goes_back` is when it is stopped with them, as
+    its owner was told, else as far as is known now. `going_first` is how much work of the team waits that could take
+    its GPUs.
     """
 
     server: NotebookServer
