@@ -142,7 +142,17 @@ class AllocationQuery(PageQuery):
     )
 
 
-class GiveBackSerializer(StrictSerializer):
+class EndEarlySerializer(StrictSerializer):
+    """The end of what is held, before its date."""
+
+    reason = Text(
+        required=False,
+        max_length=LONGEST_REASON,
+        help_text="Why, from who is not of the team: its members are told that it is taken back.",
+    )
+
+
+class GiveBackSerializer(EndEarlySerializer):
     """How many to give back: GPUs, or machines of a reservation; not both."""
 
     gpus = Gpus(
@@ -153,11 +163,6 @@ class GiveBackSerializer(StrictSerializer):
         min_value=1,
         max_value=MAX_MACHINES,
         help_text="Machines of a capacity reservation.",
-    )
-    reason = Text(
-        required=False,
-        max_length=LONGEST_REASON,
-        help_text="Why, from who is not of the team: its members are told that it is taken back.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,17 @@ from allocations.models import LONGEST_REASON
 from web.edits import KeepsOthersEdits
 from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
 
+# The id of the form that has the button and the reason; the amount stands in another.
+GIVE_BACK_BUTTON = "give-back-button"
+
 
 class ReasonField(forms.CharField):
-    """Why somebody takes back what another team holds; the form of the button sends it, wherever it stands itself."""
+    """Why somebody takes back what another team holds; the form `sent_by` sends it, if it stands elsewhere itself."""
 
-    def __init__(self) -> None:
-        attrs = {"form": "give-back-button", "dir": "auto", "autocomplete": "off"}
+    def __init__(self, *, sent_by: str = "") -> None:
+        attrs = {"dir": "auto", "autocomplete": "off"}
+        if sent_by:
+            attrs["form"] = sent_by
         super().__init__(
             label="Why you take it back",
             max_length=LONGEST_REASON,
@@ -29,13 +34,27 @@ class GiveBackForm(StrictForm):
     """How many GPUs go back. `token` makes a second sending harmless; who `is_member` gives no reason."""
 
     gpus = WholeNumberField(label="GPUs to give back", most=MOST_GPUS, of="GPUs")
-    reason = ReasonField()
+    reason = ReasonField(sent_by=GIVE_BACK_BUTTON)
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     def __init__(self, data: Any, *, is_member: bool) -> None:
         super().__init__(data, label_suffix="")
         if is_member:
             del self.fields["reason"]
+
+
+class EndEarlyForm(StrictForm):
+    """The end of all that is held or booked; who `is_member` gives no reason."""
+
+    reason = ReasonField()
+
+    def __init__(self, data: Any = None, *, is_member: bool) -> None:
+        super().__init__(data, label_suffix="")
+        if is_member:
+            del self.fields["reason"]
+        else:
+            # Nothing else is in this form, and what is sent without it would be refused.
+            self.fields["reason"].widget.attrs["required"] = True
 
 
 def amount_field(label: str, *, of: str, **options: Any) -> AmountField:

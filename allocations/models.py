@@ -351,6 +351,11 @@ class Allocation(Row):
         )
 
     @property
+    def why_not_kept(self) -> str:
+        """Why its GPUs go on for nobody after their end, in a clause; empty where they can be asked for longer."""
+        return "" if self.flavor is None else self.flavor.why_closed
+
+    @property
     def where(self) -> str:
         """The title of its cluster, or its region."""
         if self.flavor is not None:

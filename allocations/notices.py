@@ -77,6 +77,13 @@ def ending_message(row: Allocation, *, now: datetime) -> Message:
             facts=tuple(facts),
             action="Open the team",
         )
+    if row.why_not_kept:
+        return Message(
+            title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
+            sentence=f"They cannot be kept longer: {row.why_not_kept}. Ask for GPUs elsewhere before that.",
+            facts=tuple(facts),
+            action="Open the team",
+        )
     return Message(
         title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
         sentence="Keep them longer with one click, judged at once by the same rules as any request. "

@@ -281,12 +281,11 @@ class Request(Row):
     def why_closed(self) -> str:
         """Why nobody can approve it as things stand: it, its cluster or its kind of GPU is not offered; empty else."""
         place, flavor = self.tenancy, self.flavor
-        on = flavor if flavor is not None else place
-        cluster = on.cluster if on is not None else None
-        if cluster is not None and cluster.why_closed:
-            return cluster.why_closed
-        if flavor is not None and not flavor.is_offered:
-            return f"{flavor.kind} on {flavor.cluster.title} is not offered now"
+        closed = flavor.why_closed if flavor is not None else ""
+        if flavor is None and place is not None:
+            closed = place.cluster.why_closed
+        if closed:
+            return closed
         # A list asks for all of its rows at once.
         is_off = getattr(self, "is_off", None)
         if is_off is None:

@@ -498,6 +498,13 @@ class Flavor(Row):
         return flavor_key(self.cluster.name, self.name)
 
     @property
+    def why_closed(self) -> str:
+        """Why nobody gets more of it, or keeps it longer, in a clause; empty where they may. Asks for its cluster."""
+        if self.cluster.why_closed or self.is_offered:
+            return self.cluster.why_closed
+        return f"{self.kind} on {self.cluster.title} is not offered now"
+
+    @property
     def price_words(self) -> str:
         """Which price of which day it is: "Azure's list price of 24 Nov 2026"."""
         if self.is_list_price and self.priced_at:

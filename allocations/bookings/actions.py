@@ -18,6 +18,7 @@ from allocations.bookings.notices import blocked_message
 from allocations.changes import end, locked_with_all, record_change, settle
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, next_reminder
+from allocations.taking_back import keep_reason
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from capacity.reservations.asking import quota_left
@@ -160,19 +161,26 @@ def _make(allocation: Allocation, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def cancel(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """Cancel a booking before it begins: it costs nothing, and its days are free again. False for no booking."""
+def cancel(
+    allocation_id: int, *, actor: Actor, now: datetime, why: str, because: str = ""
+) -> bool:
+    """Cancel a booking before it begins: it costs nothing, and its days are free again. False for no booking.
+
+    `because` is the reason of who takes it back from its team, which is told.
+    """
     allocation = locked_with_all(allocation_id)
     if not allocation.is_booked:
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     freed = settle(allocation.hold, now=now, why=why)
+    taken = keep_reason(allocation, because, by=actor.name, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
         actor,
         freed_usd=str(freed.usd),
         reason=why,
+        **taken,
     )
     return True
 

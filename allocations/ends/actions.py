@@ -18,10 +18,10 @@ from allocations.changes import (
     settle,
 )
 from allocations.models import Allocation
-from allocations.notices import tell_taken_back
+from allocations.taking_back import checked_reason, keep_reason
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
-from web.refusals import BadInput, Conflict, NoRight
+from web.refusals import Conflict, NoRight
 
 
 def may_give_back(by: User, team_id: int) -> bool:
@@ -72,7 +72,7 @@ def give_back(
             code="no_gpus_to_give_back",
         )
     _check_begun(allocation)
-    because = _checked_reason(allocation, by, reason)
+    because = checked_reason(allocation.team, by, reason)
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = (
@@ -98,20 +98,6 @@ def give_back(
     return rest
 
 
-def _checked_reason(allocation: Allocation, by: User, reason: str) -> str:
-    """Why somebody takes back what their team does not hold; empty for who gives back what is theirs."""
-    if allocation.team_id in by.team_ids:
-        return ""
-    tidy = " ".join(reason.split())
-    if not tidy:
-        raise BadInput(
-            f"Say why: {allocation.team.name} is told that you take it back.",
-            code="reason_needed",
-            field="reason",
-        )
-    return tidy
-
-
 def _let_go(
     allocation: Allocation,
     over: Allocation,
@@ -125,12 +111,7 @@ def _let_go(
     freed = settle(allocation.hold, now=now, why="given back")
     follow = provisioners.end if over is allocation else provisioners.change
     follow(allocation, actor=actor, now=now)
-    taken: dict[str, str] = {}
-    if because:
-        over.taken_back_because = because
-        over.save(update_fields=["taken_back_because"])
-        tell_taken_back(over, by=actor.name, now=now)
-        taken = {"taken_back_because": because}
+    taken = keep_reason(over, because, by=actor.name, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
@@ -151,8 +132,13 @@ def _check_begun(allocation: Allocation) -> None:
 
 
 @transaction.atomic
-def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
+def release(
+    allocation_id: int, *, actor: Actor, now: datetime, why: str, because: str = ""
+) -> bool:
+    """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held.
+
+    `because` is the reason of who takes it back from its team, which is told.
+    """
     allocation = locked_with_all(allocation_id)
     if allocation.flavor_id is not None or allocation.is_booked:
         return False
@@ -161,12 +147,14 @@ def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> boo
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     freed = settle(allocation.hold, now=now, why=why)
     provisioners.end(allocation, actor=actor, now=now)
+    taken = keep_reason(allocation, because, by=actor.name, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
         actor,
         freed_usd=str(freed.usd),
         reason=why,
+        **taken,
     )
     return True
 
@@ -187,7 +175,7 @@ def give_back_machines(
             code="not_of_the_team",
         )
     _check_begun(allocation)
-    because = _checked_reason(allocation, by, reason)
+    because = checked_reason(allocation.team, by, reason)
     if allocation.reservation_id is None:
         raise Conflict(
             f"{allocation.title} is no reserved machines.", code="no_reservation"

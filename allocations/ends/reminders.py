@@ -67,6 +67,6 @@ def _link(row: Allocation) -> str:
     """Where the reminder leads: GPUs are kept longer with one click, what else is held is asked for again."""
     return (
         reverse("renew", args=[row.pk])
-        if row.flavor_id is not None
+        if row.flavor_id is not None and not row.why_not_kept
         else reverse("team", args=[row.team.slug])
     )

@@ -13,6 +13,7 @@ from allocations.changes import locked_with_all
 from allocations.ends import actions as ends
 from allocations.models import Allocation
 from allocations.schedule import Terms
+from allocations.taking_back import checked_reason
 from approvals.models import Request
 from audit.actors import Actor
 from catalogue.models import provisioner_of
@@ -126,19 +127,24 @@ def finish(
 
 
 @transaction.atomic
-def release(request_id: int, *, by: User, now: datetime) -> Request:
+def release(request_id: int, *, by: User, now: datetime, reason: str = "") -> Request:
     """End what takes no GPUs before its date, or cancel what has not begun; what it will not cost is free again.
 
-    It is the team's wish. Raises NoRight for others than the team and platform leads, Conflict for what cannot be
-    undone or is not held.
+    Who is not of the team says why, and the team is told that it is taken back. Raises NoRight for others than the team
+    and platform leads, BadInput without that reason, Conflict for what cannot be undone or is not held.
     """
-    request = Request.objects.select_related("allocation").get(pk=request_id)
+    request = Request.objects.select_related("allocation", "team").get(pk=request_id)
     if not ends.may_give_back(by, request.team_id):
         raise NoRight(
             "Members of the team and platform leads let it go.", code="not_of_the_team"
         )
+    because = checked_reason(request.team, by, reason)
     if _cancel_booking(
-        request, actor=by.as_actor(), now=now, why="cancelled before it began"
+        request,
+        actor=by.as_actor(),
+        now=now,
+        why="cancelled before it began",
+        because=because,
     ):
         return request
     if request.flavor_id is not None:
@@ -151,7 +157,9 @@ def release(request_id: int, *, by: User, now: datetime) -> Request:
             "It is paid until its end, whether it is used or not.",
             code="not_reversible",
         )
-    if not _release(request, actor=by.as_actor(), now=now, why="let go early"):
+    if not _release(
+        request, actor=by.as_actor(), now=now, why="let go early", because=because
+    ):
         raise Conflict("It is not held any more.", code="not_held")
     return request
 
@@ -181,13 +189,17 @@ def may_release(request: Request, *, now: datetime) -> bool:
     return allocation.ended_at is None and allocation.until > now
 
 
-def _cancel_booking(request: Request, *, actor: Actor, now: datetime, why: str) -> bool:
+def _cancel_booking(
+    request: Request, *, actor: Actor, now: datetime, why: str, because: str = ""
+) -> bool:
     return request.allocation_id is not None and bookings.cancel(
-        request.allocation_id, actor=actor, now=now, why=why
+        request.allocation_id, actor=actor, now=now, why=why, because=because
     )
 
 
-def _release(request: Request, *, actor: Actor, now: datetime, why: str) -> bool:
+def _release(
+    request: Request, *, actor: Actor, now: datetime, why: str, because: str = ""
+) -> bool:
     return request.allocation_id is not None and ends.release(
-        request.allocation_id, actor=actor, now=now, why=why
+        request.allocation_id, actor=actor, now=now, why=why, because=because
     )

@@ -19,13 +19,14 @@ from django.views.decorators.http import (
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
+from allocations.forms import EndEarlyForm
 from approvals.fulfilment import actions as fulfilment
 from approvals.fulfilment import page as task_page
 from approvals.models import Request
 from manual import actions as task_actions
 from manual.models import Task
 from web.fields import StrictForm
-from web.refusals import Refused
+from web.refusals import BadInput, Refused
 
 DOES = {
     "take": "It is yours",
@@ -89,17 +90,30 @@ def task(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def let_go(request: HttpRequest, pk: int) -> HttpResponse:
-    """End what takes no GPUs before its date."""
+    """End what takes no GPUs before its date, or cancel a booking; who is not of the team says why."""
     user = visitor(request)
     asked = get_object_or_404(Request.objects.visible_to(user), pk=pk)
+    form = EndEarlyForm(request.POST, is_member=asked.team_id in user.team_ids)
     response = HttpResponseRedirect(reverse("request", args=[pk]))
     try:
-        fulfilment.release(asked.pk, by=user, now=timezone.now())
+        if not form.is_valid():
+            raise BadInput(_first_error(form), code="invalid")
+        fulfilment.release(
+            asked.pk,
+            by=user,
+            now=timezone.now(),
+            reason=form.cleaned_data.get("reason", ""),
+        )
         messages.success(request, "Let go of. What it will not cost is free again.")
     except Refused as refusal:
         messages.error(request, refusal.message)
         response.refusal = {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
     return response
+
+
+def _first_error(form: forms.Form) -> str:
+    [first, *_] = [str(each) for errors in form.errors.values() for each in errors]
+    return first
 
 
 def act(found: Task, said: dict[str, Any], *, by: User) -> Task:

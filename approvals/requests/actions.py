@@ -234,18 +234,16 @@ def check_grantable(wanted: Wanted, *, now: datetime) -> None:
 
 def _check_offered(flavor: Flavor, *, is_renewal: bool) -> None:
     """Refuse GPUs that are asked for no more; what is held of them stays, and is not kept longer."""
-    if not flavor.cluster.enabled:
-        words = flavor.cluster.why_closed
-    elif not flavor.is_offered:
-        words = "This kind of GPU is not offered now"
-    else:
+    if not flavor.why_closed:
         return
     what_to_do = (
         "What is held there stays until its end, and is not kept longer."
         if is_renewal
         else "Choose another."
     )
-    raise Conflict(f"{words}. {what_to_do}", code="not_offered", field="flavor")
+    raise Conflict(
+        f"{flavor.why_closed}. {what_to_do}", code="not_offered", field="flavor"
+    )
 
 
 def check_sense(

@@ -18,6 +18,7 @@ from accounts.directory import freshness
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
+from allocations.api import EndEarlySerializer
 from allocations.bookings.actions import start_of
 from allocations.models import MADE_BY, Allocation
 from approvals.conversation import actions as conversation
@@ -84,7 +85,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         "add_comment",
         "renew",
     }
-    bodyless = frozenset({"let_go", "withdraw"})
+    bodyless = frozenset({"withdraw"})
     guarded = DECISIONS | {"partial_update"}
     previews = frozenset({"preview", "preview_renewal"})
     asking = frozenset(
@@ -227,12 +228,15 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             lambda found: actions.withdraw(found, by=self.caller, now=timezone.now())
         )
 
-    @extend_schema(request=None, responses=RequestSerializer)
+    @extend_schema(request=EndEarlySerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"], url_path="let-go")
     def let_go(self, call: Call, pk: int) -> Response:
-        """End what takes no GPUs before its date; what it will not cost is free again."""
+        """End what takes no GPUs before its date, or cancel a booking; what it will not cost is free again."""
+        reason = self.body(EndEarlySerializer).get("reason", "")
         return self._change(
-            lambda found: fulfilment.release(found, by=self.caller, now=timezone.now())
+            lambda found: fulfilment.release(
+                found, by=self.caller, now=timezone.now(), reason=reason
+            )
         )
 
     @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})

@@ -59,6 +59,7 @@ from approvals.requests.vacancies import sorted_out
 from approvals.states import State
 from catalogue.models import switched_off
 from catalogue.offering import in_sentence
+from fleet.models import Flavor
 from manual.models import Task
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, moment, usd
@@ -251,6 +252,7 @@ def sentence(
         else ("is", "it goes back by itself", "it")
     )
     then = f"then {back}" if request.flavor_id else _taken_down(request)
+    longer = _how_longer(request.flavor, them) if request.flavor else ""
     never_began = request.allocation is not None and request.allocation.begun_at is None
     ended = (
         f"{name}{where} went back."
@@ -267,7 +269,7 @@ def sentence(
         State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}"
         f"{', when the team leaves' if leaves else ''}, {then}.",
-        State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
+        State.ENDING_SOON: f"{held}{where}: back on {until}. {longer}"
         if request.flavor_id
         else f"{held}{where} ends on {until}, {then}. {kept_by(request.offering)}",
         State.ENDED: f"{name}{where}: the booking was cancelled before it began, and has cost nothing."
@@ -280,6 +282,14 @@ def sentence(
     }
     # Nothing goes on of a team that leaves.
     return words[State.ACTIVE if leaves and state is State.ENDING_SOON else state]
+
+
+def _how_longer(flavor: Flavor, them: str) -> str:
+    return (
+        f"{flavor.why_closed}, so nothing there is kept longer."
+        if flavor.why_closed
+        else f"Keep {them} longer with one click."
+    )
 
 
 def _leaves(request: Request) -> datetime | None:
@@ -635,6 +645,7 @@ def _may(
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": has_gpus
+        and not (request.flavor and request.flavor.why_closed)
         and (request.tenancy is None or request.tenancy.is_here)
         and state in (State.ACTIVE, State.ENDING_SOON)
         and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),

@@ -47,6 +47,7 @@ def entries(
         *map(_decided, decisions),
         *_booked(allocations),
         *_held(request, allocations),
+        *_over(allocations),
         *_carried_out(request, tasks),
         *route_words.past(request.steps.all()),
         *map(_rerouted, reroutings),
@@ -112,11 +113,14 @@ def _booked(allocations: Sequence[Allocation]) -> Iterator[Entry]:
             and one.ended_at is not None
             and one.end_reason != Allocation.End.FAILED
         ):
+            because = one.taken_back_because
             yield _past(
-                "Booking cancelled",
+                "Booking cancelled for the platform"
+                if because
+                else "Booking cancelled",
                 one.ended_at,
                 who=one.ended_by,
-                why="It has cost nothing.",
+                why=because or "It has cost nothing.",
                 tone="past",
             )
 
@@ -165,6 +169,28 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry
                 why=because,
                 tone="ending",
             )
+
+
+def _over(allocations: Sequence[Allocation]) -> Iterator[Entry]:
+    """How what takes no GPUs of a pool came to its end: by its date, or by whom, and why if not by its team."""
+    for one in allocations:
+        if one.flavor_id is not None or one.ended_at is None or one.begun_at is None:
+            continue
+        if one.end_reason == Allocation.End.EXPIRED:
+            yield _past("Its time was over", one.ended_at, tone="past")
+        if one.end_reason != Allocation.End.RETURNED:
+            continue
+        because = one.taken_back_because
+        # A part of reserved machines ends under its own row.
+        part = one.reservation_id is not None and len(allocations) > 1
+        title = "Taken back for the platform" if because else "Let go early"
+        yield _past(
+            f"{title}: {one.what}" if part else title,
+            one.ended_at,
+            who=one.ended_by,
+            why=because,
+            tone="ending",
+        )
 
 
 def _set_up_at(
@@ -285,12 +311,10 @@ def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Entry]:
     for task in tasks:
         is_down = task.kind == Task.Kind.TAKE_DOWN
         if is_down:
-            early = task.created_at < request.until and request.flavor_id is None
-            title = "Let go early" if early else "Its time was over"
             yield _past(
-                title,
+                "To be taken down",
                 task.created_at,
-                why="Platform leads were asked to take it down.",
+                why="Platform leads were asked to.",
                 tone="past",
             )
         yield from _asked_after(task)

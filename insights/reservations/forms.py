@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from allocations.forms import ReasonField
+from allocations.forms import GIVE_BACK_BUTTON, ReasonField
 from allocations.models import Allocation
 from capacity.reservations.states import State
 from web.fields import StrictForm, WholeNumberField
@@ -51,7 +51,7 @@ class MachinesForm(StrictForm):
         of="machines",
         error_messages={"required": "Say how many."},
     )
-    reason = ReasonField()
+    reason = ReasonField(sent_by=GIVE_BACK_BUTTON)
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     def __init__(

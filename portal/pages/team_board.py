@@ -54,7 +54,10 @@ CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 @dataclass(frozen=True)
 class Holding:
-    """One allocation as a line: what, where, what it costs, until when; `href` is the page of its request."""
+    """One allocation as a line: what, where, what it costs, until when; `href` is the page of its request.
+
+    `why_not_kept` is why its GPUs cannot be kept longer; empty where they can.
+    """
 
     pk: int
     what: str
@@ -68,6 +71,7 @@ class Holding:
     tone: str
     word: str
     has_gpus: bool
+    why_not_kept: str
     href: str
     reservation: int | None = None
 
@@ -242,6 +246,7 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
         tone=state.tone,
         word="In place" if in_place else state.words,
         has_gpus=flavor is not None and not row.is_booked,
+        why_not_kept=row.why_not_kept,
         href=_request_page(row.hold.request_id),
         reservation=row.reservation_id,
     )

@@ -547,6 +547,29 @@ def test_its_page_says_when_it_begins_and_offers_to_cancel_it(
     assert not Allocation.objects.booked().exists()
 
 
+def test_a_platform_lead_who_cancels_a_booking_says_why_and_the_team_is_told(
+    here: Scene, client: Client
+) -> None:
+    booked(here)
+    request = Request.objects.get()
+    lead = Caller(here.priya)
+    refused = lead.post(f"requests/{request.pk}/let-go/", {}, key="silent")
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (
+        422,
+        "reason_needed",
+    )
+    assert Allocation.objects.booked().exists()
+    why = "The nodes are moved on that day."
+    gone = lead.post(f"requests/{request.pk}/let-go/", {"reason": why}, key="said")
+    assert (gone.status_code, gone.json()["stage"]) == (200, "ended")
+    [told] = Notice.objects.filter(kind="allocation_ending", person=here.ada)
+    assert why in told.message["sentence"]
+    client.force_login(here.ada)
+    page = client.get(f"/requests/{request.pk}/").content.decode()
+    assert "Booking cancelled for the platform" in page
+    assert why in page
+
+
 def test_what_is_booked_is_compared_with_what_is_held_when_it_begins(
     here: Scene, client: Client
 ) -> None:

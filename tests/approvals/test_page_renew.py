@@ -1,5 +1,6 @@
 """Keeping GPUs longer by page and API: seen before it is sent, sent once, and what the other pages say of it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -7,10 +8,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from allocations.ends.reminders import remind
 from allocations.models import Allocation, Leftover
 from approvals.models import Request
 from approvals.renewals.renewing import request_of
+from approvals.requests.listing import with_all
+from approvals.requests.page import sentence
+from approvals.states import State
 from fleet.models import Cluster, Flavor
+from notices.models import Notice
 from tests import factories
 from tests.calling import Caller
 from tests.scene import Scene
@@ -84,7 +90,45 @@ def test_what_is_not_kept_longer_is_said_before_anything_is_asked(
     Cluster.objects.update(enabled=True)
     Flavor.objects.update(is_offered=False)
     shown = page.get(f"/allocations/{held.pk}/renew").content.decode()
-    assert f"This kind of GPU is not offered now. {why}." in shown
+    assert f"A100 on Training is not offered now. {why}." in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda: Cluster.objects.update(enabled=False), "takes no new requests now"),
+        (lambda: Flavor.objects.update(is_offered=False), "is not offered now"),
+    ],
+)
+def test_nothing_offers_to_keep_what_cannot_be_kept_longer(
+    page: Client, held: Allocation, change: Callable[[], object], why: str
+) -> None:
+    assert held.tenancy is not None
+    factories.make_true(held.tenancy, at=timezone.now())
+    request = Request.objects.get()
+    asked = f"/requests/{request.pk}/"
+    link = f"/allocations/{held.pk}/renew"
+    for shown in (asked, "/teams/vision/"):
+        assert link in page.get(shown).content.decode()
+    change()
+    for shown in (asked, "/teams/vision/"):
+        assert link not in page.get(shown).content.decode()
+    assert "cannot be kept longer" in page.get("/teams/vision/").content.decode()
+    row = Allocation.objects.described().get(pk=held.pk)
+    assert row.remind_at is not None
+    assert remind(row.pk, now=row.remind_at)
+    told = Notice.objects.filter(kind="allocation_ending").latest("pk")
+    assert "They cannot be kept longer" in told.message["sentence"]
+    assert why in told.message["sentence"]
+    assert told.link == "/teams/vision/"
+    soon = held.until - timedelta(hours=1)
+    said = sentence(
+        with_all(Request.objects.filter(pk=request.pk)).get(),
+        State.ENDING_SOON,
+        [],
+        now=soon,
+    )
+    assert said.endswith(f"{why}, so nothing there is kept longer.")
 
 
 def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) -> None:

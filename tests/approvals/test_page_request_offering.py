@@ -16,6 +16,7 @@ from audit.models import RefusalCount
 from catalogue import actions as offering_actions
 from fleet.models import Flavor
 from manual.models import Task
+from notices.models import Notice
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.calling import Caller
@@ -505,3 +506,40 @@ def test_lists_of_held_and_ended_know_what_takes_no_gpus(
     assert ("volume corpus" in held, "gpt-4o-mini with" in held) == (True, False)
     assert ("volume corpus" in ended, "gpt-4o-mini with" in ended) == (False, True)
     assert "Failed" in ended
+
+
+@pytest.mark.parametrize("key", ["volume", "openai"])
+def test_who_is_not_of_the_team_says_why_it_is_taken_back(
+    page: Client, scene: Scene, key: str
+) -> None:
+    page.post(f"/requests/new/{key}", values(key))
+    asked = Request.objects.get()
+    if key == "openai":
+        decisions.approve(
+            asked.pk, by=scene.priya, expected_version=1, now=timezone.now()
+        )
+    asked.refresh_from_db()
+    assert "Why you take it back" not in text(page.get(f"/requests/{asked.pk}/"))
+    page.force_login(scene.priya)
+    assert "Why you take it back" in text(page.get(f"/requests/{asked.pk}/"))
+    page.post(f"/requests/{asked.pk}/let-go")
+    asked.refresh_from_db()
+    assert asked.allocation is not None
+    assert asked.allocation.ended_at is None
+    assert "Say why" in text(page.get(f"/requests/{asked.pk}/"))
+    page.post(f"/requests/{asked.pk}/let-go", {"reason": "The disks are replaced."})
+    gone = text(page.get(f"/requests/{asked.pk}/"))
+    assert "Taken back for the platform" in gone
+    assert "The disks are replaced." in gone
+    assert "Let go early" not in gone
+    [told] = Notice.objects.filter(kind="allocation_ending", person=scene.ada)
+    assert "The disks are replaced." in told.message["sentence"]
+
+
+def test_what_its_team_lets_go_says_who_did_it(page: Client, scene: Scene) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    asked = Request.objects.get()
+    page.post(f"/requests/{asked.pk}/let-go")
+    entries = page.get(f"/requests/{asked.pk}/").context["timeline"]
+    over = next(one for one in entries if one["title"] == "Let go early")
+    assert over["who"] == scene.ada.name

@@ -302,6 +302,7 @@ class Prober:
             },
             "policy/versions/<int:number>/cancel": {"reason": "For the matrix."},
             "api/v1/allocations/<int:pk>/give-back/": {"reason": "For the matrix."},
+            "api/v1/requests/<int:pk>/let-go/": {"reason": "For the matrix."},
             "api/v1/tasks/<int:pk>/give/": {"to": None},
             "api/v1/tasks/<int:pk>/done/": {"note": "There."},
             "api/v1/tasks/<int:pk>/cannot/": {"reason": "No quota."},

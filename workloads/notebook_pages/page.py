@@ -227,14 +227,14 @@ def end_notice_of(one: ServerSeen, by: User, now: datetime) -> EndNotice | None:
 def _how_it_goes_on(
     server: NotebookServer, carried: Uncarried | None, now: datetime
 ) -> Link | None:
-    """The link to keep the GPUs that end, or to ask for others where they have ended."""
+    """The link to keep the GPUs that end, or to ask for others where they have ended; None where nobody gets them."""
+    if server.flavor is None or server.flavor.why_closed:
+        return None
     if carried is not None and carried.allocation is not None:
         return {
             "label": "Keep the GPUs longer",
             "href": reverse("renew", args=[carried.allocation]),
         }
-    if server.flavor is None:
-        return None
     return {
         "label": "Ask for GPUs",
         "href": ask_for(server.flavor.key, server.gpus, server.tenancy, now),
