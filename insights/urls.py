@@ -9,11 +9,13 @@ from insights.model_endpoints import views as model_endpoints
 from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
 from insights.reservations import views as reservations
+from insights.utilisation import page as utilisation
 
 urlpatterns = [
     path("costs/", costs.costs, name="costs"),
     path("costs/file", costs.costs_file, name="costs-file"),
     path("capacity/", capacity.capacity, name="capacity"),
+    path("capacity/utilisation", utilisation.utilisation, name="utilisation"),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),
     path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),

@@ -51,6 +51,7 @@ from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
 from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
+from insights.utilisation.api import UtilisationEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
@@ -86,6 +87,7 @@ KINDS = (
     "flavors",
     "limits",
     "costs",
+    "utilisation",
     "prices",
     "model-endpoints",
     "reservations",
@@ -151,6 +153,7 @@ router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
 router.register("costs", CostEndpoint, basename="cost")
+router.register("utilisation", UtilisationEndpoint, basename="utilisation")
 router.register("prices", PriceEndpoint, basename="price")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")

@@ -1,6 +1,6 @@
 """How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -8,48 +8,13 @@ from decimal import ROUND_HALF_UP, Decimal
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Sum
 
-from allocations.models import Allocation, UseDay
+from allocations.models import Allocation, AllocationQuerySet, UseDay
 from provisioning.models import Tenancy
 
 DAYS = 14
 AT_MOST_EVERY = timedelta(minutes=1)
 TENTH = Decimal("0.1")
 Place = tuple[int, int]
-
-
-def measured(
-    tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS
-) -> Decimal | None:
-    """Percent, to a tenth, of the tenancy's GPUs of a flavor that workloads reserved on the last `days` days.
-
-    The mean over every look and GPU held, today included; None when nothing was measured.
-    """
-    return measured_many([(tenancy_id, flavor_id)], now=now, days=days).get(
-        (tenancy_id, flavor_id)
-    )
-
-
-def measured_many(
-    places: Iterable[Place], *, now: datetime, days: int = DAYS
-) -> dict[Place, Decimal]:
-    """`measured` by (tenancy id, flavor id) in one query; what was not measured is not in it."""
-    wanted = set(places)
-    since = now.astimezone(UTC).date() - timedelta(days=days)
-    rows = (
-        UseDay.objects.filter(
-            tenancy__in={tenancy for tenancy, _ in wanted},
-            flavor__in={flavor for _, flavor in wanted},
-            day__gt=since,
-        )
-        .order_by()
-        .values_list("tenancy_id", "flavor_id")
-        .annotate(used=Sum("used_sum"), held=Sum("held_sum"))
-    )
-    return {
-        (tenancy, flavor): (Decimal(100 * used) / held).quantize(TENTH, ROUND_HALF_UP)
-        for tenancy, flavor, used, held in rows
-        if (tenancy, flavor) in wanted
-    }
 
 
 def busy_of_cluster(cluster_id: int, *, now: datetime) -> dict[int, Decimal]:
@@ -80,48 +45,64 @@ class Measured:
 def of_held(
     tenancy_id: int, flavor_id: int, *, held: int, now: datetime, days: int = DAYS
 ) -> Measured:
-    """Use of the `held` GPUs that a tenancy has of a flavor now, over the last `days` days.
+    """Use of the `held` GPUs that a tenancy has of a flavor now, over the last `days` days (UTC), today included.
 
     What was given back since counts no more: of each look at most `held` GPUs were there to be used. Something held
     goes on where one allocation follows another without a gap.
     """
+    place = (tenancy_id, flavor_id)
+    return of_all_held({place: held}, now=now, days=days)[place]
+
+
+def of_all_held(
+    held: Mapping[Place, int], *, now: datetime, days: int = DAYS
+) -> Mapping[Place, Measured]:
+    """`of_held` of every (tenancy id, flavor id) with the GPUs held there; two queries whatever their number."""
+    of = {
+        "tenancy__in": {tenancy for tenancy, _ in held},
+        "flavor__in": {flavor for _, flavor in held},
+    }
     first = now.astimezone(UTC).date() - timedelta(days=days)
-    rows = UseDay.objects.filter(
-        tenancy=tenancy_id, flavor=flavor_id, day__gt=first
-    ).order_by()
-    sums = rows.aggregate(
-        used=Sum("used_sum"), held=Sum("held_sum"), samples=Sum("samples")
+    rows = (
+        UseDay.objects.filter(**of, day__gt=first)
+        .order_by()
+        .values_list("tenancy_id", "flavor_id")
+        .annotate(used=Sum("used_sum"), there=Sum("held_sum"), looks=Sum("samples"))
     )
-    samples = sums["samples"] or 0
-    there = min(sums["held"] or 0, samples * held)
-    percent = (
-        min(Decimal(100 * (sums["used"] or 0)) / there, Decimal(100)) if there else None
-    )
-    return Measured(
-        None if percent is None else percent.quantize(TENTH, ROUND_HALF_UP),
-        samples,
-        held_since(tenancy_id, flavor_id, now=now, days=days),
-    )
+    sums = {(tenancy, flavor): rest for tenancy, flavor, *rest in rows}
+    charged = Allocation.objects.filter(**of, charged_from__lte=now)
+    since = _held_since(charged, after=now - timedelta(days=days))
+    found = {}
+    for place, gpus in held.items():
+        used, there, looks = sums.get(place, (0, 0, 0))
+        there = min(there, looks * gpus)
+        percent = min(Decimal(100 * used) / there, Decimal(100)) if there else None
+        found[place] = Measured(
+            None if percent is None else percent.quantize(TENTH, ROUND_HALF_UP),
+            looks,
+            since.get(place),
+        )
+    return found
 
 
-def held_since(
-    tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS
-) -> datetime | None:
-    """Since when a tenancy holds something of a flavor without a gap, as far as `days` days back; None for nothing."""
-    rows = Allocation.objects.filter(
-        tenancy=tenancy_id, flavor=flavor_id, charged_from__lte=now
-    )
-    recent = rows.filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=days)))
-    since: datetime | None = None
-    for charged_from, ended_at in recent.order_by(
-        F("ended_at").desc(nulls_first=True)
-    ).values_list("charged_from", "ended_at"):
-        if charged_from is None or (
-            ended_at is not None and (since is None or ended_at < since)
-        ):
-            break
-        since = charged_from if since is None else min(since, charged_from)
-    return since
+def _held_since(
+    charged: AllocationQuerySet, *, after: datetime
+) -> Mapping[Place, datetime]:
+    """Since when each tenancy holds something of a flavor without a gap; an end before `after` is one."""
+    recent = charged.filter(Q(ended_at=None) | Q(ended_at__gt=after))
+    newest_end_first = recent.order_by(F("ended_at").desc(nulls_first=True))
+    found: dict[Place, datetime] = {}
+    broken: set[Place] = set()
+    for tenancy, flavor, charged_from, ended_at in newest_end_first.values_list(
+        "tenancy_id", "flavor_id", "charged_from", "ended_at"
+    ):
+        place = (tenancy, flavor)
+        since = found.get(place)
+        if ended_at is not None and (since is None or ended_at < since):
+            broken.add(place)
+        if charged_from is not None and place not in broken:
+            found[place] = charged_from if since is None else min(since, charged_from)
+    return found
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ BESIDE_THE_RAIL = (
     ("Stand-in while I am away", "user-round", "stand-in", None),
     ("Cost centres", "building-2", "cost-centres", None),
     ("Prices", "tag", "prices", None),
+    ("Utilisation: which GPUs are idle", "gauge", "utilisation", None),
     ("Reservations", "server", "reservations", None),
     ("Drafts of the policy", "pencil", "policy-drafts", Permission.SEE_POLICY_DRAFTS),
     (

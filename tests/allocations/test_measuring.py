@@ -9,6 +9,7 @@ from allocations import tasks
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, UseDay
 from allocations.use import measuring as use
+from allocations.use.measuring import Measured
 from provisioning.models import Tenancy
 from tests.scene import DAY, HOUR, NOW, Scene
 
@@ -28,7 +29,10 @@ def look(scene: Scene, used: int | None, at: datetime) -> None:
 
 
 def measured(scene: Scene, *, now: datetime, days: int = 14) -> Decimal | None:
-    return use.measured(scene.tenancy.pk, scene.flavor.pk, now=now, days=days)
+    """Of all that was ever held."""
+    return use.of_held(
+        scene.tenancy.pk, scene.flavor.pk, held=16, now=now, days=days
+    ).percent
 
 
 def sampled(scene: Scene, used: int | None, at: datetime) -> bool:
@@ -107,8 +111,12 @@ def test_many_are_asked_for_at_once(
         (scene.tenancy.pk, scene.flavor.pk),
         (scene.tenancy.pk, scene.flavor.pk + 1),
     )
-    with django_assert_num_queries(1):  # type: ignore[operator]
-        assert use.measured_many([place, other], now=NOW) == {place: 50}
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        found = use.of_all_held({place: 2, other: 1}, now=NOW)
+    assert found == {
+        place: Measured(Decimal(50), 1, NOW),
+        other: Measured(None, 0, None),
+    }
 
 
 def test_the_sweep_counts_what_is_due_and_nothing_twice(

@@ -80,7 +80,8 @@ def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
     Tenancy.objects.filter(pk=tenancy.pk).update(used={}, used_at=later(hours=2))
     assert use.due() == []
     assert not use.sample(tenancy.pk)
-    assert use.held_since(tenancy.pk, scene.flavor.pk, now=later(hours=2)) is None
+    place, now = (tenancy.pk, scene.flavor.pk), later(hours=2)
+    assert use.of_all_held({place: 2}, now=now)[place].since is None
 
 
 def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) -> None:

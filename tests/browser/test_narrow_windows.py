@@ -15,7 +15,14 @@ PATHS = (
     "/cost-centres/",
     "/approvals/",
 )
-WIDE = ("/requests/", "/capacity/", "/capacity/prices", "/hubs", "/policy/")
+WIDE = (
+    "/requests/",
+    "/capacity/",
+    "/capacity/utilisation",
+    "/capacity/prices",
+    "/hubs",
+    "/policy/",
+)
 
 
 @pytest.mark.slow
@@ -53,6 +60,7 @@ def test_no_table_has_columns_beyond_its_box(
     open_page: Open, scene: Scene, path: str, size: str
 ) -> None:
     listed()
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=1)
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
     page = open_page(scene.priya, path, size=size)
     boxes = page.locator(".table-wrap")

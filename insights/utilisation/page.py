@@ -1,0 +1,176 @@
+"""The page about utilisation: who holds GPUs, how much of them work uses, what the rest costs, and giving it back."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.views.decorators.http import require_safe
+
+from accounts.current_user import visitor
+from accounts.models import User
+from allocations.ends.actions import may_give_back
+from allocations.models import Allocation
+from insights.utilisation.gathering import DAYS, Utilisation, utilisation_of
+from ui.amounts import gpus, usd
+from ui.controls import is_filtered
+from ui.parts import Cell, Columns, Content, Figure, Row
+
+MOST_SHOWN = 100
+NBSP = "\N{NO-BREAK SPACE}"
+COLUMNS: Columns = [
+    "Team",
+    "Holds",
+    {"label": "In use now", "kind": "number"},
+    {"label": f"In use, {DAYS} days", "kind": "number"},
+    {"label": "Idle a day", "kind": "number"},
+    {"label": "Held since", "kind": "end"},
+    {"label": "Ends", "kind": "end"},
+    {"label": "What to do", "hidden": True, "kind": "end"},
+]
+
+
+class UtilisationFilter(forms.Form):
+    """Which kinds of GPU, of which team; every choice is one of which something is held."""
+
+    team = forms.ChoiceField(label="Team", required=False)
+    flavor = forms.ChoiceField(label="Kind of GPU", required=False)
+
+    def __init__(
+        self, data: Mapping[str, Any], *, every: Sequence[Utilisation]
+    ) -> None:
+        super().__init__(data, label_suffix="")
+        teams = {one.tenancy.team.slug: one.tenancy.team.name for one in every}
+        flavors = {
+            one.flavor.key: f"{one.flavor.kind} on {one.flavor.cluster.title}"
+            for one in every
+        }
+        self._choose("team", "All teams", teams)
+        self._choose("flavor", "All kinds", flavors)
+
+    def _choose(self, name: str, every: str, choices: Mapping[str, str]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        in_order = sorted(choices.items(), key=lambda pair: pair[1].casefold())
+        field.choices = [("", every), *in_order]
+
+    def narrowed(self, every: Sequence[Utilisation]) -> list[Utilisation]:
+        """Those that were chosen; all of them where what was chosen is not there."""
+        said = self.cleaned_data if self.is_valid() else {}
+        team, flavor = said.get("team", ""), said.get("flavor", "")
+        return [
+            one
+            for one in every
+            if team in ("", one.tenancy.team.slug) and flavor in ("", one.flavor.key)
+        ]
+
+
+@require_safe
+def utilisation(request: HttpRequest) -> HttpResponse:
+    """What the teams hold that the person may see, what costs most idle first."""
+    user, now = visitor(request), timezone.now()
+    every = utilisation_of(Allocation.objects.visible_to(user), now=now)
+    form = UtilisationFilter(request.GET, every=every)
+    found = form.narrowed(every)
+    context = {
+        "filter": form,
+        "is_filtered": is_filtered(form),
+        "has_any": bool(every),
+        "figures": _figures(found),
+        "columns": COLUMNS,
+        "rows": [_row(one, user, now) for one in found[:MOST_SHOWN]],
+        "more": max(len(found) - MOST_SHOWN, 0),
+        "clear": {"label": "Clear the filter", "href": reverse("utilisation")},
+    }
+    return render(request, "insights/utilisation.html", context)
+
+
+def _figures(found: Sequence[Utilisation]) -> list[Figure]:
+    known = [one for one in found if one.percent is not None]
+    held, told = sum(one.gpus for one in found), sum(one.gpus for one in known)
+    idle = sum((one.idle_gpus or Decimal(0) for one in known), Decimal(0))
+    cost = sum((one.idle_usd_per_day or Decimal(0) for one in known), Decimal(0))
+    young = held - told
+    return [
+        {
+            "label": "Held",
+            "value": gpus(held),
+            "note": f"the use of {young} is not known yet" if young else "",
+        },
+        {
+            "label": f"Idle, {DAYS} days",
+            "value": f"{idle:,.1f}" if told else "–",
+            "note": f"of {gpus(told)}, on the mean" if told else "",
+        },
+        {
+            "label": "Idle a day",
+            "value": usd(cost) if told else "–",
+            "note": "what a day of those costs" if told else "",
+        },
+    ]
+
+
+def _row(one: Utilisation, user: User, now: datetime) -> Row:
+    tenancy, flavor = one.tenancy, one.flavor
+    now_used = "–" if one.used_now is None else f"{one.used_now} of {one.gpus}"
+    return {
+        "cells": [
+            {
+                "text": tenancy.team.name,
+                "href": reverse("team", args=[tenancy.team.slug]),
+                "sub": tenancy.namespace,
+            },
+            # A number and its kind stay in one line.
+            {
+                "text": gpus(one.gpus, flavor.kind).replace(" ", NBSP),
+                "sub": flavor.cluster.title,
+            },
+            now_used,
+            _percent(one),
+            _idle(one),
+            {"since": one.measured.since} if one.measured.since else "–",
+            one.until,
+            _action(one, user),
+        ]
+    }
+
+
+def _percent(one: Utilisation) -> Cell:
+    if one.percent is not None:
+        return {"text": f"{one.percent:.0f} %"}
+    return {"text": "–", "sub": "not measured yet"}
+
+
+def _idle(one: Utilisation) -> Cell:
+    if one.idle_usd_per_day is None:
+        return {"text": "–"}
+    return {"text": usd(one.idle_usd_per_day), "sub": f"{one.idle_gpus} of {one.gpus}"}
+
+
+def _action(one: Utilisation, user: User) -> Content:
+    """The way to give it back, of what is one's own, or to take it back; empty for who may do neither."""
+    if not may_give_back(user, one.tenancy.team_id):
+        return ""
+    is_own = one.tenancy.team_id in user.team_ids
+    team = one.tenancy.team
+    # Which of several goes back is chosen on the team's page.
+    href = (
+        reverse("give-back", args=[one.allocations[0].pk])
+        if len(one.allocations) == 1
+        else f"{reverse('team', args=[team.slug])}#what-the-team-holds"
+    )
+    return {
+        "html": format_html(
+            '<a class="button button--small" href="{}">{}<span class="sr-only">: {} of <bdi>{}</bdi></span></a>',
+            href,
+            "Give back" if is_own else "Take back",
+            gpus(one.gpus, one.flavor.kind),
+            team.name,
+        )
+    }
