@@ -123,6 +123,16 @@ class Hold(Row):
         return None if request is None else request.pk
 
     @property
+    def renewal_id(self) -> int | None:
+        """The number of the request that would keep longer what is held, while it waits; None for none. Asks."""
+        request = getattr(self, "request", None)
+        if request is None:
+            return None
+        waiting = request.renewals.filter(state="waiting").values_list("pk", flat=True)
+        found: int | None = waiting.first()
+        return found
+
+    @property
     def about(self) -> str:
         """What it is for, without how many: that changes, and what is written about it stays; empty for no request."""
         request = getattr(self, "request", None)

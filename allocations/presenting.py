@@ -16,7 +16,10 @@ from ui.parts import BeforeAfter
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What giving back changes, which money it frees until when, what stays, and what becomes of work that runs."""
+    """What giving back changes, which money it frees until when, what stays, and what becomes of work that runs.
+
+    `renewal` is the number of a request that would keep it longer, and waits.
+    """
 
     changes: Sequence[BeforeAfter]
     freed: str
@@ -24,6 +27,7 @@ class Effect:
     rest: str
     button: str
     in_use: str = ""
+    renewal: int | None = None
 
 
 def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
@@ -59,6 +63,7 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
         until=moment(allocation.until, now),
         rest=gpus(allocation.gpus - count, product) if count < allocation.gpus else "",
         in_use=_in_use(allocation, quota - count, now=now),
+        renewal=allocation.hold.renewal_id,
         button=f"Give back {gpus(count, product)}",
     )
 

@@ -181,6 +181,8 @@ class Request(Row):
     not_granted_at = models.DateTimeField(null=True)
     # What the portal said then, in words for its requester.
     not_granted_because = models.TextField(blank=True, default="")
+    # Who withdrew it and why, as a sentence; empty where its requester did.
+    withdrawn_because = models.TextField(blank=True, default="")
 
     objects = RequestQuerySet.as_manager()
 
@@ -276,6 +278,13 @@ class Request(Row):
         tried = self.not_granted_at
         lately = tried is not None and tried > now - REASON_SHOWN_FOR
         return self.not_granted_because if waits and lately else ""
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether who asked may not ask for it any more, so that it is granted to nobody. Asks for their teams."""
+        who = self.requester
+        may_ask = self.team_id in who.team_ids or who.may(Permission.ONBOARD_ANY_GROUP)
+        return not (who.is_active and may_ask)
 
     @property
     def why_closed(self) -> str:

@@ -332,6 +332,14 @@ def withdrawn(request: Request, why: str, *, now: datetime) -> None:
     nothing_left(request, f"Taken back: {_what(request)}", why, now=now)
 
 
+def withdrawn_for(request: Request, *, now: datetime) -> None:
+    """Tell the requester that it was withdrawn without them, and why."""
+    said = _message(
+        request, f"Withdrawn: {_what(request)}", request.withdrawn_because, now=now
+    )
+    _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester], now=now)
+
+
 def nothing_left(request: Request, title: str, why: str, *, now: datetime) -> None:
     """Tell those who were asked to decide that nothing is left to decide, once each."""
     asked = Notice.objects.filter(

@@ -312,9 +312,15 @@ def hindrance(asked: Wanted, *, by: User, now: datetime) -> str:
     try:
         check(asked, by=by, now=now)
     except Refused as refusal:
-        # That is said to who asks.
-        return refusal.message.removesuffix(" Choose another.")
+        return _why_refused(refusal, asked, by)
     return ""
+
+
+def _why_refused(refusal: Refused, asked: Wanted, by: User) -> str:
+    """Why an ask is refused, for who decides it instead of who asked."""
+    if refusal.code == "not_of_the_team":
+        return f"{by.name} is no longer of {asked.team.name}."
+    return refusal.message.removesuffix(" Choose another.")
 
 
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
@@ -328,7 +334,8 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
         check(asked, by=request.requester, now=now)
     except Refused as refusal:
         raise Conflict(
-            f"It cannot be granted any more: {refusal.message}", code=refusal.code
+            f"It cannot be granted any more: {_why_refused(refusal, asked, request.requester)}",
+            code=refusal.code,
         ) from refusal
     wanted = locked(asked, now=now)
     judged = judge(

@@ -78,15 +78,19 @@ def ending_with_places(tenancies: Collection[int]) -> QuerySet[Request]:
 
 @transaction.atomic
 def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
-    """Take a waiting request back, and tell why in a clause; False when it was decided in between."""
+    """Take a waiting request back, and tell why in a clause; False when it was decided in between.
+
+    It is kept for who asked, too.
+    """
     rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster").get(
         pk=request_id
     )
     if request.state != State.WAITING:
         return False
-    close(request, State.WITHDRAWN, now=now)
-    telling.withdrawn(request, f"It was taken back, because {why}.", now=now)
+    told = f"It was taken back, because {why}."
+    close(request, State.WITHDRAWN, now=now, withdrawn_because=told)
+    telling.withdrawn(request, told, now=now)
     record(
         Kind.REQUEST_WITHDRAWN,
         actor=actor,

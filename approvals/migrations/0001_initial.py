@@ -120,6 +120,7 @@ class Migration(migrations.Migration):
                 ("offered_again_at", models.DateTimeField(null=True)),
                 ("not_granted_at", models.DateTimeField(null=True)),
                 ("not_granted_because", models.TextField(blank=True, default="")),
+                ("withdrawn_because", models.TextField(blank=True, default="")),
                 (
                     "allocation",
                     models.OneToOneField(

@@ -7,6 +7,8 @@ count as there for the renewal; both go over in the transaction that grants it.
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from allocations import actions as allocations
 from allocations import renewals as renewable
 from allocations.budgets import money
@@ -22,6 +24,7 @@ from web.refusals import BadInput, Conflict
 USUAL_DAYS = 7
 QUICK_DAYS = (1, 3, 7, 14, 30)
 NO_LONGER_HELD = "These GPUs are not held any more. Ask for them again."
+GIVEN_BACK = "What it would keep longer was given back, and is not held any more."
 
 
 def held_under(request: Request, *, now: datetime) -> Allocation | None:
@@ -106,6 +109,34 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
     waiting = waiting_for(wanted.renews, but=own)
     if waiting is not None:
         raise Conflict(waits_words(waiting), code="renewal_waits")
+
+
+def check_not_given_back(wanted: Wanted) -> None:
+    """Refuse to keep longer what its team gave back, or what was taken back from it; raises Conflict.
+
+    What reached its end while people decided is another thing: then they grant it anew.
+    """
+    if wanted.renews is None:
+        return
+    if _given_back().filter(hold=wanted.renewed_hold).exists():
+        raise Conflict(GIVEN_BACK, code="not_held")
+
+
+def void() -> list[int]:
+    """The waiting requests to keep longer what was given back since, oldest first."""
+    rows = Request.objects.filter(state=State.WAITING, renews__hold__in=_given_back())
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _given_back() -> QuerySet[Allocation, int]:
+    """The holds of which nothing is held any more, because the last of it was given back."""
+    later = Allocation.objects.filter(hold=OuterRef("hold")).filter(
+        Q(ended_at=None) | Q(ended_at__gt=OuterRef("ended_at"))
+    )
+    rows = Allocation.objects.of_gpus().filter(
+        ~Exists(later), end_reason=Allocation.End.RETURNED, begun_at__isnull=False
+    )
+    return rows.values_list("hold", flat=True)
 
 
 def waiting_for(request_id: int, *, but: int = 0) -> Request | None:

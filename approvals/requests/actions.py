@@ -203,6 +203,7 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
 
 def check_grantable(wanted: Wanted, *, now: datetime) -> None:
     """Refuse what nobody is granted as things stand, whoever asks for it; raises BadInput or Conflict."""
+    renewing.check_not_given_back(wanted)
     places.check(wanted)
     if not wanted.setting.enabled:
         raise Conflict(
@@ -405,18 +406,31 @@ def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
 
 @transaction.atomic
 def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
-    """Take a request back while it waits; raises NoRight for others than its requester, Conflict once decided."""
+    """Take a request back while it waits; raises NoRight for others than its requester, Conflict once decided.
+
+    Of a requester who may not ask for it any more, anybody of the team does: it is granted to nobody.
+    """
     request = (
         Request.objects.locked()
         .select_related("team", "requester", "flavor__cluster")
         .get(pk=request_id)
     )
-    if request.requester_id != by.pk:
+    if not may_withdraw(request, by):
         raise NoRight("Who asked can withdraw.", code="not_the_requester")
-    close(request, State.WITHDRAWN, now=now)
-    telling.withdrawn(request, f"{by.name} took it back.", now=now)
+    why = ""
+    if request.requester_id != by.pk:
+        why = f"{by.name} withdrew it: {request.requester.name} is no longer of {request.team.name}."
+    close(request, State.WITHDRAWN, now=now, withdrawn_because=why)
+    telling.withdrawn(request, why or f"{by.name} took it back.", now=now)
     tell(Kind.REQUEST_WITHDRAWN, request, by)
     return request
+
+
+def may_withdraw(request: Request, by: User) -> bool:
+    """Whether this person may take a waiting request back: who asked, or in place of who left anybody of the team."""
+    if request.requester_id == by.pk:
+        return True
+    return request.team_id in by.team_ids and request.is_orphaned
 
 
 @transaction.atomic
@@ -470,14 +484,22 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     return request
 
 
-def close(request: Request, state: State, *, now: datetime) -> None:
+def close(
+    request: Request, state: State, *, now: datetime, withdrawn_because: str = ""
+) -> None:
     """End a locked, waiting request without granting it, and let its money go; raises Conflict once decided."""
     if request.state != State.WAITING:
         raise Conflict(
             f"The request is already {State(request.state).words.lower()}.",
             code="already_decided",
         )
-    move(request, now=now, state=state, decided_at=now)
+    move(
+        request,
+        now=now,
+        state=state,
+        decided_at=now,
+        withdrawn_because=withdrawn_because,
+    )
     telling.waits_no_more(request)
     budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
 

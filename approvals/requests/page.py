@@ -39,6 +39,7 @@ from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, 
 from approvals.renewals import renewing
 from approvals.renewals.words import gone_on
 from approvals.requests import model_page, prices, timeline
+from approvals.requests.actions import may_withdraw
 from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
 from approvals.requests.model_page import ModelShown
@@ -75,6 +76,7 @@ class May(TypedDict):
     withdraw: bool
     answer: bool
     renew: bool
+    renewal: int | None
     give_back: bool
     cancel: bool
     let_go: bool
@@ -125,7 +127,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     allocations = list(granted.filter(hold=request.hold_id).order_by("starts_at", "id"))
     held = next((a for a in allocations if a.ended_at is None), None)
     waiting = _waiting(request, state, decisions, viewer=viewer, now=now)
-    may = _may(request, state, held, viewer, now=now)
+    # What would keep longer what is held, and waits itself.
+    renewal = renewing.waiting_for(request.pk) if held is not None else None
+    may = _may(request, state, held, viewer, renewal=renewal, now=now)
     if waiting is not None and not waiting.get("advice"):
         waiting["advice"] = over_budget(evaluation.answer)
     if waiting is not None and may["decide"] and not waiting.get("advice"):
@@ -134,8 +138,17 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "asked": request,
         "name": shown_name(request),
         "state": {"tone": state.tone, "word": state_word(request, state)},
-        "sentence": sentence(
-            request, state, decisions, now=now, renewal=_renewal(request, allocations)
+        "sentence": " ".join(
+            [
+                sentence(
+                    request,
+                    state,
+                    decisions,
+                    now=now,
+                    renewal=_renewal(request, allocations),
+                ),
+                *([renewing.waits_words(renewal)] if renewal else []),
+            ]
         ),
         "waiting": waiting,
         "figures": figures(
@@ -276,12 +289,25 @@ def sentence(
         if never_began
         else f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
-        State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
+        State.WITHDRAWN: request.withdrawn_because
+        or f"{request.requester.name} took it back before it was decided.",
         State.LAPSED: lapse_words(request),
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     # Nothing goes on of a team that leaves.
     return words[State.ACTIVE if leaves and state is State.ENDING_SOON else state]
+
+
+def _orphaned_line(request: Request, viewer: User) -> Wait:
+    is_member = request.team_id in viewer.team_ids
+    return {
+        "kind": "change" if is_member else "wait",
+        "what": f"{request.requester.name} is no longer of {request.team.name}, so nobody is granted it",
+        "since": None,
+        "advice": "Withdraw it, and ask for it yourself if the team still needs it."
+        if is_member
+        else "Somebody of the team withdraws it, or it is rejected.",
+    }
 
 
 def _how_longer(flavor: Flavor, them: str) -> str:
@@ -387,6 +413,8 @@ def waiting_line(
             else "Nothing to do here; the question stands on their home page.",
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
+    if not mine and request.is_orphaned:
+        return _orphaned_line(request, viewer)
     if because := request.why_not_granted(now):
         told = because if mine else f"{request.requester.name} is told: {because}"
         return {
@@ -627,6 +655,7 @@ def _may(
     held: Allocation | None,
     viewer: User,
     *,
+    renewal: Request | None,
     now: datetime,
 ) -> May:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
@@ -642,9 +671,11 @@ def _may(
         State.ENDING_SOON,
     )
     return {
-        "withdraw": mine and waits,
+        "withdraw": waits and may_withdraw(request, viewer),
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
+        "renewal": renewal.pk if renewal else None,
         "renew": has_gpus
+        and renewal is None
         and not (request.flavor and request.flavor.why_closed)
         and (request.tenancy is None or request.tenancy.is_here)
         and state in (State.ACTIVE, State.ENDING_SOON)

@@ -34,7 +34,8 @@ def usd_of(request: Request) -> Decimal:
 def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     """What a request that waits for GPUs would cost if it were granted now, as the policy judges it; None for others.
 
-    A renewal's is the one as asked: what is held already and what comes on top are told apart where it is judged.
+    A booking costs from its beginning on, whenever it is granted. A renewal's is the one as asked: what is held already
+    and what comes on top are told apart where it is judged.
     """
     flavor = request.flavor
     if (
@@ -46,7 +47,7 @@ def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     return money.cost(
         gpus=request.gpus_now,
         price=flavor.price_per_gpu_hour,
-        start=now,
+        start=max(now, request.starts_at or now),
         end=request.until,
     )
 

@@ -54,7 +54,8 @@ def entries(
         *_stopped(left),
     ]
     if state in (State.WITHDRAWN, State.LAPSED):
-        past.append(_past(state.words, request.decided_at, tone="past"))
+        because = request.withdrawn_because
+        past.append(_past(state.words, request.decided_at, why=because, tone="past"))
     ends = held.next_steps(now) if held is not None else None
     return [
         *in_time(past),
@@ -233,18 +234,7 @@ def coming(
     """
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
-        # What would come after the lapse does not come.
-        yield from (
-            entry
-            for entry in route_words.coming(request, steps)
-            if not isinstance(entry["at"], datetime) or entry["at"] <= request.lapses
-        )
-        asked = request.turn == Request.Turn.REQUESTER
-        until = "it is not answered" if asked else "nobody has decided"
-        yield _future(f"Lapses, if {until}", request.lapses)
-        if request.starts_at is not None:
-            yield _future("Begins, when approved", request.starts_at)
-        yield _future("Ends, when approved", request.until)
+        yield from _while_it_waits(request, steps)
     elif state is State.BOOKED and request.allocation is not None:
         yield _now("Booked", why=request.allocation.hindrance, tone="moving")
         yield _future("Begins by itself", request.allocation.starts_at)
@@ -273,6 +263,26 @@ def coming(
         yield _now("Ending soon", tone="ending")
     if ends is not None:
         yield from (_future(step.words, step.at) for step in ends)
+
+
+def _while_it_waits(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
+    # What would come after the lapse does not come.
+    yield from (
+        entry
+        for entry in route_words.coming(request, steps)
+        if not isinstance(entry["at"], datetime) or entry["at"] <= request.lapses
+    )
+    asked = request.turn == Request.Turn.REQUESTER
+    until = "it is not answered" if asked else "nobody has decided"
+    yield _future(f"Lapses, if {until}", request.lapses)
+    if request.starts_at is not None:
+        yield _future("Begins, when approved", request.starts_at)
+    if request.renews is not None:
+        rows = Allocation.objects.live().of_gpus()
+        held = rows.filter(hold=request.renews.hold_id).first()
+        if held is not None:
+            yield _future("What is held goes back, if not approved", held.until)
+    yield _future("Ends, when approved", request.until)
 
 
 def _ahead(task: Task | None) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypedDict
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
@@ -24,6 +24,7 @@ from approvals.fulfilment.page import Apart, of_tenancies
 from approvals.models import Request
 from approvals.request_form.not_yet import lacks_place
 from approvals.requests.presenting import shown_name, state_of, state_word
+from approvals.states import State as RequestState
 from audit.events import Kind
 from audit.models import Event
 from capacity.models import RegistryAccess
@@ -56,7 +57,8 @@ CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 class Holding:
     """One allocation as a line: what, where, what it costs, until when; `href` is the page of its request.
 
-    `why_not_kept` is why its GPUs cannot be kept longer; empty where they can.
+    `why_not_kept` is why its GPUs cannot be kept longer, empty where they can; `renewal` the number of the request to
+    keep them, while it waits.
     """
 
     pk: int
@@ -72,6 +74,7 @@ class Holding:
     word: str
     has_gpus: bool
     why_not_kept: str
+    renewal: int | None
     href: str
     reservation: int | None = None
 
@@ -140,7 +143,10 @@ def find(slug: str, user: User) -> Team | None:
 def board(team: Team, *, by: User, now: datetime) -> Board:
     """The page's context; `team` comes from `find`."""
     month = Allocation.objects.of_month(now).filter(team=team)
-    rows = list(month.described())
+    renewal = Request.objects.filter(
+        renews__hold=OuterRef("hold"), state=RequestState.WAITING
+    )
+    rows = list(month.described().annotate(renewal=Subquery(renewal.values("pk")[:1])))
     held = [row for row in rows if row.ended_at is None]
     booked = list(
         Allocation.objects.booked()
@@ -170,7 +176,13 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         "lacking": lacks_place(team, tenancies),
         "may_change": may_change(team, by),
         "may_give_back": may_give_back(by, team.pk),
-        "holdings": [holding(row, now=now) for row in (*held, *booked)],
+        "holdings": [
+            *(
+                holding(row, now=now, renewal=getattr(row, "renewal", None))
+                for row in held
+            ),
+            *(holding(row, now=now) for row in booked),
+        ],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
         "places": [place(row, by=by, apart=apart.get(row.pk)) for row in tenancies],
@@ -227,7 +239,7 @@ def _kinds(held: Sequence[Allocation]) -> list[str]:
     return [f"{gpus} {product}" for product, gpus in sorted(count.items())]
 
 
-def holding(row: Allocation, *, now: datetime) -> Holding:
+def holding(row: Allocation, *, now: datetime, renewal: int | None = None) -> Holding:
     """An allocation with its flavor and cluster as a line."""
     state, flavor = provisioners.state_of(row, now=now), row.flavor
     in_place = state is State.HELD and flavor is None
@@ -247,6 +259,7 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
         word="In place" if in_place else state.words,
         has_gpus=flavor is not None and not row.is_booked,
         why_not_kept=row.why_not_kept,
+        renewal=renewal,
         href=_request_page(row.hold.request_id),
         reservation=row.reservation_id,
     )

@@ -12,11 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
 
+from allocations.budgets import money
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation
 from approvals.conversation.actions import edit
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.requests import prices
 from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -456,3 +458,52 @@ def test_it_takes_a_dozen_queries_at_most_however_long_its_story(
         )
         page.post(f"{address}answer", {"text": "Yes."})
     assert max(counts) == min(counts) <= 12
+
+
+def test_what_somebody_asked_who_left_is_withdrawn_by_the_team(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene)
+    ben = factories.person("Ben Ruiz", teams=[scene.team])
+    page.force_login(ben)
+    shown = page.get(f"/requests/{asked.pk}/").content.decode()
+    assert "Withdraw it" not in shown
+    assert page.post(f"/requests/{asked.pk}/withdraw").status_code == 403
+    scene.ada.memberships.all().delete()
+    shown = page.get(f"/requests/{asked.pk}/").content.decode()
+    assert "is no longer of Vision, so nobody is granted it" in shown
+    assert "Withdraw it, and ask for it yourself" in shown
+    page.force_login(scene.priya)
+    assert "Somebody of the team withdraws it" in (
+        page.get(f"/requests/{asked.pk}/").content.decode()
+    )
+    decide = page.get(f"/approvals/{asked.pk}/").content.decode()
+    assert f"{scene.ada.name} is no longer of Vision." in decide
+    assert page.post(f"/requests/{asked.pk}/withdraw").status_code == 403
+    page.force_login(ben)
+    assert page.post(f"/requests/{asked.pk}/withdraw").status_code == 302
+    told = f"Ben Ruiz withdrew it: {scene.ada.name} is no longer of Vision."
+    assert told in page.get(f"/requests/{asked.pk}/").content.decode()
+    assert scene.held_usd() == 0
+
+
+def test_a_booking_costs_from_its_beginning_whenever_it_is_looked_at(
+    page: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    asked = ask(scene)
+    begins = now + timedelta(days=8)
+    Request.objects.filter(pk=asked.pk).update(
+        starts_at=begins,
+        until=begins + timedelta(days=1),
+        usd=money.cost(
+            gpus=asked.gpus,
+            price=scene.flavor.price_per_gpu_hour,
+            start=begins,
+            end=begins + timedelta(days=1),
+        ),
+    )
+    asked.refresh_from_db()
+    for at in (now, now + timedelta(days=5)):
+        assert prices.usd_now(asked, now=at) == asked.usd
+        assert not prices.differs(asked, now=at)

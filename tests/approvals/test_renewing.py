@@ -5,13 +5,16 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
+import time_machine
 from django.db import IntegrityError, transaction
+from django.test import Client
 
 from allocations import actions as allocations
 from allocations import renewals as renewable
 from allocations.budgets import actions as budget_actions
 from allocations.ends import actions as ends
 from allocations.models import Allocation, LedgerEntry
+from approvals import tasks
 from approvals.conversation.actions import edit
 from approvals.decisions.actions import approve, reject
 from approvals.judging.inputs import coming, given_lately
@@ -20,11 +23,13 @@ from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing
 from approvals.renewals.words import extra_words, goes_on
 from approvals.requests.actions import judge, submit, withdraw
+from approvals.requests.page import sentence
 from approvals.requests.preview import preview_of
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event
 from fleet.models import Flavor
+from notices.models import Notice
 from policy.document import Policy, Thresholds
 from policy.evaluation import Outcome
 from provisioning.models import Tenancy
@@ -243,19 +248,69 @@ def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(
     assert -sum(line.usd for line in let_go) == Decimal(3 * 24)
 
 
-def test_what_went_back_in_between_is_asked_for_again(scene: Scene) -> None:
+def test_what_reached_its_end_in_between_is_granted_anew(scene: Scene) -> None:
     factories.policy(SHORT, now=NOW)
     first = scene.ask(4)
     second, held = renew(scene, first), live(first)
     assert held is not None
-    ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
+    after = held.kept_until
+    assert ends.expire(held.pk, now=after)
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
     with pytest.raises(Conflict), transaction.atomic():
-        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=after)
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=4)
-    approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    assert renewing.void() == []
+    approve(second.pk, by=scene.priya, expected_version=second.version, now=after)
     assert scene.allocated() == 4
     assert books(scene.team) == ledger(scene.team)
+
+
+def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    ends.give_back(held.pk, gpus=1, by=scene.ada, now=LATER)
+    assert renewing.void() == []
+    ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
+    with pytest.raises(Conflict, match="was given back"), transaction.atomic():
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    assert renewing.void() == [second.pk]
+    with time_machine.travel(LATER, tick=False):
+        tasks.judge_again()
+        tasks.judge_again()
+    second.refresh_from_db()
+    why = "It was taken back, because what it would keep longer was given back."
+    assert (second.state, second.withdrawn_because) == (State.WITHDRAWN, why)
+    assert sentence(second, State.WITHDRAWN, [], now=LATER) == why
+    [told] = Notice.objects.filter(person=scene.ada, kind="request_decided")
+    assert told.message["sentence"] == why
+    assert scene.allocated() == 0
+    assert books(scene.team) == ledger(scene.team)
+
+
+def test_giving_back_says_what_becomes_of_a_request_to_keep_it(
+    scene: Scene, client: Client
+) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    client.force_login(scene.ada)
+    with time_machine.travel(LATER, tick=False):
+        all_of_it = client.get(f"/allocations/{held.pk}/give-back")
+        part = client.get(f"/allocations/{held.pk}/give-back?gpus=1")
+        team = client.get("/teams/vision/").content.decode()
+        page = client.get(f"/requests/{first.pk}/").content.decode()
+        waiting = client.get(f"/requests/{second.pk}/").content.decode()
+    assert "is withdrawn with this" in all_of_it.content.decode()
+    assert "still asks for as many as before" in part.content.decode()
+    link = f"/requests/{second.pk}/"
+    for shown in (team, page):
+        assert link in shown
+        assert f"/allocations/{held.pk}/renew" not in shown
+    assert renewing.waits_words(second) in page
+    assert "What is held goes back, if not approved" in waiting
 
 
 def test_after_its_end_it_is_renewed_no_more(scene: Scene) -> None:

@@ -74,7 +74,7 @@ GUARDS = [
     ),
     Guard(
         "approvals.requests.actions:withdraw",
-        "if request.requester_id != by.pk:",
+        "if not may_withdraw(request, by):",
         "if False:",
         A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn",
     ),
