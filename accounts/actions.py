@@ -397,30 +397,48 @@ def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
 
 
 def join_teams(user: User, groups: list[str], *, lead: bool) -> None:
-    """Make memberships equal to the person's groups; the part in a team that stays is kept."""
+    """Make memberships equal to the person's groups, with `lead` as a lead of each; who answers for a team leads it."""
     user.memberships.exclude(team__entra_group__in=groups).delete()
-    for team in Team.objects.filter(entra_group__in=groups).exclude(
-        memberships__user=user
-    ):
-        _join(team, user, lead=lead or user.pk in (team.owner_id, team.created_by_id))
+    parts = dict(user.memberships.values_list("team", "part"))
+    for team in Team.objects.filter(entra_group__in=groups):
+        part = _part(lead=lead or team.accountable_id == user.pk)
+        if parts.get(team.pk) != part:
+            _join(team, user, part)
 
 
 def members_by_group(team: Team) -> None:
-    """Make a team's members those who are in its group, as the directory last said; a part that stays is kept."""
+    """Make a team's members those who are in its group, as the directory last said."""
     there = GroupHeld.objects.filter(group=team.entra_group).values("user")
     team.memberships.exclude(user__in=there).delete()
     for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related(
         "roles_held"
     ):
-        _join(
-            team,
-            user,
-            lead=user.pk == team.accountable.pk or Role.TEAM_LEAD in user.roles,
-        )
+        _join(team, user, part_in(team, user))
 
 
-def _join(team: Team, user: User, *, lead: bool) -> None:
-    part = Membership.Part.LEAD if lead else Membership.Part.MEMBER
-    Membership.objects.get_or_create(
+def lead_by_owner(team: Team) -> None:
+    """Make leads of a team's members those who have the role, and who answers for it now."""
+    members = team.memberships.select_related("user").prefetch_related(
+        "user__roles_held"
+    )
+    for membership in members:
+        _join(team, membership.user, part_in(team, membership.user))
+
+
+def part_in(team: Team, user: User) -> Membership.Part:
+    """What a member is in a team: a lead by their role or because they answer for it, or a member."""
+    is_lead = Role.TEAM_LEAD in user.roles
+    return _part(lead=is_lead or team.accountable_id == user.pk)
+
+
+def _part(*, lead: bool) -> Membership.Part:
+    return Membership.Part.LEAD if lead else Membership.Part.MEMBER
+
+
+def _join(team: Team, user: User, part: Membership.Part) -> None:
+    membership, is_new = Membership.objects.get_or_create(
         team=team, user=user, defaults={"part": part, "since": timezone.now()}
     )
+    if not is_new and membership.part != part:
+        membership.part = part
+        membership.save(update_fields=["part"])

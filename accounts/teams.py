@@ -89,6 +89,11 @@ class Team(Row):
         return self.name
 
     @property
+    def accountable_id(self) -> int:
+        """The key of who answers for the team."""
+        return self.owner_id or self.created_by_id
+
+    @property
     def accountable(self) -> "User":
         """Who answers for the team: its owner, else who brought it on board."""
         return self.owner or self.created_by

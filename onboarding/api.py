@@ -113,6 +113,10 @@ class TeamEffectsSerializer(serializers.Serializer[Effects]):
     clusters = ClusterEffectSerializer(many=True)
     joining = serializers.ListField(child=serializers.CharField())
     leaving = serializers.ListField(child=serializers.CharField())
+    sentences = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Who leads the team from then on, and that nobody has confirmed its cost centre.",
+    )
 
     @extend_schema_field(FieldChangeSerializer(many=True))
     def get_fields_changed(self, found: Effects) -> list[dict[str, str]]:

@@ -132,9 +132,8 @@ def _changed(
 ) -> HttpResponse:
     done = change_team(team, change, by=by, now=timezone.now())
     if done.fields:
-        messages.success(
-            request, "The team is changed. Its namespaces follow within seconds."
-        )
+        follows = " Its namespaces follow within seconds." if done.clusters else ""
+        messages.success(request, f"The team is changed.{follows}")
     else:
         messages.info(request, "Nothing is different from before.")
     return redirect("team", team.slug)

@@ -7,9 +7,15 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accounts.actions import check_cost_centre, members_by_group, name_cost_centre
+from accounts.actions import (
+    check_cost_centre,
+    lead_by_owner,
+    members_by_group,
+    name_cost_centre,
+)
+from accounts.cost_centres.models import unconfirmed, unconfirmed_words
 from accounts.models import GroupHeld, Membership, Team, User
-from accounts.roles import Permission
+from accounts.roles import Permission, Role
 from allocations.changes import refresh
 from audit.events import Kind
 from audit.log import record
@@ -44,12 +50,16 @@ class ClusterEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """What a change leads to: fields with before and after, namespaces written again, people who join and leave."""
+    """What a change leads to: fields with before and after, namespaces written again, people who join and leave.
+
+    `sentences` say who leads the team from then on and who no more, and that nobody has confirmed its cost centre.
+    """
 
     fields: Mapping[str, tuple[str, str]]
     clusters: Sequence[ClusterEffect]
     joining: Sequence[str]
     leaving: Sequence[str]
+    sentences: Sequence[str] = ()
 
 
 def may_change(team: Team, user: User) -> bool:
@@ -97,7 +107,10 @@ def effects(team: Team, change: TeamChange) -> Effects:
         if old != new or name == "entra_group_name"
     }
     joining, leaving = _people(team, change)
-    return Effects(fields, _on_clusters(team, wanted), joining, leaving)
+    sentences = _leads(team, change)
+    if "cost_centre" in fields and (code := unconfirmed(wanted["cost_centre"])):
+        sentences.append(unconfirmed_words(code))
+    return Effects(fields, _on_clusters(team, wanted), joining, leaving, sentences)
 
 
 @transaction.atomic
@@ -131,6 +144,8 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         members_by_group(team)
         registry.follow(team, now=now)
         model_endpoints.look_again(team, now=now)
+    if change.owner is not None:
+        lead_by_owner(team)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
         if "cost_centre" in found.fields:
@@ -195,6 +210,22 @@ def _check_owner(team: Team, change: TeamChange) -> None:
             code="not_a_member",
             field="owner",
         )
+
+
+def _leads(team: Team, change: TeamChange) -> list[str]:
+    """Who leads the team from the change of its owner on, and who no more: the role of a lead stays with who has it."""
+    if change.owner is None or change.owner.pk == team.accountable_id:
+        return []
+    told = []
+    for person, becomes in ((change.owner, True), (team.accountable, False)):
+        if Role.TEAM_LEAD not in person.roles and (
+            becomes or person.memberships.filter(team=team).exists()
+        ):
+            told.append(
+                f"{person.name} {'leads the team' if becomes else 'leads it no more'}: "
+                f"{'may change it, have it leave and stop its notebooks' if becomes else 'is a member'}."
+            )
+    return told
 
 
 def _people(team: Team, change: TeamChange) -> tuple[list[str], list[str]]:

@@ -53,6 +53,11 @@ def is_confirmed(code: str) -> Any:
     )
 
 
+def unconfirmed_words(code: str) -> str:
+    """What it means for a team that nobody has confirmed its cost centre."""
+    return f"Nobody has confirmed {code} yet: until then people decide whatever the team asks for that costs."
+
+
 def unconfirmed(code: str) -> str:
     """The cost centre of this code when nobody has confirmed it, listed or not; else nothing."""
     return (

@@ -29,16 +29,18 @@ def tell_failed(server: NotebookServer, *, now: datetime) -> None:
 
 
 def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
-    """Tell who launched a server that it was stopped, and why; leads of its team, where that person has no access."""
+    """Tell who launched a server that it was stopped, and why; leads of its team, where that person has left."""
     if not server.owner.is_active:
-        _tell_leads(server, now=now)
+        _tell_leads(server, "has no access to the portal any more", now=now)
         return
+    if not _sees_page(server):
+        _tell_leads(server, "is no longer of the team", now=now)
     _tell(
         NoticeKind.NOTEBOOK_ENDED,
         server,
         Message(
             f"{server.title} was stopped",
-            f"{StopReason(server.stop_reason).words} Its volumes stay.",
+            f"{_why_stopped(server)} Its volumes stay.",
             facts=_facts(server, now),
             action="Open the notebook" if _sees_page(server) else "Open the portal",
         ),
@@ -94,8 +96,19 @@ def _sees_page(server: NotebookServer) -> bool:
     return server.stop_reason != StopReason.NOT_A_MEMBER
 
 
-def _tell_leads(server: NotebookServer, *, now: datetime) -> None:
+def _why_stopped(server: NotebookServer) -> str:
+    if not _sees_page(server):
+        return "You are no longer of its team."
+    return StopReason(server.stop_reason).words
+
+
+def _tell_leads(server: NotebookServer, why: str, *, now: datetime) -> None:
     who = server.owner.name
+    held = (
+        " GPUs that are held for it cost on until they are given back."
+        if server.gpus
+        else ""
+    )
     leads = Membership.objects.filter(team=server.team_id, part=Membership.Part.LEAD)
     tell(
         NoticeKind.NOTEBOOK_ENDED,
@@ -104,7 +117,7 @@ def _tell_leads(server: NotebookServer, *, now: datetime) -> None:
         link=reverse("notebook", args=[server.pk]),
         message=Message(
             f"{server.title} of {who} was stopped",
-            f"{who} has no access to the portal any more. What is saved on its volumes stays.",
+            f"{who} {why}. What is saved on its volumes stays.{held}",
             facts=_facts(server, now),
             action="Open the notebook",
         ),

@@ -418,7 +418,7 @@ def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
             "ends": Exists(Brake.objects.open()),
             "directory": Exists(DirectoryBrake.objects.open()),
             "vacant": Exists(vacant()),
-            "orphaned": Exists(without_people()),
+            "orphaned": Exists(without_lead()),
             "unconfirmed": Exists(spending_unconfirmed()),
         }
     rows: Any = User.objects.filter(pk=user.pk).values(**asked)
@@ -459,7 +459,12 @@ def stopped(user: User, seen: Mapping[str, Any], *, now: datetime) -> Stopped:
     if seen.get("vacant"):
         brakes += seats_to_fill()
     if seen.get("orphaned"):
-        brakes += map(_orphan_line, without_people().order_by("name")[:MOST_BROKEN])
+        brakes += map(
+            _orphan_line,
+            without_lead()
+            .select_related("owner", "created_by")
+            .order_by("name")[:MOST_BROKEN],
+        )
     places = unfinished_places(user).select_related("team", "cluster")
     tried = places[:50] if seen["failed"] else []
     return Stopped(
@@ -493,14 +498,24 @@ def cost_centres() -> list[Wait]:
     ]
 
 
-def without_people() -> QuerySet[Team]:
-    """Teams that hold something and of which nobody with an account is a member any more."""
+def without_lead() -> QuerySet[Team]:
+    """Teams that hold something and that nobody with an account leads any more; whether anybody is in it, too."""
     held = Allocation.objects.live().filter(team=OuterRef("pk"))
     people = Membership.objects.filter(team=OuterRef("pk"), user__is_active=True)
-    return Team.objects.filter(Exists(held), ~Exists(people))
+    leads = people.filter(part=Membership.Part.LEAD)
+    return Team.objects.filter(Exists(held), ~Exists(leads)).annotate(
+        has_people=Exists(people)
+    )
 
 
 def _orphan_line(team: Team) -> Broken:
+    if getattr(team, "has_people", False):
+        return {
+            "what": f"Nobody leads {team.name} any more",
+            "why": f"{team.accountable.name}, who answers for it, is not in its group. Choose another owner.",
+            "href": reverse("team-settings", args=[team.slug]),
+            "since": None,
+        }
     return {
         "what": f"Nobody is in {team.name} any more",
         "why": f"It holds what its people asked for, and no member of the group {team.entra_group_name} has an account "

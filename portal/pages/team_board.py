@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.cost_centres.models import is_confirmed, unconfirmed_words
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from allocations import provisioners
@@ -117,6 +118,7 @@ class Board(TypedDict):
     figures: Figures
     is_member: bool
     lacking: Empty | None
+    unconfirmed: str
     may_change: bool
     may_give_back: bool
     holdings: Sequence[Holding]
@@ -134,10 +136,17 @@ class Board(TypedDict):
 
 
 def find(slug: str, user: User) -> Team | None:
-    """The team, if the person may see it; `leaves` says whether any of its leaving is asked for or under way."""
+    """The team, if the person may see it; `leaves` says whether any of its leaving is asked for or under way.
+
+    `has_confirmed` says whether anybody has confirmed its cost centre.
+    """
     leaves = Exists(Departure.objects.open().filter(team=OuterRef("pk")))
     rows = Team.objects.visible_to(user).select_related("owner", "created_by")
-    return rows.annotate(leaves=leaves).filter(slug=slug).first()
+    return (
+        rows.annotate(leaves=leaves, has_confirmed=is_confirmed("cost_centre"))
+        .filter(slug=slug)
+        .first()
+    )
 
 
 def board(team: Team, *, by: User, now: datetime) -> Board:
@@ -173,6 +182,9 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         "team": team,
         "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
+        "unconfirmed": ""
+        if getattr(team, "has_confirmed", True)
+        else unconfirmed_words(team.cost_centre),
         "lacking": lacks_place(team, tenancies),
         "may_change": may_change(team, by),
         "may_give_back": may_give_back(by, team.pk),

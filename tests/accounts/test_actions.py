@@ -124,6 +124,25 @@ def test_a_team_lead_joins_as_one() -> None:
     assert parts(sign_in(roles=("TeamLead",), groups=[VISION])) == {"Vision": "lead"}
 
 
+def test_who_becomes_a_team_lead_leads_the_teams_they_are_in_and_no_longer_afterwards() -> (
+    None
+):
+    team = factories.team("Vision", entra_group=VISION)
+    sign_in(groups=[VISION])
+    since = Membership.objects.get(team=team).since
+    assert parts(sign_in(roles=("TeamLead",), groups=[VISION])) == {"Vision": "lead"}
+    assert parts(sign_in(groups=[VISION])) == {"Vision": "member"}
+    assert Membership.objects.get(team=team).since == since
+
+
+def test_who_answers_for_a_team_leads_it_whatever_their_role() -> None:
+    ada = sign_in(groups=[VISION])
+    factories.team("Vision", entra_group=VISION, created_by=ada)
+    assert parts(sign_in(groups=[VISION])) == {"Vision": "lead"}
+    Team.objects.update(owner=sign_in(2, name="Ben Ruiz"))
+    assert parts(sign_in(groups=[VISION])) == {"Vision": "member"}
+
+
 def make_team(by: User, **fields: Any) -> Team:
     usual: dict[str, Any] = {
         "name": "Vision",

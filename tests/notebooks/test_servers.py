@@ -735,6 +735,8 @@ def test_what_is_not_known_of_a_hub_ends_with_its_address(
 def test_who_leaves_the_team_loses_the_server(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
+    grace = factories.person("Grace Lindqvist")
+    factories.join(tenancy.team, grace, lead=True)
     server = running(tenancy, ada, hub)
     Membership.objects.filter(user=ada).delete()
 
@@ -745,8 +747,16 @@ def test_who_leaves_the_team_loses_the_server(
         State.STOPPED,
         StopReason.NOT_A_MEMBER,
     )
+    told = Notice.objects.get(kind="notebook_ended", person=ada)
     # Its page is not theirs any more.
-    assert Notice.objects.get(kind="notebook_ended", person=ada).link == "/"
+    assert told.link == "/"
+    assert told.message["sentence"].startswith("You are no longer of its team.")
+    lead = Notice.objects.get(kind="notebook_ended", person=grace)
+    assert lead.link == f"/notebooks/{server.pk}"
+    assert lead.message["sentence"] == (
+        "Ada Okafor is no longer of the team. What is saved on its volumes stays. "
+        "GPUs that are held for it cost on until they are given back."
+    )
 
 
 def test_notebooks_of_somebody_who_lost_access_are_stopped_and_the_leads_of_the_team_are_told(

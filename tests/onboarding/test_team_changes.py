@@ -8,6 +8,7 @@ from django.test import Client
 from accounts.actions import hold_groups
 from accounts.cost_centres.models import CostCentre
 from accounts.models import Team
+from accounts.roles import Role
 from audit.models import Event
 from connectors.graph import Group
 from notices.models import Notice
@@ -123,6 +124,39 @@ def test_the_owner_is_a_member_of_the_group(lead: Scene) -> None:
     assert Team.objects.get(pk=lead.team.pk).accountable == ben
 
 
+def test_who_answers_for_a_team_leads_it_and_who_did_before_no_more(
+    lead: Scene, client: Client, directory: Any
+) -> None:
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    change = TeamChange(owner=ben)
+    told = effects(lead.team, change).sentences
+    assert told == [
+        "Ben Ruiz leads the team: may change it, have it leave and stop its notebooks.",
+        f"{lead.ada.name} leads it no more: is a member.",
+    ]
+    client.force_login(lead.ada)
+    values = page_values(lead, owner=str(ben.oid))
+    checked = client.post("/teams/vision/settings", values | {"check": "1"})
+    assert told[0] in checked.content.decode()
+    change_team(lead.team, change, by=lead.ada, now=NOW)
+    parts = dict(lead.team.memberships.values_list("user__name", "part"))
+    assert parts == {"Ben Ruiz": "lead", lead.ada.name: "member"}
+    assert client.get("/teams/vision/settings").status_code == 403
+    client.force_login(ben)
+    assert client.get("/teams/vision/settings").status_code == 200
+    assert client.get("/teams/vision/leaving").status_code == 200
+
+
+def test_who_has_the_role_of_a_lead_stays_one_when_another_answers_for_the_team(
+    lead: Scene,
+) -> None:
+    lead.ada.roles_held.create(role=Role.TEAM_LEAD)
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    found = change_team(lead.team, TeamChange(owner=ben), by=lead.ada, now=NOW)
+    assert len(found.sentences) == 1
+    assert set(lead.team.memberships.values_list("part", flat=True)) == {"lead"}
+
+
 def test_members_who_do_not_lead_change_nothing(lead: Scene) -> None:
     ben = lead.team.memberships.get(user__name="Ben Ruiz").user
     with pytest.raises(NoRight):
@@ -191,9 +225,14 @@ def test_the_page_shows_what_follows_and_then_changes_it(
         "/teams/vision/settings", values | {"check": "1"}
     ).content.decode()
     assert "written again" in shown
+    assert "Nobody has confirmed CC-9000 yet" in shown
     assert Team.objects.get(pk=lead.team.pk).cost_centre == lead.team.cost_centre
     assert client.post("/teams/vision/settings", values).status_code == 302
     assert Team.objects.get(pk=lead.team.pk).cost_centre == "CC-9000"
+    team = client.get("/teams/vision/")
+    assert "Nobody has confirmed CC-9000 yet" in team.content.decode()
+    CostCentre.objects.filter(code="CC-9000").update(confirmed_at=NOW)
+    assert "has confirmed" not in client.get("/teams/vision/").content.decode()
 
 
 def test_the_page_is_shown_to_those_who_may_change_the_team(

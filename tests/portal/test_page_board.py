@@ -406,6 +406,25 @@ def test_a_lead_is_told_at_home_of_a_team_that_nobody_is_in_any_more(
     assert words not in text(client, "/")
 
 
+def test_a_lead_is_told_at_home_of_a_team_that_nobody_leads_any_more(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100, gpus=2)
+    factories.person("Ben Ruiz", teams=[place.team])
+    ada.memberships.update(part="lead")
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    words = "Nobody leads Vision any more"
+    assert words not in text(client, "/")
+    ada.memberships.all().delete()
+    page = text(client, "/")
+    assert words in page
+    assert (
+        f"{place.team.accountable.name}, who answers for it, is not in its group"
+        in (page)
+    )
+    assert 'href="/teams/vision/settings"' in page
+
+
 def test_home_leads_a_lead_to_what_it_has_no_room_for(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
