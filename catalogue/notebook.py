@@ -11,8 +11,8 @@ from catalogue.offering import BACK, KEPT, Flavor, Gate, Offering, Size, Spec
 from ui.amounts import cents
 
 LAUNCHED = (
-    "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready, or "
-    "stopped by you: then its GPUs are kept for it, until they are given back."
+    "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready; from then "
+    "on its GPUs are kept for it and cost until they are given back or end, also while it is stopped."
 )
 Profile = Annotated[
     str,

@@ -103,7 +103,7 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
         wanted = str(uuid.UUID(oid))
     except ValueError as error:
         raise BadInput(
-            "Choose the team's Entra group from the list, or give its object id.",
+            "This is no object id of a group. Entra ID shows it on the group’s page, such as 3f2c81d0-….",
             code="not_a_group_id",
             field="entra_group",
         ) from error

@@ -14,7 +14,7 @@ from allocations.budgets import money
 from fleet.growth import grows
 from policy.document import Policy, StepPlan, Thresholds
 from policy.route_size import RouteSize, choose
-from policy.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
+from policy.rules import Arrival, Ask, Coming, Rule, Standing, applied
 from ui.amounts import moment
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Outcome",
     "Rule",
     "Standing",
-    "duration",
     "evaluate",
     "later_automatic",
     "nearest_automatic",

@@ -4,8 +4,8 @@ An ask that people decide always has at least one remedy, so that nobody is left
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import ROUND_FLOOR
 
 from policy.document import Policy, Thresholds
@@ -23,10 +23,12 @@ from policy.evaluation import (
     resized,
     stays,
 )
-from policy.rules import duration, measured_from
-from ui.amounts import gpus, moment, usd
+from policy.rules import measured_from
+from ui.amounts import duration, gpus, moment, usd
 
 WINDOWS = frozenset({"window", "window_person", "window_usd", "window_usd_person"})
+# What people decide at whatever time it is asked for.
+ALWAYS = frozenset({"gate", "reversible", "environment"})
 NOTHING_IS = "Nothing of any size is automatic"
 
 
@@ -86,6 +88,7 @@ class _Case:
     rule: Rule
     at: datetime | None
     then: Standing | None
+    is_never_automatic: bool = False
 
     @property
     def is_window(self) -> bool:
@@ -109,6 +112,8 @@ def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remed
         seen.add(rule.code)
         at, then = _holds_from(rule.code, least, standing, policy)
         cases.append(_Case(least, standing, limits, rule, at, then))
+    if seen & ALWAYS:
+        cases = [replace(case, is_never_automatic=True) for case in cases]
     told = set()
     for case in cases:
         if not case.is_window:
@@ -176,10 +181,24 @@ def _of_budget(case: _Case) -> Remedy:
     else:
         state = f"the budget of {month:%B} has {usd(case.rule.value[1])} left"
     begins = ""
-    if case.at is not None:
-        begins = f" It is from {moment(case.at, case.standing.now)} on, when the budget of {case.at:%B} begins."
+    # Where people decide at any time no moment makes it automatic, though there is money then.
+    if case.at is not None and not case.is_never_automatic:
+        begins = f" It is from {moment(case.at, case.standing.now)} on{_paid_from(case, case.at)}."
     words = f"{NOTHING_IS} while {state}, until a platform lead raises it.{begins}"
     return Remedy(code=case.rule.code, sentence=words, at=case.at)
+
+
+def _paid_from(case: _Case, at: datetime) -> str:
+    """Whose budget makes it so: that of a month which begins then, or into which the smallest ask reaches."""
+    begins, ask = at.astimezone(UTC), case.ask
+    ends = begins + (ask.until - ask.begins(case.standing.now))
+    if begins == datetime(begins.year, begins.month, 1, tzinfo=UTC):
+        return f", when the budget of {begins:%B} begins"
+    return (
+        f": then it is paid from the budget of {ends:%B}, too"
+        if ends.month != begins.month
+        else ""
+    )
 
 
 def _of_windows(cases: Sequence[_Case]) -> Iterator[Remedy]:

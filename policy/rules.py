@@ -14,7 +14,7 @@ from allocations.bookings.levels import Level
 from allocations.budgets.money import Amount, Left
 from fleet import growth
 from policy.route_size import Earlier
-from ui.amounts import hours, moment, usd
+from ui.amounts import duration, hours, moment, usd
 
 if TYPE_CHECKING:
     from policy.document import Thresholds
@@ -357,22 +357,6 @@ def _window_usd(
 def count_of(number: int) -> str:
     """ "1 GPU", "4 GPUs"."""
     return f"{number:,} GPU{'s' if number != 1 else ''}"
-
-
-def duration(length: timedelta) -> str:
-    """ "5 minutes", "3 hours", "5 h 31 min", "14 days 1 h": to the minute, so that a price times it is the sum.
-
-    A minute that is begun counts, so that nothing over a limit reads like it.
-    """
-    minutes = max(-(-int(length.total_seconds()) // 60), 1)
-    if minutes < 60:
-        return f"{minutes} minute{'s' if minutes > 1 else ''}"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48 and not minutes:
-        return f"{hours} hour{'s' if hours > 1 else ''}"
-    days, hours = divmod(hours, 24) if hours >= 48 else (0, hours)
-    parts = {"days": days, "h": hours, "min": minutes}
-    return " ".join(f"{number} {unit}" for unit, number in parts.items() if number)
 
 
 def _days_limit(_: Any, bound: Any) -> str:

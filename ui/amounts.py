@@ -47,6 +47,22 @@ def span(length: timedelta) -> str:
     return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} days"
 
 
+def duration(length: timedelta) -> str:
+    """ "5 minutes", "3 hours", "5 h 31 min", "14 days 1 h": to the minute, so that a price times it is the sum.
+
+    A minute that is begun counts, so that nothing over a limit reads like it.
+    """
+    minutes = max(-(-int(length.total_seconds()) // 60), 1)
+    if minutes < 60:
+        return f"{minutes} minute{'s' if minutes > 1 else ''}"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48 and not minutes:
+        return f"{hours} hour{'s' if hours > 1 else ''}"
+    days, hours = divmod(hours, 24) if hours >= 48 else (0, hours)
+    parts = {"days": days, "h": hours, "min": minutes}
+    return " ".join(f"{number} {unit}" for unit, number in parts.items() if number)
+
+
 def ago(at: datetime, now: datetime) -> str:
     """ "12 min ago"; "just now" within a minute."""
     return "just now" if now - at < timedelta(minutes=1) else f"{span(now - at)} ago"

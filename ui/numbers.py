@@ -58,7 +58,8 @@ def budget_meter(
         "label": label,
         "spent": formats.number(spent) if unit else formats.dollars(spent),
         "total": f"{formats.number(total)} {unit}" if unit else formats.dollars(total),
-        "share": round(share),
+        # As everywhere: nothing is called all of it that is not.
+        "share": int(share),
         "width": min(share, 100),
         "tone": tone,
         "note": note,

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -79,6 +80,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     if asked is None or asked.requester_id != viewer.pk:
         raise Http404
     if asked.state != State.WAITING:
+        state = State(asked.state).words.lower()
+        messages.warning(request, f"Nothing was changed: it is already {state}.")
         return HttpResponseRedirect(reverse("request", args=[pk]))
     data = request.POST if request.method == "POST" else _starts(asked)
     form = EditForm(data, request=asked, setting=setting_of(asked.of), team=asked.team)

@@ -11,9 +11,9 @@ from approvals.judging.inputs import policy_in_force
 from policy import words
 from policy.differences import Difference, differences
 from policy.document import Policy, Route, Thresholds
-from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
+from policy.evaluation import Ask, Outcome, Standing, evaluate
 from policy.models import PolicyVersion
-from ui.amounts import capitalized, gpus, usd
+from ui.amounts import capitalized, duration, gpus, usd
 from ui.parts import BeforeAfter, Columns, Fact, Row
 
 EXAMPLES = [

@@ -31,8 +31,8 @@ from approvals.requests.wanted import Wanted
 from approvals.states import State
 from catalogue.models import follows
 from catalogue.offering import in_sentence
-from policy.evaluation import Outcome, duration
-from ui.amounts import ago, moment, usd
+from policy.evaluation import Outcome
+from ui.amounts import ago, duration, moment, usd
 from ui.parts import BeforeAfter, Hint, Verdict
 from web.fields import INPUT
 from web.refusals import Refused

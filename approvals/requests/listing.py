@@ -1,6 +1,6 @@
 """The list of requests and the queue of an approver: which rows, and what a row says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -124,6 +124,12 @@ def _longest_waiting(rows: RequestQuerySet, wide: RequestQuerySet) -> list[Reque
     for each in shown:
         each.in_all = counted[each.pk]  # type: ignore[attr-defined]  # of these rows, not of the request
     return shown
+
+
+def more_than(shown: Sequence[Request]) -> int:
+    """How many are to be decided beside those of a queue that are shown, with their `in_all`."""
+    here = sum(each.turn == Request.Turn.APPROVER for each in shown)
+    return max(getattr(shown[0], "in_all", 0) - here, 0) if shown else 0
 
 
 def team_choices(user: User) -> list[tuple[str, str]]:

@@ -26,6 +26,15 @@ SENTENCES: Mapping[str, str] = {
     Kind.TEAM_CHANGED: "Team changed",
     Kind.COST_CENTRE_CONFIRMED: "Cost centre {code} confirmed",
     Kind.COST_CENTRE_WITHDRAWN: "Cost centre {code} not confirmed any more",
+    Kind.NOTEBOOK_LAUNCHED: "Notebook {name} launched",
+    Kind.NOTEBOOK_READY: "Notebook {name} came up",
+    Kind.NOTEBOOK_FAILED: "Notebook {name} did not start",
+    Kind.NOTEBOOK_STOPPED: "Notebook {name} is to stop",
+    Kind.NOTEBOOK_ENDED: "Notebook {name} stopped",
+    Kind.RUN_SUBMITTED: "Run {name} submitted",
+    Kind.RUN_STARTED: "Run {name} began",
+    Kind.RUN_STOPPED: "Run {name} is to stop",
+    Kind.RUN_ENDED: "Run {name} ended",
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the {part} of {month} set aside",
 }
 
@@ -40,6 +49,7 @@ UNKNOWN = {
     "part": "budget",
     "code": "",
     "month": "",
+    "name": "",
 }
 
 

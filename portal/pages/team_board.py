@@ -31,6 +31,7 @@ from audit.models import Event
 from capacity.models import RegistryAccess
 from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster
+from notebooks.servers.states import StopReason
 from offboarding.models import Departure
 from offboarding.page import OpenDeparture, open_of_team
 from onboarding.checklist import away_words, checklist, trouble_of
@@ -393,6 +394,8 @@ def event_entry(event: Event, *, products: Mapping[str, str]) -> Entry:
     """An audit event as an entry of a timeline."""
     details = event.details
     why = str(details.get("message") or details.get("reason") or "")
+    if event.subject_type == "notebook" and why in set(StopReason):
+        why = StopReason(why).words
     title, who = sentence(event, products=products)
     return {
         "phase": "past",

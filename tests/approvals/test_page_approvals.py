@@ -448,6 +448,19 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(
     assert counts[1] <= 20, counts
 
 
+def test_the_queue_says_how_many_follow_those_that_it_shows(
+    page: Client, scene: Scene
+) -> None:
+    factories.more_like(ask(scene, days=2), 49)
+    assert page.get("/approvals/").context["more"] == 0
+    factories.more_like(ask(scene, days=2), 2)
+    shown = page.get("/approvals/")
+    assert (len(shown.context["rows"]), shown.context["more"]) == (50, 3)
+    assert "3 more follow as they are decided" in " ".join(
+        shown.content.decode().split()
+    )
+
+
 @pytest.mark.parametrize("values", [{}, {"count": ""}])
 def test_approving_less_without_a_number_never_approves_all(
     page: Client, scene: Scene, values: dict[str, str]

@@ -19,6 +19,7 @@ from approvals.conversation.actions import edit
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from approvals.requests import prices
+from approvals.requests.actions import withdraw
 from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -507,3 +508,13 @@ def test_a_booking_costs_from_its_beginning_whenever_it_is_looked_at(
     for at in (now, now + timedelta(days=5)):
         assert prices.usd_now(asked, now=at) == asked.usd
         assert not prices.differs(asked, now=at)
+
+
+def test_a_change_of_what_is_over_says_that_nothing_was_changed(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene)
+    withdraw(asked.pk, by=scene.ada, now=timezone.now())
+    assert page.post(f"/requests/{asked.pk}/edit", {}).status_code == 302
+    shown = page.get(f"/requests/{asked.pk}/").content.decode()
+    assert "Nothing was changed: it is already withdrawn." in shown

@@ -190,7 +190,7 @@ def test_a_draft_of_somebody_else_is_gone(browser: Client, directory: Running) -
         ({"cost_centre": "-4711"}, "beginning and ending with a letter or digit"),
         ({"cost_centre": "{{7*7}}"}, "Use up to 20 letters"),
         ({"entra_group": ""}, "Choose the group"),
-        ({"entra_group": "vision-team"}, "give its object id"),
+        ({"entra_group": "vision-team"}, "no object id of a group"),
         ({"entra_group": SPEECH}, "You are not a member of this group"),
         ({"entra_group": str(factories.group_oid(77))}, "Entra ID has no such group"),
         ({"entra_group": str(factories.group_oid(1))}, "This group has a team already"),

@@ -37,6 +37,7 @@ from tests.scene import NOW as START
 WEDNESDAY = NOW + 5 * DAY
 IDLE = {"held_gpus": 4, "use_percent": Decimal(12)}
 NOVEMBER, DECEMBER = (datetime(2026, month, 1, tzinfo=UTC).date() for month in (11, 12))
+LAST_EVENING = datetime(2026, 11, 30, 20, tzinfo=UTC)
 SPENT = {**budget(), NOVEMBER: budget(0, 4_000)[NOVEMBER]}
 CLOSE = {**budget(), NOVEMBER: budget(100, 4_000)[NOVEMBER]}
 
@@ -137,6 +138,26 @@ CASES: Mapping[str, Case] = {
             "raises it. "
             "It is from Tue 1 Dec, 00:00 UTC on, when the budget of December begins."
         ),
+        datetime(2026, 12, 1, tzinfo=UTC),
+    ),
+    "a budget that has enough for the last hours of its month": Case(
+        ask(),
+        standing(
+            budget={**budget(), NOVEMBER: budget(5, 4_000)[NOVEMBER]},
+            coming=(Coming(LAST_EVENING, free=1),),
+        ),
+        {},
+        "budget",
+        "Nothing of any size is automatic while the budget of November has $5 left, until a platform lead raises it. "
+        "It is from Mon 30 Nov, 20:00 UTC on: then it is paid from the budget of December, too.",
+        LAST_EVENING,
+    ),
+    "a budget that is spent for what people always decide": Case(
+        ask(decided_by_people=True),
+        standing(budget=SPENT),
+        {},
+        "budget",
+        "Nothing of any size is automatic while the budget of November has $0 left, until a platform lead raises it.",
         datetime(2026, 12, 1, tzinfo=UTC),
     ),
     "a budget past its soft stage": Case(

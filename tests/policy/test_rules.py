@@ -12,7 +12,7 @@ from approvals.judging.inputs import answer_of
 from approvals.requests.presenting import verdict
 from policy.document import Policy, Thresholds
 from policy.evaluation import evaluate
-from policy.rules import WORDS, Ask, Rule, Standing, count_of, duration
+from policy.rules import WORDS, Ask, Rule, Standing, count_of
 from tests.approvals.asks import (
     ASKS,
     DAY,
@@ -24,6 +24,7 @@ from tests.approvals.asks import (
     budget,
     standing,
 )
+from ui.amounts import duration
 
 SECOND = timedelta(seconds=1)
 CENT = Decimal("0.01")

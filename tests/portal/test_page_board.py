@@ -18,6 +18,9 @@ from allocations.budgets.months import this_month
 from allocations.models import Allocation, Brake, UseDay
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
 from catalogue.models import OfferingSetting
 from fleet.models import Cluster, Flavor
 from offboarding.models import Departure
@@ -423,6 +426,24 @@ def test_a_lead_is_told_at_home_of_a_team_that_nobody_leads_any_more(
         in (page)
     )
     assert 'href="/teams/vision/settings"' in page
+
+
+def test_the_teams_story_says_why_a_notebook_stopped_in_words(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    record(
+        Kind.NOTEBOOK_ENDED,
+        actor=PORTAL,
+        subject=("notebook", 1),
+        team_id=place.team_id,
+        name="PyTorch of Ben",
+        reason="not_a_member",
+    )
+    client.force_login(ada)
+    page = text(client, "/teams/vision/")
+    assert "Notebook PyTorch of Ben stopped" in page
+    assert "Whoever started it is no longer of the team" in page
+    assert "not_a_member" not in page
 
 
 def test_home_leads_a_lead_to_what_it_has_no_room_for(

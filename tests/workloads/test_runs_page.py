@@ -25,6 +25,7 @@ from tests.workloads.test_runs import ASKED, look_after, submit, until
 from ui.amounts import moment
 from workloads.models import Run
 from workloads.runs.pages.form import RunForm
+from workloads.runs.pages.page import length_of
 from workloads.runs.pages.views import MOST_ROWS
 from workloads.runs.planning.places import place_of
 from workloads.template_desk.models import TemplateVersion
@@ -272,7 +273,7 @@ def test_the_answer_says_that_held_gpus_are_paid_for_whether_it_runs_or_not(
     shown = page(ada.post(preview, typed)).words
     assert "stopping it saves nothing, giving GPUs back does." in shown
     assert "costs only while it runs" not in shown
-    assert "1 h at most." in shown
+    assert "1 hour at most." in shown
     without = page(ada.post(preview, {**typed, "gpus": "0", "flavor": ""})).words
     assert "saves nothing" not in without
 
@@ -688,6 +689,10 @@ def test_runs_of_one_title_are_told_apart_in_the_list(watched: Watched) -> None:
     assert all(f"{run.title} {run.name} · " in shown for run in runs)
 
 
+def test_a_time_limit_is_told_to_the_minute() -> None:
+    assert length_of(10_015 * 60) == "6 days 22 h 55 min"
+
+
 def test_a_run_that_runs_says_until_when_its_time_limit_lets_it(
     watched: Watched,
 ) -> None:
@@ -703,10 +708,11 @@ def test_a_run_that_runs_says_until_when_its_time_limit_lets_it(
         running_since=now,
     )
     ada = client(watched.ada)
-    assert "of at most 1 h Cost" in page(ada.get(f"/runs/{waiting.pk}")).words
+    assert "of at most 1 hour Cost" in page(ada.get(f"/runs/{waiting.pk}")).words
     until = moment(now + timedelta(hours=1), now)
     assert (
-        f"of at most 1 h, until {until}" in page(ada.get(f"/runs/{running.pk}")).words
+        f"of at most 1 hour, until {until}"
+        in page(ada.get(f"/runs/{running.pk}")).words
     )
 
 

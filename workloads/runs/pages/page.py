@@ -12,7 +12,7 @@ from approvals.request_form.answer_panel import JUST_NOW
 from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
 from provisioning.models import Tenancy
-from ui.amounts import ago, gpus, moment, span, usd
+from ui.amounts import ago, duration, gpus, moment, span, usd
 from ui.parts import (
     Badge,
     BeforeAfter,
@@ -136,7 +136,7 @@ def answer_of(
             "value": "–" if plan.usd_at_limit is None else usd(plan.usd_at_limit),
             "note": "It runs until you stop it."
             if plan.seconds is None
-            else f"{span_of(plan.seconds)} at most.",
+            else f"{length_of(plan.seconds)} at most.",
         },
     ]
     spot = spot_of(plan)
@@ -286,7 +286,7 @@ def _limit_words(run: Run, now: datetime) -> str:
     if not run.limit_seconds:
         return "It has no time limit."
     until = "" if run.limit_at is None else f", until {moment(run.limit_at, now)}"
-    return f"of at most {span_of(run.limit_seconds)}{until}"
+    return f"of at most {length_of(run.limit_seconds)}{until}"
 
 
 def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
@@ -336,7 +336,7 @@ def story_of(seen: RunSeen) -> list[Entry]:
         found.append(
             entry_of(
                 "future",
-                f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began",
+                f"Stopped at its time limit, {length_of(run.limit_seconds)} after it began",
                 None,
             )
         )
@@ -394,9 +394,9 @@ def facts_of(run: Run) -> list[Fact]:
     return rows
 
 
-def span_of(seconds: int | None) -> str:
-    """A length in words."""
-    return span(timedelta(seconds=seconds or 0))
+def length_of(seconds: int | None) -> str:
+    """A time limit in words, to the minute."""
+    return duration(timedelta(seconds=seconds or 0))
 
 
 def rows_of(runs: Sequence[Run], now: datetime) -> list[Row]:
