@@ -69,7 +69,9 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related("team", "flavor__cluster", "hold__request", *MADE_BY)
+        return self.select_related(
+            "team", "requester", "flavor__cluster", "hold__request", *MADE_BY
+        )
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""

@@ -57,6 +57,24 @@ def tell_taken_back(row: Allocation, *, by: str, now: datetime) -> None:
     )
 
 
+def tell_given_back(row: Allocation, *, by: str, now: datetime) -> None:
+    """Tell who asked for something that somebody else of their team gave it back."""
+    say = Message(
+        title=f"{by} gave back {row.what} of {row.team.name}",
+        sentence="You had asked for it. New work gets only what the team still holds; you can ask again at any time.",
+        facts=(("Team", row.team.name), ("Was to end", moment(row.until, now))),
+        action="Open the team",
+    )
+    tell(
+        NoticeKind.ALLOCATION_ENDING,
+        to=[row.requester],
+        subject=("allocation", row.pk),
+        link=reverse("team", args=[row.team.slug]),
+        message=say,
+        now=now,
+    )
+
+
 def ending_message(row: Allocation, *, now: datetime) -> Message:
     """That an allocation ends soon, what follows, and how it goes on."""
     facts = [("Team", row.team.name), ("Ends", moment(row.until, now))]

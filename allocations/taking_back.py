@@ -5,7 +5,7 @@ from datetime import datetime
 from accounts.models import User
 from accounts.teams import Team
 from allocations.models import Allocation
-from allocations.notices import tell_taken_back
+from allocations.notices import tell_given_back, tell_taken_back
 from web.refusals import BadInput
 
 
@@ -36,3 +36,10 @@ def keep_reason(
     over.save(update_fields=["taken_back_because"])
     tell_taken_back(over, by=by, now=now)
     return {"taken_back_because": because}
+
+
+def tell_requester(over: Allocation, *, by: User, now: datetime) -> None:
+    """Tell who asked for it that somebody else of the team gave it back; a team is told of what is taken from it."""
+    who = over.requester
+    if who.pk != by.pk and over.team_id in by.team_ids and over.team_id in who.team_ids:
+        tell_given_back(over, by=by.name, now=now)

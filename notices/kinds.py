@@ -114,7 +114,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.TASK_LATE: "Work that a person carries out is late",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
     NoticeKind.TASK_DONE: "Work for your request was done",
-    NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon, or were taken back",
+    NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon, were taken back, or yours given back by others",
     NoticeKind.BOOKING_BLOCKED: "Something stands in the way of what your team has booked",
     NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",

@@ -302,7 +302,14 @@ def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> 
             for rows, word in (
                 (preview.requests, "Withdrawn when confirmed"),
                 (preview.ends, "Ends when work stops"),
-                (preview.kept, "Kept, and paid, until it is deleted or its end comes"),
+                (
+                    [row for row in preview.kept if row.usd],
+                    "Kept, and paid, until it is deleted or its end comes",
+                ),
+                (
+                    [row for row in preview.kept if not row.usd],
+                    "Kept until it is deleted or its end comes",
+                ),
                 (preview.paid, "Stays until its end: it is paid"),
             )
             for row in rows

@@ -18,7 +18,7 @@ from allocations.changes import (
     settle,
 )
 from allocations.models import Allocation
-from allocations.taking_back import checked_reason, keep_reason
+from allocations.taking_back import checked_reason, keep_reason, tell_requester
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from web.refusals import Conflict, NoRight
@@ -95,6 +95,7 @@ def give_back(
     allocation.flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
     _let_go(allocation, over, amount, actor=actor, now=now, because=because)
+    tell_requester(over, by=by, now=now)
     return rest
 
 
@@ -202,6 +203,7 @@ def give_back_machines(
         )
         rest = allocation
     _let_go(allocation, over, machines, actor=actor, now=now, because=because)
+    tell_requester(over, by=by, now=now)
     return rest
 
 

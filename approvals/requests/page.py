@@ -186,7 +186,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
         "may": may,
-        "lost": lost(request, tasks),
+        "lost": lost(request, tasks) if may["let_go"] else "",
         "again": again_link(request, now=now),
         "offered": request.offered_again_at is not None
         and request.team_id in viewer.team_ids,

@@ -57,7 +57,7 @@ CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 @dataclass(frozen=True)
 class Holding:
-    """One allocation as a line: what, where, what it costs, until when; `href` is the page of its request.
+    """One allocation as a line: what, where, who asked, what it costs, until when; `href` is its request's page.
 
     `why_not_kept` is why its GPUs cannot be kept longer, empty where they can; `renewal` the number of the request to
     keep them, while it waits.
@@ -67,6 +67,7 @@ class Holding:
     what: str
     kind: str
     where: str
+    who: str
     usd_per_day: Decimal
     is_charged: bool
     begins: datetime | None
@@ -263,6 +264,7 @@ def holding(row: Allocation, *, now: datetime, renewal: int | None = None) -> Ho
         if row.offering in ("gpus", "training")
         else OFFERINGS[row.offering].name,
         where=row.where,
+        who=row.requester.name,
         usd_per_day=row.usd_per_day,
         is_charged=row.charged_from is not None,
         begins=row.starts_at if row.is_booked else None,

@@ -194,6 +194,22 @@ def test_a_member_gives_back_without_a_reason_and_nobody_is_told(scene: Scene) -
     assert not Allocation.objects.exclude(taken_back_because="").exists()
 
 
+def test_who_asked_is_told_when_somebody_else_of_the_team_gives_it_back(
+    scene: Scene,
+) -> None:
+    ben = factories.person("Ben Ruiz", teams=[scene.team])
+    give_back(held(scene).pk, gpus=1, by=ben, now=NOW + HOUR)
+    [told] = Notice.objects.filter(kind="allocation_ending")
+    assert (told.person, told.message["title"]) == (
+        scene.ada,
+        "Ben Ruiz gave back 1 × A100 of Vision",
+    )
+    rest = Allocation.objects.live().get()
+    scene.ada.memberships.all().delete()
+    give_back(rest.pk, gpus=1, by=ben, now=NOW + HOUR)
+    assert Notice.objects.filter(kind="allocation_ending").count() == 1
+
+
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(seconds=30)])
 @pytest.mark.parametrize("gpus", [1, None])
 def test_what_has_reached_its_date_is_not_given_back_any_more(

@@ -543,3 +543,18 @@ def test_what_its_team_lets_go_says_who_did_it(page: Client, scene: Scene) -> No
     entries = page.get(f"/requests/{asked.pk}/").context["timeline"]
     over = next(one for one in entries if one["title"] == "Let go early")
     assert over["who"] == scene.ada.name
+
+
+def test_nobody_is_asked_about_what_belongs_to_somebody_who_left(
+    page: Client, scene: Scene
+) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    asked = Request.objects.get()
+    words = f"A platform lead asks {scene.ada.name}, then takes"
+    assert words in text(page.get(f"/requests/{asked.pk}/"))
+    ben = factories.person("Ben Ruiz", teams=[scene.team])
+    scene.ada.memberships.all().delete()
+    page.force_login(ben)
+    said = text(page.get(f"/requests/{asked.pk}/"))
+    assert words not in said
+    assert "A platform lead takes the volume corpus down" in said

@@ -29,6 +29,7 @@ from ui.parts import (
 from workloads.explanations import Explanation
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.models import Run
+from workloads.runs.pages.held_until import too_few_words
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
@@ -81,6 +82,8 @@ class RunAnswer:
     memory: Memory | None
     differences: Sequence[BeforeAfter] | None
     volumes: str
+    # That the GPUs which carry it end before it may.
+    ends: str
     # What is announced about the cluster, such as when it is maintained.
     announced: str
     yaml: str
@@ -162,11 +165,20 @@ def answer_of(
         if isinstance(plan, ResumePlan)
         else None,
         volumes=_volumes_words(plan, tenancy),
+        ends=_ends_words(plan, tenancy, flavor, now),
         announced=tenancy.cluster.announces(now),
         yaml=yaml_of(plan.manifests),
         name=plan.name,
         is_possible=not plan.problems,
     )
+
+
+def _ends_words(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> str:
+    if plan.problems or not plan.gpus:
+        return ""
+    kind = tenancy.cluster.flavors.filter(name=flavor).first()
+    until = None if plan.seconds is None else now + timedelta(seconds=plan.seconds)
+    return too_few_words(tenancy, kind, plan.gpus, until=until, now=now)
 
 
 def _already(title: str, tenancy: Tenancy, by: User, now: datetime) -> Hint | None:
@@ -302,6 +314,17 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
     )
 
 
+def ends_of(run: Run, now: datetime) -> str:
+    """That the GPUs of a run that goes on end before it may; empty where they do not."""
+    if run.is_over or run.stop_asked_at is not None:
+        return ""
+    # One that waits may run for as long from whenever it begins.
+    until = run.limit_at
+    if until is None and run.limit_seconds:
+        until = now + timedelta(seconds=run.limit_seconds)
+    return too_few_words(run.tenancy, run.flavor, run.gpus, until=until, now=now)
+
+
 def story_of(seen: RunSeen) -> list[Entry]:
     """What happened to a run, and what comes."""
     run = seen.run
@@ -337,7 +360,7 @@ def story_of(seen: RunSeen) -> list[Entry]:
             entry_of(
                 "future",
                 f"Stopped at its time limit, {length_of(run.limit_seconds)} after it began",
-                None,
+                run.limit_at,
             )
         )
     return found

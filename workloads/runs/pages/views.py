@@ -142,6 +142,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "figures": page.figures_of(found, now),
         "busy": page.busy_of_page(found, now),
         "story": page.story_of(seen),
+        # What renews itself every two seconds stands below it.
+        "ends": "" if getattr(request, "htmx", False) else page.ends_of(found, now),
         "mending": page.mending_of(found) if is_member else None,
         "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),
