@@ -365,6 +365,11 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
         """What may be asked for now: offered, on a cluster that is in use."""
         return self.filter(is_offered=True, cluster__enabled=True)
 
+    def of_key(self, key: str) -> "FlavorQuerySet":
+        """The one that forms, links and the API name so: "training-eastus/a100"; none for any other word."""
+        cluster, _, name = key.partition("/")
+        return self.filter(cluster__name=cluster, name=name)
+
     def kinds(self) -> dict[str, str]:
         """What people call these kinds of GPU, by their names: {"t4-16gb": "T4"}; one query."""
         return {row.name: row.kind for row in self}

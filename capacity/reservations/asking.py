@@ -95,9 +95,8 @@ def _flavor(asked: Asked, team: Team) -> Flavor | None:
     """The kind of GPU that nodes are made for, which has to be open to the team and in the region."""
     if not asked.nodes_for:
         return None
-    cluster, _, name = asked.nodes_for.partition("/")
     rows = flavors_of_team(team).select_related("cluster").exclude(cluster__azure_id="")
-    found = rows.filter(cluster__name=cluster, name=name).first()
+    found = rows.of_key(asked.nodes_for).first()
     if found is None or found.is_spot:
         raise BadInput(
             "Choose a kind of GPU of the list.",

@@ -43,12 +43,7 @@ def flavor_of(key: str) -> Flavor | None:
     """The kind of GPU for which nodes are made, by its key such as training-eastus/a100; None for none."""
     if not key:
         return None
-    cluster, _, name = key.partition("/")
-    found = (
-        Flavor.objects.select_related("cluster")
-        .filter(cluster__name=cluster, name=name)
-        .first()
-    )
+    found = Flavor.objects.of_key(key).select_related("cluster").first()
     if found is None:
         raise Conflict(
             f"There is no kind of GPU {key} any more.",

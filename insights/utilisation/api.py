@@ -106,8 +106,7 @@ class UtilisationEndpoint(Endpoint):
 
 def _flavor(key: str) -> Flavor:
     """The kind of GPU of a key; raises BadInput for none."""
-    cluster, _, name = key.partition("/")
-    found = Flavor.objects.filter(cluster__name=cluster, name=name).first()
+    found = Flavor.objects.of_key(key).first()
     if found is None:
         raise BadInput(
             "There is no kind of GPU of this name.",

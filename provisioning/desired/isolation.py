@@ -3,7 +3,7 @@
 from django.db.models import Q, QuerySet
 
 from accounts.models import Team
-from fleet.models import Flavor
+from fleet.models import Flavor, FlavorQuerySet
 from provisioning.models import Isolation, Tenancy
 
 
@@ -26,7 +26,7 @@ def flavors_for(tenancy: Tenancy) -> QuerySet[Flavor]:
     return Flavor.objects.filter(rule, cluster=tenancy.cluster_id)
 
 
-def flavors_of_team(team: Team) -> QuerySet[Flavor]:
+def flavors_of_team(team: Team) -> FlavorQuerySet:
     """The flavors of all clusters that this team may have, wherever it is."""
     pools = (
         Tenancy.objects.filter(team=team, isolation=Isolation.NODE_POOL)
