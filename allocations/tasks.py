@@ -12,6 +12,7 @@ from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ending
 from allocations.models import Budget
 from allocations.sync import keep_in_step
+from allocations.use import idle as idling
 from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
 from audit import clock
@@ -87,6 +88,13 @@ def follow_surroundings() -> None:
 def sample_use() -> None:
     """Count every look at a queue that was not counted yet, each in a transaction of its own."""
     for_each(use.due(), use.sample)
+
+
+@shared_task(name="allocations.tasks.tell_idle")
+def tell_idle() -> None:
+    """Tell of everything that is held and no work has used for days, each in a transaction of its own."""
+    now = clock.now()
+    for_each(idling.idle(now), partial(idling.tell_idle, now=now))
 
 
 @shared_task(name="allocations.tasks.tell_close")

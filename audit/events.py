@@ -93,6 +93,7 @@ class Kind(models.TextChoices):
     ALLOCATION_EXPIRED = "allocation.expired", "ended what had reached its date"
     ALLOCATION_RENEWED = "allocation.renewed", "let an allocation go on under a renewal"
     ALLOCATION_REMINDED = "allocation.reminded", "reminded the team of an end"
+    ALLOCATION_IDLE = "allocation.idle", "told the team that its GPUs are idle"
     WORK_LEFT = "work.left", "saw work run on GPUs that are no longer held"
     WORK_STOPPED = "work.stopped", "stopped work on GPUs that are no longer held"
     WORK_SETTLED = "work.settled", "saw nothing run beyond what is held"

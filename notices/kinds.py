@@ -25,6 +25,7 @@ class NoticeKind(StrEnum):
     TASK_ASSIGNED = "task_assigned"
     TASK_DONE = "task_done"
     ALLOCATION_ENDING = "allocation_ending"
+    GPUS_IDLE = "gpus_idle"
     BOOKING_BLOCKED = "booking_blocked"
     WORK_STOPPED = "work_stopped"
     ENDS_HELD_BACK = "ends_held_back"
@@ -115,6 +116,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
     NoticeKind.TASK_DONE: "Work for your request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon, were taken back, or yours given back by others",
+    NoticeKind.GPUS_IDLE: "No work uses GPUs that your team holds",
     NoticeKind.BOOKING_BLOCKED: "Something stands in the way of what your team has booked",
     NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
@@ -181,6 +183,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
     ),
     "What your team has and runs": (
         NoticeKind.ALLOCATION_ENDING,
+        NoticeKind.GPUS_IDLE,
         NoticeKind.BOOKING_BLOCKED,
         NoticeKind.WORK_STOPPED,
         NoticeKind.RUN_ENDED,
@@ -223,6 +226,7 @@ DIGESTED = frozenset(
         NoticeKind.REQUEST_WITHDRAWN,
         NoticeKind.TASK_DONE,
         NoticeKind.BUDGET_SOFT,
+        NoticeKind.GPUS_IDLE,
         NoticeKind.POLICY_ACTIVATED,
     }
 )

@@ -63,6 +63,11 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "tell of idle GPUs": {
+        "task": "allocations.tasks.tell_idle",
+        "schedule": 600.0,
+        "options": {"expires": 600},
+    },
     "lapse requests": {
         "task": "approvals.tasks.lapse",
         "schedule": 30.0,

@@ -602,6 +602,7 @@ class Migration(migrations.Migration):
                 ("held_sum", models.PositiveBigIntegerField()),
                 ("used_sum", models.PositiveBigIntegerField()),
                 ("last_at", models.DateTimeField()),
+                ("told_idle", models.BooleanField(db_default=False, default=False)),
                 (
                     "flavor",
                     models.ForeignKey(
