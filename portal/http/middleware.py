@@ -26,6 +26,8 @@ from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)
 LOOKS_AGAIN = 2
+# Of the address that was called, so that an event says what it was about.
+LONGEST_PATH = 200
 Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
 # A decision that waits for the directory is answered with 503, and a refusal may lead to another page: those say so.
@@ -172,6 +174,7 @@ class RefusalMiddleware:
             "where": request.resolver_match.route[:64]
             if request.resolver_match
             else "unknown",
+            "path": request.path[:LONGEST_PATH],
             "method": request.method,
             "status": response.status_code,
             "code": refusal.get("code"),

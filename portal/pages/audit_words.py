@@ -14,7 +14,7 @@ WHOLE = frozenset({"__all__", ""})
 AMOUNT = re.compile(r"-?\d+\.\d{5,}")
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
 # Of the call and not of what was asked.
-INTERNAL = frozenset({"where", "method", "status", "code", "called_with"})
+INTERNAL = frozenset({"where", "path", "method", "status", "code", "called_with"})
 # What a capital at the beginning alone does not make a word of.
 WORDS = {
     "usd": "USD",

@@ -16,8 +16,10 @@ from audit.events import Kind
 from audit.log import count_refusal, record, refuse
 from audit.models import Event
 from portal.pages.audit import kinds_by_subject
+from portal.pages.audit_links import About, Subjects
 from tests import factories
 from tests.calling import Caller
+from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 
@@ -179,6 +181,41 @@ def test_others_may_not_check_it(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert client.post("/audit/check").status_code == 403
     assert Event.objects.filter(kind=Kind.REFUSED).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "about"),
+    [
+        ("/requests/{}/withdraw", "Request {}"),
+        ("/api/v1/requests/{}/withdraw/", "Request {}"),
+    ],
+)
+def test_what_was_refused_names_what_it_was_about(
+    client: Client, path: str, about: str
+) -> None:
+    seen = scene()
+    asked = factories.request(seen.ada, seen.tenancy, seen.flavor, gpus=8)
+    ben = factories.person("Ben", teams=[seen.team])
+    if path.startswith("/api"):
+        refused = Caller(ben).post(f"requests/{asked.pk}/withdraw/")
+    else:
+        client.force_login(ben)
+        refused = client.post(path.format(asked.pk))
+    assert refused.status_code == 403
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    page = client.get("/audit/", {"kind": Kind.REFUSED.value})
+    [cell, *_] = [row["cells"][1] for row in page.context["rows"]]
+    assert cell == {
+        "text": about.format(asked.pk),
+        "href": f"/requests/{asked.pk}/",
+    }
+    assert "withdraw/" not in page.context["rows"][0]["cells"][3]["text"]
+
+
+@pytest.mark.parametrize("path", ["/requests/new", "/audit/check", "", "/elsewhere/1"])
+def test_what_is_of_no_one_thing_is_about_nothing(path: str) -> None:
+    event = Event(subject_type="route", subject_id="x", details={"path": path})
+    assert Subjects([event], teams={}).of(event) == About("")
 
 
 def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
