@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.db.models import Sum
 
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
+from fleet.announcing import there
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
+from ui.amounts import gpus
 from web.edits import KeepsOthersEdits
 from web.fields import AmountField, MomentField, PlainNumberField, StrictForm
 
@@ -273,6 +276,7 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
         super().__init__(*args, **kwargs)
         if self.instance.pk:
             del self.fields["name"], self.fields["queueing"]
+            self.fields["enabled"].help_text += whom_it_concerns(self.instance)
         else:
             self.initial["borrow_percent"] = DEFAULT_BORROW_PERCENT
         for name in KEPT:
@@ -322,6 +326,17 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
 
     def _post_clean(self) -> None:
         """Leave the row alone: the action fills and checks it, under its lock."""
+
+
+def whom_it_concerns(cluster: Cluster) -> str:
+    """How many teams are there now, and what they hold; empty where nobody is."""
+    teams = there(cluster).count()
+    if not teams:
+        return ""
+    held = cluster.flavors.aggregate(gpus=Sum("allocated"))["gpus"] or 0
+    many = "1 team is" if teams == 1 else f"{teams} teams are"
+    holds = "it holds" if teams == 1 else "they hold"
+    return f" Now {many} there: {holds} {gpus(held)}, and {'is' if teams == 1 else 'are'} told."
 
 
 def say_all_teams(field: forms.Field) -> None:

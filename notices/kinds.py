@@ -126,7 +126,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.POLICY_ACTIVATED: "A policy is in force, is to come, or was cancelled",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
-    NoticeKind.CLUSTER_ANNOUNCED: "A cluster that your team is on has an announcement",
+    NoticeKind.CLUSTER_ANNOUNCED: "A cluster that your team is on has an announcement, or takes no new requests",
     NoticeKind.CLUSTER_AWAY: "A cluster does not answer or refuses the portal, or is back",
     NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",

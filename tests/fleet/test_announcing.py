@@ -139,3 +139,32 @@ def test_it_is_written_by_form_and_api(
     page = client.get(f"/clusters/{place.cluster.name}/edit").content.decode()
     assert TEXT in page
     assert "What its teams read" in page
+
+
+def test_teams_are_told_that_a_cluster_takes_no_new_requests_and_that_it_does_again(
+    place: Tenancy, ada: User, priya: User, client: Client
+) -> None:
+    flavor = factories.flavor(place.cluster, "a100")
+    factories.allocation(ada, place, flavor, gpus=2)
+    factories.person("Mallory Finch", teams=[factories.team("Speech")])
+    client.force_login(priya)
+    page = client.get(f"/clusters/{place.cluster.name}/edit").content.decode()
+    assert "Now 1 team is there: it holds 2 GPUs, and is told." in page
+    for enabled in (False, False, True):
+        change_cluster(place.cluster_id, values={"enabled": enabled}, by=priya)
+    [closed, opened] = told()
+    assert closed[0] == opened[0] == "Ada Okafor"
+    assert "is not kept longer" in closed[1]
+    assert "can be kept longer" in opened[1]
+    waiting = Delivery.objects.filter(notice__kind="cluster_announced", state="waiting")
+    assert waiting.count() == 1
+
+
+def test_a_cluster_without_teams_concerns_nobody(priya: User, client: Client) -> None:
+    empty = factories.cluster("research")
+    client.force_login(priya)
+    page = client.get(f"/clusters/{empty.name}/edit").content.decode()
+    assert "who is there works on until" in page
+    assert "told." not in page.partition("who is there works on until")[2][:200]
+    change_cluster(empty.pk, values={"enabled": False}, by=priya)
+    assert told() == []
