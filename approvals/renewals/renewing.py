@@ -149,8 +149,8 @@ def waiting_for(request_id: int, *, but: int = 0) -> Request | None:
 
 
 def waits_words(waiting: Request) -> str:
-    """Why there is no second renewal."""
-    return f"Request {waiting.pk} to keep them longer waits for a decision already."
+    """Why there is no second renewal, as the page of what is held says it, too."""
+    return f"Request {waiting.pk} to keep them longer waits for a decision."
 
 
 def standing_of(

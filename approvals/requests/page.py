@@ -272,6 +272,11 @@ def sentence(
         if request.flavor_id
         else f"The time of {what}{where} is over."
     )
+    if (end := request.allocation) is not None and end.taken_back_because:
+        what_ended = what if request.flavor_id is None else end.what
+        ended = (
+            f"{end.ended_by} took {what_ended}{where} back: {end.taken_back_because}"
+        )
     last = next(
         (d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None
     )
@@ -287,7 +292,7 @@ def sentence(
         else f"{held}{where} ends on {until}, {then}. {kept_by(request.offering)}",
         State.ENDED: f"{name}{where}: the booking was cancelled before it began, and has cost nothing."
         if never_began
-        else f"{ended} Ask again whenever you need it.",
+        else f"{_sentence(ended)} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: request.withdrawn_because
         or f"{request.requester.name} took it back before it was decided.",
@@ -296,6 +301,10 @@ def sentence(
     }
     # Nothing goes on of a team that leaves.
     return words[State.ACTIVE if leaves and state is State.ENDING_SOON else state]
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 def _orphaned_line(request: Request, viewer: User) -> Wait:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from allocations import provisioners
 from allocations.models import Allocation, Leftover
@@ -274,15 +275,19 @@ def _while_it_waits(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
     )
     asked = request.turn == Request.Turn.REQUESTER
     until = "it is not answered" if asked else "nobody has decided"
-    yield _future(f"Lapses, if {until}", request.lapses)
+    found = [
+        (request.lapses, f"Lapses, if {until}"),
+        (request.until, "Ends, when approved"),
+    ]
     if request.starts_at is not None:
-        yield _future("Begins, when approved", request.starts_at)
+        found.append((request.starts_at, "Begins, when approved"))
     if request.renews is not None:
         rows = Allocation.objects.live().of_gpus()
         held = rows.filter(hold=request.renews.hold_id).first()
         if held is not None:
-            yield _future("What is held goes back, if not approved", held.until)
-    yield _future("Ends, when approved", request.until)
+            found.append((held.until, "What is held goes back, if not approved"))
+    in_order = sorted(found, key=itemgetter(0))
+    yield from (_future(words, at) for at, words in in_order)
 
 
 def _ahead(task: Task | None) -> Iterator[Entry]:

@@ -92,7 +92,7 @@ def test_the_page_that_keeps_them_longer_leads_to_the_renewal_that_waits(
     held = Allocation.objects.live().get()
     shown = client.get(f"/allocations/{held.pk}/renew").content.decode()
     assert f'href="/requests/{keeping.pk}/"' in shown
-    assert "waits for a decision already" in shown
+    assert "waits for a decision." in shown
     assert 'id="ask-button"' not in shown
 
 

@@ -530,6 +530,7 @@ def test_who_is_not_of_the_team_says_why_it_is_taken_back(
     page.post(f"/requests/{asked.pk}/let-go", {"reason": "The disks are replaced."})
     gone = text(page.get(f"/requests/{asked.pk}/"))
     assert "Taken back for the platform" in gone
+    assert "Priya Raman took" in gone
     assert "The disks are replaced." in gone
     assert "Let go early" not in gone
     [told] = Notice.objects.filter(kind="allocation_ending", person=scene.ada)

@@ -9,11 +9,14 @@ from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ends
 from allocations.models import Budget
 from allocations.sync import keep_in_step
+from allocations.use import idle as idling
 from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
 from approvals.decisions import escalation as clockwork
 from approvals.fulfilment import free_again
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.renewals.voiding import withdraw_void
 from approvals.requests import actions as approvals
 from manual import reminders
 from offboarding import sweep as leaving_sweep
@@ -163,8 +166,12 @@ def by_the_clock(town: Town) -> None:
         unheld.look(pk, now=town.now)
     keep_in_step(now=town.now)
     free_again.sweep(now)
+    for pk in renewing.void():
+        withdraw_void(pk, now=now)
     for pk in use.due():
         use.sample(pk)
+    for place in idling.idle(now):
+        idling.tell_idle(place, now=now)
     budget_actions.tell_close(Budget.objects.close().filter(soft_told_at=None), now=now)
 
 
