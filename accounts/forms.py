@@ -9,7 +9,7 @@ from web.fields import MomentField, StrictForm, WholeNumberField
 
 
 class TokenForm(StrictForm):
-    """A name to recognise it by, what it may do, and for how long."""
+    """A name to recognise it by, what it may do, and for how long. `token` makes a second sending harmless."""
 
     name = forms.CharField(
         label="Name",
@@ -29,6 +29,7 @@ class TokenForm(StrictForm):
         of="days",
         help_text=f"1 to {LONGEST_TOKEN_DAYS} days. Shorter is safer.",
     )
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
 
 class StandInForm(StrictForm):

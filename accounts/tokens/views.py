@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -11,11 +12,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts import actions
 from accounts.current_user import sent
 from accounts.forms import TokenForm
+from accounts.idempotency import new_key, once
 from accounts.models import ApiToken, User
 from accounts.roles import Permission
 from web.refusals import Refused
 
 LONGEST_SEARCH, MOST_FOUND = 120, 50
+SENT_BEFORE = (
+    "It was created when you sent this before, and its secret was shown then. If you have not kept that, revoke the "
+    "token and create another."
+)
 
 
 @never_cache
@@ -37,6 +43,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
     context = {
         "form": TokenForm() if secret else form,
         "secret": secret,
+        "token": new_key(),
         **_lists(user),
         **_of_others(request, user),
     }
@@ -67,13 +74,22 @@ def _create(form: TokenForm, user: User) -> str:
     """The secret of the new token; empty, with the reason in the form, when there is none."""
     if not form.is_valid():
         return ""
+    said = dict(form.cleaned_data)
+    key, secrets = said.pop("token") or new_key(), list[str]()
+
+    def create() -> str:
+        secrets.append(actions.create_token(user=user, now=timezone.now(), **said)[1])
+        return reverse("tokens")
+
+    body = {name: str(value) for name, value in said.items()}
     try:
-        return actions.create_token(user=user, now=timezone.now(), **form.cleaned_data)[
-            1
-        ]
+        once(user, route="page:tokens", key=key, body=body, action=create)
     except Refused as refusal:
         form.add_error(refusal.field or None, refusal.message)
         return ""
+    if not secrets:
+        form.add_error(None, SENT_BEFORE)
+    return "".join(secrets)
 
 
 def _lists(user: User) -> dict[str, object]:

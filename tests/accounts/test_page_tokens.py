@@ -42,6 +42,22 @@ def test_the_secret_is_shown_once_and_works(client: Client, ada: User) -> None:
     assert secret[0] not in str(list(Event.objects.values()))
 
 
+def test_a_page_that_is_loaded_again_creates_no_second_token(
+    client: Client, ada: User
+) -> None:
+    page = client.get("/tokens/")
+    sent = NIGHTLY | {"token": page.context["token"]}
+    assert client.post("/tokens/", sent).status_code == 201
+    again = client.post("/tokens/", sent)
+    assert again.status_code == 422
+    assert "It was created when you sent this before" in again.content.decode()
+    assert ApiToken.objects.count() == 1
+    assert (
+        client.post("/tokens/", sent | {"token": again.context["token"]}).status_code
+        == 201
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [
