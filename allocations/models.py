@@ -576,8 +576,8 @@ class UseDay(models.Model):
     held_sum = models.PositiveBigIntegerField()
     used_sum = models.PositiveBigIntegerField()
     last_at = models.DateTimeField()
-    # Whether the team was told on it that this is idle.
-    told_idle = models.BooleanField(default=False, db_default=False)
+    # When the team was told that this is idle.
+    told_idle_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["day"]

@@ -95,6 +95,14 @@ def ending_message(row: Allocation, *, now: datetime) -> Message:
             facts=tuple(facts),
             action="Open the team",
         )
+    if renewal := row.hold.renewal_id:
+        return Message(
+            title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
+            sentence=f"Request {renewal} to keep them longer waits for a decision. Unless it is approved before, they "
+            "go back to the pool by themselves.",
+            facts=tuple(facts),
+            action="Open the request",
+        )
     if row.why_not_kept:
         return Message(
             title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",

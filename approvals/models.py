@@ -280,11 +280,13 @@ class Request(Row):
         return self.not_granted_because if waits and lately else ""
 
     @property
-    def is_orphaned(self) -> bool:
-        """Whether who asked may not ask for it any more, so that it is granted to nobody. Asks for their teams."""
+    def why_orphaned(self) -> str:
+        """Why who asked may not ask for it any more, so that it is granted to nobody, in a clause; empty else."""
         who = self.requester
+        if not who.is_active:
+            return f"{who.name} has no access to the portal any more"
         may_ask = self.team_id in who.team_ids or who.may(Permission.ONBOARD_ANY_GROUP)
-        return not (who.is_active and may_ask)
+        return "" if may_ask else f"{who.name} is no longer of {self.team.name}"
 
     @property
     def why_closed(self) -> str:

@@ -107,7 +107,7 @@ def effects(team: Team, change: TeamChange) -> Effects:
         if old != new or name == "entra_group_name"
     }
     joining, leaving = _people(team, change)
-    sentences = _leads(team, change)
+    sentences = [told for name, told in _leads(team, change) if name not in leaving]
     if "cost_centre" in fields and (code := unconfirmed(wanted["cost_centre"])):
         sentences.append(unconfirmed_words(code))
     return Effects(fields, _on_clusters(team, wanted), joining, leaving, sentences)
@@ -144,7 +144,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         members_by_group(team)
         registry.follow(team, now=now)
         model_endpoints.look_again(team, now=now)
-    if change.owner is not None:
+    if "owner" in found.fields:
         lead_by_owner(team)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
@@ -212,19 +212,23 @@ def _check_owner(team: Team, change: TeamChange) -> None:
         )
 
 
-def _leads(team: Team, change: TeamChange) -> list[str]:
-    """Who leads the team from the change of its owner on, and who no more: the role of a lead stays with who has it."""
+def _leads(team: Team, change: TeamChange) -> list[tuple[str, str]]:
+    """Who leads the team from the change of its owner on, and who no more, by their names and in a sentence.
+
+    The role of a lead stays with who has it.
+    """
     if change.owner is None or change.owner.pk == team.accountable_id:
         return []
     told = []
-    for person, becomes in ((change.owner, True), (team.accountable, False)):
-        if Role.TEAM_LEAD not in person.roles and (
-            becomes or person.memberships.filter(team=team).exists()
-        ):
-            told.append(
-                f"{person.name} {'leads the team' if becomes else 'leads it no more'}: "
-                f"{'may change it, have it leave and stop its notebooks' if becomes else 'is a member'}."
-            )
+    owner, before = change.owner, team.accountable
+    if Role.TEAM_LEAD not in owner.roles:
+        rights = "may change it, have it leave and stop its notebooks"
+        told.append((owner.name, f"{owner.name} leads the team: {rights}."))
+    if (
+        Role.TEAM_LEAD not in before.roles
+        and before.memberships.filter(team=team).exists()
+    ):
+        told.append((before.name, f"{before.name} leads it no more: is a member."))
     return told
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.actions import hold_groups
+from accounts.actions import hold_groups, part_in
 from accounts.directory.models import AccessLoss
 from accounts.models import (
     ApiToken,
@@ -105,11 +105,13 @@ def _give_back(loss: AccessLoss, teams: set[int]) -> None:
     for role in loss.roles:
         RoleHeld.objects.get_or_create(user=user, role=role)
     hold_groups(user, _known(loss.groups), only=False)
-    for team, part in loss.teams:
-        if team in teams:
-            Membership.objects.get_or_create(
-                team_id=team, user=user, defaults={"part": part}
-            )
+    user = User.objects.get(pk=user.pk)
+    kept = [pk for pk, _ in loss.teams if pk in teams]
+    for team in Team.objects.filter(pk__in=kept):
+        # As it is now: somebody else may answer for the team meanwhile.
+        Membership.objects.get_or_create(
+            team=team, user=user, defaults={"part": part_in(team, user)}
+        )
     ApiToken.objects.filter(suspended_by=loss).update(suspended_by=None)
 
 

@@ -65,6 +65,8 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
 
 def _link(row: Allocation) -> str:
     """Where the reminder leads: GPUs are kept longer with one click, what else is held is asked for again."""
+    if renewal := row.hold.renewal_id:
+        return reverse("request", args=[renewal])
     return (
         reverse("renew", args=[row.pk])
         if row.flavor_id is not None and not row.why_not_kept

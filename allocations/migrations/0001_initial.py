@@ -602,7 +602,7 @@ class Migration(migrations.Migration):
                 ("held_sum", models.PositiveBigIntegerField()),
                 ("used_sum", models.PositiveBigIntegerField()),
                 ("last_at", models.DateTimeField()),
-                ("told_idle", models.BooleanField(db_default=False, default=False)),
+                ("told_idle_at", models.DateTimeField(null=True)),
                 (
                     "flavor",
                     models.ForeignKey(

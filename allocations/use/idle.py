@@ -1,7 +1,7 @@
 """Teams are told of GPUs that they hold and no work has used for days, once a week at most."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
 
@@ -22,8 +22,11 @@ from notices.message import Message
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, usd
 
-# What is held for so many days and was used less than so much of them is idle; after how many days it is told again.
-DAYS, BELOW_PERCENT, TOLD_AGAIN_AFTER_DAYS = 3, Decimal(5), 7
+# What is held for so many days and was used less than so much of them is idle. Use is kept by days of UTC, so that one
+# more of them holds as many whole ones.
+DAYS, BELOW_PERCENT = 3, Decimal(5)
+WINDOW = DAYS + 1
+TOLD_AGAIN_AFTER = timedelta(days=7)
 # Fewer looks than eight hours of them say too little: the cluster was away.
 LEAST_LOOKS = 480
 # What goes back by itself so soon is nobody's to give back.
@@ -42,7 +45,7 @@ def idle(now: datetime, *, at: int | None = None) -> list[Place]:
     if not held:
         return []
     told = set(_told_lately(now).values_list("tenancy_id", "flavor_id"))
-    seen = of_all_held(held, now=now, days=DAYS)
+    seen = of_all_held(held, now=now, days=WINDOW)
     return [
         place
         for place in sorted(held)
@@ -61,10 +64,12 @@ def tell_idle(place: Place, *, now: datetime) -> bool:
     day = UseDay.objects.filter(tenancy=tenancy_id, flavor=flavor_id).last()
     if day is None or place not in idle(now, at=tenancy_id):
         return False
-    UseDay.objects.filter(pk=day.pk).update(told_idle=True)
+    UseDay.objects.filter(pk=day.pk).update(told_idle_at=now)
     rows = list(_held(now).filter(tenancy=tenancy_id, flavor=flavor_id).described())
-    number = sum(row.gpus for row in rows)
-    [seen] = of_all_held({place: number}, now=now, days=DAYS).values()
+    held = sum(row.gpus for row in rows)
+    [seen] = of_all_held({place: held}, now=now, days=WINDOW).values()
+    # Of what came since nobody knows yet whether it is idle.
+    number = int(seen.held)
     _tell(tenancy, rows, number, seen.percent or Decimal(0), now=now)
     record(
         Kind.ALLOCATION_IDLE,
@@ -86,8 +91,7 @@ def _held(now: datetime) -> AllocationQuerySet:
 
 
 def _told_lately(now: datetime) -> QuerySet[UseDay]:
-    since = now.astimezone(UTC).date() - timedelta(days=TOLD_AGAIN_AFTER_DAYS)
-    return UseDay.objects.filter(told_idle=True, day__gt=since)
+    return UseDay.objects.filter(told_idle_at__gt=now - TOLD_AGAIN_AFTER)
 
 
 def _is_idle(seen: Measured, now: datetime) -> bool:
@@ -95,6 +99,7 @@ def _is_idle(seen: Measured, now: datetime) -> bool:
         seen.percent is not None
         and seen.percent < BELOW_PERCENT
         and seen.samples >= LEAST_LOOKS
+        and seen.held >= 1
         and seen.since is not None
         and seen.since <= now - timedelta(days=DAYS)
     )
@@ -113,7 +118,10 @@ def _tell(
     *,
     now: datetime,
 ) -> None:
-    hourly = sum((row.usd_per_hour for row in rows), Decimal(0))
+    price = sum((row.usd_per_hour for row in rows), Decimal(0)) / sum(
+        row.gpus for row in rows
+    )
+    hourly = price * number
     unused = hourly * (100 - percent) / 100
     start = now - timedelta(days=DAYS)
     cost = cost_of(usd_per_hour=unused, start=start, end=now)

@@ -35,11 +35,15 @@ def busy_of_cluster(cluster_id: int, *, now: datetime) -> dict[int, Decimal]:
 
 @dataclass(frozen=True)
 class Measured:
-    """How much of what is held now is in use, over how many looks, and since when something is held without a gap."""
+    """How much of what is held now is in use, over how many looks, and since when something is held without a gap.
+
+    `held` is how many of the GPUs were there on the mean of those looks: what came since is not measured yet.
+    """
 
     percent: Decimal | None
     samples: int
     since: datetime | None
+    held: Decimal
 
 
 def of_held(
@@ -81,6 +85,7 @@ def of_all_held(
             None if percent is None else percent.quantize(TENTH, ROUND_HALF_UP),
             looks,
             since.get(place),
+            Decimal(there) / looks if looks else Decimal(0),
         )
     return found
 

@@ -18,6 +18,7 @@ from approvals.decisions.seats import sits
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
+from approvals.renewals.renewing import check_not_given_back
 from approvals.requests.actions import (
     Judged,
     check,
@@ -318,6 +319,8 @@ def hindrance(asked: Wanted, *, by: User, now: datetime) -> str:
 
 def _why_refused(refusal: Refused, asked: Wanted, by: User) -> str:
     """Why an ask is refused, for who decides it instead of who asked."""
+    if refusal.code == "not_of_the_team" and not by.is_active:
+        return f"{by.name} has no access to the portal any more."
     if refusal.code == "not_of_the_team":
         return f"{by.name} is no longer of {asked.team.name}."
     return refusal.message.removesuffix(" Choose another.")
@@ -332,12 +335,14 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     asked = wanted_of(request, count)
     try:
         check(asked, by=request.requester, now=now)
+        wanted = locked(asked, now=now)
+        # Who gave it back meanwhile was waited for.
+        check_not_given_back(wanted)
     except Refused as refusal:
         raise Conflict(
             f"It cannot be granted any more: {_why_refused(refusal, asked, request.requester)}",
             code=refusal.code,
         ) from refusal
-    wanted = locked(asked, now=now)
     judged = judge(
         wanted, person=request.requester, now=now, own=request.hold_id, in_line=False
     )

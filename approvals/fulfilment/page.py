@@ -196,7 +196,7 @@ def lost(request: Request, tasks: Iterable[Task]) -> str:
     if any(task.kind == Task.Kind.SET_UP and not task.is_over for task in tasks):
         return "Nobody sets it up any more; it has cost nothing."
     spec = request.asked
-    asks = "" if request.is_orphaned else f"asks {request.requester.name}, then "
+    asks = "" if request.why_orphaned else f"asks {request.requester.name}, then "
     who = f"A platform lead {asks}takes {spec.thing()} down{spec.gone_with_it()}."
     return f"{who} What it will not cost is free again."
 

@@ -113,7 +113,7 @@ def gather(
     held, of_team, of_person, is_known, has_bookings = _lately(
         wanted, person, since=since
     )
-    seen = use.Measured(None, 0, None)
+    seen = use.Measured(None, 0, None, Decimal(0))
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
     own_gpus, freed, own_until = standing_of(wanted, now=now)

@@ -419,7 +419,7 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
         raise NoRight("Who asked can withdraw.", code="not_the_requester")
     why = ""
     if request.requester_id != by.pk:
-        why = f"{by.name} withdrew it: {request.requester.name} is no longer of {request.team.name}."
+        why = f"{by.name} withdrew it: {request.why_orphaned}."
     close(request, State.WITHDRAWN, now=now, withdrawn_because=why)
     telling.withdrawn(request, why or f"{by.name} took it back.", now=now)
     tell(Kind.REQUEST_WITHDRAWN, request, by)
@@ -430,7 +430,7 @@ def may_withdraw(request: Request, by: User) -> bool:
     """Whether this person may take a waiting request back: who asked, or in place of who left anybody of the team."""
     if request.requester_id == by.pk:
         return True
-    return request.team_id in by.team_ids and request.is_orphaned
+    return request.team_id in by.team_ids and bool(request.why_orphaned)
 
 
 @transaction.atomic

@@ -145,11 +145,11 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
                     state,
                     decisions,
                     now=now,
-                    renewal=_renewal(request, allocations),
+                    renewal=renewal or _renewal(request, allocations),
                 ),
                 *([renewing.waits_words(renewal)] if renewal else []),
             ]
-        ),
+        ).strip(),
         "waiting": waiting,
         "figures": figures(
             request,
@@ -265,7 +265,8 @@ def sentence(
         else ("is", "it goes back by itself", "it")
     )
     then = f"then {back}" if request.flavor_id else _taken_down(request)
-    longer = _how_longer(request.flavor, them) if request.flavor else ""
+    waits = renewal is not None and renewal.state == State.WAITING
+    longer = _how_longer(request.flavor, them) if request.flavor and not waits else ""
     never_began = request.allocation is not None and request.allocation.begun_at is None
     ended = (
         f"{name}{where} went back."
@@ -307,11 +308,11 @@ def _sentence(words: str) -> str:
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
-def _orphaned_line(request: Request, viewer: User) -> Wait:
+def _orphaned_line(request: Request, why: str, viewer: User) -> Wait:
     is_member = request.team_id in viewer.team_ids
     return {
         "kind": "change" if is_member else "wait",
-        "what": f"{request.requester.name} is no longer of {request.team.name}, so nobody is granted it",
+        "what": f"{why}, so nobody is granted it",
         "since": None,
         "advice": "Withdraw it, and ask for it yourself if the team still needs it."
         if is_member
@@ -412,6 +413,8 @@ def waiting_line(
         (d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None
     )
     mine = viewer.pk == request.requester_id
+    if not mine and (orphaned := request.why_orphaned):
+        return _orphaned_line(request, orphaned, viewer)
     if request.turn == Request.Turn.REQUESTER and question is not None:
         return {
             "kind": "change" if mine else "wait",
@@ -422,8 +425,6 @@ def waiting_line(
             else "Nothing to do here; the question stands on their home page.",
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
-    if not mine and request.is_orphaned:
-        return _orphaned_line(request, viewer)
     if because := request.why_not_granted(now):
         told = because if mine else f"{request.requester.name} is told: {because}"
         return {

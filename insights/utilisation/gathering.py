@@ -46,10 +46,13 @@ class Utilisation:
 
     @property
     def idle_gpus(self) -> Decimal | None:
-        """How many of them no work used, on the mean, to a tenth; None where that is not known."""
+        """How many of them no work used, on the mean, to a tenth; None where that is not known.
+
+        What came since is not measured yet, and not called idle.
+        """
         if self.percent is None:
             return None
-        return (self.gpus * self._idle).quantize(TENTH, ROUND_HALF_UP)
+        return self._idle.quantize(TENTH, ROUND_HALF_UP)
 
     @property
     def idle_usd_per_day(self) -> Decimal | None:
@@ -57,11 +60,11 @@ class Utilisation:
         if self.percent is None:
             return None
         hourly = sum((one.usd_per_hour for one in self.allocations), Decimal(0))
-        return per_day(gpus=1, price=hourly * self._idle)
+        return per_day(gpus=1, price=hourly / self.gpus * self._idle)
 
     @property
     def _idle(self) -> Decimal:
-        return 1 - (self.percent or Decimal(0)) / 100
+        return self.measured.held * (1 - (self.percent or Decimal(0)) / 100)
 
 
 def utilisation_of(rows: AllocationQuerySet, *, now: datetime) -> list[Utilisation]:

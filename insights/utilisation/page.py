@@ -61,8 +61,10 @@ class UtilisationFilter(forms.Form):
         field.choices = [("", every), *in_order]
 
     def narrowed(self, every: Sequence[Utilisation]) -> list[Utilisation]:
-        """Those that were chosen; all of them where what was chosen is not there."""
-        said = self.cleaned_data if self.is_valid() else {}
+        """Those that were chosen; none where nothing is held of what was chosen."""
+        if not self.is_valid():
+            return []
+        said = self.cleaned_data
         team, flavor = said.get("team", ""), said.get("flavor", "")
         return [
             one

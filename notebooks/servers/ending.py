@@ -36,14 +36,20 @@ from ui.amounts import span, usd
 TOLD_BEFORE, RUNS_ON_FOR = timedelta(hours=1), timedelta(minutes=30)
 LIMIT_COMES = "It will have run for as long as its profile allows, and is stopped then; its volumes stay."
 RESTARTS = "Save what is in memory. You can start it again at once."
-GPUS_END = (
-    "The GPUs that carry it go back then, and it is stopped with them; its volumes stay. Keep the GPUs longer, and it "
-    "goes on."
+GPUS_END = "The GPUs that carry it go back then, and it is stopped with them; its volumes stay."
+GPUS_ENDED = "Your team holds too few GPUs for it by now, so it is stopped then; its volumes stay."
+KEEP, ASK = (
+    "Keep the GPUs longer, and it goes on.",
+    "Ask for GPUs, and it goes on.",
 )
-GPUS_ENDED = (
-    "Your team holds too few GPUs for it by now, so it is stopped then; its volumes stay. Ask for GPUs, and it goes "
-    "on."
-)
+
+
+def _why_gpus_end(server: NotebookServer, was_foreseen: bool) -> str:
+    """What happens to a server whose GPUs end, and what keeps it going, where anything does."""
+    ends, goes_on = (GPUS_END, KEEP) if was_foreseen else (GPUS_ENDED, ASK)
+    if server.flavor is not None and server.flavor.why_closed:
+        goes_on = f"They cannot be kept longer: {server.flavor.why_closed}."
+    return f"{ends} {goes_on}"
 
 
 def end_what_is_over(*, now: datetime) -> None:
@@ -124,7 +130,7 @@ def _tell_of_end(
     server.told_end = at
     # One that lasts longer than they were told is no news.
     if at is not None and (known is None or at < known):
-        tell_ends(server, at, GPUS_END if was_foreseen else GPUS_ENDED, now=now)
+        tell_ends(server, at, _why_gpus_end(server, was_foreseen), now=now)
 
 
 def reclaim_idle(*, now: datetime) -> None:

@@ -119,13 +119,13 @@ class Subjects:
 def _refused_at(path: str) -> About:
     """What a refused call was about, by the address that was called; nothing for what is of no one thing."""
     found = OF_ONE.fullmatch(path)
-    if found is None or found[1] not in REFUSED_AT:
+    # "requests/new" is of none.
+    if found is None or found[1] not in REFUSED_AT or found[2] == "new":
         return About("")
     (word, page), name = REFUSED_AT[found[1]], found[2]
     try:
         return About(f"{word} {name}", reverse(page, args=[name]))
     except NoReverseMatch:
-        # "requests/new" is of none.
         return About("")
 
 

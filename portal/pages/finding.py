@@ -54,7 +54,7 @@ def holdings(user: User, q: str) -> Iterator[Item]:
                 (f"Give back {row.what}", "undo-2", "give-back"),
                 (f"Keep {row.what} longer", "calendar-clock", "renew"),
             )
-            if matches(label)
+            if matches(label) and not (route == "renew" and row.why_not_kept)
         )
 
 

@@ -512,7 +512,7 @@ def _orphan_line(team: Team) -> Broken:
     if getattr(team, "has_people", False):
         return {
             "what": f"Nobody leads {team.name} any more",
-            "why": f"{team.accountable.name}, who answers for it, is not in its group. Choose another owner.",
+            "why": f"Neither {team.accountable.name}, who answers for it, nor a team lead is of it. Choose an owner.",
             "href": reverse("team-settings", args=[team.slug]),
             "since": None,
         }

@@ -359,6 +359,16 @@ def test_a_token_that_its_owner_revoked_stays_revoked(
     assert not everybody[1].tokens.usable(NOW).exists()
 
 
+def test_who_comes_back_leads_a_team_only_if_they_still_answer_for_it(
+    directory: Running, everybody: dict[int, User]
+) -> None:
+    block(directory, 1)
+    rounds(1)
+    Team.objects.update(owner=everybody[2])
+    restoring.restore(since=NOW, by=everybody[4], now=NOW + MINUTE)
+    assert everybody[1].memberships.get().part == "member"
+
+
 def test_a_withdrawn_role_comes_back_without_the_one_that_everybody_has(
     directory: Running, everybody: dict[int, User]
 ) -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.test import Client
 
 from allocations import tasks
@@ -15,7 +16,7 @@ from offboarding.models import Departure
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
-from tests.scene import DAY, HOUR, NOW, Scene
+from tests.scene import DAY, NOW, Scene
 
 LATER = NOW + 4 * DAY
 
@@ -73,13 +74,11 @@ def test_the_team_is_told_once_a_week_what_it_cost(
     assert (event.details["what"], event.details["percent"]) == ("2 × A100", "0.0")
     client.force_login(scene.ada)
     assert client.get(told.link).status_code == 200
-    looked(scene, used=0, day=5)
-    looked(scene, used=0, day=10)
-    assert idle(LATER + 6 * DAY - HOUR) == []
     Allocation.objects.update(until=NOW + 20 * DAY, kept_until=NOW + 20 * DAY)
-    for day in range(9, 13):
+    for day in range(5, 13):
         looked(scene, used=0, day=day)
-    assert idle(NOW + 12 * DAY) == [place]
+    assert idle(LATER + 7 * DAY - timedelta(seconds=1)) == []
+    assert idle(LATER + 7 * DAY) == [place]
 
 
 @pytest.mark.parametrize(("percent", "is_idle"), [(4, True), (5, False), (60, False)])
@@ -96,10 +95,45 @@ def test_what_is_hardly_used_is_idle(
 def test_what_was_used_before_the_last_days_is_idle_all_the_same(
     scene: Scene, place: tuple[int, int]
 ) -> None:
-    looked(scene, used=100, day=1)
+    looked(scene, used=100, day=0)
     assert idle(LATER) == [place]
-    looked(scene, used=100, day=2)
+    looked(scene, used=100, day=1)
     assert idle(LATER) == []
+
+
+def test_three_days_are_three_whole_ones_just_after_midnight(
+    scene: Scene, place: tuple[int, int]
+) -> None:
+    looked(scene, used=100, day=1)
+    midnight = LATER.replace(hour=0, minute=10)
+    assert idle(midnight) == []
+
+
+def test_what_came_since_is_not_called_idle(
+    scene: Scene, place: tuple[int, int]
+) -> None:
+    row = Allocation.objects.get()
+    # Idle GPUs are a reason to give nobody more: these came when nothing was known yet.
+    days = list(UseDay.objects.all())
+    UseDay.objects.all().delete()
+    more = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    since = LATER - timedelta(minutes=15)
+    Allocation.objects.filter(pk=more.pk).update(
+        starts_at=since,
+        begun_at=since,
+        charged_from=since,
+        until=row.until,
+        kept_until=row.until,
+        remind_at=None,
+    )
+    UseDay.objects.bulk_create(days)
+    UseDay.objects.filter(day=LATER.date()).update(
+        samples=F("samples") + 15, held_sum=F("held_sum") + 15 * 4
+    )
+    assert tell_idle(place, now=LATER)
+    [told] = Notice.objects.filter(kind="gpus_idle")
+    assert told.message["title"] == "2 × A100 of Vision are idle"
+    assert "has cost $144" in told.message["sentence"]
 
 
 def test_what_is_held_for_less_than_three_days_is_not_told(
@@ -112,7 +146,7 @@ def test_what_is_held_for_less_than_three_days_is_not_told(
 
 def test_too_few_looks_say_nothing(scene: Scene, place: tuple[int, int]) -> None:
     for day in range(5):
-        looked(scene, used=0, day=day, looks=LEAST_LOOKS // 3 - 1)
+        looked(scene, used=0, day=day, looks=LEAST_LOOKS // 4 - 1)
     assert idle(LATER) == []
 
 

@@ -114,8 +114,8 @@ def test_many_are_asked_for_at_once(
     with django_assert_num_queries(2):  # type: ignore[operator]
         found = use.of_all_held({place: 2, other: 1}, now=NOW)
     assert found == {
-        place: Measured(Decimal(50), 1, NOW),
-        other: Measured(None, 0, None),
+        place: Measured(Decimal(50), 1, NOW, Decimal(2)),
+        other: Measured(None, 0, None, Decimal(0)),
     }
 
 

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
 
+from accounts.models import User
 from allocations.budgets import money
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation
@@ -486,6 +487,28 @@ def test_what_somebody_asked_who_left_is_withdrawn_by_the_team(
     told = f"Ben Ruiz withdrew it: {scene.ada.name} is no longer of Vision."
     assert told in page.get(f"/requests/{asked.pk}/").content.decode()
     assert scene.held_usd() == 0
+
+
+def test_who_has_no_access_any_more_is_not_said_to_have_left(
+    page: Client, scene: Scene
+) -> None:
+    asked = ask(scene)
+    decisions.ask_back(
+        asked.pk,
+        by=scene.priya,
+        expected_version=1,
+        question="Why now?",
+        now=timezone.now(),
+    )
+    User.objects.filter(pk=scene.ada.pk).update(is_active=False)
+    page.force_login(factories.person("Ben Ruiz", teams=[scene.team]))
+    shown = page.get(f"/requests/{asked.pk}/").content.decode()
+    words = f"{scene.ada.name} has no access to the portal any more"
+    assert f"{words}, so nobody is granted it" in shown
+    assert "Nothing to do here" not in shown
+    page.post(f"/requests/{asked.pk}/withdraw")
+    asked.refresh_from_db()
+    assert asked.withdrawn_because == f"Ben Ruiz withdrew it: {words}."
 
 
 def test_a_booking_costs_from_its_beginning_whenever_it_is_looked_at(

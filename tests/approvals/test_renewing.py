@@ -14,14 +14,17 @@ from allocations import renewals as renewable
 from allocations.budgets import actions as budget_actions
 from allocations.ends import actions as ends
 from allocations.models import Allocation, LedgerEntry
+from allocations.notices import ending_message
 from approvals import tasks
 from approvals.conversation.actions import edit
+from approvals.decisions import actions as deciding
 from approvals.decisions.actions import approve, reject
 from approvals.judging.inputs import coming, given_lately
 from approvals.models import Request
 from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing
 from approvals.renewals.words import extra_words, goes_on
+from approvals.requests import actions as asking
 from approvals.requests.actions import judge, submit, withdraw
 from approvals.requests.page import sentence
 from approvals.requests.preview import preview_of
@@ -287,6 +290,39 @@ def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:
     assert told.message["sentence"] == why
     assert scene.allocated() == 0
     assert books(scene.team) == ledger(scene.team)
+
+
+def test_what_is_given_back_while_it_is_approved_is_kept_by_nobody(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    locked = asking.locked
+
+    def slower(asked: Wanted, *, now: datetime) -> Wanted:
+        ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
+        return locked(asked, now=now)
+
+    monkeypatch.setattr(deciding, "locked", slower)
+    with pytest.raises(Conflict, match="was given back"):
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+
+
+def test_the_page_offers_one_way_to_keep_what_a_waiting_request_would_keep(
+    scene: Scene,
+) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    request = Request.objects.select_related("team", "flavor__cluster").get(pk=first.pk)
+    soon = sentence(request, State.ENDING_SOON, [], now=LATER, renewal=second)
+    assert "Keep them longer with one click" not in soon
+    row = Allocation.objects.described().get(pk=held.pk)
+    told = ending_message(row, now=LATER)
+    assert f"Request {second.pk} to keep them longer waits" in told.sentence
 
 
 def test_giving_back_says_what_becomes_of_a_request_to_keep_it(

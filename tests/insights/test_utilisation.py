@@ -112,6 +112,15 @@ def test_in_use_now_is_what_was_seen_lately_of_what_is_held(
     assert one.used_now == told
 
 
+def test_what_came_since_is_not_called_idle(scene: Scene) -> None:
+    two_for_days(scene)
+    looked(scene, 0)
+    held(scene, 2, start=NOW - HOUR, end=NOW + DAY)
+    [one] = everything()
+    assert (one.gpus, one.percent) == (4, Decimal(0))
+    assert (one.idle_gpus, one.idle_usd_per_day) == (Decimal(2), Decimal(48))
+
+
 def test_what_costs_nothing_is_not_there(scene: Scene) -> None:
     row = two_for_days(scene)
     Allocation.objects.filter(pk=row.pk).update(charged_from=None)
@@ -206,9 +215,11 @@ def test_the_list_is_narrowed_to_a_team_and_a_kind(
     rows = client.get(f"{PAGE}?team=speech").context["rows"]
     assert [row["cells"][0]["text"] for row in rows] == ["Speech"]
     assert len(client.get(f"{PAGE}?flavor=training/a100").context["rows"]) == 2
-    wrong = client.get(f"{PAGE}?team=nobody")
-    assert wrong.context["filter"].errors["team"]
-    assert len(wrong.context["rows"]) == 2
+    for query in ("team=nobody", "team=empty"):
+        factories.team("Empty") if query == "team=empty" else None
+        none = client.get(f"{PAGE}?{query}")
+        assert none.context["rows"] == []
+        assert "Nothing is held like this" in none.content.decode()
 
 
 def test_what_is_held_is_found_from_where_people_look_for_it(

@@ -212,7 +212,17 @@ def test_what_was_refused_names_what_it_was_about(
     assert "withdraw/" not in page.context["rows"][0]["cells"][3]["text"]
 
 
-@pytest.mark.parametrize("path", ["/requests/new", "/audit/check", "", "/elsewhere/1"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/requests/new",
+        "/teams/new",
+        "/api/v1/clusters/new/",
+        "/audit/check",
+        "",
+        "/elsewhere/1",
+    ],
+)
 def test_what_is_of_no_one_thing_is_about_nothing(path: str) -> None:
     event = Event(subject_type="route", subject_id="x", details={"path": path})
     assert Subjects([event], teams={}).of(event) == About("")

@@ -88,3 +88,11 @@ def test_the_page_of_a_run_says_it_until_it_is_over(
     assert words in client.get(f"/runs/{run.pk}").content.decode()
     Allocation.objects.update(until=now + DAY, kept_until=now + DAY)
     assert words not in client.get(f"/runs/{run.pk}").content.decode()
+
+
+def test_nobody_is_sent_to_keep_what_cannot_be_kept(scene: Scene) -> None:
+    holds(scene, 2, until=NOW + DAY)
+    scene.flavor.is_offered = False
+    words = too_few_words(scene.tenancy, scene.flavor, 2, until=None, now=NOW)
+    assert "Keep them longer" not in words
+    assert "They cannot be kept longer: A100 on Training is not offered now." in words

@@ -52,7 +52,12 @@ def too_few_words(
     if found is None or flavor is None or (until is not None and found.at >= until):
         return ""
     left = gpus(found.left, flavor.kind) if found.left else "none of them"
+    what_to_do = (
+        f"They cannot be kept longer: {flavor.why_closed}."
+        if flavor.why_closed
+        else "Keep them longer on the team’s page."
+    )
     return (
         f"Its GPUs end before it may: from {moment(found.at, now)} on {tenancy.team.name} holds {left}, and it can be "
-        "stopped then. Keep them longer on the team’s page."
+        f"stopped then. {what_to_do}"
     )
