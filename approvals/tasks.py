@@ -10,8 +10,7 @@ from approvals.decisions import seats_from_directory as filling
 from approvals.fulfilment import free_again
 from approvals.judging import reevaluation as judging_again
 from approvals.models import Request
-from approvals.renewals import renewing
-from approvals.renewals.voiding import withdraw_void
+from approvals.renewals import renewing, voiding
 from approvals.requests import actions
 from audit import clock
 from reconciling.sweeping import for_each
@@ -42,15 +41,20 @@ def fill_seats() -> None:
 def judge_again() -> None:
     """Grant what waits and the policy approves by now, oldest first, and have the rest decided by whom it names.
 
-    First, what would keep longer what was given back is withdrawn. Each in a transaction of its own.
+    Each in a transaction of its own.
     """
     now = clock.now()
-    for_each(renewing.void(), partial(withdraw_void, now=now))
     try:
         judging_again.sweep(now)
     finally:
         # Whatever ends the first sweep keeps nobody from being routed.
         rerouting.sweep(now)
+
+
+@shared_task(name="approvals.tasks.withdraw_void")
+def withdraw_void() -> None:
+    """Withdraw what would keep longer what was given back, each in a transaction of its own."""
+    for_each(renewing.void(), partial(voiding.withdraw_void, now=clock.now()))
 
 
 @shared_task(name="approvals.tasks.offer_again")

@@ -83,6 +83,11 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
+    "withdraw void renewals": {
+        "task": "approvals.tasks.withdraw_void",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "offer again": {
         "task": "approvals.tasks.offer_again",
         "schedule": 60.0,

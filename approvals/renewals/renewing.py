@@ -7,7 +7,7 @@ count as there for the renewal; both go over in the transaction that grants it.
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from allocations import actions as allocations
 from allocations import renewals as renewable
@@ -118,25 +118,26 @@ def check_not_given_back(wanted: Wanted) -> None:
     """
     if wanted.renews is None:
         return
-    if _given_back().filter(hold=wanted.renewed_hold).exists():
+    if _last_end_of(wanted.renewed_hold).first() == Allocation.End.RETURNED:
         raise Conflict(GIVEN_BACK, code="not_held")
 
 
 def void() -> list[int]:
     """The waiting requests to keep longer what was given back since, oldest first."""
-    rows = Request.objects.filter(state=State.WAITING, renews__hold__in=_given_back())
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+    rows = Request.objects.filter(state=State.WAITING, renews__isnull=False)
+    last_end = Subquery(_last_end_of(OuterRef("renews__hold"))[:1])
+    void = rows.annotate(last_end=last_end).filter(last_end=Allocation.End.RETURNED)
+    return list(void.order_by("pk").values_list("pk", flat=True))
 
 
-def _given_back() -> QuerySet[Allocation, int]:
-    """The holds of which nothing is held any more, because the last of it was given back."""
-    later = Allocation.objects.filter(hold=OuterRef("hold")).filter(
-        Q(ended_at=None) | Q(ended_at__gt=OuterRef("ended_at"))
-    )
-    rows = Allocation.objects.of_gpus().filter(
-        ~Exists(later), end_reason=Allocation.End.RETURNED, begun_at__isnull=False
-    )
-    return rows.values_list("hold", flat=True)
+def _last_end_of(hold: int | OuterRef) -> QuerySet[Allocation, str]:
+    """How what a hold held ended, the last of it first; empty for what is held, which comes before all that ended.
+
+    Of one moment the row that parts were split from ended last.
+    """
+    rows = Allocation.objects.of_gpus().filter(hold=hold, begun_at__isnull=False)
+    newest_first = rows.order_by(F("ended_at").desc(nulls_first=True), "pk")
+    return newest_first.values_list("end_reason", flat=True)
 
 
 def waiting_for(request_id: int, *, but: int = 0) -> Request | None:

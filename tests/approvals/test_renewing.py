@@ -280,8 +280,8 @@ def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:
         approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
     assert renewing.void() == [second.pk]
     with time_machine.travel(LATER, tick=False):
-        tasks.judge_again()
-        tasks.judge_again()
+        tasks.withdraw_void()
+        tasks.withdraw_void()
     second.refresh_from_db()
     why = "It was taken back, because what it would keep longer was given back."
     assert (second.state, second.withdrawn_because) == (State.WITHDRAWN, why)
