@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from django.urls import reverse
 
@@ -75,8 +76,16 @@ def tell_given_back(row: Allocation, *, by: str, now: datetime) -> None:
     )
 
 
-def ending_message(row: Allocation, *, now: datetime) -> Message:
-    """That an allocation ends soon, what follows, and how it goes on."""
+class WayOn(NamedTuple):
+    """How what ends soon goes on: in a sentence, as the button of a notice, and where that leads."""
+
+    sentence: str
+    action: str
+    link: str
+
+
+def ending_notice(row: Allocation, *, now: datetime) -> tuple[Message, str]:
+    """That an allocation ends soon, what follows, and how it goes on; and the page on which it does."""
     facts = [("Team", row.team.name), ("Ends", moment(row.until, now))]
     if row.where:
         facts.insert(
@@ -88,35 +97,35 @@ def ending_message(row: Allocation, *, now: datetime) -> Message:
         if step.what not in ("reminder", "end")
     ]
     facts.append(("Cost a day", usd(row.usd_per_day)))
-    if row.flavor is None:
-        return Message(
-            title=f"{row.what} of {row.team.name} ends in {ahead(row.until, now)}",
-            sentence=f"{kept_by(row.offering)} Without that a platform lead asks, then takes it down.",
-            facts=tuple(facts),
-            action="Open the team",
-        )
-    if renewal := row.hold.renewal_id:
-        return Message(
-            title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
-            sentence=f"Request {renewal} to keep them longer waits for a decision. Unless it is approved before, they "
-            "go back to the pool by themselves.",
-            facts=tuple(facts),
-            action="Open the request",
-        )
-    if row.why_not_kept:
-        return Message(
-            title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
-            sentence=f"They cannot be kept longer: {row.why_not_kept}. Ask for GPUs elsewhere before that.",
-            facts=tuple(facts),
-            action="Open the team",
-        )
-    return Message(
-        title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
-        sentence="Keep them longer with one click, judged at once by the same rules as any request. "
-        "Without it they go back to the pool by themselves.",
+    ends, way = "ends" if row.flavor is None else "end", _way_on(row)
+    message = Message(
+        title=f"{row.what} of {row.team.name} {ends} in {ahead(row.until, now)}",
+        sentence=way.sentence,
         facts=tuple(facts),
-        action="Keep them longer",
+        action=way.action,
     )
+    return message, way.link
+
+
+def _way_on(row: Allocation) -> WayOn:
+    team = reverse("team", args=[row.team.slug])
+    if row.flavor is None:
+        words = f"{kept_by(row.offering)} Without that a platform lead asks, then takes it down."
+        return WayOn(words, "Open the team", team)
+    if renewal := row.hold.renewal_id:
+        words = (
+            f"Request {renewal} to keep them longer waits for a decision. Unless it is approved before, they go back "
+            "to the pool by themselves."
+        )
+        return WayOn(words, "Open the request", reverse("request", args=[renewal]))
+    if row.why_not_kept:
+        words = f"They cannot be kept longer: {row.why_not_kept}. Ask for GPUs elsewhere before that."
+        return WayOn(words, "Open the team", team)
+    words = (
+        "Keep them longer with one click, judged at once by the same rules as any request. Without it they go back to "
+        "the pool by themselves."
+    )
+    return WayOn(words, "Keep them longer", reverse("renew", args=[row.pk]))
 
 
 def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:

@@ -3,11 +3,10 @@
 from datetime import datetime
 
 from django.db import transaction
-from django.urls import reverse
 
 from accounts.models import User
 from allocations.models import Allocation
-from allocations.notices import ending_message
+from allocations.notices import ending_notice
 from allocations.schedule import next_reminder
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -35,7 +34,7 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
     same = Allocation.objects.live().filter(pk=row.pk, remind_at=row.remind_at)
     if not same.update(remind_at=following) or row.until <= now:
         return False
-    said, link = ending_message(row, now=now), _link(row)
+    said, link = ending_notice(row, now=now)
     about = ("allocation", row.pk)
     members = User.objects.filter(memberships__team=row.team_id)
     tell(
@@ -61,14 +60,3 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
         until=row.until.isoformat(),
     )
     return True
-
-
-def _link(row: Allocation) -> str:
-    """Where the reminder leads: GPUs are kept longer with one click, what else is held is asked for again."""
-    if renewal := row.hold.renewal_id:
-        return reverse("request", args=[renewal])
-    return (
-        reverse("renew", args=[row.pk])
-        if row.flavor_id is not None and not row.why_not_kept
-        else reverse("team", args=[row.team.slug])
-    )

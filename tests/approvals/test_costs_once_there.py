@@ -208,9 +208,9 @@ def test_an_end_of_what_takes_no_gpus_is_reminded_of(scene: Scene) -> None:
     asked = granted(scene, "volume", until=NOW + 30 * DAY)
     held = held_for(asked)
     assert held.remind_at == asked.until - timedelta(days=7)
-    from allocations.notices import ending_message
+    from allocations.notices import ending_notice
 
-    said = ending_message(held, now=asked.until - timedelta(days=7))
+    said, _ = ending_notice(held, now=asked.until - timedelta(days=7))
     assert said.title == f"100 GiB volume corpus of {scene.team.name} ends in 7 days"
     assert "Ask for it again" in said.sentence
 

@@ -14,7 +14,7 @@ from allocations import renewals as renewable
 from allocations.budgets import actions as budget_actions
 from allocations.ends import actions as ends
 from allocations.models import Allocation, LedgerEntry
-from allocations.notices import ending_message
+from allocations.notices import ending_notice
 from approvals import tasks
 from approvals.conversation.actions import edit
 from approvals.decisions import actions as deciding
@@ -82,6 +82,15 @@ def renew(
 
 def live(request: Request) -> Allocation | None:
     return Allocation.objects.live().filter(hold=request.hold_id).first()
+
+
+def waiting_renewal(scene: Scene) -> tuple[Request, Request, Allocation]:
+    """Four GPUs that people decide to keep longer: what was granted, what waits, and what is held."""
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    return first, second, held
 
 
 def test_an_automatic_renewal_goes_on_without_a_gap(scene: Scene) -> None:
@@ -231,10 +240,7 @@ def test_fewer_are_kept_longer_and_the_others_until_the_old_end(scene: Scene) ->
 def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(
     scene: Scene,
 ) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    first, second, held = waiting_renewal(scene)
     fewer = replace(renewal(first), spec=second.asked.model_copy(update={"gpus": 3}))
     fewer = replace(
         fewer, size=fewer.spec.size(price=held.price_per_gpu_hour, prices={})
@@ -252,10 +258,7 @@ def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(
 
 
 def test_what_reached_its_end_in_between_is_granted_anew(scene: Scene) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    _, second, held = waiting_renewal(scene)
     after = held.kept_until
     assert ends.expire(held.pk, now=after)
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
@@ -269,10 +272,7 @@ def test_what_reached_its_end_in_between_is_granted_anew(scene: Scene) -> None:
 
 
 def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    _, second, held = waiting_renewal(scene)
     ends.give_back(held.pk, gpus=1, by=scene.ada, now=LATER)
     assert renewing.void() == []
     ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
@@ -295,10 +295,7 @@ def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:
 def test_what_is_given_back_while_it_is_approved_is_kept_by_nobody(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    _, second, held = waiting_renewal(scene)
     locked = asking.locked
 
     def slower(asked: Wanted, *, now: datetime) -> Wanted:
@@ -313,25 +310,19 @@ def test_what_is_given_back_while_it_is_approved_is_kept_by_nobody(
 def test_the_page_offers_one_way_to_keep_what_a_waiting_request_would_keep(
     scene: Scene,
 ) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    first, second, held = waiting_renewal(scene)
     request = Request.objects.select_related("team", "flavor__cluster").get(pk=first.pk)
     soon = sentence(request, State.ENDING_SOON, [], now=LATER, renewal=second)
     assert "Keep them longer with one click" not in soon
     row = Allocation.objects.described().get(pk=held.pk)
-    told = ending_message(row, now=LATER)
+    told, _ = ending_notice(row, now=LATER)
     assert f"Request {second.pk} to keep them longer waits" in told.sentence
 
 
 def test_giving_back_says_what_becomes_of_a_request_to_keep_it(
     scene: Scene, client: Client
 ) -> None:
-    factories.policy(SHORT, now=NOW)
-    first = scene.ask(4)
-    second, held = renew(scene, first), live(first)
-    assert held is not None
+    first, second, held = waiting_renewal(scene)
     client.force_login(scene.ada)
     with time_machine.travel(LATER, tick=False):
         all_of_it = client.get(f"/allocations/{held.pk}/give-back")
