@@ -30,21 +30,8 @@ class ReasonField(forms.CharField):
         )
 
 
-class GiveBackForm(StrictForm):
-    """How many GPUs go back. `token` makes a second sending harmless; who `is_member` gives no reason."""
-
-    gpus = WholeNumberField(label="GPUs to give back", most=MOST_GPUS, of="GPUs")
-    reason = ReasonField(sent_by=GIVE_BACK_BUTTON)
-    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
-
-    def __init__(self, data: Any, *, is_member: bool) -> None:
-        super().__init__(data, label_suffix="")
-        if is_member:
-            del self.fields["reason"]
-
-
 class EndEarlyForm(StrictForm):
-    """The end of all that is held or booked; who `is_member` gives no reason."""
+    """The end of what is held or booked; who `is_member` of the team gives no reason."""
 
     reason = ReasonField()
 
@@ -52,9 +39,23 @@ class EndEarlyForm(StrictForm):
         super().__init__(data, label_suffix="")
         if is_member:
             del self.fields["reason"]
-        else:
-            # Nothing else is in this form, and what is sent without it would be refused.
+
+
+class LetGoForm(EndEarlyForm):
+    """The end of all of it: the reason is all that is sent, and without it this would be refused."""
+
+    def __init__(self, data: Any = None, *, is_member: bool) -> None:
+        super().__init__(data, is_member=is_member)
+        if not is_member:
             self.fields["reason"].widget.attrs["required"] = True
+
+
+class GiveBackForm(EndEarlyForm):
+    """How many GPUs go back. `token` makes a second sending harmless."""
+
+    gpus = WholeNumberField(label="GPUs to give back", most=MOST_GPUS, of="GPUs")
+    reason = ReasonField(sent_by=GIVE_BACK_BUTTON)
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
 
 def amount_field(label: str, *, of: str, **options: Any) -> AmountField:

@@ -19,7 +19,7 @@ from django.views.decorators.http import (
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.forms import EndEarlyForm
+from allocations.forms import LetGoForm
 from approvals.fulfilment import actions as fulfilment
 from approvals.fulfilment import page as task_page
 from approvals.models import Request
@@ -93,7 +93,7 @@ def let_go(request: HttpRequest, pk: int) -> HttpResponse:
     """End what takes no GPUs before its date, or cancel a booking; who is not of the team says why."""
     user = visitor(request)
     asked = get_object_or_404(Request.objects.visible_to(user), pk=pk)
-    form = EndEarlyForm(request.POST, is_member=asked.team_id in user.team_ids)
+    form = LetGoForm(request.POST, is_member=asked.team_id in user.team_ids)
     response = HttpResponseRedirect(reverse("request", args=[pk]))
     try:
         if not form.is_valid():

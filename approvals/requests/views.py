@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.current_user import add_refusal, visitor, with_refusal
-from allocations.forms import EndEarlyForm
+from allocations.forms import LetGoForm
 from approvals.models import Request
 from approvals.requests import actions, listing
 from approvals.requests import page as request_page
@@ -98,6 +98,6 @@ def _page(
         raise Http404
     context = request_page.context(asked, viewer=viewer, now=timezone.now()) | {
         "form": form,
-        "end_form": EndEarlyForm(is_member=asked.team_id in viewer.team_ids),
+        "end_form": LetGoForm(is_member=asked.team_id in viewer.team_ids),
     }
     return render(request, "approvals/request.html", context, status=status)

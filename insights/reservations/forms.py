@@ -5,10 +5,10 @@ from typing import Any
 
 from django import forms
 
-from allocations.forms import GIVE_BACK_BUTTON, ReasonField
+from allocations.forms import GIVE_BACK_BUTTON, EndEarlyForm, ReasonField
 from allocations.models import Allocation
 from capacity.reservations.states import State
-from web.fields import StrictForm, WholeNumberField
+from web.fields import WholeNumberField
 
 MAX_MACHINES = 1_000
 ANY = "any"
@@ -35,7 +35,7 @@ class ReservationFilter(forms.Form):
         field.choices = [("", "All teams"), *teams]
 
 
-class MachinesForm(StrictForm):
+class MachinesForm(EndEarlyForm):
     """How many machines of which grant go back. `token` makes a second sending harmless."""
 
     grant = forms.ChoiceField(
@@ -57,9 +57,7 @@ class MachinesForm(StrictForm):
     def __init__(
         self, data: Any, *, grants: Sequence[tuple[Allocation, str]], is_member: bool
     ) -> None:
-        super().__init__(data, label_suffix="")
-        if is_member:
-            del self.fields["reason"]
+        super().__init__(data, is_member=is_member)
         self._grants = {str(one.pk): one for one, _ in grants}
         field = self.fields["grant"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
