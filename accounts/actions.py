@@ -422,7 +422,9 @@ def lead_by_owner(team: Team) -> None:
         "user__roles_held"
     )
     for membership in members:
-        _join(team, membership.user, part_in(team, membership.user))
+        part = part_in(team, membership.user)
+        if membership.part != part:
+            _join(team, membership.user, part)
 
 
 def part_in(team: Team, user: User) -> Membership.Part:

@@ -1,6 +1,7 @@
 """Teams are told of GPUs that they hold and no work has used for days, once a week at most."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
@@ -33,24 +34,26 @@ LEAST_LOOKS = 480
 ENDS_ANYWAY = timedelta(days=1)
 
 
-def idle(now: datetime, *, at: int | None = None) -> list[Place]:
-    """The (tenancy id, flavor id) whose team is to be told now that the GPUs are idle, `at` one tenancy or anywhere.
+def idle(now: datetime) -> list[Place]:
+    """The (tenancy id, flavor id) whose team is to be told now that the GPUs are idle; four queries in all."""
+    return [*_idle(now)]
 
-    Four queries whatever their number.
-    """
+
+def _idle(now: datetime, *, at: int | None = None) -> Mapping[Place, Measured]:
+    """Their use, of one tenancy or anywhere."""
     rows = _held(now) if at is None else _held(now).filter(tenancy=at)
     held = Counter[Place]()
     for tenancy, flavor, number in rows.values_list("tenancy_id", "flavor_id", "gpus"):
         held[tenancy, flavor] += number
     if not held:
-        return []
+        return {}
     told = set(_told_lately(now).values_list("tenancy_id", "flavor_id"))
     seen = of_all_held(held, now=now, days=WINDOW)
-    return [
-        place
+    return {
+        place: seen[place]
         for place in sorted(held)
         if place not in told and _is_idle(seen[place], now)
-    ]
+    }
 
 
 @transaction.atomic
@@ -61,13 +64,12 @@ def tell_idle(place: Place, *, now: datetime) -> bool:
     tenancy = (
         Tenancy.objects.locked().select_related("team", "cluster").get(pk=tenancy_id)
     )
+    seen = _idle(now, at=tenancy_id).get(place)
     day = UseDay.objects.filter(tenancy=tenancy_id, flavor=flavor_id).last()
-    if day is None or place not in idle(now, at=tenancy_id):
+    if seen is None or day is None:
         return False
     UseDay.objects.filter(pk=day.pk).update(told_idle_at=now)
     rows = list(_held(now).filter(tenancy=tenancy_id, flavor=flavor_id).described())
-    held = sum(row.gpus for row in rows)
-    [seen] = of_all_held({place: held}, now=now, days=WINDOW).values()
     # Of what came since nobody knows yet whether it is idle.
     number = int(seen.held)
     _tell(tenancy, rows, number, seen.percent or Decimal(0), now=now)

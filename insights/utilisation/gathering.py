@@ -30,14 +30,10 @@ class Utilisation:
     tenancy: Tenancy
     flavor: Flavor
     allocations: Sequence[Allocation]
+    gpus: int
     measured: Measured
     used_now: int | None
     percent: Decimal | None
-
-    @property
-    def gpus(self) -> int:
-        """How many are held."""
-        return sum(one.gpus for one in self.allocations)
 
     @property
     def until(self) -> datetime:
@@ -82,25 +78,26 @@ def utilisation_of(rows: AllocationQuerySet, *, now: datetime) -> list[Utilisati
     counts = {place: sum(one.gpus for one in own) for place, own in by_place.items()}
     measured = of_all_held(counts, now=now, days=DAYS) if counts else {}
     found = [
-        _of_place(own, measured[place], now=now) for place, own in by_place.items()
+        _of_place(own, counts[place], measured[place], now=now)
+        for place, own in by_place.items()
     ]
     return sorted(found, key=_most_idle_first)
 
 
 def _of_place(
-    own: Sequence[Allocation], measured: Measured, *, now: datetime
+    own: Sequence[Allocation], gpus: int, measured: Measured, *, now: datetime
 ) -> Utilisation:
     tenancy, flavor = own[0].tenancy, own[0].flavor
     assert tenancy is not None  # noqa: S101 - told to the type checker
     assert flavor is not None  # noqa: S101 - told to the type checker
     is_young = measured.since is None or measured.since > now - TOLD_AFTER
-    gpus = sum(one.gpus for one in own)
     is_seen = tenancy.used_at is not None and tenancy.used_at > now - SEEN_WITHIN
     used = (tenancy.used or {}).get(flavor.name, 0) if is_seen else None
     return Utilisation(
         tenancy=tenancy,
         flavor=flavor,
         allocations=own,
+        gpus=gpus,
         measured=measured,
         # What is borrowed on top is not theirs.
         used_now=None if used is None else min(int(used), gpus),

@@ -16,6 +16,7 @@ from offboarding.models import Departure
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
+from tests.insights.charged import held
 from tests.scene import DAY, NOW, Scene
 
 LATER = NOW + 4 * DAY
@@ -24,16 +25,7 @@ LATER = NOW + 4 * DAY
 @pytest.fixture
 def place(scene: Scene) -> tuple[int, int]:
     """Two GPUs of Vision from NOW on for ten days, of which no work has used any until LATER."""
-    row = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
-    end = NOW + 10 * DAY
-    Allocation.objects.filter(pk=row.pk).update(
-        starts_at=NOW,
-        begun_at=NOW,
-        charged_from=NOW,
-        until=end,
-        kept_until=end,
-        remind_at=None,
-    )
+    held(scene, 2, start=NOW, end=NOW + 10 * DAY)
     for day in range(5):
         looked(scene, used=0, day=day)
     return scene.tenancy.pk, scene.flavor.pk
@@ -112,20 +104,10 @@ def test_three_days_are_three_whole_ones_just_after_midnight(
 def test_what_came_since_is_not_called_idle(
     scene: Scene, place: tuple[int, int]
 ) -> None:
-    row = Allocation.objects.get()
     # Idle GPUs are a reason to give nobody more: these came when nothing was known yet.
     days = list(UseDay.objects.all())
     UseDay.objects.all().delete()
-    more = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
-    since = LATER - timedelta(minutes=15)
-    Allocation.objects.filter(pk=more.pk).update(
-        starts_at=since,
-        begun_at=since,
-        charged_from=since,
-        until=row.until,
-        kept_until=row.until,
-        remind_at=None,
-    )
+    held(scene, 2, start=LATER - timedelta(minutes=15), end=NOW + 10 * DAY)
     UseDay.objects.bulk_create(days)
     UseDay.objects.filter(day=LATER.date()).update(
         samples=F("samples") + 15, held_sum=F("held_sum") + 15 * 4
