@@ -2,11 +2,14 @@
 
 from datetime import timedelta
 
+from django.db.models import Q
+
 from accounts.idempotency import once
 from accounts.models import User
 from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.conversation import actions as conversation
+from approvals.fulfilment import actions as fulfilment
 from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.requests import actions as approvals
@@ -21,12 +24,14 @@ REASON = "Retrain the detector before the review."
 
 
 def ask(walk: Walk) -> str:
-    """Somebody asks for GPUs, a notebook or a volume, sometimes twice with one key."""
+    """Somebody asks for something, from now on or from later on, sometimes twice with one key."""
     town, by = walk.town, walk.random.choice(walk.town.askers)
     home = town.home_of(by.teams[0])
     flavor, gpus = town.flavor(home.cluster), walk.random.choice([1, 1, 2, 3, 8])
     days = walk.random.choice([0.1, 1, 3, 12])
-    kind = walk.random.choices(["gpus", "notebook", "volume"], weights=[8, 1, 1])[0]
+    kind = walk.random.choices(
+        ["gpus", "notebook", "volume", "endpoint"], weights=[8, 1, 1, 3]
+    )[0]
     said = {
         "gpus": {"flavor": f"{home.cluster.name}/{flavor.name}", "gpus": gpus},
         "notebook": {
@@ -37,11 +42,26 @@ def ask(walk: Walk) -> str:
             ).slug,
         },
         "volume": {"cluster": home.cluster.name, "name": "data", "gib": 100 * gpus},
+        "endpoint": {
+            "flavor": f"{home.cluster.name}/{flavor.name}",
+            "model": "mistral-7b",
+            "gpus_per_replica": 1,
+            "replicas": min(gpus, 2),
+        },
     }[kind]
-    until = town.time + timedelta(days=days)
-    wanted = resolve(kind, said, team=by.teams[0], until=until, reason=REASON)
+    ahead = walk.random.choice([0, 0, 0, 0.01, 1.5]) if kind == "gpus" else 0
+    begins = town.time + timedelta(days=ahead)
+    wanted = resolve(
+        kind,
+        said,
+        team=by.teams[0],
+        until=begins + timedelta(days=days),
+        starts=begins if ahead else None,
+        reason=REASON,
+    )
     _submit(walk, wanted, by=by)
-    return f"ask for {kind}: {gpus} × {flavor.name} for {days} days"
+    what = f"{gpus} × {flavor.name} for {days} days"
+    return f"book {kind}: {what}, in {ahead}" if ahead else f"ask for {kind}: {what}"
 
 
 def come(walk: Walk) -> str:
@@ -132,6 +152,19 @@ def give_back(walk: Walk) -> str:
     return f"give back: {gpus or 'all'} of {held}"
 
 
+def let_go(walk: Walk) -> str:
+    """A booking is cancelled, or what takes no GPUs ends before its date."""
+    granted = Allocation.objects.granted().filter(hold__request__isnull=False)
+    ends_early = Q(begun_at=None) | Q(flavor=None)
+    held = walk.one_of(
+        granted.filter(ends_early).select_related("team__created_by", "hold")
+    )
+    fulfilment.release(
+        held.hold.request_id, by=held.team.created_by, now=walk.town.time
+    )
+    return f"{'cancel a booking' if held.is_booked else 'let go'}: {held}"
+
+
 def run(walk: Walk) -> str:
     """A job begins on what is held, or one ends."""
     held = walk.one_of(
@@ -156,4 +189,13 @@ def run(walk: Walk) -> str:
     return f"run: {gpus} GPUs in {name}"
 
 
-PEOPLE = {ask: 10, come: 2, edit: 4, answer: 14, renew: 5, give_back: 3, run: 5}
+PEOPLE = {
+    ask: 10,
+    come: 2,
+    edit: 4,
+    answer: 14,
+    renew: 5,
+    give_back: 3,
+    let_go: 2,
+    run: 5,
+}

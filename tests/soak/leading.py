@@ -217,7 +217,7 @@ def release_a_brake(walk: Walk) -> str:
 
 LEADS = {
     decide: 14,
-    carry_out: 10,
+    carry_out: 30,
     set_budget: 1,
     set_price: 1,
     set_share: 2,

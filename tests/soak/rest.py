@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from django.db.models import Max
+from django.db.models import F, Max
 
 from allocations.ends import sweep as ends
 from allocations.models import Allocation, Brake, Leftover
@@ -156,7 +156,11 @@ def _left_behind() -> Iterator[str]:
 
 
 def _late_or_early(town: Town) -> Iterator[str]:
-    """I11: nothing ends before its date, and nothing runs on after the date on which it is stopped."""
+    """I11: nothing begins or ends before its date, and nothing runs on after the date on which it is stopped."""
+    for row in Allocation.objects.filter(begun_at__lt=F("starts_at")):
+        yield f"I11 {row.hold} began before its time"
+    for row in Allocation.objects.booked().filter(until__lte=town.time - LATE):
+        yield f"I11 {row.hold} never began, and is booked still after its end"
     for row in Allocation.objects.filter(end_reason="expired"):
         if row.ended_at and row.ended_at < row.kept_until:
             yield f"I11 {row.hold} ended before its end"

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from allocations import actions as granting
+from allocations.bookings import actions as bookings
 from allocations.budgets import actions as budget_actions
 from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ends
@@ -147,10 +148,27 @@ def tick(walk: Walk) -> str:
 
 def by_the_clock(town: Town) -> None:
     """What the clock's tasks do, each as often as it likes."""
+    _of_what_is_granted(town)
+    _of_requests(town.time)
+    _of_surroundings(town)
+
+
+def _of_what_is_granted(town: Town) -> None:
     now = town.time
     ends.sweep(now)
+    for pk in bookings.to_begin(now):
+        bookings.begin(pk, now=now)
+    for pk in bookings.to_look_at(now):
+        bookings.look(pk, now=now)
     for pk in list(reminding.due(now)):
         reminding.remind(pk, now=now)
+    for pk in granting.not_charged_yet(now):
+        granting.observe(pk, now=now)
+    for pk in unheld.due(now):
+        unheld.look(pk, now=town.now)
+
+
+def _of_requests(now: datetime) -> None:
     waiting = Request.objects.overdue(now)
     for pk in list(waiting.values_list("pk", flat=True)):
         approvals.lapse(pk, now=now)
@@ -158,16 +176,16 @@ def by_the_clock(town: Town) -> None:
         clockwork.look(pk, now=now)
     for pk in reminders.due(now):
         reminders.remind(pk, now=now)
-    for pk in granting.not_charged_yet(now):
-        granting.observe(pk, now=now)
-    leaving_sweep.sweep(now=now)
-    written_off.sweep(now=now)
-    for pk in unheld.due(now):
-        unheld.look(pk, now=town.now)
-    keep_in_step(now=town.now)
     free_again.sweep(now)
     for pk in renewing.void():
         withdraw_void(pk, now=now)
+
+
+def _of_surroundings(town: Town) -> None:
+    now = town.time
+    leaving_sweep.sweep(now=now)
+    written_off.sweep(now=now)
+    keep_in_step(now=town.now)
     for pk in use.due():
         use.sample(pk)
     for place in idling.idle(now):
