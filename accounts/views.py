@@ -1,6 +1,7 @@
 """Signing in with Entra ID, and out again by POST."""
 
 from functools import partial
+from urllib.parse import urlencode, urlsplit
 
 import structlog
 from django.conf import settings
@@ -27,16 +28,23 @@ logger = structlog.get_logger(__name__)
 FLOW = "entra_flow"
 NEXT = "entra_next"
 HINT = "entra_hint"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BACKEND = "accounts.backends.EntraBackend"
 
 
 @never_cache
 @require_safe
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Say what this is, with one button; a person already signed in goes on at once."""
+    """Say what this is, with one button; a person already signed in goes on at once.
+
+    Whoever came by another name of this machine than the portal's goes to that first, where Entra ID sends them back.
+    """
     target = safe_target(request, request.GET.get("next", ""))
     if request.user.is_authenticated:
         return HttpResponseRedirect(target)
+    if _is_other_name(request):
+        there = f"{settings.PUBLIC_URL}{reverse('sign-in')}"
+        return HttpResponseRedirect(f"{there}?{urlencode({'next': target})}")
     return render(request, "accounts/sign_in.html", {"next": target})
 
 
@@ -123,6 +131,17 @@ def safe_target(request: HttpRequest, target: str) -> str:
         plain, allowed_hosts={request.get_host()}, require_https=False
     )
     return plain if allowed else "/"
+
+
+def _is_other_name(request: HttpRequest) -> bool:
+    """Whether the browser calls this machine by another of its names for itself than the portal's address has.
+
+    A browser keeps cookies for localhost and for 127.0.0.1 apart, so the session in which a sign-in began would be gone
+    when Entra ID sends the person back. A proxy may ask by any name, so nobody else is sent anywhere.
+    """
+    asked = urlsplit(f"//{request.get_host()}").hostname
+    ours = urlsplit(settings.PUBLIC_URL).hostname
+    return asked != ours and {asked, ours} <= LOOPBACK
 
 
 def _callback() -> str:

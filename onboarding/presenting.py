@@ -343,9 +343,16 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> Revi
         "namespace": namespace_of(team=team, project=project),
         "recommendation": recommend(values),
         "objects": objects,
-        "objects_note": f"{len(objects)} objects, {SOON[arrival_on(cluster)]}",
+        "objects_note": _how_many(objects, cluster),
         **answer,
     }
+
+
+def _how_many(objects: Sequence[Planned], cluster: Cluster | None) -> str:
+    """How many objects there will be on the cluster, as every page counts them, and how soon."""
+    access = sum(each["kind"] == KIND for each in objects)
+    with_access = " and access to the registry" if access else ""
+    return f"{len(objects) - access} objects{with_access}, {SOON[arrival_on(cluster)]}"
 
 
 def _briefly(answer: StartAnswer) -> StartAnswer:

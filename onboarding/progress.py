@@ -48,10 +48,12 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
     trouble = trouble_of(tenancy, listed) or away_words(tenancy.cluster)
+    objects = len(listed["items"])
+    ready = sum(item["tone"] == "good" for item in listed["items"])
     access = access_of(onboarding.team)
     if access is not None:
+        # Nothing on the cluster waits for it, so it is listed, and not counted with what the promise is about.
         listed["items"].append(checklist_item(access))
-    ready = sum(item["tone"] == "good" for item in listed["items"])
     return {
         "onboarding": onboarding,
         "team": onboarding.team,
@@ -59,7 +61,7 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
         "cluster": tenancy.cluster,
         "checklist": listed,
         "ready": ready,
-        "total": len(listed["items"]),
+        "total": objects,
         "settled": took is not None,
         "took": f"{took:.1f}" if took is not None else "",
         "since": now - onboarding.submitted_at,

@@ -92,6 +92,18 @@ def on_no_cluster(team: Team) -> Empty:
     }
 
 
+def being_made(place: Tenancy) -> Empty:
+    """That a namespace, which comes with its cluster and team, is not there yet, and where it is followed."""
+    return {
+        "title": f"{place.namespace} is being made",
+        "text": f"The portal has not finished it on {place.cluster.title}. Work can start there once it stands.",
+        "action": {
+            "label": "See how far it is",
+            "href": reverse("team", args=[place.team.slug]),
+        },
+    }
+
+
 def lacks(user: User, offers: Offers | None, *, slug: str) -> Empty | None:
     """What keeps the team of this short name, or the person's only ones, from asking; None when they can.
 

@@ -121,6 +121,8 @@ class Home(TypedDict):
     tasks: Sequence[ToDo]
     waiting: Sequence[Wait]
     more_waiting: int
+    led: Sequence[Wait]
+    more_led: int
     more_held: int
     held: Sequence[Held]
     runs: Sequence[RunLine]
@@ -154,6 +156,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         .order_by("until")[:MOST_HELD]
     )
     decide = to_decide(user, now=now) if decides else []
+    led = list(asked_in_led_teams(user)[:MOST_WAITING]) if seen["led"] else []
     return {
         "decide": decide,
         "more_to_decide": decide[0]["in_all"] - len(decide) if decide else 0,
@@ -162,9 +165,11 @@ def board(user: User, *, decides: bool, now: datetime) -> Home:
         "waiting": [
             *invitations(user, now=now),
             *unanswered,
-            *(waiting(row, now=now) for row in waits[:MOST_WAITING]),
+            *(waiting(row, mine=True, now=now) for row in waits[:MOST_WAITING]),
         ],
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
+        "led": [waiting(row, mine=False, now=now) for row in led],
+        "more_led": _in_all(led) - len(led),
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
         **own_runs(user, seen, now=now),
@@ -274,17 +279,51 @@ def drafts(user: User) -> list[Wait]:
     ]
 
 
-def waiting(row: Request, *, now: datetime) -> Wait:
-    """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
+def asked_in_led_teams(user: User) -> QuerySet[Request]:
+    """What others wait for in the teams that this person leads, the oldest first.
+
+    Each with `in_all`, how many there are, and `has_left`, whether who asked is no longer of the team.
+    """
+    leads = user.memberships.filter(part=Membership.Part.LEAD)
+    rows = Request.objects.waiting().filter(team__in=leads.values("team"))
+    shown = rows.exclude(requester=user).select_related(
+        "team", "requester", "flavor__cluster", "tenancy__cluster"
+    )
+    still = Membership.objects.filter(
+        team=OuterRef("team"), user=OuterRef("requester"), user__is_active=True
+    )
+    counted = shown.annotate(
+        in_all=Window(Count("pk")),
+        is_off=Exists(switched_off()),
+        has_left=~Exists(still),
+    )
+    return counted.prefetch_related("steps").order_by("created_at", "pk")
+
+
+def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
+    """Why a request waits, as a waiting line: one of one's own, or of others in a team one leads, with who asked.
+
+    `row` comes with its steps.
+    """
     what = f"{titled(row)} for {row.team.name}"
+    if not mine:
+        what += f", asked for by {row.requester.name}"
     href = reverse("request", args=[row.pk])
-    if row.turn == Request.Turn.REQUESTER:
+    if getattr(row, "has_left", False) and (orphaned := row.why_orphaned):
         return {
             "kind": "change",
-            "what": f"{what}: a question for you",
+            "what": f"{what}, is granted to nobody",
+            "since": None,
+            "advice": f"{orphaned}. Withdraw it: what it sets aside is free again.",
+            "action": {"label": "Open", "href": href},
+        }
+    if row.turn == Request.Turn.REQUESTER:
+        return {
+            "kind": "change" if mine else "wait",
+            "what": f"{what}: a question for {'you' if mine else row.requester.name}",
             "since": row.updated_at,
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
-            "action": {"label": "Answer", "href": href},
+            "action": {"label": "Answer" if mine else "Open", "href": href},
         }
     if because := row.why_not_granted(now):
         return {
@@ -296,14 +335,15 @@ def waiting(row: Request, *, now: datetime) -> Wait:
         }
     if closed := row.why_closed:
         line = closed_line(
-            f"{what} waits, and nobody can approve it", closed, mine=True
+            f"{what} waits, and nobody can approve it", closed, mine=mine
         )
         return {**line, "action": {"label": "Open", "href": href}}
     step = open_step(row)
     who = step.words if step is not None else "somebody"
+    comma = "" if mine else ","
     return {
         "kind": "wait",
-        "what": f"{what} waits for {who} to decide",
+        "what": f"{what}{comma} waits for {who} to decide",
         # Each step has waited since the one before it was done.
         "since": step.opened_at if step is not None else row.created_at,
         "due": step.due_at if step is not None else None,
@@ -409,6 +449,7 @@ def signs(user: User, *, now: datetime) -> Mapping[str, Any]:
         "failed": Exists(unfinished_places(user)),
         "has_runs": Exists(runs_of(user, now=now)),
         "has_notebook": Exists(notebooks_of(user)),
+        "led": Exists(asked_in_led_teams(user).order_by()),
     }
     if user.may(Permission.ACTIVATE_POLICY):
         asked["drafts"] = Exists(PolicyDraft.objects.waiting_for(user))

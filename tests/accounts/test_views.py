@@ -78,6 +78,18 @@ def test_whoever_is_not_signed_in_is_led_to_it_and_back_afterwards(
     )
 
 
+def test_whoever_calls_this_machine_by_its_other_name_begins_where_they_are_sent_back_to(
+    client: Client, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "gpus.internal"]
+    settings.PUBLIC_URL = "http://127.0.0.1:8000"
+    moved = client.get("/sign-in?next=/teams/", headers={"host": "localhost:8000"})
+    assert moved["Location"] == "http://127.0.0.1:8000/sign-in?next=%2Fteams%2F"
+    # What a proxy calls the portal leads nowhere else, or it would lead round and round.
+    for host in ("127.0.0.1:8000", "gpus.internal"):
+        assert client.get("/sign-in", headers={"host": host}).status_code == 200
+
+
 def test_it_takes_over_name_roles_and_teams(client: Client, directory: Running) -> None:
     vision = factories.team("Vision", entra_group=factories.group_oid(1))
     assert sign_in(client, directory, ADA)["Location"] == "/"

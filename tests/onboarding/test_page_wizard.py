@@ -360,7 +360,7 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
     assert not Request.objects.exists()
 
 
-def test_the_review_counts_the_registry_as_the_list_afterwards_does(
+def test_the_review_names_the_registry_and_counts_objects_as_every_page_does(
     browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review = fill(browser, "review")
@@ -369,7 +369,9 @@ def test_the_review_counts_the_registry_as_the_list_afterwards_does(
     monkeypatch.setattr(settings.ENV, "azure_registry", "/registries/gpuplatform")
     shown = browser.get(review).context
     assert [each["name"] for each in shown["objects"][len(before) :]] == ["gpuplatform"]
-    assert shown["objects_note"].startswith(f"{len(before) + 1} objects")
+    assert shown["objects_note"].startswith(
+        f"{len(before)} objects and access to the registry, "
+    )
 
 
 def test_the_two_bindings_say_what_each_is_for(browser: Client) -> None:

@@ -324,7 +324,7 @@ def test_home_says_since_when_the_step_waits_that_is_open(
     later = asked.created_at + timedelta(minutes=11)
     lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     decisions.approve(asked.pk, by=lead, expected_version=asked.version, now=later)
-    line = waiting(Request.objects.get(pk=asked.pk), now=later)
+    line = waiting(Request.objects.get(pk=asked.pk), mine=True, now=later)
     assert line["since"] == later
     assert "waits for engineering leadership" in line["what"]
 

@@ -613,6 +613,36 @@ def test_a_change_that_cannot_go_where_its_run_was_says_so(db: None) -> None:
     )
 
 
+def test_a_team_that_can_start_no_run_is_told_why_and_led_to_what_works(
+    db: None,
+) -> None:
+    team = factories.team("Vision")
+    ada = client(factories.person("Ada Okafor", teams=[team]))
+    where = f"/teams/{team.slug}/runs/new"
+
+    def shown(query: str = "") -> tuple[str, set[str]]:
+        found = page(ada.get(f"{where}{query}"))
+        [box] = [one for one in found.walk() if "empty" in one.classes]
+        return box.words, {one.attrs["href"] for one in box.walk() if one.tag == "a"}
+
+    tenancy = factories.tenancy(team, factories.cluster("training"))
+    words, links = shown()
+    assert f"{tenancy.namespace} is being made" in words
+    assert links == {f"/teams/{team.slug}/"}
+
+    run = factories.run(factories.make_true(tenancy), team.memberships.get().user)
+    factories.leave(tenancy, to="leaving", at=timezone.now())
+    words, links = shown()
+    assert "Vision leaves Training" in words
+    assert "Ask for GPUs" not in words
+    assert links == {f"/teams/{team.slug}/leaving"}
+
+    words, links = shown(f"?resume={run.pk}")
+    assert f"Run {run.pk} cannot go on" in words
+    assert "which your team leaves. Its checkpoints are on a volume there." in words
+    assert links == {f"/runs/{run.pk}"}
+
+
 def test_a_run_of_a_template_that_was_withdrawn_is_filled_into_another(
     db: None,
 ) -> None:

@@ -28,7 +28,9 @@ from accounts.credentials import Credential
 from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
+from approvals.request_form.not_yet import being_made, on_no_cluster
 from provisioning.models import Tenancy
+from ui.parts import Empty
 from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
@@ -371,15 +373,27 @@ class _Chosen:
             return ""
         before = "The link names a place in which your team cannot start runs now."
         if self.again and str(self.again.tenancy_id) == wanted:
-            there = self.again.tenancy
-            left = (
-                "in which nothing new can start now"
-                if there.is_here
-                else "which your team leaves"
-            )
-            before = f"Run {self.again.pk} is of {there.namespace} on {there.cluster.title}, {left}."
+            before = _of_where_nothing_starts(self.again)
         now = f"{self.tenancy.namespace} on {self.tenancy.cluster.title}"
         return f"{before} This one would run in {now}: look at its kind of GPU, its priority and its volumes."
+
+    @property
+    def lacks(self) -> Empty | None:
+        """Why the team can start no run, with what it can do instead; None where it can."""
+        if self.tenancy is not None:
+            return None
+        if self.resumed:
+            return {
+                "title": f"Run {self.resumed.pk} cannot go on",
+                "text": f"{_of_where_nothing_starts(self.resumed)} Its checkpoints are on a volume there.",
+                "action": {
+                    "label": f"Open run {self.resumed.pk}",
+                    "href": reverse("run", args=[self.resumed.pk]),
+                },
+            }
+        rows = Tenancy.objects.here().filter(team=self.team)
+        made = rows.select_related("cluster", "team").first()
+        return being_made(made) if made else on_no_cluster(self.team)
 
     @property
     def withdrawn(self) -> str:
@@ -502,11 +516,19 @@ class _Chosen:
             if place
             else [],
             "missing": self.missing,
-            "first": {
-                "label": "Ask for GPUs",
-                "href": f"{reverse('request-new')}?{urlencode({'team': self.team.slug})}",
-            },
+            "lacks": self.lacks,
         }
+
+
+def _of_where_nothing_starts(run: Run) -> str:
+    """Of which namespace a run is, and why none can start there now."""
+    there = run.tenancy
+    left = (
+        "in which nothing new can start now"
+        if there.is_here
+        else "which your team leaves"
+    )
+    return f"Run {run.pk} is of {there.namespace} on {there.cluster.title}, {left}."
 
 
 def _first_with_gpus(tenancies: list[Tenancy]) -> Tenancy | None:
