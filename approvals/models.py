@@ -8,7 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
-from accounts.models import Team, User
+from accounts import people
+from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
@@ -103,6 +104,16 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
             .exclude(requester=user)
             .filter(Exists(open_step), ~Exists(voted))
         )
+
+    def with_orphaned(self) -> "RequestQuerySet":
+        """Each with `is_orphaned`: whether who asked may not ask for it any more, as `Request.why_orphaned` says."""
+        still = Membership.objects.filter(
+            team=OuterRef("team"), user=OuterRef("requester"), user__is_active=True
+        )
+        for_any = people.holding(Permission.ONBOARD_ANY_GROUP).filter(
+            pk=OuterRef("requester")
+        )
+        return self.annotate(is_orphaned=~(Exists(still) | Exists(for_any)))
 
     def without_question(self) -> "RequestQuerySet":
         """Those whose requester owes no answer: it is for others to act."""

@@ -107,7 +107,8 @@ def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
     rows = (
         Request.objects.awaiting(user, now)
         .order_by(*IN_TURN)
-        .select_related("team", "flavor__cluster")
+        .select_related("team", "tenancy", "flavor__cluster")
+        .with_orphaned()
     )
     shown = list(rows.annotate(in_all=TO_DECIDE)[:MOST_IN_QUEUE])
     return shown, getattr(shown[0], "in_all", 0) if shown else 0

@@ -282,22 +282,17 @@ def drafts(user: User) -> list[Wait]:
 def asked_in_led_teams(user: User) -> QuerySet[Request]:
     """What others wait for in the teams that this person leads, the oldest first.
 
-    Each with `in_all`, how many there are, and `has_left`, whether who asked is no longer of the team.
+    Each with `in_all`, how many there are, and `is_orphaned`, whether who asked may not ask for it any more.
     """
     leads = user.memberships.filter(part=Membership.Part.LEAD)
     rows = Request.objects.waiting().filter(team__in=leads.values("team"))
     shown = rows.exclude(requester=user).select_related(
         "team", "requester", "flavor__cluster", "tenancy__cluster"
     )
-    still = Membership.objects.filter(
-        team=OuterRef("team"), user=OuterRef("requester"), user__is_active=True
+    counted = shown.annotate(in_all=Window(Count("pk")), is_off=Exists(switched_off()))
+    return (
+        counted.with_orphaned().prefetch_related("steps").order_by("created_at", "pk")
     )
-    counted = shown.annotate(
-        in_all=Window(Count("pk")),
-        is_off=Exists(switched_off()),
-        has_left=~Exists(still),
-    )
-    return counted.prefetch_related("steps").order_by("created_at", "pk")
 
 
 def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
@@ -309,7 +304,7 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
     if not mine:
         what += f", asked for by {row.requester.name}"
     href = reverse("request", args=[row.pk])
-    if getattr(row, "has_left", False) and (orphaned := row.why_orphaned):
+    if getattr(row, "is_orphaned", False) and (orphaned := row.why_orphaned):
         return {
             "kind": "change",
             "what": f"{what}, is granted to nobody",

@@ -10,7 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import RoleHeld, User
+from accounts.roles import Role
 from allocations.models import Allocation, UseDay
 from approvals.decisions import actions as decisions
 from approvals.decisions.triage import mark_of
@@ -525,6 +526,40 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     assert (
         f"Request {waiting.pk} of Vision cannot be granted any more: {why}." in together
     )
+
+
+def test_the_queue_ticks_nothing_that_cannot_be_granted(
+    page: Client, scene: Scene
+) -> None:
+    waiting = ask(scene, 8)
+
+    def mark() -> str:
+        [row] = page.get(f"/approvals/{waiting.pk}/").context["queue"]
+        return str(row["mark"])
+
+    assert mark() == "ok"
+    scene.ada.memberships.all().delete()
+    assert mark() == "no"
+    factories.join(scene.team, scene.ada)
+    assert mark() == "ok"
+    factories.leave(scene.tenancy, to="leaving", at=timezone.now())
+    assert mark() == "no"
+
+
+def test_who_may_ask_for_any_team_has_not_left_it(scene: Scene) -> None:
+    waiting = ask(scene, 8)
+
+    def told() -> tuple[bool, bool]:
+        [row] = Request.objects.filter(pk=waiting.pk).with_orphaned()
+        return row.is_orphaned, bool(row.why_orphaned)  # type: ignore[attr-defined]
+
+    assert told() == (False, False)
+    scene.ada.memberships.all().delete()
+    assert told() == (True, True)
+    RoleHeld.objects.create(user=scene.ada, role=Role.PLATFORM_LEAD)
+    assert told() == (False, False)
+    User.objects.filter(pk=scene.ada.pk).update(is_active=False)
+    assert told() == (True, True)
 
 
 def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) -> None:
