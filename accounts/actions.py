@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from accounts.cost_centres.models import CostCentre
 from accounts.directory.models import AccessLoss
+from accounts.memberships import join_teams, members_by_group, record_parts
 from accounts.models import (
     ApiToken,
     GroupHeld,
-    Membership,
     Project,
     RoleHeld,
     Team,
@@ -84,7 +83,8 @@ def take_over(
     user.roles_held.exclude(role__in=wanted).delete()
     for role in wanted:
         RoleHeld.objects.get_or_create(user=user, role=role)
-    join_teams(user, known, lead=Role.TEAM_LEAD in wanted)
+    changes = join_teams(user, known, lead=Role.TEAM_LEAD in wanted)
+    record_parts(changes, actor=PORTAL)
     return User.objects.get(pk=user.pk)
 
 
@@ -213,7 +213,7 @@ def create_team(
     team.refresh_from_db()
     name_cost_centre(cost_centre, now=team.created_at)
     first = Project.objects.create(team=team, slug=project)
-    members_by_group(team)
+    members = members_by_group(team)
     record(
         Kind.TEAM_CREATED,
         actor=by.as_actor(),
@@ -223,6 +223,7 @@ def create_team(
         entra_group=entra_group,
         cost_centre=cost_centre,
     )
+    record_parts(members, actor=PORTAL)
     by.read_again()  # they are in one team more than the session read
     return team, first
 
@@ -394,53 +395,3 @@ def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
         after=tier,
         at=now,
     )
-
-
-def join_teams(user: User, groups: list[str], *, lead: bool) -> None:
-    """Make memberships equal to the person's groups, with `lead` as a lead of each; who answers for a team leads it."""
-    user.memberships.exclude(team__entra_group__in=groups).delete()
-    parts = dict(user.memberships.values_list("team", "part"))
-    for team in Team.objects.filter(entra_group__in=groups):
-        part = _part(lead=lead or team.accountable_id == user.pk)
-        if parts.get(team.pk) != part:
-            _join(team, user, part)
-
-
-def members_by_group(team: Team) -> None:
-    """Make a team's members those who are in its group, as the directory last said."""
-    there = GroupHeld.objects.filter(group=team.entra_group).values("user")
-    team.memberships.exclude(user__in=there).delete()
-    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related(
-        "roles_held"
-    ):
-        _join(team, user, part_in(team, user))
-
-
-def lead_by_owner(team: Team) -> None:
-    """Make leads of a team's members those who have the role, and who answers for it now."""
-    members = team.memberships.select_related("user").prefetch_related(
-        "user__roles_held"
-    )
-    for membership in members:
-        part = part_in(team, membership.user)
-        if membership.part != part:
-            _join(team, membership.user, part)
-
-
-def part_in(team: Team, user: User) -> Membership.Part:
-    """What a member is in a team: a lead by their role or because they answer for it, or a member."""
-    is_lead = Role.TEAM_LEAD in user.roles
-    return _part(lead=is_lead or team.accountable_id == user.pk)
-
-
-def _part(*, lead: bool) -> Membership.Part:
-    return Membership.Part.LEAD if lead else Membership.Part.MEMBER
-
-
-def _join(team: Team, user: User, part: Membership.Part) -> None:
-    membership, is_new = Membership.objects.get_or_create(
-        team=team, user=user, defaults={"part": part, "since": timezone.now()}
-    )
-    if not is_new and membership.part != part:
-        membership.part = part
-        membership.save(update_fields=["part"])

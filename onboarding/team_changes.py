@@ -9,11 +9,15 @@ from django.db import IntegrityError, transaction
 
 from accounts.actions import (
     check_cost_centre,
-    lead_by_owner,
-    members_by_group,
     name_cost_centre,
 )
 from accounts.cost_centres.models import unconfirmed, unconfirmed_words
+from accounts.memberships import (
+    PartChange,
+    lead_by_owner,
+    members_by_group,
+    record_parts,
+)
 from accounts.models import GroupHeld, Membership, Team, User
 from accounts.roles import Permission, Role
 from allocations.changes import refresh
@@ -140,12 +144,13 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
             code="name_taken",
             field="name",
         ) from error
+    parts: list[PartChange] = []
     if change.group is not None:
-        members_by_group(team)
+        parts += members_by_group(team)
         registry.follow(team, now=now)
         model_endpoints.look_again(team, now=now)
     if "owner" in found.fields:
-        lead_by_owner(team)
+        parts += lead_by_owner(team)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
         if "cost_centre" in found.fields:
@@ -160,6 +165,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         before={field: before for field, (before, _) in found.fields.items()},
         after={field: after for field, (_, after) in found.fields.items()},
     )
+    record_parts(parts, actor=by.as_actor())
     return found
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from ui.amounts import listed
 from ui.amounts import usd as usd_words
 
 if TYPE_CHECKING:
@@ -107,12 +108,8 @@ def _sum(alone: RouteSize, earlier: Sequence[Earlier], *, of_person: bool) -> Ro
     gpus = alone.gpus + sum(each.gpus for each in earlier)
     usd = alone.usd + sum((each.usd for each in earlier), Decimal(0))
     whose = " of one person over all their teams" if of_person else ""
-    said = f"{_size(gpus, usd)}{whose} with {_joined(parts)}" if parts else ""
+    said = f"{_size(gpus, usd)}{whose} with {listed(parts)}" if parts else ""
     return RouteSize(gpus=gpus, usd=usd, words=said)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
 def _granted_words(granted: Sequence[Earlier]) -> str:

@@ -1,9 +1,15 @@
-"""How amounts, moments and spans are written: on pages, in mails, in rules and over the API. Pure."""
+"""How amounts, moments, spans and enumerations are written: on pages, in mails, in rules and over the API. Pure."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 CENT = Decimal("0.01")
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "Ada", "Ada and Ben", "Ada, Ben and Lena"; empty for none."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def usd(amount: Decimal) -> str:

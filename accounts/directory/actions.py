@@ -6,13 +6,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.actions import hold_groups, part_in
+from accounts.actions import hold_groups
 from accounts.directory.models import AccessLoss
+from accounts.memberships import PartChange, record_parts, rejoin
 from accounts.models import (
     ApiToken,
     DirectoryBrake,
     Doubt,
-    Membership,
     RoleHeld,
     Team,
     User,
@@ -75,8 +75,7 @@ def restore(*, since: datetime, by: User, now: datetime) -> list[AccessLoss]:
             code="nothing_to_restore",
         )
     teams = set(Team.objects.values_list("pk", flat=True))
-    for loss in losses:
-        _give_back(loss, teams)
+    changes = [change for loss in losses for change in _give_back(loss, teams)]
     AccessLoss.objects.filter(pk__in=[loss.pk for loss in losses]).update(
         restored_at=now, restored_by=by
     )
@@ -95,10 +94,11 @@ def restore(*, since: datetime, by: User, now: datetime) -> list[AccessLoss]:
             groups=loss.groups,
             teams=[pk for pk, _ in loss.teams],
         )
+    record_parts(changes, actor=by.as_actor())
     return losses
 
 
-def _give_back(loss: AccessLoss, teams: set[int]) -> None:
+def _give_back(loss: AccessLoss, teams: set[int]) -> list[PartChange]:
     user = loss.user
     if loss.fallback and loss.roles:
         user.roles_held.filter(role=Role.DATA_SCIENTIST).delete()
@@ -107,12 +107,9 @@ def _give_back(loss: AccessLoss, teams: set[int]) -> None:
     hold_groups(user, _known(loss.groups), only=False)
     user = User.objects.get(pk=user.pk)
     kept = [pk for pk, _ in loss.teams if pk in teams]
-    for team in Team.objects.filter(pk__in=kept):
-        # As it is now: somebody else may answer for the team meanwhile.
-        Membership.objects.get_or_create(
-            team=team, user=user, defaults={"part": part_in(team, user)}
-        )
     ApiToken.objects.filter(suspended_by=loss).update(suspended_by=None)
+    # As it is now: somebody else may answer for a team meanwhile.
+    return rejoin(user, Team.objects.filter(pk__in=kept))
 
 
 def _known(groups: Iterable[str]) -> list[str]:

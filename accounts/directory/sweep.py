@@ -13,9 +13,10 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from accounts.actions import hold_groups, join_teams, object_ids, suspend_tokens
+from accounts.actions import hold_groups, object_ids, suspend_tokens
 from accounts.directory.app_roles import Assignments
 from accounts.directory.models import AccessLoss, Reason
+from accounts.memberships import join_teams, leave_teams, record_parts
 from accounts.models import Doubt, RoleHeld, User
 from accounts.roles import DECIDING, HOLDERS, Role
 from audit.actors import PORTAL
@@ -202,7 +203,7 @@ def take_groups(
         RoleHeld.objects.create(user=user, role=role)
     if loss is not None and not held and not wanted:
         AccessLoss.objects.filter(pk=loss.pk).update(fallback=True)
-    join_teams(user, known, lead=Role.TEAM_LEAD in wanted | held)
+    changes = join_teams(user, known, lead=Role.TEAM_LEAD in wanted | held)
     record(
         Kind.MEMBERS_SYNCED,
         actor=PORTAL,
@@ -212,6 +213,7 @@ def take_groups(
         joined=sorted(set(known) - before),
         withdrawn=sorted(withdrawn),
     )
+    record_parts(changes, actor=PORTAL)
 
 
 @transaction.atomic
@@ -229,7 +231,7 @@ def end_access(
     held = list(user.roles_held.values_list("role", flat=True))
     loss = _write_down(user, reason, [], held, now=now, released=released)
     hold_groups(user, [])
-    user.memberships.all().delete()
+    changes = leave_teams(user)
     user.roles_held.all().delete()
     for session in Session.objects.filter(expire_date__gt=now):
         if session.get_decoded().get(SESSION_KEY) == str(user.pk):
@@ -243,6 +245,7 @@ def end_access(
         name=user.name,
         account="unknown" if reason is Reason.UNKNOWN else "blocked",
     )
+    record_parts(changes, actor=PORTAL)
 
 
 def _write_down(

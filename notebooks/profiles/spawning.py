@@ -10,6 +10,7 @@ from notebooks.profiles.patterns import guarded
 from notebooks.profiles.publishing import most_gpus
 from provisioning.desired.first_job import QUEUE, QUEUE_LABEL, Kind
 from provisioning.desired.objects import cost_labels
+from ui.amounts import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def refused_here(document: Document, place: Place) -> str:
     if document.teams and place.team not in document.teams:
         return "This profile is not for your team."
     if document.environments and place.environment not in document.environments:
-        return f"This profile is for {_listed(document.environments)}; this namespace is {place.environment}."
+        return f"This profile is for {listed(document.environments)}; this namespace is {place.environment}."
     if document.clusters and place.cluster not in document.clusters:
         return f"This profile is not offered on {place.cluster_title}."
     return ""
@@ -138,9 +139,3 @@ def _checked(free: FreeChoice | None, place: Place) -> FreeChoice | None:
     is_whole_image = free.image.startswith(VALUE)
     beginnings = tuple(place.images) if is_whole_image else ()
     return replace(free, pattern=guarded(free.pattern, beginnings=beginnings))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return (
-        " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
-    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from audit.events import Kind
 from audit.models import Event
+from ui.amounts import listed
 
 SENTENCES: Mapping[str, str] = {
     Kind.REQUEST_SUBMITTED: "Asked for {what}",
@@ -38,6 +39,14 @@ SENTENCES: Mapping[str, str] = {
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the {part} of {month} set aside",
 }
 
+# What one person of a team did, and what several did.
+PARTS: Mapping[str, tuple[str, str]] = {
+    "joined": ("joined the team", "joined the team"),
+    "left": ("left the team", "left the team"),
+    "leads": ("leads it", "lead it"),
+    "no_longer_leads": ("leads it no more", "lead it no more"),
+}
+
 # Of events from before it was written down.
 UNKNOWN = {
     "what": "GPUs",
@@ -59,6 +68,8 @@ def sentence(
     """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
     if event.kind == Kind.TASK_ASSIGNED:
         return _assigned(event), ""
+    if event.kind == Kind.MEMBERS_CHANGED:
+        return _members(event), ""
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
     if event.details.get("taken_back_because"):
@@ -68,6 +79,15 @@ def sentence(
     details = {**UNKNOWN, **event.details}
     details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
     return SENTENCES[event.kind].format_map(details), event.actor_name
+
+
+def _members(event: Event) -> str:
+    """Who came into a team, left it, and began or ceased to lead it: "Ada and Ben joined. Ada leads the team"."""
+    said = []
+    for key, (one, more) in PARTS.items():
+        if names := event.details.get(key, ()):
+            said.append(f"{listed(names)} {one if len(names) == 1 else more}")
+    return ". ".join(said)
 
 
 def _assigned(event: Event) -> str:

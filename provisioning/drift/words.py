@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from provisioning.words import plain
+from ui.amounts import listed
 
 FIELDS: Mapping[str, str] = {
     "requests.nvidia.com/gpu": "GPUs allowed",
@@ -63,14 +64,7 @@ def sentence(
     said = [_change(field) for field in fields[:MOST]]
     if len(fields) > MOST:
         said.append(f"{len(fields) - MOST} more")
-    together = (
-        said[0]
-        if len(said) == 1
-        else f"{', '.join(said[:-1])} and {said[-1]}"
-        if said
-        else thing
-    )
-    return f"{who or 'Somebody'} changed {together}"
+    return f"{who or 'Somebody'} changed {listed(said) or thing}"
 
 
 def label(path: str) -> str:

@@ -173,12 +173,47 @@ def test_who_signed_in_before_is_in_the_team_at_once() -> None:
         frozenset({team.pk}),
         "detection",
     )
-    event = Event.objects.latest("seq")
-    assert (event.kind, event.team_id, event.actor_id) == (
-        "team.created",
-        team.pk,
-        str(ada.oid),
+    event, members = Event.objects.order_by("seq").filter(team_id=team.pk)
+    assert (event.kind, event.actor_id) == ("team.created", str(ada.oid))
+    assert (members.kind, members.actor_name) == (
+        "team.members_changed",
+        "Quartermaster",
     )
+    assert members.details["joined"] == sorted([ada.name, ben.name])
+    assert members.details["leads"] == [ada.name]
+
+
+def told_of(team: Team) -> dict[str, list[str]]:
+    """What the newest event about a team says of its people."""
+    event = Event.objects.filter(kind="team.members_changed", team_id=team.pk).latest(
+        "seq"
+    )
+    return {key: value for key, value in event.details.items() if value}
+
+
+def test_the_log_says_who_comes_into_a_team_leaves_it_and_leads_it() -> None:
+    ada = sign_in(1, [VISION])
+    team = make_team(ada)
+    ben = sign_in(2, [VISION], name="Ben Ruiz")
+    assert told_of(team) == {"joined": [ben.name]}
+    before = Event.objects.count()
+    sign_in(2, [VISION], name="Ben Ruiz")
+    assert Event.objects.count() == before, "who stays as they are is no news"
+    sign_in(2, [VISION], name="Ben Ruiz", roles=["TeamLead"])
+    assert told_of(team) == {"leads": [ben.name]}
+    sign_in(2, [VISION], name="Ben Ruiz")
+    assert told_of(team) == {"no_longer_leads": [ben.name]}
+    sign_in(2, [NLP], name="Ben Ruiz")
+    assert told_of(team) == {"left": [ben.name]}
+
+
+def test_of_a_large_team_the_log_names_the_first_and_counts_the_rest() -> None:
+    ada = sign_in(1, [VISION])
+    for number in range(2, 24):
+        sign_in(number, [VISION])
+    joined = told_of(make_team(ada))["joined"]
+    assert len(joined) == 21
+    assert joined[-1] == "3 more"
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,7 @@ def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
     kinds = list(Event.objects.order_by("seq").values_list("kind", flat=True))
     assert kinds == [
         "team.created",
+        "team.members_changed",
         "tenancy.changed",
         "tenancy.changed",
         "allocation.issued",
@@ -276,7 +277,7 @@ def test_of_eight_who_bring_one_name_at_once_one_does() -> None:
     for thread in threads:
         thread.join(30)
     assert sorted(outcomes) == ["done"] + ["name_taken"] * 7
-    assert rows() == (1, 1, 1, 2)
+    assert rows() == (1, 1, 1, 3)
 
 
 def test_an_unknown_environment_is_no_conflict_over_the_place(flavor: Flavor) -> None:

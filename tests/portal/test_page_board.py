@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django.asserts import assertInHTML
 
 from accounts.cost_centres.models import CostCentre
+from accounts.memberships import PartChange, record_parts
 from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.budgets.months import this_month
@@ -551,6 +552,24 @@ def test_what_was_asked_and_decided_is_named_in_the_story(
     factories.request(ada, place, a100, gpus=2, days=2)
     page = text(client, "/teams/vision/")
     assert "Asked for 2 × A100" in page
+
+
+def test_who_came_and_went_is_in_the_story_which_leads_to_all_of_it(
+    client: Client, ada: User, vision: Team
+) -> None:
+    changes = [
+        PartChange(vision.pk, "Ben Ruiz", "", "lead"),
+        PartChange(vision.pk, "Lena Weber", "", "member"),
+        PartChange(vision.pk, "Tom Vogt", "member", ""),
+    ]
+    with transaction.atomic():
+        record_parts(changes, actor=PORTAL)
+    page = text(client, "/teams/vision/")
+    assert (
+        "Ben Ruiz and Lena Weber joined the team. Tom Vogt left the team. "
+        "Ben Ruiz leads it" in page
+    )
+    assert 'href="/audit/?team=vision"' in page
 
 
 def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
