@@ -8,7 +8,7 @@ from django import forms
 from allocations.budgets.actions import Limits
 from allocations.models import LONGEST_REASON
 from web.edits import KeepsOthersEdits
-from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField
+from web.fields import MOST_GPUS, AmountField, StrictForm, WholeNumberField, set_choices
 
 # The id of the form that has the button and the reason; the amount stands in another.
 GIVE_BACK_BUTTON = "give-back-button"
@@ -106,9 +106,9 @@ class BudgetForm(KeepsOthersEdits, StrictForm):
         initial: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=initial, label_suffix="")
-        field = self.fields["month"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [(month.isoformat(), f"{month:%B %Y}") for month in months]
+        set_choices(
+            self, "month", [(month.isoformat(), f"{month:%B %Y}") for month in months]
+        )
 
     @property
     def limits(self) -> Limits:

@@ -10,7 +10,7 @@ from django.conf import settings
 from offboarding.actions import Wish
 from offboarding.models import LONGEST_RETENTION
 from provisioning.models import Tenancy
-from web.fields import MomentField, StrictForm, WholeNumberField
+from web.fields import MomentField, StrictForm, WholeNumberField, set_choices
 
 WHOLE = "platform"
 RUNNING = (
@@ -70,15 +70,17 @@ class LeaveForm(StrictForm):
         super().__init__(
             data, initial=usual | options.pop("initial", {}), label_suffix="", **options
         )
-        field = self.fields["cluster"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [
-            *(
-                (str(place.pk), f"{place.cluster.title} · {place.namespace}")
-                for place in places
-            ),
-            (WHOLE, "The platform altogether: every cluster"),
-        ]
+        set_choices(
+            self,
+            "cluster",
+            [
+                *(
+                    (str(place.pk), f"{place.cluster.title} · {place.namespace}")
+                    for place in places
+                ),
+                (WHOLE, "The platform altogether: every cluster"),
+            ],
+        )
 
     def wish(self, *, now: datetime) -> Wish:
         """What a clean form asks for."""

@@ -24,7 +24,7 @@ from onboarding.team_changes import (
     may_change,
 )
 from web.edits import KeepsOthersEdits
-from web.fields import StrictForm
+from web.fields import StrictForm, set_choices
 from web.refusals import BadInput, Refused
 
 
@@ -72,9 +72,9 @@ class TeamForm(KeepsOthersEdits, StrictForm):
         self.people = {
             str(user.oid): user for user in people.distinct().order_by("name")
         }
-        field = self.fields["owner"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [(oid, user.name) for oid, user in self.people.items()]
+        set_choices(
+            self, "owner", [(oid, user.name) for oid, user in self.people.items()]
+        )
 
     def change(self, *, by: User) -> TeamChange:
         """What a clean form changes, with its group asked of the directory; raises Refused or ConnectorError."""

@@ -1,6 +1,7 @@
 """Form fields that take exactly what they ask for: ASCII digits, an amount, a moment in UTC."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,13 @@ INPUT = "%Y-%m-%dT%H:%M"
 LONGEST_TEXT = 2000
 # The most GPUs that anybody asks for or gives back in one go.
 MOST_GPUS = 9_999
+
+
+def set_choices(form: forms.BaseForm, name: str, choices: Iterable[Any]) -> None:
+    """Give a choice field of a form what may be chosen in it, as Django's choices are written."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+    field.choices = list(choices)
 
 
 class WholeNumberField(forms.Field):

@@ -25,7 +25,7 @@ from catalogue.models import OfferingSetting
 from catalogue.namespace import NamespaceSpec
 from catalogue.offering import Offering
 from provisioning.models import Tenancy
-from web.fields import INPUT, LONGEST_TEXT, MomentField, StrictForm
+from web.fields import INPUT, LONGEST_TEXT, MomentField, StrictForm, set_choices
 
 # What a form starts with, where a number is better than none.
 STARTS: Mapping[str, str] = {
@@ -86,9 +86,7 @@ class RequestForm(StrictForm):
     ) -> None:
         super().__init__(data, label_suffix="")
         self.offering, self.setting, self.teams = offering, setting, teams
-        team = self.fields["team"]
-        assert isinstance(team, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        team.choices = [(each.slug, each.name) for each in teams]
+        set_choices(self, "team", [(each.slug, each.name) for each in teams])
         if not offering.may_begin_later:
             del self.fields["starts_at"]
         self.asked = fields_of(offering)
@@ -110,14 +108,13 @@ class RequestForm(StrictForm):
     def _fit(self, name: str, lines: Sequence[Choice], *, follows_team: bool) -> None:
         """Show nothing as chosen that was not said: take the first that is possible, or ask to choose."""
         possible = [line for line in lines if not line.reason]
-        field, said = self.fields[name], self.data
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        said = self.data
         if not possible or said.get(name) in {line.value for line in possible}:
             return
         if follows_team:
             self.data = {key: said[key] for key in said} | {name: possible[0].value}
         else:
-            field.choices = [("", "Choose one"), *in_groups(possible)]
+            set_choices(self, name, [("", "Choose one"), *in_groups(possible)])
 
     def _offer_namespaces(self) -> None:
         """Ask for the namespace where the team has several on the cluster that is named."""

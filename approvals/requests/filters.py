@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from catalogue.offerings import OFFERINGS
+from web.fields import set_choices
 
 
 class RequestFilter(forms.Form):
@@ -30,9 +31,7 @@ class RequestFilter(forms.Form):
 
     def __init__(self, data: Any, *, teams: list[tuple[str, str]]) -> None:
         super().__init__(data, label_suffix="")
-        field = self.fields["team"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [("", "All teams"), *teams]
+        set_choices(self, "team", [("", "All teams"), *teams])
 
 
 class QueueFilter(RequestFilter):

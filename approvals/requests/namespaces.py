@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from provisioning.models import Tenancy
+from web.fields import set_choices
 
 Choices = list[tuple[str, str]]
 
@@ -33,9 +34,7 @@ def offer(form: forms.Form, choices: Choices) -> None:
 
     Replaces the form's data, so that the answer beside it is about what the field shows.
     """
-    field = form.fields["namespace"]
-    assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-    field.choices = choices
+    set_choices(form, "namespace", choices)
     chosen: Any = form.data.get("namespace", "")
     if chosen not in dict(choices):
         first = choices[0][0] if choices else ""

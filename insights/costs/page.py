@@ -25,6 +25,7 @@ from insights.costs.focus import csv_file
 from insights.costs.report import By, Line, lines, of_team, summed
 from ui.amounts import moment, usd
 from ui.parts import Cell, Column, Columns, Content, Figure, Row
+from web.fields import set_choices
 
 MOST_CHARGES = 100
 
@@ -48,13 +49,8 @@ class CostFilter(forms.Form):
         teams: Mapping[str, str],
     ) -> None:
         super().__init__(data, label_suffix="")
-        self._choose("month", [(f"{one:%Y-%m}", f"{one:%B %Y}") for one in months])
-        self._choose("team", [("", "All teams"), *teams.items()])
-
-    def _choose(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = choices
+        set_choices(self, "month", [(f"{one:%Y-%m}", f"{one:%B %Y}") for one in months])
+        set_choices(self, "team", [("", "All teams"), *teams.items()])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from django import forms
 from allocations.forms import GIVE_BACK_BUTTON, EndEarlyForm, ReasonField
 from allocations.models import Allocation
 from capacity.reservations.states import State
-from web.fields import WholeNumberField
+from web.fields import WholeNumberField, set_choices
 
 MAX_MACHINES = 1_000
 ANY = "any"
@@ -30,9 +30,7 @@ class ReservationFilter(forms.Form):
 
     def __init__(self, data: Any, *, teams: Sequence[tuple[str, str]]) -> None:
         super().__init__(data, label_suffix="")
-        field = self.fields["team"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [("", "All teams"), *teams]
+        set_choices(self, "team", [("", "All teams"), *teams])
 
 
 class MachinesForm(EndEarlyForm):
@@ -59,9 +57,7 @@ class MachinesForm(EndEarlyForm):
     ) -> None:
         super().__init__(data, is_member=is_member)
         self._grants = {str(one.pk): one for one, _ in grants}
-        field = self.fields["grant"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [(str(one.pk), words) for one, words in grants]
+        set_choices(self, "grant", [(str(one.pk), words) for one, words in grants])
 
     @property
     def chosen(self) -> Allocation:

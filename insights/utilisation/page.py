@@ -21,6 +21,7 @@ from insights.utilisation.gathering import DAYS, Utilisation, utilisation_of
 from ui.amounts import gpus, usd
 from ui.controls import is_filtered
 from ui.parts import Cell, Columns, Content, Figure, Row
+from web.fields import set_choices
 
 MOST_SHOWN = 100
 NBSP = "\N{NO-BREAK SPACE}"
@@ -55,10 +56,8 @@ class UtilisationFilter(forms.Form):
         self._choose("flavor", "All kinds", flavors)
 
     def _choose(self, name: str, every: str, choices: Mapping[str, str]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
         in_order = sorted(choices.items(), key=lambda pair: pair[1].casefold())
-        field.choices = [("", every), *in_order]
+        set_choices(self, name, [("", every), *in_order])
 
     def narrowed(self, every: Sequence[Utilisation]) -> list[Utilisation]:
         """Those that were chosen; none where nothing is held of what was chosen."""

@@ -35,7 +35,7 @@ from notebooks.profile_desk.kept import (
 )
 from notebooks.profiles.states import OFFERED, State
 from web.documents import uploaded
-from web.fields import StrictForm, YamlField, YamlFileForm
+from web.fields import StrictForm, YamlField, YamlFileForm, set_choices
 from web.refusals import Refused
 
 LARGEST_NUMBER = 2_000_000_000
@@ -99,9 +99,7 @@ class EndForm(StrictForm):
             for one in offered()
             if one.document.slug != kept.slug
         ]
-        field = self.fields["successor"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
-        field.choices = [("", "Nothing"), *others]
+        set_choices(self, "successor", [("", "Nothing"), *others])
 
 
 @require_safe

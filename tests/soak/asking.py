@@ -159,9 +159,9 @@ def let_go(walk: Walk) -> str:
     held = walk.one_of(
         granted.filter(ends_early).select_related("team__created_by", "hold")
     )
-    fulfilment.release(
-        held.hold.request_id, by=held.team.created_by, now=walk.town.time
-    )
+    number = held.hold.request_id
+    assert number is not None
+    fulfilment.release(number, by=held.team.created_by, now=walk.town.time)
     return f"{'cancel a booking' if held.is_booked else 'let go'}: {held}"
 
 

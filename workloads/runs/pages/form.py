@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from provisioning.desired import priorities
-from web.fields import StrictForm, WholeNumberField
+from web.fields import StrictForm, WholeNumberField, set_choices
 from workloads.runs.planning.plan import (
     MAX_TITLE,
     Place,
@@ -120,9 +120,6 @@ class RunForm(StrictForm):
             kept.help_text = (
                 f"It goes on in {folder}, and keeps its own checkpoints there."
             )
-        flavor, priority = self.fields["flavor"], self.fields["priority"]
-        assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        assert isinstance(priority, forms.ChoiceField)  # noqa: S101
         # What is offered and not held yet can be chosen, too: the answer leads to the form that asks for it.
         kinds = {
             **place.pools,
@@ -132,14 +129,13 @@ class RunForm(StrictForm):
                 if name not in place.pools
             },
         }
-        flavor.choices = [
-            *(
-                (name, pool_words(pool, with_memory=bool(template.gpu_memory)))
-                for name, pool in kinds.items()
-            ),
-            ("", "No GPU"),
+        by_kind = [
+            (name, pool_words(pool, with_memory=bool(template.gpu_memory)))
+            for name, pool in kinds.items()
         ]
-        priority.choices = [(name, priorities.title(name)) for name in place.priorities]
+        set_choices(self, "flavor", [*by_kind, ("", "No GPU")])
+        titles = [(name, priorities.title(name)) for name in place.priorities]
+        set_choices(self, "priority", titles)
         self._offer_topology(place, template)
         self.fields["claims"].help_text = (
             "One in a line: its name, a colon and where it is mounted, such as "
@@ -173,12 +169,14 @@ class RunForm(StrictForm):
             for level in levels
             for is_required in (True, False)
         ]
-        field = self.fields["topology"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
-        field.choices = [
-            ("", "Anywhere"),
-            *((topology_key(one), level_words(one)) for one in ways),
-        ]
+        set_choices(
+            self,
+            "topology",
+            [
+                ("", "Anywhere"),
+                *((topology_key(one), level_words(one)) for one in ways),
+            ],
+        )
 
     @property
     def numbers(self) -> list[str]:
