@@ -71,6 +71,7 @@ def on_no_cluster(team: Team) -> Empty:
             "action": {
                 "label": "See how it leaves",
                 "href": reverse("leaving", args=[team.slug]),
+                "icon": "log-out",
             },
         }
     title = f"{team.name} is on no cluster {'any more' if places.exists() else 'yet'}"

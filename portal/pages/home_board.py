@@ -300,9 +300,8 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
 
     `row` comes with its steps.
     """
-    what = f"{titled(row)} for {row.team.name}"
-    if not mine:
-        what += f", asked for by {row.requester.name}"
+    asked = f"{titled(row)} for {row.team.name}"
+    what = asked if mine else f"{asked}, asked for by {row.requester.name}"
     href = reverse("request", args=[row.pk])
     if getattr(row, "is_orphaned", False) and (orphaned := row.why_orphaned):
         return {
@@ -315,7 +314,7 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
     if row.turn == Request.Turn.REQUESTER:
         return {
             "kind": "change" if mine else "wait",
-            "what": f"{what}: a question for {'you' if mine else row.requester.name}",
+            "what": f"{asked}: a question for {'you' if mine else row.requester.name}",
             "since": row.updated_at,
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
             "action": {"label": "Answer" if mine else "Open", "href": href},

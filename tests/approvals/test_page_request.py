@@ -573,7 +573,7 @@ def test_a_lead_is_told_at_home_what_is_asked_of_whom_and_whose_asks_nobody_wait
         asked.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW
     )
     [line] = client.get("/").context["led"]
-    assert line["what"].endswith(": a question for Ada Okafor")
+    assert line["what"] == "8 × A100 for Vision: a question for Ada Okafor"
     assert line["action"]["label"] == "Open"
     Membership.objects.filter(user=scene.ada).delete()
     [line] = client.get("/").context["led"]
