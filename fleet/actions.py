@@ -20,7 +20,7 @@ from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
 from fleet import dedicated_nodes, queueing, repositories
-from fleet.announcing import tell_announced, tell_use
+from fleet.announcing import tell_announced, tell_closed_or_open
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
@@ -232,7 +232,7 @@ def change_cluster(
         if {"announcement", "announced_until"} & changed.keys():
             tell_announced(cluster, now=clock.now())
         if "enabled" in changed:
-            tell_use(cluster, now=clock.now())
+            tell_closed_or_open(cluster, now=clock.now())
     return cluster
 
 

@@ -13,13 +13,13 @@ from notices.message import Message
 from ui.amounts import moment
 
 
-def there(cluster: Cluster) -> QuerySet[Team]:
+def teams_on(cluster: Cluster) -> QuerySet[Team]:
     """The teams that are on a cluster, or are leaving it."""
     rows = cluster.tenancies.exclude(stage="gone")
     return Team.objects.filter(pk__in=rows.values("team"))
 
 
-def tell_use(cluster: Cluster, *, now: datetime) -> None:
+def tell_closed_or_open(cluster: Cluster, *, now: datetime) -> None:
     """Tell members of teams on the cluster that it takes no new requests from now on, or takes them again."""
     about = ("cluster_use", cluster.pk)
     take_back([NoticeKind.CLUSTER_ANNOUNCED], subject=about)
@@ -38,7 +38,7 @@ def tell_use(cluster: Cluster, *, now: datetime) -> None:
     )
     tell(
         NoticeKind.CLUSTER_ANNOUNCED,
-        to=User.objects.filter(memberships__team__in=there(cluster)).distinct(),
+        to=User.objects.filter(memberships__team__in=teams_on(cluster)).distinct(),
         subject=about,
         link=reverse("cluster", args=[cluster.name]),
         message=message,
@@ -63,7 +63,7 @@ def tell_announced(cluster: Cluster, *, now: datetime) -> None:
     link = reverse("cluster", args=[cluster.name])
     tell(
         NoticeKind.CLUSTER_ANNOUNCED,
-        to=User.objects.filter(memberships__team__in=there(cluster)).distinct(),
+        to=User.objects.filter(memberships__team__in=teams_on(cluster)).distinct(),
         subject=about,
         link=link,
         message=message,

@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import Sum
 
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
-from fleet.announcing import there
+from fleet.announcing import teams_on
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
 from ui.amounts import gpus
@@ -330,7 +330,7 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
 
 def whom_it_concerns(cluster: Cluster) -> str:
     """How many teams are there now, and what they hold; empty where nobody is."""
-    teams = there(cluster).count()
+    teams = teams_on(cluster).count()
     if not teams:
         return ""
     held = cluster.flavors.aggregate(gpus=Sum("allocated"))["gpus"] or 0

@@ -49,7 +49,7 @@ def approvals(request: HttpRequest) -> HttpResponse:
         "columns": listing.QUEUE_COLUMNS,
         "rows": [listing.choosable(each, now=now) for each in rows],
         "first": reverse("approval", args=[rows[0].pk]) if rows else "",
-        "more": listing.more_than(rows),
+        "more": listing.how_many_follow(rows),
     }
     return render(request, "approvals/approvals.html", context)
 

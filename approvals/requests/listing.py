@@ -127,7 +127,7 @@ def _longest_waiting(rows: RequestQuerySet, wide: RequestQuerySet) -> list[Reque
     return shown
 
 
-def more_than(shown: Sequence[Request]) -> int:
+def how_many_follow(shown: Sequence[Request]) -> int:
     """How many are to be decided beside those of a queue that are shown, with their `in_all`."""
     here = sum(each.turn == Request.Turn.APPROVER for each in shown)
     return max(getattr(shown[0], "in_all", 0) - here, 0) if shown else 0

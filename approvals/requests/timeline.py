@@ -48,7 +48,7 @@ def entries(
         *map(_decided, decisions),
         *_booked(allocations),
         *_held(request, allocations),
-        *_over(allocations),
+        *_entries_of_ends(allocations),
         *_carried_out(request, tasks),
         *route_words.past(request.steps.all()),
         *map(_rerouted, reroutings),
@@ -173,7 +173,7 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry
             )
 
 
-def _over(allocations: Sequence[Allocation]) -> Iterator[Entry]:
+def _entries_of_ends(allocations: Sequence[Allocation]) -> Iterator[Entry]:
     """How what takes no GPUs of a pool came to its end: by its date, or by whom, and why if not by its team."""
     for one in allocations:
         if one.flavor_id is not None or one.ended_at is None or one.begun_at is None:
