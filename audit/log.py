@@ -121,15 +121,28 @@ def _append(events: Sequence[Event]) -> None:
     Head.objects.filter(id=1).update(seq=head.seq, hash=head.hash)
 
 
-def refuse(*, actor: Actor, reason: str, where: str, **details: Any) -> None:
-    """Record, in a transaction of its own, that something was asked for and refused."""
+def refuse(
+    *,
+    actor: Actor,
+    reason: str,
+    where: str,
+    about: tuple[str, object] | None = None,
+    team_id: int | None = None,
+    **details: Any,
+) -> None:
+    """Record, in a transaction of its own, that something was asked for and refused.
+
+    `where` is the route that was called; `about` is the object that it was about, where there is one.
+    """
     with transaction.atomic():
         record(
             Kind.REFUSED,
             actor=actor,
-            subject=("route", where),
+            subject=about or ("route", where),
+            team_id=team_id,
             outcome=Event.Outcome.REFUSED,
             reason=reason[:500],
+            where=where,
             **details,
         )
 

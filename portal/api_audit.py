@@ -68,7 +68,7 @@ class VerdictSerializer(serializers.Serializer[Any]):
 
 
 class RefusalCountSerializer(serializers.Serializer[RefusalCount]):
-    """Refused calls of one person in a day that touched nothing."""
+    """Refused calls of one person in a day that are no events."""
 
     day = serializers.DateField()
     actor_id = serializers.CharField()

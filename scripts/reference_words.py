@@ -169,9 +169,10 @@ Each event has a number without gaps, a time, who did it, what it is about, deta
 and a hash over all of it and over the event before. An event is written in the transaction of what it tells of, and
 never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says how to check the chain.
 
-A refusal is an event when a right was missing or an object was not as it had to be (403, 404, 409, 412), for the
-first 30 of a person in a minute. What touched no object (400, 405, 415, 422, 428, 429) is a line in the log, and
-`GET /api/v1/events/refusals/` counts it by person, day and status for 90 days."""
+A refused change is an event when a right was missing or an object was not as it had to be (403, 404, 409, 412), for
+the first 30 of a person in a minute; it is about that object, and of its team. What touched no object (400, 405, 415,
+422, 428, 429) is a line in the log, and who looked for what is not theirs changed nothing (403, 404): both are counted
+by person, day and status for 90 days, which `GET /api/v1/events/refusals/` tells."""
 
 ABOUT_POLICY = """\
 Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every

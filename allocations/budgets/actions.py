@@ -1,5 +1,6 @@
 """What changes about budgets: a month's limits, and that they are close."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypedDict, Unpack
@@ -42,7 +43,7 @@ def set_budget(
         raise NoRight("Platform leads set budgets.", code="not_a_platform_lead")
     locked = budgets.lock_all(team, [month])
     budget = locked[month]
-    before = {f"{name}_before": _plain(getattr(budget, name)) for name in limits}
+    before = {row.month: _limits_of(row) for row in locked.values()}
     for name, value in limits.items():
         setattr(budget, name, value)
     if not 1 <= budget.soft_percent <= 100:
@@ -63,11 +64,29 @@ def set_budget(
         subject=("team", team.pk),
         team_id=team.pk,
         month=str(month),
-        followed_by=[str(row.month) for row in followed],
-        **before,
-        **{name: _plain(getattr(budget, name)) for name in limits},
+        followed_by=[
+            {"month": str(row.month), **_changes(row, before[row.month], after=False)}
+            for row in followed
+        ],
+        **_changes(budget, before[month]),
     )
     return budget
+
+
+def _limits_of(budget: Budget) -> dict[str, str]:
+    return {name: _plain(getattr(budget, name)) for name in Limits.__annotations__}
+
+
+def _changes(
+    budget: Budget, before: Mapping[str, str], *, after: bool = True
+) -> dict[str, str]:
+    """What was another limit before, by name, and with `after` what it is now: the same for all that follow."""
+    told: dict[str, str] = {}
+    for name, now in _limits_of(budget).items():
+        if now != before[name]:
+            told[f"{name}_before"] = before[name]
+            told |= {name: now} if after else {}
+    return told
 
 
 @transaction.atomic(savepoint=False)
@@ -136,4 +155,6 @@ def _above_what_is_held(budget: Budget) -> None:
 
 
 def _plain(value: Decimal | int | None) -> str:
-    return "none" if value is None else str(value)
+    if value is None:
+        return "none"
+    return f"{value:.2f}" if isinstance(value, Decimal) else str(value)

@@ -317,10 +317,15 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
 
 def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:
     """Each refusal is an event of its own, as the call as a whole is answered like any other."""
+    found = (
+        Request.objects.filter(pk=each.request).values_list("team", flat=True).first()
+    )
     refuse(
         actor=by.as_actor(),
         reason=message,
         where="decisions",
+        about=("request", each.request) if found is not None else None,
+        team_id=found,
         code=code,
         request=each.request,
         verdict=each.verdict,

@@ -20,6 +20,7 @@ from accounts import sessions
 from accounts.models import User
 from audit.log import count_refusal, refuse
 from portal.http import kept_forms
+from portal.http.called_about import called_about
 from portal.http.database_errors import GONE
 from web import counters as counting
 from web.addresses import address_of
@@ -155,7 +156,7 @@ def _to_sign_in(target: str) -> HttpResponse:
 
 
 class RefusalMiddleware:
-    """Remember every change that somebody asked for and was refused, whoever refused it.
+    """Remember every change that somebody asked for and was refused, whoever refused it; who only looks is counted.
 
     What a person had no right to, or what did not fit an object as it is, becomes an audit event. A typing error or one
     call too many touched no object: it becomes a line in the log and adds to a count, because the audit log is kept for
@@ -167,7 +168,10 @@ class RefusalMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.method in ("GET", "HEAD", "OPTIONS") or not _is_refused(response):
+        if not _is_refused(response):
+            return response
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            _count_look(request, response)
             return response
         refusal, user = getattr(response, "refusal", {}), _caller(request)
         details: dict[str, Any] = {
@@ -186,9 +190,12 @@ class RefusalMiddleware:
             )
         elif _touched_an_object(request, response) and _may_leave_an_event(user):
             reason = str(refusal.get("detail", response.reason_phrase))
+            about = called_about(request.path)
             refuse(
                 actor=user.as_actor(),
                 reason=reason,
+                about=about and (about.kind, about.pk),
+                team_id=about and about.team_id,
                 fields=refusal.get("fields"),
                 **details,
             )
@@ -201,6 +208,15 @@ class RefusalMiddleware:
             )
             _count(user, response.status_code)
         return response
+
+
+def _count_look(request: HttpRequest, response: HttpResponse) -> None:
+    """Count that somebody looked for what is not theirs, so that an auditor sees who tries many addresses."""
+    is_known = request.resolver_match is not None
+    if response.status_code in (403, 404) and is_known:
+        user = _caller(request)
+        if isinstance(user, User):
+            _count(user, response.status_code)
 
 
 def _touched_an_object(request: HttpRequest, response: HttpResponse) -> bool:

@@ -41,8 +41,11 @@ COUNT_COLUMNS: Columns = ["Day", "Who", "Why", {"label": "Calls", "kind": "numbe
 # What a refusal that touched no object was about, by the status of its answer.
 WHY = {
     400: "Could not be read",
-    404: "An address that leads nowhere",
+    403: "Without the right",
+    404: "Not there, or of others",
     405: "Not possible at that address",
+    409: "Not as it had to be",
+    412: "Not the version that was seen",
     415: "Not in a format that is taken",
     422: "Typing errors and missing fields",
     428: "Without the version that was seen",
@@ -192,7 +195,7 @@ class Refusals(TypedDict):
 
 
 def _refusals(*, now: datetime) -> Refusals:
-    """Calls of the last days that were refused and touched nothing, which are no events: newest day first."""
+    """Calls of the last days that were refused and are no events: newest day first."""
     since = now.astimezone(UTC).date() - COUNTED_FOR
     found = RefusalCount.objects.filter(day__gt=since)
     rows = list(found[:MAX_COUNTS])

@@ -83,8 +83,8 @@ def _call(event: Event) -> list[Fact]:
     details = event.details
     if "called_with" in details:
         rows.append({"label": "Called with", "text": str(details["called_with"])})
-    if event.subject_type == "route":
-        address = f"{details.get('method', '')} /{event.subject_id}".strip()
+    if event.outcome == Event.Outcome.REFUSED and "where" in details:
+        address = f"{details.get('method', '')} /{details['where']}".strip()
         rows.append({"label": "Address", "text": address})
         answer = f"{details.get('status', '')} {details.get('code') or ''}".strip()
         rows.append({"label": "Answer", "text": answer})

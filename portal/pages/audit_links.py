@@ -1,10 +1,9 @@
 """What audit events are about, in words and with the page of each thing that the visitor may open."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from accounts.models import Team, User
 from accounts.roles import Permission
@@ -53,16 +52,6 @@ NUMBERED = frozenset(
 )
 # What can be asked for with its number, by people or by the links of pages.
 SEARCHABLE = NUMBERED | {"cluster", "flavor", "team", "tenancy", "allocation"}
-# What a refused call was about, by how its address begins: its word, and the page that its number or name has.
-REFUSED_AT: Mapping[str, tuple[str, str]] = {
-    "requests": ("Request", "request"),
-    "approvals": ("Request", "request"),
-    "runs": ("Run", "run"),
-    "notebooks": ("Notebook", "notebook"),
-    "teams": ("Team", "team"),
-    "clusters": ("Cluster", "cluster"),
-}
-OF_ONE = re.compile(r"/(?:api/v1/)?([a-z]+)/([a-z0-9-]+)(?:/.*)?")
 # A thing whose own page is its team's.
 OF_THE_TEAM = frozenset(
     {"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"}
@@ -95,9 +84,7 @@ class Subjects:
     def of(self, event: Event) -> About:
         """What this event is about."""
         kind, pk = event.subject_type, _number(event.subject_id)
-        if kind == "route":
-            return _refused_at(str(event.details.get("path", "")))
-        if kind in ("", "person"):
+        if kind in ("", "person", "route"):
             return About("")
         if kind == "cluster" and pk in self._clusters:
             found = self._clusters[pk]
@@ -114,19 +101,6 @@ class Subjects:
         if kind in OF_THE_TEAM:
             return About(WORDS[kind], _page_of(team))
         return About(_words(event), PAGES[kind](pk) if kind in PAGES and pk else "")
-
-
-def _refused_at(path: str) -> About:
-    """What a refused call was about, by the address that was called; nothing for what is of no one thing."""
-    found = OF_ONE.fullmatch(path)
-    # "requests/new" is of none.
-    if found is None or found[1] not in REFUSED_AT or found[2] == "new":
-        return About("")
-    (word, page), name = REFUSED_AT[found[1]], found[2]
-    try:
-        return About(f"{word} {name}", reverse(page, args=[name]))
-    except NoReverseMatch:
-        return About("")
 
 
 def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:

@@ -269,7 +269,7 @@ def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
             "month": "2026-11-01",
             "followed_by": [],
             "limit_usd_before": "12000.00",
-            "limit_usd": "500",
+            "limit_usd": "500.00",
         },
     )
 

@@ -152,7 +152,31 @@ def test_a_later_month_that_a_request_has_reached_follows_a_new_limit(
     set_limit(scene, 900)
     assert limits_by_month(scene) == {11: 900, 12: 900, 1: 900}
     event = Event.objects.get(kind="budget.set")
-    assert event.details["followed_by"] == ["2026-12-01", "2027-01-01"]
+    assert event.details["followed_by"] == [
+        {"month": "2026-12-01", "limit_usd_before": "12000.00"},
+        {"month": "2027-01-01", "limit_usd_before": "12000.00"},
+    ]
+
+
+def test_the_log_says_what_changed_of_a_month_and_of_those_that_follow(
+    scene: Scene,
+) -> None:
+    budgets.budgets_of(scene.team, [NOVEMBER, DECEMBER])
+    set_budget(
+        scene.team,
+        month=NOVEMBER,
+        by=scene.priya,
+        limit_usd=Decimal(12_000),
+        soft_percent=70,
+        gpu_hours_limit=None,
+    )
+    details = Event.objects.get(kind="budget.set").details
+    assert details == {
+        "month": "2026-11-01",
+        "soft_percent_before": "80",
+        "soft_percent": "70",
+        "followed_by": [{"month": "2026-12-01", "soft_percent_before": "80"}],
+    }
 
 
 def test_a_month_with_limits_of_its_own_keeps_them_and_so_do_those_after_it(

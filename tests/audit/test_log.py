@@ -79,8 +79,8 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap() -> None:
         transaction.set_rollback(True)
     refuse(actor=PORTAL, reason="two", where="here")
     assert list(Event.objects.order_by("seq").values_list("seq", "details")) == [
-        (1, {"reason": "one"}),
-        (2, {"reason": "two"}),
+        (1, {"reason": "one", "where": "here"}),
+        (2, {"reason": "two", "where": "here"}),
     ]
     assert verify(links()).checked == 2
 

@@ -15,8 +15,8 @@ from audit.actors import Actor
 from audit.events import Kind
 from audit.log import count_refusal, record, refuse
 from audit.models import Event
+from portal.http.called_about import called_about
 from portal.pages.audit import kinds_by_subject
-from portal.pages.audit_links import About, Subjects
 from tests import factories
 from tests.calling import Caller
 from tests.scene import scene
@@ -216,16 +216,42 @@ def test_what_was_refused_names_what_it_was_about(
     "path",
     [
         "/requests/new",
+        "/requests/999/withdraw",
         "/teams/new",
         "/api/v1/clusters/new/",
         "/audit/check",
         "",
         "/elsewhere/1",
+        f"/requests/{'9' * 30}/",
     ],
 )
-def test_what_is_of_no_one_thing_is_about_nothing(path: str) -> None:
-    event = Event(subject_type="route", subject_id="x", details={"path": path})
-    assert Subjects([event], teams={}).of(event) == About("")
+def test_an_address_of_no_one_thing_is_about_nothing(path: str) -> None:
+    scene()
+    assert called_about(path) is None
+
+
+def test_a_refused_call_is_found_by_what_it_was_about_and_by_its_team(
+    client: Client,
+) -> None:
+    seen = scene()
+    asked = factories.request(seen.ada, seen.tenancy, seen.flavor, gpus=8)
+    mallory = Caller(factories.person("Mallory"))
+    assert mallory.post(f"requests/{asked.pk}/withdraw/").status_code == 404
+    budget = mallory.send("PUT", "teams/vision/budgets/2026-11/", {"limit_usd": "1"})
+    assert budget.status_code in (403, 404)
+    auditor = factories.person("Sam", Role.AUDITOR)
+    client.force_login(auditor)
+
+    def found(**asked_for: str) -> list[str]:
+        page = client.get("/audit/", {"outcome": "refused", **asked_for})
+        return [row["cells"][1]["text"] for row in page.context["rows"]]
+
+    assert found(about=f"request {asked.pk}") == [f"Request {asked.pk}"]
+    assert found(team="vision") == ["Team", f"Request {asked.pk}"]
+    events = Caller(auditor).get(
+        f"events/?subject_type=request&subject_id={asked.pk}&outcome=refused"
+    )
+    assert [event["actor_name"] for event in events.json()["results"]] == ["Mallory"]
 
 
 def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
@@ -295,10 +321,10 @@ def test_leads_and_auditors_read_how_often_calls_were_refused_that_are_no_events
         [{"text": "Ada Okafor"}, "Typing errors and missing fields", 2],
         [{"text": "Ada Okafor"}, "Too many calls", 1],
     ]
-    assert "that touched nothing: 3" in page.content.decode()
-    assert "that touched nothing" not in text(client, "/audit/?before=5")
+    assert "that are no events: 3" in page.content.decode()
+    assert "that are no events:" not in text(client, "/audit/?before=5")
     client.force_login(ada)
-    assert "that touched nothing" not in text(client, "/audit/")
+    assert "that are no events:" not in text(client, "/audit/")
 
 
 def test_the_list_asks_as_often_for_fifty_events_as_for_five(

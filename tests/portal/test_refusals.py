@@ -15,7 +15,7 @@ from audit.models import Event, RefusalCount
 from portal.http import middleware
 from tests import factories
 from tests.calling import Caller
-from tests.scene import NOW
+from tests.scene import NOW, scene
 
 pytestmark = pytest.mark.django_db
 REFUSED_TO_STRANGERS = [
@@ -81,6 +81,22 @@ def test_what_touched_no_object_is_counted_and_leaves_no_event(client: Client) -
         )
     )
     assert counted == {422: 6, 404: 3, 400: 3, 405: 3}
+
+
+def test_who_looks_for_what_is_not_theirs_is_counted(client: Client) -> None:
+    scene()
+    mallory = factories.person("Mallory")
+    client.force_login(mallory)
+    caller, before = Caller(mallory), Event.objects.count()
+    assert client.get("/teams/vision/").status_code == 404
+    assert caller.get("teams/vision/budgets/").status_code == 404
+    assert caller.get("policy/drafts/").status_code == 403
+    # An address that leads nowhere is nobody's, and a stranger has no name.
+    assert client.get("/nowhere").status_code == 404
+    assert Client().get("/teams/vision/").status_code in (302, 404)
+    assert Event.objects.count() == before
+    counted = RefusalCount.objects.values_list("actor_name", "status", "count")
+    assert sorted(counted) == [("Mallory", 403, 1), ("Mallory", 404, 2)]
 
 
 def test_refusals_beyond_those_of_a_minute_are_counted_and_leave_no_event(
