@@ -162,16 +162,18 @@ def grant(
         remind_at=None if is_booked else next_reminder(now, granted.until, after=now),
     )
     failpoints.reach("allocation.issue")
+    told = {
+        "until": granted.until.isoformat(),
+        "usd_per_hour": str(granted.usd_per_hour),
+    }
     if is_booked:
-        begins = {"starts_at": starts.isoformat(), "until": granted.until.isoformat()}
-        record_change(Kind.ALLOCATION_BOOKED, allocation, actor, **begins)
+        begins = {"starts_at": starts.isoformat()}
+        record_change(Kind.ALLOCATION_BOOKED, allocation, actor, **begins, **told)
     else:
         provisioners.begin(
             allocation, is_new=not handed_over.gpus, actor=actor, now=now
         )
-        record_change(
-            Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat()
-        )
+        record_change(Kind.ALLOCATION_ISSUED, allocation, actor, **told)
     # Only the budgets of this hold: those are locked already.
     tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)
     return allocation

@@ -95,17 +95,10 @@ def is_where_its_record_says(now: datetime) -> Iterator[Finding]:
         told.order_by("seq").values_list("subject_id", "kind").iterator()
     ):
         ends[subject].append(ENDS[Kind(kind)])
-    by_policy = set(
-        Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE).values_list(
-            "request_id", flat=True
-        )
-    )
     for pk, state in (
         Request.objects.order_by("pk").values_list("pk", "state").iterator()
     ):
         seen = ends.get(str(pk), [])
-        if not seen and pk in by_policy:
-            seen = [State.APPROVED]
         if seen != ([] if state == State.WAITING else [State(state)]):
             said = ", then ".join(end.words.lower() for end in seen) or "not decided"
             yield Finding(

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -32,7 +33,7 @@ from approvals.requests.actions import (
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.events import Kind
-from audit.log import record
+from audit.log import record, together
 from policy.evaluation import Rule, evaluate
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
@@ -76,7 +77,18 @@ def approve(
         now=now,
     )
     left = wanted if wanted < request.count else None
-    kind, passed = Kind.REQUEST_STEP_DONE, []
+    passed = []
+    tell_approved = partial(
+        _tell,
+        by=by,
+        count=wanted,
+        asked=request.count,
+        seat=step.seat,
+        policy=judged.version.number,
+        usd=str(judged.answer.usd),
+        reason=reason,
+        stands_in_for=seat_of.name if seat_of != by else "",
+    )
     if not _has_quorum(step):
         move(request, now=now, cut_to=left)
     else:
@@ -85,32 +97,26 @@ def approve(
         needed = _still_needed(request, judged, count=wanted)
         following = open_next(request, step, needed, now=now)
         if following is None:
-            kind = Kind.REQUEST_APPROVED
-            grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
-            telling.decided(
-                request,
-                "approved",
-                by=by,
-                reason=reason,
-                now=now,
-                cost=judged.answer.usd,
-                seat_of=seat_of,
-            )
-        else:
-            turn = Request.Turn.APPROVER
-            move(request, now=now, cut_to=left, turn=turn, answer_by=None)
-            telling.waits_no_more(request)
-            passed = clockwork.begin(request, following, now=now)
-    _tell(
-        kind,
-        request,
-        by,
-        count=wanted,
-        asked=request.count,
-        seat=step.seat,
-        reason=reason,
-        stands_in_for=seat_of.name if seat_of != by else "",
-    )
+            with together():
+                # What was decided stands before what came of it.
+                what = request.name(wanted)
+                tell_approved(Kind.REQUEST_APPROVED, request, what=what)
+                grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
+                telling.decided(
+                    request,
+                    "approved",
+                    by=by,
+                    reason=reason,
+                    now=now,
+                    cost=judged.answer.usd,
+                    seat_of=seat_of,
+                )
+            return request
+        turn = Request.Turn.APPROVER
+        move(request, now=now, cut_to=left, turn=turn, answer_by=None)
+        telling.waits_no_more(request)
+        passed = clockwork.begin(request, following, now=now)
+    tell_approved(Kind.REQUEST_STEP_DONE, request)
     clockwork.write_down(request, passed)
     return request
 
@@ -429,6 +435,5 @@ def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
         actor=by.as_actor(),
         subject=("request", request.pk),
         team_id=request.team_id,
-        what=request.given_name,
-        **details,
+        **{"what": request.given_name, **details},
     )

@@ -42,12 +42,13 @@ from approvals.requests.actions import (
     locked,
     move,
     save_evaluation,
+    tell_policy_approved,
 )
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY
 from audit.events import Kind
-from audit.log import record
+from audit.log import record, together
 from policy.document import StepPlan
 from policy.evaluation import Outcome, evaluate
 from web.refusals import Refused
@@ -309,19 +310,12 @@ def _grant(
 ) -> None:
     """Grant what everybody has approved whom the policy in force names."""
     Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
-    grant(request, judged, count=count, actor=POLICY, now=now)
-    telling.freed(request, telling.rerouting_words(changed), now=now)
-    _record(Kind.REQUEST_REROUTED, request, changed)
-    record(
-        Kind.REQUEST_APPROVED,
-        actor=POLICY,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.given_name,
-        count=count,
-        asked=request.count,
-        reason=telling.rerouting_words(changed),
-    )
+    why = telling.rerouting_words(changed)
+    with together():
+        _record(Kind.REQUEST_REROUTED, request, changed)
+        tell_policy_approved(request, judged, count=count, reason=why)
+        grant(request, judged, count=count, actor=POLICY, now=now)
+        telling.freed(request, why, now=now)
 
 
 def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:

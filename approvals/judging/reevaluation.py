@@ -23,12 +23,12 @@ from approvals.requests.actions import (
     judge,
     locked,
     save_evaluation,
+    tell_policy_approved,
 )
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY
-from audit.events import Kind
-from audit.log import record
+from audit.log import together
 from policy.document import Policy
 from policy.evaluation import Outcome
 from web.refusals import Refused
@@ -140,15 +140,7 @@ def _grant(
         request=request, version=request.content_version, decisions=None
     )
     undone.delete()
-    grant(request, judged, count=count, actor=POLICY, now=now)
-    telling.freed(request, why, now=now)
-    record(
-        Kind.REQUEST_APPROVED,
-        actor=POLICY,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.given_name,
-        count=count,
-        asked=request.count,
-        reason=why,
-    )
+    with together():
+        tell_policy_approved(request, judged, count=count, reason=why)
+        grant(request, judged, count=count, actor=POLICY, now=now)
+        telling.freed(request, why, now=now)

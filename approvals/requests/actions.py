@@ -316,15 +316,9 @@ def submit_within(wanted: Wanted, *, by: User, now: datetime) -> Request:
             renews_id=wanted.renews,
             **content(wanted, judged, now=now),
         )
+        # What was asked stands before what came of it.
+        tell(Kind.REQUEST_SUBMITTED, request, by, **answer_told(judged))
         passed = settle_verdict(request, judged, by=by, now=now)
-        answer = judged.answer
-        tell(
-            Kind.REQUEST_SUBMITTED,
-            request,
-            by,
-            answer=answer.outcome.value,
-            usd=str(answer.usd),
-        )
         clockwork.write_down(request, passed)
     failpoints.reach("request.submit")
     return request
@@ -620,6 +614,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
 
 
 def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> None:
+    reason = f"{judged.version}: every rule holds."
     Decision.objects.create(
         request=request,
         requester_id=request.requester_id,
@@ -628,11 +623,44 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         count=request.count,
         usd=judged.answer.usd,
         at=now,
-        reason=f"{judged.version}: every rule holds.",
+        reason=reason,
     )
-    _begin(request, judged, count=request.count, actor=POLICY, now=now)
+    with together():
+        tell_policy_approved(request, judged, count=request.count, reason=reason)
+        _begin(request, judged, count=request.count, actor=POLICY, now=now)
     telling.decided(
         request, "approved", by=None, reason=judged.answer.sentence, now=now
+    )
+
+
+def answer_told(judged: Judged) -> dict[str, Any]:
+    """What an event says of an answer: by which version of the policy, the rules that do not hold, and the price."""
+    return {
+        "answer": judged.answer.outcome.value,
+        "policy": judged.version.number,
+        "rules_not_met": [rule.code for rule in judged.answer.rules if not rule.holds],
+        "usd": str(judged.answer.usd),
+    }
+
+
+def tell_policy_approved(
+    request: Request, judged: Judged, *, count: int, reason: str
+) -> None:
+    """Append that the policy has approved so many of a request's units, and why, before what comes of it.
+
+    Call it in the block of `together` in which that comes, as the audit chain is locked after everything else.
+    """
+    record(
+        Kind.REQUEST_APPROVED,
+        actor=POLICY,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(count),
+        count=count,
+        asked=request.count,
+        policy=judged.version.number,
+        usd=str(judged.answer.usd),
+        reason=reason,
     )
 
 

@@ -2,6 +2,8 @@
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, TypedDict
 from urllib.parse import urlencode
 
@@ -15,12 +17,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.cost_centres.models import CostCentre
 from accounts.current_user import visitor
 from accounts.models import Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
+from fleet.models import Cluster
 from portal.pages.audit_links import SEARCHABLE, Subjects
 from portal.pages.audit_words import in_one_line
 from portal.pages.sentences import sentence
@@ -142,14 +146,42 @@ class AuditFilter(forms.Form):
     def clean_about(self) -> tuple[str, str] | None:
         """What kind of thing, and which; raises ValidationError where it is none that events are about."""
         text = self.cleaned_data["about"].strip().lower()
+        if not text:
+            return None
+        named = self._named(text)
+        if named is not None:
+            return named
         found = ABOUT_ONE.fullmatch(text)
         kind = found["kind"].strip().replace(" ", "_") if found else ""
-        if text and kind not in SEARCHABLE:
+        if found is None or kind not in SEARCHABLE:
             raise forms.ValidationError(
-                "Write what it is and its number, such as request 12 or policy 3.",
+                "Write what it is and its number or name, such as request 12, policy 3 or team vision.",
                 code="invalid",
             )
-        return (kind, str(int(found["number"]))) if found and text else None
+        return kind, str(int(found["number"]))
+
+    def _named(self, text: str) -> tuple[str, str] | None:
+        """A team, a cluster or a cost centre by the name that people know it by; None where there is no such one."""
+        for words, kind, rows, fields in (
+            ("team", "team", self.fields["team"].queryset, ("slug", "name")),  # type: ignore[attr-defined]
+            ("cluster", "cluster", Cluster.objects.all(), ("name", "title")),
+            ("cost centre", "cost_centre", CostCentre.objects.all(), ("code",)),
+        ):
+            name = text.removeprefix(words).strip()
+            if name and name != text:
+                any_of = (Q(**{f"{field}__iexact": name}) for field in fields)
+                pk = rows.filter(reduce(or_, any_of)).values_list("pk", flat=True)
+                if found := pk.first():
+                    return kind, str(found)
+        return None
+
+    def clean(self) -> dict[str, Any]:
+        """Both days in their order."""
+        said = super().clean() or self.cleaned_data
+        since, until = said.get("since"), said.get("until")
+        if since and until and until < since:
+            self.add_error("until", "Choose the day From or a later one.")
+        return said
 
 
 @require_safe
@@ -174,6 +206,7 @@ def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpR
         "rows": [_line(event, names, subjects) for event in page[:PAGE]],
         "next": _older(request, page[PAGE - 1].seq) if len(page) > PAGE else "",
         "first": _older(request, None) if before else "",
+        "is_wrong": bool(form.errors),
         "narrowed": any(form.data.get(field) for field in form.fields),
         "kept": [
             (field, form.data.get(field))

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypedDict
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
@@ -26,6 +26,7 @@ from approvals.models import Request
 from approvals.request_form.not_yet import lacks_place
 from approvals.requests.presenting import shown_name, state_of, state_word
 from approvals.states import State as RequestState
+from audit.actors import POLICY
 from audit.events import Kind
 from audit.models import Event
 from capacity.models import RegistryAccess
@@ -52,7 +53,6 @@ LOUD = {
     "allocation.issued": "good",
     "allocation.expired": "past",
 }
-CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 
 @dataclass(frozen=True)
@@ -346,15 +346,15 @@ def story(
 ) -> list[Entry]:
     """The newest events in order of time, what moves now, and every step of the ends that are known.
 
-    `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
+    `products` says how people call a flavor.
     """
     events = Event.objects.visible_to_teams([team.pk]).exclude(
         kind=Kind.TENANCY_CHANGED
     )
-    events = events.filter(outcome=Event.Outcome.DONE)[:MOST_EVENTS]
-    told = sorted(
-        events, key=lambda e: (e.at.replace(microsecond=0), e.kind not in CAUSES, e.seq)
-    )
+    # What the policy approves is given in the same moment, and that is told.
+    given_at_once = Q(kind=Kind.REQUEST_APPROVED, actor_kind=POLICY.kind)
+    events = events.filter(outcome=Event.Outcome.DONE).exclude(given_at_once)
+    told = sorted(events[:MOST_EVENTS], key=lambda event: event.seq)
     past = [event_entry(event, products=products) for event in told]
     moving = [_moving(row) for row in tenancies if not row.is_settled]
     ends: list[Entry] = [

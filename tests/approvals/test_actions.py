@@ -91,10 +91,16 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
     assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(144)}
     assert request.steps.count() == 0
     assert kinds_since(before) == [
+        "request.submitted",
+        "request.approved",
         "tenancy.changed",
         "allocation.issued",
-        "request.submitted",
     ]
+    asked, decided, _, issued = Event.objects.filter(seq__gt=before).order_by("seq")
+    assert (asked.details["policy"], asked.details["rules_not_met"]) == (1, [])
+    assert (decided.actor_name, decided.details["policy"]) == ("The policy", 1)
+    assert decided.details["usd"] == str(request.usd)
+    assert Decimal(issued.details["usd_per_hour"]) == allocation.usd_per_hour
 
 
 def test_an_ask_for_people_opens_the_first_step_and_sets_the_money_aside(

@@ -67,7 +67,14 @@ def test_a_platform_lead_approves_and_it_is_issued(scene: Scene) -> None:
         Outcome.PEOPLE,
     ]
     assert request.steps.filter(done_at=LATER).count() == 1
-    assert Event.objects.latest("seq").kind == "request.approved"
+    told = list(Event.objects.order_by("seq").values_list("kind", flat=True))
+    assert told.index("request.approved") < told.index("allocation.issued")
+    event = Event.objects.get(kind="request.approved")
+    assert (event.actor_name, event.details["policy"], event.details["usd"]) == (
+        "Priya Raman",
+        1,
+        str(approved.decisions.get().usd),
+    )
 
 
 def test_eight_gpus_need_leadership_after_the_platform_leads(scene: Scene) -> None:

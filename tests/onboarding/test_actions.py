@@ -101,9 +101,10 @@ def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
         "team.created",
         "team.members_changed",
         "tenancy.changed",
+        "request.submitted",
+        "request.approved",
         "tenancy.changed",
         "allocation.issued",
-        "request.submitted",
     ]
 
 

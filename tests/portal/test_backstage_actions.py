@@ -305,7 +305,7 @@ def test_a_refusal_is_in_the_audit_log_as_the_api_call_that_it_was(
     )
     event = Event.objects.latest("seq")
     assert event.actor_name == here.own.asker.name
-    assert event.subject_id == "api/v1/requests/<int:pk>/answer/"
+    assert event.details["where"] == "api/v1/requests/<int:pk>/answer/"
 
 
 def test_what_is_only_looked_for_leaves_no_refusal(

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.roles import Role
-from audit.actors import Actor
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import count_refusal, record, refuse
 from audit.models import Event
@@ -85,7 +85,41 @@ def test_what_was_granted_under_a_request_is_about_it_too(client: Client) -> Non
 def test_what_is_no_thing_with_a_number_is_said(client: Client, about: str) -> None:
     client.force_login(factories.person("Ada"))
     page = text(client, f"/audit/?{urlencode({'about': about})}")
-    assert "such as request 12 or policy 3" in page
+    assert "such as request 12, policy 3 or team vision" in page
+    assert "Nothing is shown while a filter cannot be taken as it is." in page
+    assert "Nothing like that happened" not in page
+
+
+def test_what_has_a_name_is_found_by_it(client: Client) -> None:
+    vision, cluster = factories.team("Vision"), factories.cluster("training")
+    centre = factories.cost_centre("CC-9999")
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    subjects = [
+        ("team", vision.pk),
+        ("cluster", cluster.pk),
+        ("cost_centre", centre.pk),
+    ]
+    numbers = {}
+    for subject in subjects:
+        with transaction.atomic():
+            numbers[subject[0]] = record(
+                Kind.BUDGET_SET, actor=PORTAL, subject=subject
+            ).seq
+    for about, kind in (
+        ("Team Vision", "team"),
+        ("cluster training", "cluster"),
+        (f"Cluster {cluster.title}", "cluster"),
+        ("cost centre cc-9999", "cost_centre"),
+    ):
+        rows = client.get("/audit/", {"about": about}).context["rows"]
+        links = [row["cells"][0]["href"] for row in rows]
+        assert links == [f"/audit/{numbers[kind]}/"], about
+
+
+def test_days_in_the_wrong_order_are_said(client: Client) -> None:
+    client.force_login(factories.person("Ada"))
+    page = text(client, "/audit/?since=2026-11-20&until=2026-11-19")
+    assert "Choose the day From or a later one." in page
 
 
 def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
