@@ -151,19 +151,20 @@ def _at_once(ask: Ask, standing: Standing) -> str:
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
     """The closest ask that the policy would approve at once: most units first, then the longest whole days.
 
-    None when the ask is automatic already, or when not even the least number of units for one day would be.
+    None when the ask is automatic already, or when not even the least number of units for the shortest time would be.
     """
     here = evaluate(ask, standing, policy)
     if here.outcome is Outcome.AUTOMATIC or any(
         rule.code == "gate" for rule in here.rules
     ):
         return None
-    most = _fits(ask, standing, policy)
-    # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
+    most, shortest = _fits(ask, standing, policy), shortest_days(ask, standing)
+    # Fewer never breaks a rule: the largest number that holds for the shortest time is found by halving, and so is
+    # the time.
     count = _largest(
         most,
         lambda n: is_automatic(
-            resized(ask, standing, count=n, days=1), standing, policy
+            resized(ask, standing, count=n, days=shortest), standing, policy
         ),
     )
     if count < max(ask.least, 1):
@@ -177,7 +178,14 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
             resized(ask, standing, count=count, days=n), standing, policy
         ),
     )
-    return resized(ask, standing, count=count, days=max(days, 1))
+    return resized(ask, standing, count=count, days=max(days, shortest))
+
+
+def shortest_days(ask: Ask, standing: Standing) -> int:
+    """The least whole days an ask may last: one, or as many as outlast the GPUs that it goes on with."""
+    if standing.own_until is None:
+        return 1
+    return max((standing.own_until - ask.begins(standing.now)) // DAY + 1, 1)
 
 
 def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:

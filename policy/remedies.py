@@ -21,6 +21,7 @@ from policy.evaluation import (
     moved,
     nearest_automatic,
     resized,
+    shortest_days,
     stays,
 )
 from policy.rules import measured_from
@@ -98,7 +99,8 @@ class _Case:
 
 def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remedy]:
     """Why not even the smallest ask would be automatic, each rule once; windows that open together in one sentence."""
-    least = resized(ask, standing, count=max(ask.least, 1), days=1)
+    shortest = shortest_days(ask, standing)
+    least = resized(ask, standing, count=max(ask.least, 1), days=shortest)
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     seen, cases = set(), list[_Case]()
     for rule in evaluate(least, standing, policy).rules:

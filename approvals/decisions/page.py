@@ -348,7 +348,7 @@ def rivals(
     rows: list[Rival] = [
         {
             "team": r.team.name,
-            "gpus": gpus(r.gpus),
+            "gpus": gpus(r.gpus_now),
             "since": ago(r.created_at, now).removesuffix(" ago"),
             "href": reverse("approval", args=[r.pk]),
         }

@@ -11,6 +11,7 @@ from django.db.models import (
     Count,
     Exists,
     F,
+    Max,
     OuterRef,
     Prefetch,
     Q,
@@ -62,6 +63,7 @@ from catalogue.models import switched_off
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from manual.models import Task
+from policy.models import PolicyVersion
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, moment, usd
 from ui.parts import Badge, Entry, Fact, Figure, Verdict, Wait
@@ -131,7 +133,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     renewal = renewing.waiting_for(request.pk) if held is not None else None
     may = _may(request, state, held, viewer, renewal=renewal, now=now)
     if waiting is not None and not waiting.get("advice"):
-        waiting["advice"] = over_budget(evaluation.answer)
+        waiting["advice"] = _over_budget(request, evaluation, now=now)
     if waiting is not None and may["decide"] and not waiting.get("advice"):
         waiting["advice"] = "You can decide it."
     return {
@@ -176,7 +178,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
             edits=talk.edits(request, first, talk.revisions_of(request), decisions),
             reroutings=reroutings,
         ),
-        "facts": facts(request, evaluation, now=now),
+        "facts": facts(request, evaluation, viewer=viewer, now=now),
         "talk": talk.lines(request, decisions),
         "held": held,
         "model": model_page.of_allocation(held, viewer=viewer),
@@ -480,6 +482,14 @@ def waiting_line(
     }
 
 
+def _over_budget(request: Request, evaluation: Evaluation, *, now: datetime) -> str:
+    """That no vote can grant all of it, as it was judged, unless so much time went by that the budget has the money."""
+    words = over_budget(evaluation.answer)
+    if words and request.flavor is not None:
+        return words if prices.is_beyond_budget(request, now=now) else ""
+    return words
+
+
 def _cost_now(request: Request, *, now: datetime) -> Figure:
     """The price of now, with the one that was asked at."""
     found = prices.usd_now(request, now=now) or Decimal(0)
@@ -541,7 +551,9 @@ def _cost(
     return _figure("Cost so far", usd(so_far), "", then)
 
 
-def facts(request: Request, evaluation: Evaluation, *, now: datetime) -> list[Fact]:
+def facts(
+    request: Request, evaluation: Evaluation, *, viewer: User, now: datetime
+) -> list[Fact]:
     """Who, where, for what, under which numbers."""
     tenancy = request.tenancy
     team = reverse("team", args=[request.team.slug])
@@ -558,12 +570,16 @@ def facts(request: Request, evaluation: Evaluation, *, now: datetime) -> list[Fa
         *_present_end(request, now=now),
         {"label": "Until", "at": request.until},
         *([_price(request)] if request.formula else []),
-        {
-            "label": "Judged by",
-            "text": str(evaluation.policy),
-            "href": reverse("policy"),
-        },
+        _judged_by(evaluation.policy, viewer),
     ]
+
+
+def _judged_by(version: PolicyVersion, viewer: User) -> Fact:
+    """The policy that the answer is by. The page of policies has the one in force, which may be another by now."""
+    fact = Fact(label="Judged by", text=str(version))
+    if viewer.may(Permission.SEE_POLICY_DRAFTS):
+        fact["href"] = reverse("policy-version", args=[version.number])
+    return fact
 
 
 def _present_end(request: Request, *, now: datetime) -> list[Fact]:
@@ -571,7 +587,15 @@ def _present_end(request: Request, *, now: datetime) -> list[Fact]:
     if request.state != State.WAITING or request.renews is None:
         return []
     held = renewable.held(request.renews.hold_id, now=now)
-    return [] if held is None else [{"label": "Ends without it", "at": held.until}]
+    if held is not None:
+        return [{"label": "Ends without it", "at": held.until}]
+    parts = Allocation.objects.filter(hold=request.renews.hold_id)
+    ended = parts.aggregate(last=Max("ended_at"))["last"]
+    return (
+        []
+        if ended is None
+        else [{"label": "What it would keep went back", "at": ended}]
+    )
 
 
 def _price(request: Request) -> Fact:

@@ -6,7 +6,7 @@ Time passes and prices change while people decide. Every page says the same of a
 from datetime import datetime
 from decimal import Decimal
 
-from allocations.budgets import money
+from allocations.budgets import balances, money
 from approvals.models import Decision, Request
 from approvals.states import State
 from ui.amounts import day, usd
@@ -78,3 +78,25 @@ def price_words(request: Request, *, now: datetime) -> str:
 def as_asked(request: Request, *, now: datetime) -> str:
     """ "$379 as asked on Fri 20 Nov"."""
     return f"{usd(request.usd)} as asked on {day(request.created_at, now)}"
+
+
+def is_beyond_budget(request: Request, *, now: datetime) -> bool:
+    """Whether the budget lacks the money for a waiting request of GPUs as it would be granted now; in one query.
+
+    What it has set aside itself counts as left; what a renewal would let go of does not, so more may be left than that.
+    """
+    flavor = request.flavor
+    assert flavor is not None  # noqa: S101 - asked of requests for GPUs alone
+    parts = money.by_month(
+        gpus=request.gpus_now,
+        usd_per_hour=request.gpus_now * flavor.price_per_gpu_hour,
+        start=max(now, request.starts_at or now),
+        end=request.until,
+    )
+    left = balances.left_by_month(request.team, sorted(parts), own=request.hold_id)
+    return any(_lacks(left[month], part) for month, part in parts.items())
+
+
+def _lacks(left: money.Left, part: money.Amount) -> bool:
+    hours = left.gpu_hours
+    return part.usd > left.usd or (hours is not None and part.gpu_hours > hours)

@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from allocations.models import Budget
+from approvals.models import Request
 from tests import factories
 from tests.scene import Scene
 
@@ -51,6 +52,18 @@ def test_who_asks_for_more_than_the_budget_has_is_told_what_to_do(poor: Scene) -
         poor.ada, poor.tenancy, poor.flavor, gpus=5, days=3, now=timezone.now()
     )
     assert RAISED in page(poor.ada, f"/requests/{asked.pk}/")
+
+
+def test_once_so_much_time_went_by_that_the_budget_has_the_money_a_vote_can_grant_it(
+    poor: Scene,
+) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        poor.ada, poor.tenancy, poor.flavor, gpus=5, days=3, now=now
+    )
+    assert RAISED in page(poor.ada, f"/requests/{asked.pk}/")
+    Request.objects.filter(pk=asked.pk).update(until=now + timedelta(hours=10))
+    assert RAISED not in page(poor.ada, f"/requests/{asked.pk}/")
 
 
 def test_within_the_budget_there_is_nothing_to_do(scene: Scene) -> None:

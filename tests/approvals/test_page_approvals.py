@@ -528,6 +528,15 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     )
 
 
+def test_who_else_waits_is_counted_as_far_as_it_is_still_asked_for(
+    page: Client, scene: Scene
+) -> None:
+    waiting, other = ask(scene, 3), ask(scene, 8)
+    Request.objects.filter(pk=other.pk).update(cut_to=4)
+    [row] = page.get(f"/approvals/{waiting.pk}/").context["rivals"]["rows"]
+    assert row["gpus"] == "4 GPUs"
+
+
 def test_the_queue_ticks_nothing_that_cannot_be_granted(
     page: Client, scene: Scene
 ) -> None:

@@ -20,8 +20,9 @@ from allocations.models import Allocation
 from approvals.conversation.actions import edit
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.renewals import renewing
 from approvals.requests import prices
-from approvals.requests.actions import withdraw
+from approvals.requests.actions import submit, withdraw
 from approvals.requests.links import again_link
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -579,3 +580,47 @@ def test_a_lead_is_told_at_home_what_is_asked_of_whom_and_whose_asks_nobody_wait
     [line] = client.get("/").context["led"]
     assert line["what"].endswith("asked for by Ada Okafor, is granted to nobody")
     assert line["advice"].startswith("Ada Okafor is no longer of Vision. Withdraw it")
+
+
+def test_who_may_read_old_policies_is_led_to_the_one_that_judged(
+    client: Client, scene: Scene
+) -> None:
+    asked = scene.ask(8)
+    for person, href in ((scene.priya, "/policy/versions/1/"), (scene.ada, None)):
+        client.force_login(person)
+        facts = client.get(f"/requests/{asked.pk}/").context["facts"]
+        [judged] = [fact for fact in facts if fact["label"] == "Judged by"]
+        assert (judged["text"], judged.get("href")) == ("Policy 1", href)
+
+
+def test_a_renewal_says_that_what_it_would_keep_went_back(
+    client: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    first = factories.request(
+        scene.ada,
+        scene.tenancy,
+        scene.flavor,
+        gpus=2,
+        days=1,
+        now=now - timedelta(days=1, hours=1),
+    )
+    held = Allocation.objects.get(hold=first.hold_id)
+    wanted = renewing.wanted(
+        first,
+        until=now + timedelta(days=40),
+        reason="Go on a while.",
+        now=now - timedelta(hours=2),
+    )
+    renewal = submit(wanted, by=scene.ada, now=now - timedelta(hours=2))
+    client.force_login(scene.ada)
+
+    def labels() -> set[str]:
+        facts = client.get(f"/requests/{renewal.pk}/").context["facts"]
+        return {fact["label"] for fact in facts}
+
+    assert "What it would keep went back" not in labels()
+    Allocation.objects.filter(pk=held.pk).update(
+        ended_at=now, end_reason="expired", remind_at=None
+    )
+    assert "What it would keep went back" in labels()

@@ -234,6 +234,21 @@ def test_giving_back_shows_its_effect_and_is_done(
     expect(page.get_by_text("1 × A100 went back to the pool.")).to_be_visible()
 
 
+def test_who_takes_back_keeps_the_reason_while_they_look_at_what_changes(
+    open_page: Open, scene: Scene
+) -> None:
+    held = factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    page = open_page(scene.priya, f"/allocations/{held.pk}/give-back")
+    page.get_by_label("GPUs to give back").fill("1")
+    reason = page.get_by_label("Why you take it back")
+    reason.fill("Idle for two days.")
+    page.get_by_role("button", name="Show what changes").click()
+    expect(page.get_by_role("button", name="Give back 1 × A100")).to_be_visible()
+    expect(reason).to_have_value("Idle for two days.")
+    page.get_by_role("button", name="Give back 1 × A100").click()
+    expect(page.get_by_text("1 × A100 went back to the pool.")).to_be_visible()
+
+
 def test_a_form_that_a_key_opens_is_typed_into_at_once(
     open_page: Open, scene: Scene
 ) -> None:

@@ -22,8 +22,10 @@ from policy.evaluation import (
     evaluate,
     later_automatic,
     nearest_automatic,
+    shortest_days,
     stays,
 )
+from policy.remedies import remedies_of
 from policy.route_size import Earlier
 from policy.rules import Arrival
 from tests.approvals.asks import (
@@ -594,6 +596,21 @@ def test_what_goes_on_can_be_asked_until_its_present_end() -> None:
             recent_team_gpus=8, coming=coming, own_gpus=2, held_gpus=2, own_until=end
         )
         assert later_automatic(asked, held, DEFAULT) == at
+
+
+def test_what_goes_on_is_never_told_to_end_before_its_present_end() -> None:
+    end = NOW + 4 * DAY + timedelta(hours=6)
+    held = standing(own_gpus=2, held_gpus=2, own_until=end)
+    asked = ask(2, length=20 * DAY)
+    assert shortest_days(asked, held) == 5
+    # The longest that the policy allows lies behind the present end.
+    assert nearest_automatic(asked, held, DEFAULT) == ask(2, length=14 * DAY)
+    # Money for a day and no more: nothing is proposed that ends before the present end.
+    day = 48 * asked.usd_per_hour_each
+    poor = replace(held, budget=budget(2 * day, int(2 * day)))
+    assert nearest_automatic(asked, poor, DEFAULT) is None
+    assert nearest_automatic(asked, replace(poor, own_until=None), DEFAULT) is not None
+    assert "ask_less" not in {one.code for one in remedies_of(asked, poor, DEFAULT)}
 
 
 @pytest.mark.parametrize(
