@@ -25,7 +25,7 @@ from notebooks.profiles.publishing import most_gpus
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
-from ui.amounts import cents
+from ui.amounts import rate
 
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
@@ -188,7 +188,7 @@ def azure_flavors_of(team: Team | None) -> list[Choice]:
 
 
 def _flavor_line(row: Flavor) -> Choice:
-    figures = f"{cents(row.price_per_gpu_hour)} per GPU-hour · {row.free_words}"
+    figures = f"{rate(row.price_per_gpu_hour)} per GPU-hour · {row.free_words}"
     return Choice(
         row.key,
         f"{row.words} · {row.cluster.name} · {figures}",
@@ -245,7 +245,7 @@ def _here(team: Team) -> Any:
 def _worded(word: str, prices: Mapping[str, Lowest], offering: Offering) -> str:
     said = WORDS.get(word, word)
     return (
-        f"{said} · {cents(prices[word].usd)} per {offering.priced}"
+        f"{said} · {rate(prices[word].usd)} per {offering.priced}"
         if word in prices
         else said
     )
@@ -258,4 +258,4 @@ def _priced(name: str, price: Lowest, offering: Offering) -> str:
         else ""
     )
     least = "from " if price.differs else ""
-    return f"{name}{gpus} · {least}{cents(price.usd)} per {offering.priced}"
+    return f"{name}{gpus} · {least}{rate(price.usd)} per {offering.priced}"

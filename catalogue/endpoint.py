@@ -18,7 +18,7 @@ from catalogue.offering import (
     Size,
     Spec,
 )
-from ui.amounts import cents, gpus
+from ui.amounts import gpus, rate
 
 MODEL = r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$"
 # Others depend on what runs, so it never ends by itself.
@@ -45,7 +45,7 @@ class EndpointSpec(Spec):
             count=self.count,
             gpus_each=self.gpus_per_replica,
             usd_per_hour_each=self.gpus_per_replica * price,
-            formula=f"{self.count} × {gpus(self.gpus_per_replica)} × {cents(price)} per GPU-hour",
+            formula=f"{self.count} × {gpus(self.gpus_per_replica)} × {rate(price)} per GPU-hour",
         )
 
     def title(self, number: str, *, product: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Terms, WhenOver
 from catalogue.offering import BACK, GRANTED, Flavor, Gate, Offering, Size, Spec
-from ui.amounts import cents
+from ui.amounts import rate
 
 # Nobody is charged for grace and nobody else has the GPUs meanwhile, so there is none where a click renews, and hours
 # where people decide the renewal. A batch job may come to its next checkpoint.
@@ -32,7 +32,7 @@ class GpuSpec(Spec):
             count=self.count,
             gpus_each=1,
             usd_per_hour_each=price,
-            formula=f"{self.count} × {cents(price)} per GPU-hour",
+            formula=f"{self.count} × {rate(price)} per GPU-hour",
         )
 
     def title(self, number: str, *, product: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Provisioner, Terms, WhenOver
 from catalogue.offering import BACK, KEPT, Flavor, Gate, Offering, Size, Spec
-from ui.amounts import cents
+from ui.amounts import rate
 
 LAUNCHED = (
     "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready; from then "
@@ -40,7 +40,7 @@ class NotebookSpec(Spec):
             count=self.count,
             gpus_each=1,
             usd_per_hour_each=price,
-            formula=f"{self.count} × {cents(price)} per GPU-hour",
+            formula=f"{self.count} × {rate(price)} per GPU-hour",
         )
 
     def title(self, number: str, *, product: str) -> str:

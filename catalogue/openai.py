@@ -8,7 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Provisioner
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec
-from ui.amounts import cents
+from ui.amounts import rate
 
 # USD per million tokens, an upper estimate: all of the ceiling, all of it answers.
 PRICES = {
@@ -42,7 +42,7 @@ class OpenAiSpec(Spec):
         return Size(
             count=self.count,
             usd_per_hour_each=million * 60 / 1000,
-            formula=f"at most {self.count:,}k tokens a minute × {cents(million)} per million tokens, all used",
+            formula=f"at most {self.count:,}k tokens a minute × {rate(million)} per million tokens, all used",
         )
 
     def title(self, number: str, *, product: str) -> str:

@@ -15,7 +15,7 @@ from catalogue.offering import Gate, Offering
 from catalogue.offerings import OFFERINGS
 from catalogue.pricing import listed_prices, lowest
 from fleet.models import Flavor
-from ui.amounts import cents
+from ui.amounts import rate
 
 MOST_PRICES_SHOWN = 3
 
@@ -90,7 +90,7 @@ def price_lines(
         found = [
             (
                 f"{f.device}, {f.memory_gb} GB{', spot' if f.is_spot else ''}",
-                cents(f.price_per_gpu_hour),
+                rate(f.price_per_gpu_hour),
             )
             for f in flavors
         ]
@@ -102,7 +102,7 @@ def price_lines(
         found = [
             (
                 WORDS.get(name, name),
-                f"{'from ' if each.differs else ''}{cents(each.usd)}",
+                f"{'from ' if each.differs else ''}{rate(each.usd)}",
             )
             for name, each in own
         ]

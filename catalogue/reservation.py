@@ -13,7 +13,7 @@ from pydantic import Field
 from allocations.schedule import Provisioner
 from capacity.prices.shipped import VM_GPUS, VM_PRICES
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec, VmSize
-from ui.amounts import cents
+from ui.amounts import rate
 
 # On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026):
 # that counts where no sizes were read, and otherwise what Azure says of each. What else a subscription may reserve,
@@ -80,7 +80,7 @@ def machines(count: int, vm_size: str, prices: Mapping[str, Decimal]) -> Size:
         count=count,
         gpus_each=VM_GPUS.get(vm_size, 0),
         usd_per_hour_each=each,
-        formula=f"{count} × {vm_size} × {cents(each)} an hour, used or not",
+        formula=f"{count} × {vm_size} × {rate(each)} an hour, used or not",
     )
 
 

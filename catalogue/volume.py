@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from catalogue.offering import DOWN, NAME, ClusterName, Gate, Offering, Size, Spec
-from ui.amounts import cents
+from ui.amounts import rate
 
 HOURS_A_MONTH = 730
 TINY = Decimal("0.00000001")
@@ -32,7 +32,7 @@ class VolumeSpec(Spec):
         return Size(
             count=self.count,
             usd_per_hour_each=(monthly / HOURS_A_MONTH).quantize(TINY),
-            formula=f"{self.count:,} GiB × {cents(monthly)} per GiB and month of {HOURS_A_MONTH} hours",
+            formula=f"{self.count:,} GiB × {rate(monthly)} per GiB and month of {HOURS_A_MONTH} hours",
         )
 
     def title(self, number: str, *, product: str) -> str:

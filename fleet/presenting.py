@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Cluster, Flavor
+from ui.amounts import rate
 from ui.parts import Capacity
 
 HEALTH: Mapping[bool | None, tuple[str, str]] = {
@@ -136,7 +137,7 @@ def trouble(cluster: Cluster) -> str:
 def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capacity:
     """The capacity bar of a kind of GPU; `asked` is what waits for a decision, `busy` percent of what is held."""
     over = flavor.allocated - flavor.gpus_total
-    notes = [f"${price(flavor)} per GPU-hour"]
+    notes = [f"{rate(flavor.price_per_gpu_hour)} per GPU-hour"]
     notes += [_ready(flavor)] if flavor.can_grow_to else []
     notes += [_held_beyond(flavor, over)] if over > 0 else []
     notes += (
@@ -198,9 +199,3 @@ def _known_from(flavor: Flavor) -> str:
         if flavor.gpus_total
         else "nobody has told how many there are"
     )
-
-
-def price(flavor: Flavor) -> str:
-    """USD of a GPU-hour with two decimals, or with as many as it has: 3.67, 1.80, 0.526."""
-    exact = flavor.price_per_gpu_hour
-    return f"{exact:.2f}" if exact == round(exact, 2) else f"{exact.normalize():f}"

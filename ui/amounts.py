@@ -25,6 +25,13 @@ def cents(amount: Decimal) -> str:
     return f"${amount:,.2f}"
 
 
+def rate(amount: Decimal) -> str:
+    """USD for one of something, to the hundredth of a cent where it has that: "$3.67", "$1.80", "$0.526"."""
+    exact = amount.quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    digits = max(2, 4 - (len(f"{exact:f}") - len(f"{exact:f}".rstrip("0"))))
+    return f"${exact:,.{digits}f}"
+
+
 def moment(at: datetime, now: datetime) -> str:
     """ "Fri 28 Nov, 18:00 UTC", with the year when it is not this year's."""
     at = at.astimezone(UTC)

@@ -9,7 +9,7 @@ from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
-from ui.amounts import cents, gpus, moment, usd
+from ui.amounts import gpus, moment, rate, usd
 from ui.parts import BeforeAfter
 
 
@@ -59,7 +59,7 @@ def _other_price(wanted: Wanted, held: Allocation) -> str:
     flavor = wanted.flavor
     if flavor is None:
         return ""
-    before, today = cents(held.price_per_gpu_hour), cents(flavor.price_per_gpu_hour)
+    before, today = rate(held.price_per_gpu_hour), rate(flavor.price_per_gpu_hour)
     if before == today:
         return ""
     return (

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from notebooks.profiles.document import Document, settings_of, usual
-from ui.amounts import cents, gpus
+from ui.amounts import gpus, rate
 
 
 def hourly(document: Document, price: Decimal) -> tuple[Decimal, Decimal]:
@@ -24,9 +24,9 @@ def price_words(document: Document, prices: Collection[Decimal]) -> str:
         return "no price yet"
     least, most = min(counts), max(counts)
     return (
-        f"{cents(least)} an hour"
+        f"{rate(least)} an hour"
         if least == most
-        else f"{cents(least)} to {cents(most)} an hour"
+        else f"{rate(least)} to {rate(most)} an hour"
     )
 
 

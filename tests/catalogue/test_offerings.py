@@ -41,14 +41,14 @@ EXPECTED = {
         1,
         1,
         "0.526",
-        "1 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not",
+        "1 × Standard_NC4as_T4_v3 × $0.526 an hour, used or not",
         "1 × Standard_NC4as_T4_v3 reserved",
     ),
     "cluster": (
         2,
         1,
         "0.526",
-        "2 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not",
+        "2 × Standard_NC4as_T4_v3 × $0.526 an hour, used or not",
         "Cluster of 2 × Standard_NC4as_T4_v3",
     ),
 }

@@ -450,7 +450,7 @@ def test_an_estimate_names_the_list_price_and_its_day(here: Site) -> None:
     today = dated(timezone.now())
     assert (
         found
-        == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {today})"
+        == f"2 × {A100} × $3.673 an hour, used or not (Azure's list price of {today})"
     )
 
 
@@ -508,7 +508,7 @@ def test_a_request_keeps_the_price_and_the_day_it_was_asked_at(
         now=now,
     )
     kept = (
-        f"1 × {A100} × $3.67 an hour, used or not (Azure's list price of {dated(now)})"
+        f"1 × {A100} × $3.673 an hour, used or not (Azure's list price of {dated(now)})"
     )
     assert Request.objects.get(pk=asked.pk).formula == kept
     MachinePrice.objects.update(on_demand=Decimal(9))
@@ -540,8 +540,8 @@ def test_the_lines_of_the_form_say_from_which_price_on_where_regions_differ(
         .json()["choices"]
     )
     labels = {line["value"]: line["label"] for line in options["vm_size"]}
-    assert labels[A100] == f"{A100} · 1 GPU · from $3.67 per instance and hour"
-    assert labels[T4] == f"{T4} · 1 GPU · $0.53 per instance and hour"
+    assert labels[A100] == f"{A100} · 1 GPU · from $3.673 per instance and hour"
+    assert labels[T4] == f"{T4} · 1 GPU · $0.526 per instance and hour"
     assert NodePool.objects.exists()
 
 

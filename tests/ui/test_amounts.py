@@ -1,10 +1,11 @@
 """Amounts, moments and spans inside a sentence."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
-from ui.amounts import ahead
+from ui.amounts import ahead, listed, rate
 
 NOW = datetime(2026, 11, 21, 9, 36, tzinfo=UTC)
 
@@ -22,3 +23,32 @@ NOW = datetime(2026, 11, 21, 9, 36, tzinfo=UTC)
 )
 def test_what_is_nearly_a_day_away_is_a_day_away(left: timedelta, words: str) -> None:
     assert ahead(NOW + left, NOW) == words
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"),
+    [
+        ("3.67", "$3.67"),
+        ("1.8", "$1.80"),
+        ("0.5260", "$0.526"),
+        ("0.00004", "$0.00"),
+        ("1234.5678", "$1,234.5678"),
+        ("6.98333333", "$6.9833"),
+        ("0", "$0.00"),
+    ],
+)
+def test_a_price_has_the_digits_that_it_is_reckoned_with(usd: str, words: str) -> None:
+    assert rate(Decimal(usd)) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["Ada"], "Ada"),
+        (["Ada", "Ben"], "Ada and Ben"),
+        (["Ada", "Ben", "Lena"], "Ada, Ben and Lena"),
+    ],
+)
+def test_names_in_a_row_are_read_as_a_sentence(names: list[str], words: str) -> None:
+    assert listed(names) == words
