@@ -54,6 +54,7 @@ class Charge:
 
     `spent` is from `start` to `end`, in the month under way until now; `to_end` is what it will be at the end of the
     month if the allocation ends on its date. Of what is spent `idle_usd` was held and used by no work, at least.
+    `is_of_part` where the reader may not see all that the team is charged in the month.
     """
 
     allocation: Allocation
@@ -63,6 +64,7 @@ class Charge:
     spent: Amount
     to_end: Amount
     idle_usd: Decimal = Decimal(0)
+    is_of_part: bool = False
 
 
 def month_at(first: date, now: datetime) -> Month:
@@ -104,13 +106,8 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
         for row in found
         for charge in _charges(row, month, changes.get(row.team_id, ()))
     ]
-    return [
-        one
-        for one in _with_idle(charges, idle_by_team(month.start, month.end))
-        if codes is None
-        or one.allocation.team_id in user.team_ids
-        or one.cost_centre.casefold() in codes
-    ]
+    every = _with_idle(charges, idle_by_team(month.start, month.end))
+    return every if codes is None else _seen(every, user, codes)
 
 
 def codes_of(user: User) -> Collection[str] | None:
@@ -138,6 +135,20 @@ def _visible(user: User, codes: Collection[str] | None) -> AllocationQuerySet:
     return rows.filter(
         Q(team__in=user.team_ids) | Q(team__in=now.values("pk")) | Q(team__in=once)
     )
+
+
+def _seen(
+    every: Sequence[Charge], user: User, codes: Collection[str]
+) -> Sequence[Charge]:
+    """Those of the person's own teams and cost centres, with what stands beside charges that are not shown marked."""
+    seen, hidden = [], set()
+    for one in every:
+        team = one.allocation.team_id
+        if team in user.team_ids or one.cost_centre.casefold() in codes:
+            seen.append(one)
+        else:
+            hidden.add(team)
+    return [replace(one, is_of_part=one.allocation.team_id in hidden) for one in seen]
 
 
 def _changes() -> QuerySet[Event]:

@@ -189,16 +189,20 @@ def _row(line: Line, wanted: Wanted, limits: Mapping[str, Decimal]) -> Row:
     if not wanted.month.is_over:
         cells.append(usd(line.to_end.usd))
     if wanted.by == By.TEAM:
-        limit = limits.get(line.key)
-        cells.append(
-            "–"
-            if limit is None
-            else {"text": _percent(line.to_end.usd, limit), "sub": f"of {usd(limit)}"}
-        )
+        cells.append(_share(line, limits.get(line.key)))
     idle: Cell = {"text": usd(line.idle_usd)}
     if line.idle_usd:
         idle["sub"] = _percent(line.idle_usd, line.spent.usd)
     return {"cells": [*cells, _hours(line.spent.gpu_hours), idle]}
+
+
+def _share(line: Line, limit: Decimal | None) -> Content:
+    """How much of its limit a team will have used; none where the cost is not all of the team's."""
+    if limit is None:
+        return "–"
+    if line.is_of_part:
+        return {"text": "–", "sub": "only part of the team’s cost"}
+    return {"text": _percent(line.to_end.usd, limit), "sub": f"of {usd(limit)}"}
 
 
 def _name(line: Line, wanted: Wanted) -> Cell:

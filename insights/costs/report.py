@@ -36,7 +36,10 @@ LABELS: Mapping[By, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What is charged in a month under one key of a `By`; `teams` are the slugs of those whose charges these are."""
+    """What is charged in a month under one key of a `By`; `teams` are the slugs of those whose charges these are.
+
+    `is_of_part` where one of those teams is charged more than the reader may see.
+    """
 
     key: str
     name: str
@@ -44,6 +47,7 @@ class Line:
     spent: Amount
     to_end: Amount
     idle_usd: Decimal
+    is_of_part: bool
 
 
 def lines(charges: Iterable[Charge], by: By) -> Sequence[Line]:
@@ -69,6 +73,7 @@ def summed(charges: Sequence[Charge], *, key: str = "", name: str = "") -> Line:
         spent=spent,
         to_end=to_end,
         idle_usd=sum((one.idle_usd for one in charges), Decimal(0)),
+        is_of_part=any(one.is_of_part for one in charges),
     )
 
 

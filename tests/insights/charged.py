@@ -1,8 +1,12 @@
-"""GPUs that a team held, or holds, at times of a test's choice."""
+"""GPUs that a team held, or holds, at times of a test's choice, and the cost centres that it went to."""
 
 from datetime import UTC, datetime
 
+import pytest
+
 from allocations.models import Allocation
+from audit import clock
+from onboarding.team_changes import TeamChange, change_team
 from tests import factories
 from tests.scene import NOW, Scene
 
@@ -21,6 +25,13 @@ def held(scene: Scene, gpus: int, *, start: datetime, end: datetime) -> Allocati
         **ended,
     )
     return Allocation.objects.get(pk=row.pk)
+
+
+def moved(scene: Scene, code: str, when: datetime, patch: pytest.MonkeyPatch) -> None:
+    """The team goes to another cost centre at a moment."""
+    patch.setattr(clock, "now", lambda: when)
+    change_team(scene.team, TeamChange(cost_centre=code), by=scene.priya, now=when)
+    patch.undo()
 
 
 def at(day: int, hour: int = 0, month: int = 11) -> datetime:

@@ -16,16 +16,14 @@ from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Budget, LedgerEntry, UseDay
 from approvals.renewals import renewing
 from approvals.requests.actions import submit
-from audit import clock
 from fleet.models import Flavor
 from insights.costs.charges import Charge, charges_of, first_month, month_at
 from insights.costs.focus import as_csv
 from insights.costs.report import By, Line, lines, summed
 from insights.costs.spans import Change, Span, spans
-from onboarding.team_changes import TeamChange, change_team
 from policy.document import Thresholds
 from tests import factories
-from tests.insights.charged import at, held
+from tests.insights.charged import at, held, moved
 from tests.scene import DAY, HOUR, NOW, Scene
 
 pytestmark = pytest.mark.django_db
@@ -139,13 +137,6 @@ def test_a_time_is_cut_where_the_cost_centre_changed(
 
 def test_a_time_of_nothing_is_of_no_cost_centre() -> None:
     assert list(spans(at(2), at(1), at_present="C", changes=[])) == []
-
-
-def moved(scene: Scene, code: str, when: datetime, patch: pytest.MonkeyPatch) -> None:
-    """The team goes to another cost centre at a moment."""
-    patch.setattr(clock, "now", lambda: when)
-    change_team(scene.team, TeamChange(cost_centre=code), by=scene.priya, now=when)
-    patch.undo()
 
 
 def test_what_was_charged_before_a_team_moved_stays_on_its_old_cost_centre(

@@ -16,7 +16,7 @@ from accounts.cost_centres.models import CostCentre
 from allocations.models import Budget
 from tests import factories
 from tests.calling import Caller
-from tests.insights.charged import at, held
+from tests.insights.charged import at, held, moved
 from tests.pages import parsed
 from tests.scene import DAY, NOW, Scene
 
@@ -179,6 +179,22 @@ def test_who_answers_for_a_cost_centre_finds_its_costs(
     client.force_login(scene.mallory)
     assert "Vision $24" in words(client)
     assert "/costs/?by=cost_centre" in client.get("/cost-centres/").content.decode()
+
+
+def test_who_sees_a_part_of_a_teams_charges_is_told_no_share_of_its_whole_limit(
+    scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held(scene, 1, start=at(1), end=at(11))
+    CostCentre.objects.filter(code=scene.team.cost_centre).update(owner=scene.mallory)
+    client.force_login(scene.mallory)
+    assert "Vision $240 $240 2 % of $12,000" in words(client)
+    moved(scene, "CC-NEW", at(4), monkeypatch)
+    part = "– only part of the team’s cost"
+    assert f"Vision $72 $72 {part}" in words(client)
+    assert f"Vision $72 $72 {part}" in words(client, f"{PAGE}?team=vision")
+    for all_of_it in (scene.ada, scene.priya):
+        client.force_login(all_of_it)
+        assert "Vision $240 $240 2 % of $12,000" in words(client)
 
 
 # The file
