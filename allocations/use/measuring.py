@@ -1,8 +1,9 @@
 """How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.db import transaction
@@ -15,6 +16,8 @@ DAYS = 14
 AT_MOST_EVERY = timedelta(minutes=1)
 TENTH = Decimal("0.1")
 Place = tuple[int, int]
+# The same of an allocation, which may stand on no cluster or be of no GPUs: nothing of those is measured.
+AnyPlace = tuple[int | None, int | None]
 
 
 def busy_of_cluster(cluster_id: int, *, now: datetime) -> dict[int, Decimal]:
@@ -144,22 +147,24 @@ def trend(
     return Trend(line, max(percents.values()), idle.quantize(Decimal(1)))
 
 
-def idle_by_team(
-    start: datetime, end: datetime
-) -> dict[tuple[int, int | None], Decimal]:
-    """GPU-hours that teams held and did not use from start to end (days in UTC), at least, by (team id, flavor id).
+def idle_by_day(
+    tenancies: Collection[int], start: datetime, end: datetime
+) -> Mapping[AnyPlace, Mapping[date, Decimal]]:
+    """GPU-hours held and not used on each day (UTC) from start to end, at least, by (tenancy id, flavor id).
 
-    A minute for each GPU of each look; one query. What was not measured is not in it.
+    A minute for each GPU of each look; one query. A day that was not measured is not in it.
     """
-    days = UseDay.objects.filter(
-        day__gte=start.astimezone(UTC).date(), day__lt=end.astimezone(UTC).date()
+    rows = UseDay.objects.filter(
+        tenancy__in=tenancies,
+        day__gte=start.astimezone(UTC).date(),
+        day__lt=end.astimezone(UTC).date(),
     )
-    rows = (
-        days.order_by()
-        .values_list("tenancy__team_id", "flavor_id")
-        .annotate(idle=Sum(F("held_sum") - F("used_sum")))
-    )
-    return {(team, flavor): _idle_hours(idle) for team, flavor, idle in rows}
+    found: dict[AnyPlace, dict[date, Decimal]] = defaultdict(dict)
+    for tenancy, flavor, day, idle in rows.order_by().values_list(
+        "tenancy_id", "flavor_id", "day", F("held_sum") - F("used_sum")
+    ):
+        found[tenancy, flavor][day] = _idle_hours(idle)
+    return found
 
 
 def _idle_hours(idle: int) -> Decimal:

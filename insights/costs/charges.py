@@ -1,9 +1,9 @@
 """What each allocation costs its team in a month (UTC), on which cost centre, and how much of that no work used."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.db.models import Q, QuerySet
@@ -12,9 +12,16 @@ from django.db.models.functions import Lower
 from accounts.cost_centres.models import CostCentre
 from accounts.models import Team, User
 from accounts.roles import Permission
-from allocations.budgets.money import CENT, Amount, month_of, next_month, part_of
+from allocations.budgets.money import (
+    CENT,
+    Amount,
+    hours_between,
+    month_of,
+    next_month,
+    part_of,
+)
 from allocations.models import Allocation, AllocationQuerySet
-from allocations.use.measuring import idle_by_team
+from allocations.use.measuring import AnyPlace, idle_by_day
 from audit.events import Kind
 from audit.models import Event
 from insights.costs.spans import Change, spans
@@ -31,6 +38,7 @@ READ = (
     *("requester__oid", "requester__name", "hold__request__id"),
 )
 TIMES = ("before", "after")
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +114,9 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
         for row in found
         for charge in _charges(row, month, changes.get(row.team_id, ()))
     ]
-    every = _with_idle(charges, idle_by_team(month.start, month.end))
+    tenancies = {row.tenancy_id for row in found if row.tenancy_id is not None}
+    idle = idle_by_day(tenancies, month.start, month.end)
+    every = _with_idle(charges, idle)
     return every if codes is None else _seen(every, user, codes)
 
 
@@ -204,27 +214,52 @@ def _amount(
 
 
 def _with_idle(
-    charges: Sequence[Charge], idle: Mapping[tuple[int, int | None], Decimal]
+    charges: Sequence[Charge], idle: Mapping[AnyPlace, Mapping[date, Decimal]]
 ) -> list[Charge]:
-    """The same with what of each was idle: of a team's GPUs of a kind, one hour held is as idle as another.
+    """The same with what of each was idle: of the GPUs of a place, one hour of a day is as idle as another.
 
-    `idle` are GPU-hours by team and flavor, of all charges of that team and flavor.
+    `idle` are GPU-hours by tenancy and flavor, of all charges of these together. It is shared day by day, so that what
+    is idle later changes nothing of a charge that has ended.
     """
-    held: dict[tuple[int, int | None], Decimal] = defaultdict(Decimal)
-    for one in charges:
-        held[_place(one)] += one.spent.gpu_hours
-    return [
-        replace(
-            one,
-            idle_usd=(
-                one.spent.usd * min(idle[place] / held[place], Decimal(1))
-            ).quantize(CENT, ROUND_HALF_UP),
+    parts = [_gpu_hours_by_day(one, idle.get(_place(one), ())) for one in charges]
+    held: dict[tuple[AnyPlace, date], Decimal] = defaultdict(Decimal)
+    for one, part in zip(charges, parts, strict=True):
+        for day, hours in part.items():
+            held[_place(one), day] += hours
+
+    def idle_hours(one: Charge, part: Mapping[date, Decimal]) -> Decimal:
+        """Of each day as much as the charge has of what was held on it."""
+        place = _place(one)
+        return sum(
+            (
+                min(idle[place][day], held[place, day]) * hours / held[place, day]
+                for day, hours in part.items()
+            ),
+            Decimal(0),
         )
-        if (place := _place(one)) in idle and held[place]
-        else one
-        for one in charges
+
+    return [
+        replace(one, idle_usd=_usd_of(one, idle_hours(one, part))) if part else one
+        for one, part in zip(charges, parts, strict=True)
     ]
 
 
-def _place(charge: Charge) -> tuple[int, int | None]:
-    return charge.allocation.team_id, charge.allocation.flavor_id
+def _gpu_hours_by_day(charge: Charge, days: Iterable[date]) -> Mapping[date, Decimal]:
+    """The charge's GPU-hours on those of the days (UTC) on which it lasted."""
+    found = {}
+    for day in days:
+        start = datetime.combine(day, time.min, UTC)
+        first, last = max(charge.start, start), min(charge.end, start + DAY)
+        if first < last:
+            found[day] = charge.allocation.gpus * hours_between(first, last)
+    return found
+
+
+def _usd_of(charge: Charge, gpu_hours: Decimal) -> Decimal:
+    """What so many of a charge's GPU-hours cost, in cents; it has some."""
+    lasted = hours_between(charge.start, charge.end) * charge.allocation.gpus
+    return (charge.spent.usd * gpu_hours / lasted).quantize(CENT, ROUND_HALF_UP)
+
+
+def _place(charge: Charge) -> AnyPlace:
+    return charge.allocation.tenancy_id, charge.allocation.flavor_id

@@ -164,35 +164,70 @@ def test_who_answers_for_a_cost_centre_sees_what_went_to_it_and_no_more(
 # Idle
 
 
-def test_what_no_work_used_is_told_in_money(scene: Scene) -> None:
-    held(scene, 2, start=at(1), end=at(2))
+def measured(
+    scene: Scene, day: int, *, idle_gpu_hours: int, held_gpu_hours: int
+) -> None:
+    """What the looks of a day of November saw, one a minute."""
     UseDay.objects.create(
         tenancy=scene.tenancy,
         flavor=scene.flavor,
-        day=at(1).date(),
-        samples=600,
-        held_sum=1200,
-        used_sum=480,
-        last_at=at(2),
+        day=at(day).date(),
+        samples=60,
+        held_sum=60 * held_gpu_hours,
+        used_sum=60 * (held_gpu_hours - idle_gpu_hours),
+        last_at=at(day, 23),
     )
+
+
+def test_what_no_work_used_is_told_in_money(scene: Scene) -> None:
+    held(scene, 2, start=at(1), end=at(2))
+    measured(scene, 1, idle_gpu_hours=12, held_gpu_hours=20)
     (charge,) = november(scene.ada)
-    # 720 GPU-minutes are 12 of 48 GPU-hours.
     assert (charge.spent, charge.idle_usd) == (same(48), Decimal(12))
 
 
 def test_no_more_is_idle_than_was_paid(scene: Scene) -> None:
     held(scene, 1, start=at(1), end=at(1, 1))
-    UseDay.objects.create(
-        tenancy=scene.tenancy,
-        flavor=scene.flavor,
-        day=at(1).date(),
-        samples=600,
-        held_sum=600,
-        used_sum=0,
-        last_at=at(2),
-    )
+    measured(scene, 1, idle_gpu_hours=10, held_gpu_hours=10)
     (charge,) = november(scene.ada)
     assert charge.idle_usd == charge.spent.usd == 1
+
+
+def test_what_was_idle_on_a_day_is_shared_by_what_was_held_on_it(scene: Scene) -> None:
+    held(scene, 1, start=at(1), end=at(3))
+    held(scene, 1, start=at(1, 12), end=at(2))
+    held(scene, 2, start=at(2), end=at(3))
+    measured(scene, 1, idle_gpu_hours=18, held_gpu_hours=36)
+    measured(scene, 2, idle_gpu_hours=18, held_gpu_hours=72)
+    found = november(scene.ada)
+    assert [one.idle_usd for one in found] == [12 + 6, 6, 12]
+    assert summed(found).idle_usd == 18 + 18
+
+
+def test_what_is_idle_later_changes_no_charge_that_has_ended(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A team moved to another cost centre: what it holds goes on, and is one charge of each."""
+    held(scene, 1, start=at(1), end=at(11))
+    moved(scene, "CC-NEW", at(4), monkeypatch)
+    for day in (1, 2, 3):
+        measured(scene, day, idle_gpu_hours=24, held_gpu_hours=24)
+    before = [one.idle_usd for one in november(scene.ada)]
+    for day in range(4, 11):
+        measured(scene, day, idle_gpu_hours=0, held_gpu_hours=24)
+    assert before == [72, 0]
+    assert [one.idle_usd for one in november(scene.ada)] == before
+
+
+def test_what_another_namespace_of_a_team_left_idle_is_not_its_own(
+    scene: Scene,
+) -> None:
+    held(scene, 1, start=at(1), end=at(2))
+    busy = held(scene, 1, start=at(1), end=at(2))
+    other = factories.tenancy(scene.team, scene.tenancy.cluster, project="tracking")
+    Allocation.objects.filter(pk=busy.pk).update(tenancy=other)
+    measured(scene, 1, idle_gpu_hours=24, held_gpu_hours=24)
+    assert [one.idle_usd for one in november(scene.ada)] == [24, 0]
 
 
 # Added up
