@@ -44,7 +44,7 @@ class UtilisationSerializer(OutputSerializer[Utilisation]):
         max_digits=8,
         decimal_places=1,
         allow_null=True,
-        help_text="Of those, used by no work on the mean.",
+        help_text=f"Used by no work on the mean of {DAYS} days; what came since counts for as long as it was there.",
     )
     idle_usd_per_day = serializers.DecimalField(
         max_digits=14,

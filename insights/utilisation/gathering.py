@@ -42,7 +42,7 @@ class Utilisation:
 
     @property
     def idle_gpus(self) -> Decimal | None:
-        """How many of them no work used, on the mean, to a tenth; None where that is not known.
+        """How many no work used of those that were there, on the mean, to a tenth; None where that is not known.
 
         What came since is not measured yet, and not called idle.
         """
