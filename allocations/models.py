@@ -89,11 +89,9 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         return self.filter(charged_from__isnull=False)
 
     def charged_within(self, start: datetime, end: datetime) -> "AllocationQuerySet":
-        """Those that cost anything from start to end, or may yet."""
+        """Those that cost anything from start to end, or may yet: what is booked for then, too."""
         ended = Q(ended_at__lte=start) | Q(ended_at__isnull=False, charged_from=None)
-        return self.filter(
-            begun_at__isnull=False, starts_at__lt=end, until__gt=start
-        ).exclude(ended)
+        return self.filter(starts_at__lt=end, until__gt=start).exclude(ended)
 
     def over(self, now: datetime) -> "AllocationQuerySet":
         """Still held although the end date and its grace have passed.
@@ -380,9 +378,14 @@ class Allocation(Row):
         return min(self.ended_at or self.until, self.until)
 
     def charge_start(self, otherwise: datetime) -> datetime:
-        """From when it costs; `otherwise` for what nobody has made yet, its end where nobody ever did."""
+        """From when it costs; `otherwise` for what nobody has made yet, its end where nobody ever did.
+
+        A booking costs nothing before it is to begin, whatever `otherwise` is.
+        """
         if self.charged_from is not None:
             return self.charged_from
+        if self.is_booked:
+            return max(otherwise, self.starts_at)
         return otherwise if self.ended_at is None else self.charged_until
 
     def next_steps(self, now: datetime) -> list[Step]:

@@ -48,7 +48,7 @@ class CourseSerializer(serializers.Serializer[Any]):
 
     spent = _amount(help_text="By what was held so far.")
     held_to_end = _amount(
-        help_text="By the end of the month, if everything held ends on its date."
+        help_text="By the end of the month, if everything held and booked ends on its date."
     )
     at_pace = _amount(
         help_text="By the end of the month, if everything held now went on."

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django.urls import reverse
 
 from accounts.models import Team
 from allocations.budgets import balances as budgets
-from allocations.budgets.money import month_of, months_in_a_row
+from allocations.budgets.money import month_of, months_in_a_row, next_month
 from allocations.budgets.pacing import Holding, Pace, pace, pace_words
 from allocations.models import Allocation, Budget, Hold, LedgerEntry
 from ui.amounts import usd
@@ -45,12 +45,14 @@ def pace_of(
 ) -> Pace | None:
     """Where the budget's month leads, None when it is not the month under way.
 
-    Reads the allocations of the team and month in one query, unless `rows` are they.
+    Reads what the team holds, held or has booked in the month in one query, unless `rows` are these.
     """
     if budget.month != month_of(now):
         return None
     if rows is None:
-        rows = Allocation.objects.of_month(now).filter(team=budget.team_id).order_by()
+        start = datetime(budget.month.year, budget.month.month, 1, tzinfo=UTC)
+        every = Allocation.objects.charged_within(start, next_month(start))
+        rows = every.filter(team=budget.team_id).order_by()
     return pace(
         [
             Holding(

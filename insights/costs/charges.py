@@ -29,7 +29,7 @@ from insights.costs.spans import Change, spans
 # All that a charge is told by. Whole rows have fifteen documents, and reading those takes as long as all the rest.
 READ = (
     *("offering", "gpus", "usd_per_hour", "title", "place"),
-    *("starts_at", "charged_from", "until", "ended_at"),
+    *("starts_at", "begun_at", "charged_from", "until", "ended_at"),
     *("team__slug", "team__name", "team__cost_centre"),
     *("flavor__name", "flavor__product", "flavor__resource", "flavor__memory_gb"),
     *("flavor__capacity_type", "flavor__cluster__name", "flavor__cluster__title"),
@@ -61,8 +61,8 @@ class Charge:
     """What one allocation costs in a month, or in the part of it for which its team had one cost centre.
 
     `spent` is from `start` to `end`, in the month under way until now; `to_end` is what it will be at the end of the
-    month if the allocation ends on its date. Of what is spent `idle_usd` was held and used by no work, at least.
-    `is_of_part` where the reader may not see all that the team is charged in the month.
+    month if the allocation ends on its date: of a booking that begins later that is all. Of what is spent `idle_usd`
+    was held and used by no work, at least. `is_of_part` where the reader may not see all of the team's charges.
     """
 
     allocation: Allocation

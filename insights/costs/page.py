@@ -88,7 +88,7 @@ def costs(request: HttpRequest) -> HttpResponse:
         teams[wanted.team] = get_object_or_404(visible, slug=wanted.team).name
     found = lines(charges, wanted.by)
     limits = _limits(wanted, found)
-    costly = sorted(charges, key=lambda one: -one.spent.usd) if wanted.team else []
+    costly = _costly(charges) if wanted.team else []
     context = {
         "month": wanted.month,
         "filter": CostFilter(
@@ -161,7 +161,7 @@ def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
             {
                 "label": "By the end of the month",
                 "value": usd(total.to_end.usd),
-                "note": "if everything held ends on its date",
+                "note": "if everything held and booked ends on its date",
             }
         )
     return [
@@ -238,6 +238,12 @@ def _charge_columns(month: Month) -> Columns:
         _number(_spent(month)),
         _number("Idle"),
     ]
+
+
+def _costly(charges: Sequence[Charge]) -> Sequence[Charge]:
+    """The highest first, without what is booked: of that nothing is charged yet."""
+    begun = [one for one in charges if not one.allocation.is_booked]
+    return sorted(begun, key=lambda one: -one.spent.usd)
 
 
 def _charge(one: Charge) -> Row:

@@ -182,7 +182,9 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
     )
     return {
         "team": team,
-        "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
+        "figures": figures(
+            held, this_month(team, now=now, rows=[*rows, *booked]), now=now
+        ),
         "is_member": team.pk in by.team_ids,
         "unconfirmed": ""
         if getattr(team, "has_confirmed", True)

@@ -27,6 +27,14 @@ def held(scene: Scene, gpus: int, *, start: datetime, end: datetime) -> Allocati
     return Allocation.objects.get(pk=row.pk)
 
 
+def booked(scene: Scene, gpus: int, *, start: datetime, end: datetime) -> Allocation:
+    """GPUs at a dollar an hour each that begin later."""
+    row = held(scene, gpus, start=start, end=end)
+    nothing = {"begun_at": None, "charged_from": None, "generation": None}
+    Allocation.objects.filter(pk=row.pk).update(**nothing)
+    return Allocation.objects.get(pk=row.pk)
+
+
 def moved(scene: Scene, code: str, when: datetime, patch: pytest.MonkeyPatch) -> None:
     """The team goes to another cost centre at a moment."""
     patch.setattr(clock, "now", lambda: when)

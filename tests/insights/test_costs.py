@@ -23,7 +23,7 @@ from insights.costs.report import By, Line, lines, summed
 from insights.costs.spans import Change, Span, spans
 from policy.document import Thresholds
 from tests import factories
-from tests.insights.charged import at, held, moved
+from tests.insights.charged import at, booked, held, moved
 from tests.scene import DAY, HOUR, NOW, Scene
 
 pytestmark = pytest.mark.django_db
@@ -88,17 +88,39 @@ def test_nothing_is_charged_before_it_is_there(scene: Scene) -> None:
     assert (charge.spent, charge.to_end) == (same(0), same(24))
 
 
-def test_what_could_not_be_made_and_what_begins_later_is_no_charge(
+def test_what_could_not_be_made_and_a_booking_that_was_let_go_is_no_charge(
     scene: Scene,
 ) -> None:
     failed = held(scene, 1, start=NOW - DAY, end=NOW + DAY)
     Allocation.objects.filter(pk=failed.pk).update(
         charged_from=None, ended_at=NOW, end_reason="failed"
     )
-    booked = held(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
-    nothing = {"begun_at": None, "charged_from": None, "generation": None}
-    Allocation.objects.filter(pk=booked.pk).update(**nothing)
+    let_go = booked(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
+    Allocation.objects.filter(pk=let_go.pk).update(ended_at=NOW, end_reason="cancelled")
     assert november(scene.ada) == []
+
+
+def test_what_is_booked_costs_nothing_yet_and_counts_at_the_end_of_its_month(
+    scene: Scene,
+) -> None:
+    booked(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
+    booked(scene, 1, start=at(30, 12), end=at(2, month=12))
+    booked(scene, 1, start=at(1, month=12), end=at(2, month=12))
+    found = november(scene.ada)
+    assert [one.spent for one in found] == [same(0), same(0)]
+    assert [one.to_end for one in found] == [same(24), same(12)]
+    assert as_csv(found, month_at(NOVEMBER, NOW)).count("allocation-") == 0
+    budget = Budget(team=scene.team, month=NOVEMBER, limit_usd=Decimal(1000))
+    pace = pace_of(budget, now=NOW)
+    assert pace is not None
+    assert [pace.usd.held_to_end, pace.usd.at_pace] == [36, 0]
+
+
+def test_what_was_to_begin_in_a_month_that_is_over_is_no_charge_of_it(
+    scene: Scene,
+) -> None:
+    booked(scene, 1, start=at(29), end=at(30))
+    assert charges_of(scene.ada, month_at(NOVEMBER, at(1, month=12))) == []
 
 
 def test_a_later_month_is_charged_for_nothing_of_an_earlier_one(scene: Scene) -> None:

@@ -16,7 +16,7 @@ from accounts.cost_centres.models import CostCentre
 from allocations.models import Budget
 from tests import factories
 from tests.calling import Caller
-from tests.insights.charged import at, held, moved
+from tests.insights.charged import at, booked, held, moved
 from tests.pages import parsed
 from tests.scene import DAY, NOW, Scene
 
@@ -80,8 +80,25 @@ def test_the_month_under_way_is_told_with_its_end_and_its_limit(
     found = words(priya)
     assert "Costs, November 2026" in found
     assert "Cost so far $48 until Fri 20 Nov, 12:00 UTC" in found
-    assert "By the end of the month $96 if everything held ends on its date" in found
+    assert (
+        "By the end of the month $96 if everything held and booked ends on its date"
+        in found
+    )
     assert "Vision $48 $96 < 1 % of $12,000 48 $0" in found
+
+
+def test_what_is_booked_for_later_in_the_month_is_in_its_end_and_no_charge_yet(
+    scene: Scene, priya: Client
+) -> None:
+    booked(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
+    to_end = (
+        "By the end of the month $24 if everything held and booked ends on its date"
+    )
+    assert to_end in words(priya)
+    of_team = words(priya, f"{PAGE}?team=vision")
+    assert to_end in of_team
+    assert "Charge by charge" not in of_team
+    assert to_end in words(priya, "/teams/vision/budget")
 
 
 def test_a_month_that_is_over_has_costs_and_no_end_to_come(
