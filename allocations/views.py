@@ -79,10 +79,12 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
                 return HttpResponseRedirect(reverse("team-budget", args=[slug]))
             except Refused as refusal:
                 status = add_refusal(form, refusal)
+    last = months.last_month(team, now=now)
+    over = [last] if last else []
     context = {
         "team": team,
         "form": form,
-        "months": months.month_lines(known.values()),
+        "months": months.month_lines([*over, *known.values()], now=now),
         "now": months.this_month(team, now=now, budget=next(iter(known.values()))),
         "chosen": chosen.month,
         "may_set": user.may(Permission.MANAGE_BUDGETS),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from django.urls import reverse
@@ -100,6 +100,12 @@ def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
     }
 
 
+def last_month(team: Team, *, now: datetime) -> Budget | None:
+    """The budget of the month before this one, None where the team had none; one query."""
+    before = (month_of(now) - timedelta(days=1)).replace(day=1)
+    return Budget.objects.filter(team=team, month=before).first()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ThisMonth:
     """Where the month under way leads: its budget, that it is close to its limit, and its pace in sentences."""
@@ -130,29 +136,34 @@ def this_month(
 
 @dataclass(frozen=True, kw_only=True)
 class MonthLine:
-    """A month with what is left of its limits; `month` is written like 2026-11."""
+    """A month with what is left of its limits, or was if it is over; `month` is written like 2026-11."""
 
     month: str
     label: str
     budget: Budget
+    is_over: bool
     note: str
     hours_note: str
 
 
-def month_lines(rows: Iterable[Budget]) -> list[MonthLine]:
+def month_lines(rows: Iterable[Budget], *, now: datetime) -> list[MonthLine]:
     """What is set aside of each limit of each month."""
-    return [
-        MonthLine(
-            month=f"{row.month:%Y-%m}",
-            label=f"{row.month:%B %Y}",
-            budget=row,
-            note=f"{usd(row.left_usd)} left",
-            hours_note=""
-            if row.left_gpu_hours is None
-            else f"{row.left_gpu_hours:,.0f} GPU-hours left",
-        )
-        for row in rows
-    ]
+    return [_month_line(row, is_over=row.month < month_of(now)) for row in rows]
+
+
+def _month_line(row: Budget, *, is_over: bool) -> MonthLine:
+    return MonthLine(
+        month=f"{row.month:%Y-%m}",
+        label=f"{row.month:%B %Y}",
+        budget=row,
+        is_over=is_over,
+        note=f"the month is over, {usd(row.left_usd)} was left"
+        if is_over
+        else f"{usd(row.left_usd)} left",
+        hours_note=""
+        if row.left_gpu_hours is None
+        else f"{row.left_gpu_hours:,.0f} GPU-hours {'were left' if is_over else 'left'}",
+    )
 
 
 @dataclass(frozen=True)

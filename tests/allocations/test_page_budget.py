@@ -1,10 +1,11 @@
 """A team's money by month: everybody of the team reads, platform leads set, nothing goes below what is set aside."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 from django.utils import timezone
 
@@ -114,6 +115,33 @@ def test_it_says_where_the_month_leads_and_that_it_is_close(
             f"80 % of {this:%B} is set aside. From 80 % on, people decide what goes on top."
             in said
         )
+
+
+def test_last_month_stands_there_as_over_with_its_ledger_and_is_not_set(
+    client: Client, scene: Scene
+) -> None:
+    with time_machine.travel(datetime(2026, 12, 1, tzinfo=UTC), tick=False):
+        client.force_login(scene.priya)
+        before = client.get(URL).content.decode()
+        assert "December 2026" in before
+        assert "November 2026" not in before
+        for month in (10, 11):
+            Budget.objects.create(
+                team=scene.team,
+                month=date(2026, month, 1),
+                limit_usd=100,
+                held_usd=85,
+            )
+        said = client.get(f"{URL}?month=2026-11").content.decode()
+        assert 'href="/teams/vision/budget/2026-11"' in said
+        assert "2026-10" not in said
+        assert (
+            "the month is over, $15 was left Ledger of November" in parsed(said).words
+        )
+        assert 'href="?month=2026-12#limits"' in said
+        assert "?month=2026-11#limits" not in said
+        sent = {"month": "2026-11-01", "limit_usd": "500"}
+        assert client.post(URL, sent).status_code == 422
 
 
 @pytest.mark.parametrize(
