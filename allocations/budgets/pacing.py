@@ -121,9 +121,9 @@ def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:
     """Where the month leads: "At this pace the month ends at $8,100 of $12,000, …", or when it is used up."""
     if course.used_up is not None:
         what = "the budget" if unit == "USD" else "the allowance of GPU-hours"
-        return f"At this pace {what} is used up on {day(course.used_up, now)}."
-    if unit == "USD":
-        end = f"{usd(course.at_pace)} of {usd(course.limit)}"
+        leads = f"{what} is used up on {day(course.used_up, now)}"
+    elif unit == "USD":
+        leads = f"the month ends at {usd(course.at_pace)} of {usd(course.limit)}"
     else:
-        end = f"{course.at_pace:,.0f} of {hours(course.limit)}"
-    return f"At this pace the month ends at {end}, if everything held now goes on."
+        leads = f"the month ends at {course.at_pace:,.0f} of {hours(course.limit)}"
+    return f"At this pace {leads}, if everything held now goes on."

@@ -57,7 +57,7 @@ def test_the_day_on_which_todays_rate_uses_the_budget_up_is_named() -> None:
     assert course.used_up == NOW + 96 * HOUR
     assert (
         pace_words(course, now=NOW)
-        == "At this pace the budget is used up on Tue 24 Nov."
+        == "At this pace the budget is used up on Tue 24 Nov, if everything held now goes on."
     )
 
 
@@ -75,7 +75,7 @@ def test_gpu_hours_have_their_own_course() -> None:
     assert [course.spent, course.at_pace] == [48, 48 + 2 * LEFT]
     assert course.used_up == NOW + 26 * HOUR
     assert pace_words(course, now=NOW, unit="h") == (
-        "At this pace the allowance of GPU-hours is used up on Sat 21 Nov."
+        "At this pace the allowance of GPU-hours is used up on Sat 21 Nov, if everything held now goes on."
     )
     lasting = paced(holding(), hours="1000").gpu_hours
     assert lasting is not None
