@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
-from accounts.models import Team
+from accounts.models import Team, User
 from allocations.budgets.money import month_of, months_in_a_row
 from allocations.budgets.months import month_named
 from allocations.models import Budget
@@ -81,11 +81,7 @@ def costs(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('costs')}{query}#ahead")
     wanted = _wanted(request, now)
     every = charges_of(user, wanted.month)
-    charges = of_team(every, wanted.team) if wanted.team else every
-    teams = {one.allocation.team.slug: one.allocation.team.name for one in every}
-    if wanted.team and wanted.team not in teams:
-        visible = Team.objects.visible_to(user)
-        teams[wanted.team] = get_object_or_404(visible, slug=wanted.team).name
+    teams, charges = _narrowed(every, wanted, user)
     found = lines(charges, wanted.by)
     limits = _limits(wanted, found)
     costly = _costly(charges) if wanted.team else []
@@ -123,9 +119,25 @@ def costs(request: HttpRequest) -> HttpResponse:
 def costs_file(request: HttpRequest) -> HttpResponse:
     """The charges of a month as a file of FOCUS 1.2."""
     wanted = _wanted(request, timezone.now())
-    every = charges_of(visitor(request), wanted.month)
-    charges = of_team(every, wanted.team) if wanted.team else every
+    user = visitor(request)
+    _, charges = _narrowed(charges_of(user, wanted.month), wanted, user)
     return csv_file(charges, wanted.month)
+
+
+def _narrowed(
+    every: Sequence[Charge], wanted: Wanted, user: User
+) -> tuple[Mapping[str, str], Sequence[Charge]]:
+    """The names of the teams to choose from by slug, and the charges that are asked for.
+
+    Raises Http404 for a team that the person does not see, or that is not there.
+    """
+    teams = {one.allocation.team.slug: one.allocation.team.name for one in every}
+    if not wanted.team:
+        return teams, every
+    if wanted.team not in teams:
+        visible = Team.objects.visible_to(user)
+        teams[wanted.team] = get_object_or_404(visible, slug=wanted.team).name
+    return teams, of_team(every, wanted.team)
 
 
 def _wanted(request: HttpRequest, now: datetime) -> Wanted:

@@ -165,10 +165,14 @@ def test_a_month_of_nothing_says_so(priya: Client) -> None:
 def test_a_team_of_nothing_says_so_and_one_that_is_not_seen_is_not_found(
     priya: Client, scene: Scene, client: Client
 ) -> None:
-    page = f"{PAGE}?team=vision"
+    page, file = f"{PAGE}?team=vision", f"{FILE}?team=vision"
     assert "Nothing is charged in November 2026 yet" in words(priya, page)
+    assert lines_of(priya.get(file).content.decode()) == []
+    for nothing in (f"{PAGE}?team=nobody", f"{FILE}?team=nobody"):
+        assert priya.get(nothing).status_code == 404
     client.force_login(scene.mallory)
-    assert client.get(page).status_code == 404
+    for address in (page, file):
+        assert client.get(address).status_code == 404
 
 
 @pytest.mark.parametrize("query", ["month=2026-13", "month=x", "by=moon"])
