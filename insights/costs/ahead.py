@@ -27,8 +27,11 @@ class Ahead:
     more: int
 
 
-def ahead_of(user: User, *, team: str, now: datetime) -> Ahead | None:
-    """Of the teams whose costs this person sees, or of one by its slug; None where nothing is set aside. One query."""
+def ahead_of(user: User, *, team: str, cost_centre: str, now: datetime) -> Ahead | None:
+    """Of the teams whose costs this person sees; None where nothing is set aside. One query.
+
+    Of one of them by its slug, or of those that have one cost centre now, where these are named.
+    """
     rows = Budget.objects.filter(month__gt=month_of(now), held_usd__gt=0)
     codes = codes_of(user)
     if codes is not None:
@@ -38,6 +41,8 @@ def ahead_of(user: User, *, team: str, now: datetime) -> Ahead | None:
         rows = rows.filter(mine)
     if team:
         rows = rows.filter(team__slug=team)
+    if cost_centre:
+        rows = rows.filter(team__cost_centre__iexact=cost_centre)
     found: dict[Team, dict[date, Budget]] = {}
     for row in rows.select_related("team").order_by("team__name", "month"):
         found.setdefault(row.team, {})[row.month] = row

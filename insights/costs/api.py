@@ -18,9 +18,9 @@ from accounts.models import Team
 from allocations.budgets.money import month_of
 from allocations.budgets.months import month_named
 from allocations.models import Allocation
-from insights.costs.charges import Charge, Month, charges_of, month_at
+from insights.costs.charges import Charge, Month, charges_of, month_at, sees_cost_centre
 from insights.costs.focus import csv_file
-from insights.costs.report import By, Line, lines, of_team, summed
+from insights.costs.report import By, Line, lines, of_team, on_cost_centre, summed
 from web.output import Month as MonthField
 from web.refusals import BadInput
 from web.strict import Choice, StrictSerializer, Text
@@ -75,7 +75,7 @@ class MonthlyCostsSerializer(serializers.Serializer[Any]):
 
 
 class ChargeQuery(StrictSerializer):
-    """Of which month, and of which team."""
+    """Of which month, of which team, and on which cost centre."""
 
     month = Text(
         required=False,
@@ -84,6 +84,11 @@ class ChargeQuery(StrictSerializer):
     )
     team = Text(
         required=False, max_length=40, help_text="The slug of a team; all without it."
+    )
+    cost_centre = Text(
+        required=False,
+        max_length=20,
+        help_text="The code of a cost centre; all without it.",
     )
 
 
@@ -136,14 +141,30 @@ class CostEndpoint(Endpoint):
     def _charges(self, now: datetime) -> tuple[Month, Sequence[Charge]]:
         month = month_at(_begun(self.asked.get("month", ""), now), now)
         charges = charges_of(self.caller, month)
+        return month, self._on_cost_centre(self._of_team(charges), every=charges)
+
+    def _of_team(self, charges: Sequence[Charge]) -> Sequence[Charge]:
         if not (slug := self.asked.get("team", "")):
-            return month, charges
+            return charges
         theirs = of_team(charges, slug)
         if not theirs and not Team.objects.visible_to(self.caller).filter(slug=slug):
             raise BadInput(
                 "You see no team of this name.", code="no_such_team", field="team"
             )
-        return month, theirs
+        return theirs
+
+    def _on_cost_centre(
+        self, charges: Sequence[Charge], *, every: Sequence[Charge]
+    ) -> Sequence[Charge]:
+        if not (code := self.asked.get("cost_centre", "")):
+            return charges
+        if not on_cost_centre(every, code) and not sees_cost_centre(self.caller, code):
+            raise BadInput(
+                "You see no cost centre of this code.",
+                code="no_such_cost_centre",
+                field="cost_centre",
+            )
+        return on_cost_centre(charges, code)
 
 
 def _begun(text: str, now: datetime) -> date:

@@ -1,7 +1,7 @@
 """What each allocation costs its team in a month (UTC), on which cost centre, and how much of that no work used."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -62,7 +62,7 @@ class Charge:
 
     `spent` is from `start` to `end`, in the month under way until now; `to_end` is what it will be at the end of the
     month if the allocation ends on its date: of a booking that begins later that is all. Of what is spent `idle_usd`
-    was held and used by no work, at least. `is_of_part` where the reader may not see all of the team's charges.
+    was held and used by no work, at least. `is_of_part` where other charges of its team are left out.
     """
 
     allocation: Allocation
@@ -117,7 +117,42 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
     tenancies = {row.tenancy_id for row in found if row.tenancy_id is not None}
     idle = idle_by_day(tenancies, month.start, month.end)
     every = _with_idle(charges, idle)
-    return every if codes is None else _seen(every, user, codes)
+    if codes is None:
+        return every
+    return kept(
+        every,
+        lambda one: (
+            one.allocation.team_id in user.team_ids
+            or one.cost_centre.casefold() in codes
+        ),
+    )
+
+
+def kept(
+    every: Iterable[Charge], is_kept: Callable[[Charge], bool]
+) -> Sequence[Charge]:
+    """Those that are kept, marked as part of what their team is charged where others of the team are left out."""
+    found: list[Charge] = []
+    cut: set[int] = set()
+    for one in every:
+        if is_kept(one):
+            found.append(one)
+        else:
+            cut.add(one.allocation.team_id)
+    return [
+        replace(one, is_of_part=True) if one.allocation.team_id in cut else one
+        for one in found
+    ]
+
+
+def sees_cost_centre(user: User, code: str) -> bool:
+    """Whether the person knows a cost centre of this code, whatever is charged on it: theirs, or that of a team."""
+    if Team.objects.visible_to(user).filter(cost_centre__iexact=code).exists():
+        return True
+    codes = codes_of(user)
+    if codes is None:
+        return CostCentre.objects.filter(code__iexact=code).exists()
+    return code.casefold() in codes
 
 
 def codes_of(user: User) -> Collection[str] | None:
@@ -145,20 +180,6 @@ def _visible(user: User, codes: Collection[str] | None) -> AllocationQuerySet:
     return rows.filter(
         Q(team__in=user.team_ids) | Q(team__in=now.values("pk")) | Q(team__in=once)
     )
-
-
-def _seen(
-    every: Sequence[Charge], user: User, codes: Collection[str]
-) -> Sequence[Charge]:
-    """Those of the person's own teams and cost centres, with what stands beside charges that are not shown marked."""
-    seen, hidden = [], set()
-    for one in every:
-        team = one.allocation.team_id
-        if team in user.team_ids or one.cost_centre.casefold() in codes:
-            seen.append(one)
-        else:
-            hidden.add(team)
-    return [replace(one, is_of_part=one.allocation.team_id in hidden) for one in seen]
 
 
 def _changes() -> QuerySet[Event]:

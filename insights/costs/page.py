@@ -1,6 +1,6 @@
 """The page of costs: what a month costs by team, cost centre, project, kind or person, and the same as a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,14 +20,23 @@ from allocations.budgets.money import month_of, months_in_a_row
 from allocations.budgets.months import month_named
 from allocations.models import Budget
 from insights.costs.ahead import ahead_of
-from insights.costs.charges import Charge, Month, charges_of, first_month, month_at
+from insights.costs.charges import (
+    Charge,
+    Month,
+    charges_of,
+    first_month,
+    month_at,
+    sees_cost_centre,
+)
 from insights.costs.focus import csv_file
-from insights.costs.report import By, Line, lines, of_team, summed
+from insights.costs.report import By, Line, lines, of_team, on_cost_centre, summed
 from ui.amounts import moment, usd
 from ui.parts import Cell, Column, Columns, Content, Figure, Row
 from web.fields import set_choices
 
 MOST_CHARGES = 100
+# What an address goes on to ask for where its month is replaced.
+BESIDE_MONTH = ("team", "by", "cost_centre")
 
 
 class CostFilter(forms.Form):
@@ -40,6 +49,7 @@ class CostFilter(forms.Form):
         choices=[(each.value, each.words) for each in By],
     )
     team = forms.ChoiceField(label="Team", required=False)
+    cost_centre = forms.ChoiceField(label="Cost centre", required=False)
 
     def __init__(
         self,
@@ -47,23 +57,32 @@ class CostFilter(forms.Form):
         *,
         months: Sequence[date],
         teams: Mapping[str, str],
+        cost_centres: Sequence[str],
     ) -> None:
         super().__init__(data, label_suffix="")
         set_choices(self, "month", [(f"{one:%Y-%m}", f"{one:%B %Y}") for one in months])
         set_choices(self, "team", [("", "All teams"), *teams.items()])
+        codes = [(code, code) for code in cost_centres]
+        set_choices(self, "cost_centre", [("", "All cost centres"), *codes])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the address of the page asks for; no team is all of them."""
+    """What the address of the page asks for; no team is all of them, and so is no cost centre."""
 
     month: Month
     by: By
     team: str
+    cost_centre: str
 
     def query(self, **others: str) -> str:
         """The part of an address behind the ? that asks for the same but for some of it."""
-        same = {"month": f"{self.month.first:%Y-%m}", "by": self.by, "team": self.team}
+        same = {
+            "month": f"{self.month.first:%Y-%m}",
+            "by": self.by,
+            "team": self.team,
+            "cost_centre": self.cost_centre,
+        }
         return urlencode({name: text for name, text in (same | others).items() if text})
 
 
@@ -74,14 +93,13 @@ def costs(request: HttpRequest) -> HttpResponse:
     asked = month_named(request.GET.get("month", ""))
     if asked is not None and asked > month_of(now):
         # What is known of it stands below this month.
-        rest = {
-            name: request.GET[name] for name in ("team", "by") if name in request.GET
-        }
+        rest = {name: request.GET[name] for name in BESIDE_MONTH if name in request.GET}
         query = f"?{urlencode(rest)}" if rest else ""
         return redirect(f"{reverse('costs')}{query}#ahead")
     wanted = _wanted(request, now)
     every = charges_of(user, wanted.month)
-    teams, charges = _narrowed(every, wanted, user)
+    known, charges = _known(every, wanted, user), _narrowed(every, wanted)
+    cost_centre = known.cost_centres.get(wanted.cost_centre.casefold(), "")
     found = lines(charges, wanted.by)
     limits = _limits(wanted, found)
     costly = _costly(charges) if wanted.team else []
@@ -92,11 +110,16 @@ def costs(request: HttpRequest) -> HttpResponse:
                 "month": f"{wanted.month.first:%Y-%m}",
                 "by": wanted.by,
                 "team": wanted.team,
+                "cost_centre": cost_centre,
             },
             months=_months(min(first_month(user, now), wanted.month.first), now),
-            teams=dict(sorted(teams.items(), key=lambda pair: pair[1].casefold())),
+            teams=dict(
+                sorted(known.teams.items(), key=lambda pair: pair[1].casefold())
+            ),
+            cost_centres=[code for _, code in sorted(known.cost_centres.items())],
         ),
-        "team": teams.get(wanted.team, ""),
+        "team": known.teams.get(wanted.team, ""),
+        "cost_centre": cost_centre,
         "heading": f"By {wanted.by.words.lower()}",
         "nothing": f"Nothing was charged in {wanted.month.first:%B %Y}"
         if wanted.month.is_over
@@ -110,7 +133,7 @@ def costs(request: HttpRequest) -> HttpResponse:
         "file": f"{reverse('costs-file')}?{wanted.query(by='')}",
         "ahead": None
         if wanted.month.is_over
-        else ahead_of(user, team=wanted.team, now=now),
+        else ahead_of(user, team=wanted.team, cost_centre=wanted.cost_centre, now=now),
     }
     return render(request, "insights/costs.html", context)
 
@@ -118,26 +141,41 @@ def costs(request: HttpRequest) -> HttpResponse:
 @require_safe
 def costs_file(request: HttpRequest) -> HttpResponse:
     """The charges of a month as a file of FOCUS 1.2."""
-    wanted = _wanted(request, timezone.now())
-    user = visitor(request)
-    _, charges = _narrowed(charges_of(user, wanted.month), wanted, user)
-    return csv_file(charges, wanted.month)
+    wanted, user = _wanted(request, timezone.now()), visitor(request)
+    every = charges_of(user, wanted.month)
+    _known(every, wanted, user)
+    return csv_file(_narrowed(every, wanted), wanted.month)
 
 
-def _narrowed(
-    every: Sequence[Charge], wanted: Wanted, user: User
-) -> tuple[Mapping[str, str], Sequence[Charge]]:
-    """The names of the teams to choose from by slug, and the charges that are asked for.
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What can be chosen of a month: names of teams by slug, and cost centres by their code in lower case."""
 
-    Raises Http404 for a team that the person does not see, or that is not there.
-    """
-    teams = {one.allocation.team.slug: one.allocation.team.name for one in every}
-    if not wanted.team:
-        return teams, every
-    if wanted.team not in teams:
+    teams: Mapping[str, str]
+    cost_centres: Mapping[str, str]
+
+
+def _known(every: Iterable[Charge], wanted: Wanted, user: User) -> Known:
+    """What something is charged of, with what is asked for; raises Http404 where the person does not see that."""
+    teams, codes = {}, {}
+    for one in every:
+        teams[one.allocation.team.slug] = one.allocation.team.name
+        codes[one.cost_centre.casefold()] = one.cost_centre
+    if wanted.team and wanted.team not in teams:
         visible = Team.objects.visible_to(user)
         teams[wanted.team] = get_object_or_404(visible, slug=wanted.team).name
-    return teams, of_team(every, wanted.team)
+    code = wanted.cost_centre
+    if code and code.casefold() not in codes:
+        if not sees_cost_centre(user, code):
+            raise Http404
+        codes[code.casefold()] = code
+    return Known(teams=teams, cost_centres=codes)
+
+
+def _narrowed(every: Sequence[Charge], wanted: Wanted) -> Sequence[Charge]:
+    """Those of the team and on the cost centre that are asked for."""
+    of = of_team(every, wanted.team) if wanted.team else every
+    return on_cost_centre(of, wanted.cost_centre) if wanted.cost_centre else of
 
 
 def _wanted(request: HttpRequest, now: datetime) -> Wanted:
@@ -148,7 +186,10 @@ def _wanted(request: HttpRequest, now: datetime) -> Wanted:
     if month is None or month > month_of(now) or by not in set(By):
         raise Http404
     return Wanted(
-        month=month_at(month, now), by=By(by), team=query.get("team", "")[:40]
+        month=month_at(month, now),
+        by=By(by),
+        team=query.get("team", "")[:40],
+        cost_centre=query.get("cost_centre", "")[:20],
     )
 
 
@@ -218,16 +259,19 @@ def _share(line: Line, limit: Decimal | None) -> Content:
 
 
 def _name(line: Line, wanted: Wanted) -> Cell:
-    """What the line is of; a team leads to what it is made of."""
+    """What the line is of; a team leads to what it is made of, and a cost centre to its teams."""
     if wanted.by == By.TEAM:
         return {
             "text": line.name,
             "href": f"?{wanted.query(team=line.key, by=By.KIND)}",
         }
-    teams = len(line.teams)
-    if wanted.by == By.PROJECT or wanted.team:
-        return {"text": line.name}
-    return {"text": line.name, "sub": f"{teams} team{'' if teams == 1 else 's'}"}
+    name: Cell = {"text": line.name}
+    if wanted.by == By.COST_CENTRE:
+        name["href"] = f"?{wanted.query(cost_centre=line.name, by=By.TEAM)}"
+    if wanted.by != By.PROJECT and not wanted.team:
+        teams = len(line.teams)
+        name["sub"] = f"{teams} team{'' if teams == 1 else 's'}"
+    return name
 
 
 def _limits(wanted: Wanted, found: Sequence[Line]) -> Mapping[str, Decimal]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from allocations.budgets.money import NOTHING, Amount
 from catalogue.offerings import OFFERINGS
-from insights.costs.charges import Charge
+from insights.costs.charges import Charge, kept
 
 
 class By(StrEnum):
@@ -38,7 +38,7 @@ LABELS: Mapping[By, str] = {
 class Line:
     """What is charged in a month under one key of a `By`; `teams` are the slugs of those whose charges these are.
 
-    `is_of_part` where one of those teams is charged more than the reader may see.
+    `is_of_part` where other charges of one of those teams are left out.
     """
 
     key: str
@@ -80,6 +80,11 @@ def summed(charges: Sequence[Charge], *, key: str = "", name: str = "") -> Line:
 def of_team(charges: Iterable[Charge], slug: str) -> Sequence[Charge]:
     """Those of the team with this slug."""
     return [one for one in charges if one.allocation.team.slug == slug]
+
+
+def on_cost_centre(charges: Iterable[Charge], code: str) -> Sequence[Charge]:
+    """Those on the cost centre of this code, in upper or lower case."""
+    return kept(charges, lambda one: one.cost_centre.casefold() == code.casefold())
 
 
 def kind_of(charge: Charge) -> str:

@@ -116,6 +116,7 @@ CODES: Mapping[str, str] = {
     "no_kubeconfig": "The kubeconfig must be the plain name of a file in the configured folder.",
     "no_price": "There is no price for this choice, so nobody could say what it costs.",
     "no_prices_here": "The offering has no prices of its own.",
+    "no_such_cost_centre": "There is no cost centre of this code, or none that you see.",
     "no_such_cluster": "There is no cluster of this name.",
     "no_such_flavor": "The cluster has no flavor of this name.",
     "no_such_group": "Entra ID has no group with this object id.",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import time_machine
 from django.test import Client
 
 from accounts.cost_centres.models import CostCentre
-from allocations.models import Budget
+from allocations.models import Allocation, Budget
 from tests import factories
 from tests.calling import Caller
 from tests.insights.charged import at, booked, held, moved
@@ -216,6 +217,79 @@ def test_who_sees_a_part_of_a_teams_charges_is_told_no_share_of_its_whole_limit(
     for all_of_it in (scene.ada, scene.priya):
         client.force_login(all_of_it)
         assert "Vision $240 $240 2 % of $12,000" in words(client)
+
+
+def two_cost_centres(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    """Vision moved to CC-NEW after three of ten days, where Speech has spent $24 and has booked for the next month."""
+    held(scene, 1, start=at(1), end=at(11))
+    speech = factories.team("Speech")
+    type(speech).objects.filter(pk=speech.pk).update(cost_centre="CC-NEW")
+    row = held(scene, 1, start=at(1), end=at(2))
+    Allocation.objects.filter(pk=row.pk).update(team=speech)
+    moved(scene, "CC-NEW", at(4), patch)
+    Budget.objects.create(
+        team=speech, month=date(2026, 12, 1), limit_usd=900, held_usd=90
+    )
+
+
+def test_a_cost_centre_leads_to_its_teams_and_stays_chosen_until_it_is_taken_off(
+    scene: Scene, priya: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = scene.team.cost_centre
+    two_cost_centres(scene, monkeypatch)
+    page = priya.get(f"{PAGE}?month=2026-11&by=cost_centre").content.decode()
+    narrowed = "month=2026-11&amp;by=team&amp;cost_centre=CC-NEW"
+    assert f'href="?{narrowed}">CC-NEW</a>' in page
+    page = priya.get(f"{PAGE}?{unescape(narrowed)}").content.decode()
+    found = parsed(page).words
+    assert "Costs, November 2026, on CC-NEW" in found
+    assert "Cost so far $192" in found
+    assert "Vision $168 $168 – only part of the team’s cost" in found
+    assert "Speech $24 $24" in found
+    assert "Speech $90 of $900" in found
+    assert '<option value="CC-NEW" selected>' in page
+    assert '<option value="">All cost centres</option>' in page
+    assert "month=2026-11&amp;by=kind&amp;team=vision&amp;cost_centre=CC-NEW" in page
+    on_old = priya.get(f"{PAGE}?cost_centre={old.lower()}")
+    [row] = on_old.context["rows"]
+    assert (row["cells"][0]["text"], row["cells"][1]) == ("Vision", "$72")
+    assert f'<option value="{old}" selected>' in on_old.content.decode()
+
+
+def test_the_file_and_the_api_are_of_one_cost_centre_too(
+    scene: Scene, priya: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_cost_centres(scene, monkeypatch)
+    query = "?month=2026-11&cost_centre=CC-NEW"
+    page = priya.get(f"{PAGE}{query}").content.decode()
+    assert f'href="{FILE}{query.replace("&", "&amp;")}"' in page
+    of_file = lines_of(priya.get(f"{FILE}{query}").content.decode())
+    assert [line["BilledCost"] for line in of_file] == ["168.00", "24.00"]
+    assert lines_of(ask(scene, f"focus/{query}").content.decode()) == of_file
+    answer = ask(scene, query).json()
+    assert answer["total"]["spent_usd"] == "192.00"
+
+
+def test_a_cost_centre_of_nothing_says_so_and_one_that_is_not_seen_is_not_found(
+    scene: Scene, client: Client
+) -> None:
+    theirs = f"cost_centre={scene.team.cost_centre}"
+    for user in (scene.priya, scene.ada):
+        client.force_login(user)
+        assert "Nothing is charged in" in words(client, f"{PAGE}?{theirs}")
+        assert lines_of(client.get(f"{FILE}?{theirs}").content.decode()) == []
+        assert client.get(f"{PAGE}?cost_centre=CC-NONE").status_code == 404
+        assert client.get(f"{FILE}?cost_centre=CC-NONE").status_code == 404
+    client.force_login(scene.mallory)
+    assert client.get(f"{PAGE}?{theirs}").status_code == 404
+    for strange in (theirs, "cost_centre=CC-NONE"):
+        answer = ask(scene, f"?{strange}", by=scene.mallory)
+        assert (answer.status_code, answer.json()["code"]) == (
+            422,
+            "no_such_cost_centre",
+        )
+    CostCentre.objects.filter(code=scene.team.cost_centre).update(owner=scene.mallory)
+    assert "Nothing is charged in" in words(client, f"{PAGE}?{theirs}")
 
 
 # The file
