@@ -186,7 +186,7 @@ def _short(value: Any) -> Any:
         return [_short(inner) for inner in value[:50]]
     if isinstance(value, bool | int) or value is None:
         return value
-    return str(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _storable(text: str) -> str:

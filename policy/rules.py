@@ -261,17 +261,22 @@ def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
 def _budget(
     standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]
 ) -> Iterator[Rule]:
+    # What is set aside for what goes on counts as left, so there is more of it than the budget's page says.
+    frees = standing.own_gpus > 0
     for month, part in parts.items():
         left = standing.budget.get(month, NO_BUDGET)
         yield Rule(
-            "budget", part.usd <= left.usd, (part.usd, left.usd, month), left.usd_limit
+            "budget",
+            part.usd <= left.usd,
+            (part.usd, left.usd, frees, month),
+            left.usd_limit,
         )
         if part.gpu_hours and left.gpu_hours is not None:
             enough = part.gpu_hours <= left.gpu_hours
             yield Rule(
                 "budget_hours",
                 enough,
-                (part.gpu_hours, left.gpu_hours, month),
+                (part.gpu_hours, left.gpu_hours, frees, month),
                 left.gpu_hours_limit,
             )
         if part.usd and left.usd_limit:
@@ -429,6 +434,12 @@ def _minutes(number: int) -> str:
 
 
 Words = Callable[[Any, Any], str]
+
+
+def _freed(is_freed: bool) -> str:
+    return ", with what is set aside for them now" if is_freed else ""
+
+
 WORDS: Mapping[str, tuple[Words, Words]] = {
     "exists": (_exists_text, lambda v, b: "no more than the cluster has"),
     "free": (_free_text, lambda v, b: f"{b.needed} needed"),
@@ -441,11 +452,13 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
         lambda v, b: "people decide beyond; an increase takes days",
     ),
     "budget": (
-        lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",
+        lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[3]:%B}{_freed(v[2])}",
         lambda v, b: f"budget {usd(b)}",
     ),
     "budget_hours": (
-        lambda v, b: f"{hours(v[0]).split()[0]} of the {hours(v[1])} left in {v[2]:%B}",
+        lambda v, b: (
+            f"{hours(v[0]).split()[0]} of the {hours(v[1])} left in {v[3]:%B}{_freed(v[2])}"
+        ),
         lambda v, b: f"budget {hours(b)}",
     ),
     "budget_soft": (

@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -39,6 +39,9 @@ class EventSerializer(serializers.Serializer[Event]):
     actor_kind = serializers.CharField()
     actor_id = serializers.CharField()
     actor_name = serializers.CharField()
+    team = serializers.CharField(
+        allow_null=True, help_text="The slug of its team; null for what is of none."
+    )
     subject_type = serializers.CharField()
     subject_id = serializers.CharField()
     details = serializers.DictField()
@@ -115,9 +118,11 @@ class EventEndpoint(Endpoint):
     def get_queryset(self) -> QuerySet[Event]:
         """Events of one's own teams; all of them for leads and auditors."""
         everything = self.caller.may(Permission.SEE_AUDIT)
-        return Event.objects.visible_to_teams(
+        seen = Event.objects.visible_to_teams(
             None if everything else self.caller.team_ids
         )
+        slug = Team.objects.filter(pk=OuterRef("team_id")).values("slug")
+        return seen.annotate(team=Subquery(slug))
 
     @extend_schema(operation_id="events_list", responses=EventsSerializer)
     def list(self, request: Request) -> Response:

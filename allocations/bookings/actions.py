@@ -178,7 +178,7 @@ def cancel(
         Kind.ALLOCATION_RETURNED,
         allocation,
         actor,
-        freed_usd=str(freed.usd),
+        freed_usd=f"{freed.usd:.2f}",
         reason=why,
         **taken,
     )

@@ -119,7 +119,7 @@ def _let_go(
         actor,
         what=over.what,
         returned=number,
-        freed_usd=str(freed.usd),
+        freed_usd=f"{freed.usd:.2f}",
         **taken,
     )
 
@@ -153,7 +153,7 @@ def release(
         Kind.ALLOCATION_RETURNED,
         allocation,
         actor,
-        freed_usd=str(freed.usd),
+        freed_usd=f"{freed.usd:.2f}",
         reason=why,
         **taken,
     )
@@ -249,7 +249,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> b
         allocation,
         actor,
         returned=allocation.gpus,
-        freed_usd=str(freed.usd),
+        freed_usd=f"{freed.usd:.2f}",
         reason=why,
     )
     return True

@@ -57,6 +57,7 @@ def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[Fact]:
     about, team = whole(event, by=user, teams=teams), teams.get(event.team_id or 0)
     rows: list[Fact] = [
         {"label": "When", "at": event.at},
+        {"label": "Exactly", "copyable": event.at.isoformat()},
         {"label": "Who", "text": event.actor_name},
         {"label": "As", "text": ACTORS.get(event.actor_kind, event.actor_kind)},
     ]

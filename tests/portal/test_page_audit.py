@@ -285,7 +285,8 @@ def test_a_refused_call_is_found_by_what_it_was_about_and_by_its_team(
     events = Caller(auditor).get(
         f"events/?subject_type=request&subject_id={asked.pk}&outcome=refused"
     )
-    assert [event["actor_name"] for event in events.json()["results"]] == ["Mallory"]
+    [event] = events.json()["results"]
+    assert (event["actor_name"], event["team"]) == ("Mallory", "vision")
 
 
 def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
