@@ -49,6 +49,7 @@ class Kind(models.TextChoices):
         "cost_centre.withdrawn",
         "took the confirmation of the cost centre back",
     )
+    COST_CENTRE_OWNED = "cost_centre.owned", "named who answers for the cost centre"
     BUDGET_SET = "budget.set", "set the budget"
     BUDGET_SOFT_REACHED = "budget.soft_reached", "saw a budget come close to its limit"
     REQUEST_SUBMITTED = "request.submitted", "asked"

@@ -19,11 +19,14 @@ def confirm(
 ) -> CostCentre:
     """Put a cost centre on the list; teams then spend on it as the policy says.
 
-    Platform leads confirm any, and name its owner; an owner confirms their own. Raises NoRight, BadInput for what
-    cannot be a cost centre, Conflict when it is confirmed already.
+    Platform leads confirm any, and name its owner, also of one that is confirmed; an owner confirms their own. Raises
+    NoRight, BadInput for what cannot be a cost centre, Conflict when it is confirmed already and has this owner.
     """
     found = _locked(check_cost_centre(code), by=by, now=now)
     if found.confirmed_at is not None:
+        may_give = by.may(Permission.MANAGE_COST_CENTRES)
+        if owner is not None and owner != found.owner and may_give:
+            return _give_to(owner, found, by=by)
         raise Conflict(
             f"{found.code} is confirmed already.",
             code="cost_centre_confirmed",
@@ -34,6 +37,15 @@ def confirm(
     found.confirmed_at, found.confirmed_by = now, by
     found.save()
     _record(Kind.COST_CENTRE_CONFIRMED, found, by)
+    return found
+
+
+def _give_to(owner: User, found: CostCentre, *, by: User) -> CostCentre:
+    """Have somebody else answer for a locked cost centre, and see what it costs, from now on."""
+    before = found.owner.name if found.owner is not None else ""
+    found.owner = owner
+    found.save(update_fields=["owner"])
+    _record(Kind.COST_CENTRE_OWNED, found, by, owner_before=before)
     return found
 
 
@@ -72,7 +84,7 @@ def _locked(code: str, *, by: User, now: datetime) -> CostCentre:
     return found
 
 
-def _record(kind: Kind, of: CostCentre, by: User) -> None:
+def _record(kind: Kind, of: CostCentre, by: User, **details: str) -> None:
     owner = of.owner.name if of.owner is not None else ""
     record(
         kind,
@@ -80,4 +92,5 @@ def _record(kind: Kind, of: CostCentre, by: User) -> None:
         subject=("cost_centre", of.pk),
         code=of.code,
         owner=owner,
+        **details,
     )

@@ -69,7 +69,7 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
         request=ConfirmCostCentreSerializer, responses={201: CostCentreSerializer}
     )
     def create(self, request: Request) -> Response:
-        """Put one on the list, which platform leads may do before any team names it."""
+        """Put one on the list, which platform leads may do before any team names it, or give one another owner."""
         said = self.body(ConfirmCostCentreSerializer)
         return answer_once(request, lambda: self._create(said))
 

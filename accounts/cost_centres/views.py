@@ -52,7 +52,8 @@ def cost_centres(request: HttpRequest) -> HttpResponse:
                     now=timezone.now(),
                     owner=_owner(form.cleaned_data["owner"]),
                 )
-                messages.success(request, f"{made.code} is confirmed.")
+                owner = f" {made.owner.name} answers for it." if made.owner else ""
+                messages.success(request, f"{made.code} is confirmed.{owner}")
                 return redirect("cost-centres")
             except Refused as refusal:
                 status = add_refusal(form, refusal)

@@ -78,6 +78,27 @@ def test_its_owner_and_platform_leads_confirm_it_and_nobody_else(
     assert kinds == ["cost_centre.confirmed", "cost_centre.withdrawn"]
 
 
+def test_platform_leads_give_one_that_is_confirmed_to_somebody_else(
+    scene: Scene, code: str
+) -> None:
+    actions.confirm(code, by=scene.priya, now=NOW, owner=scene.ada)
+    actions.confirm(code, by=scene.priya, now=NOW, owner=scene.elena)
+    found = CostCentre.objects.get(code=code)
+    assert (found.owner, found.confirmed_by) == (scene.elena, scene.priya)
+    event = Event.objects.latest("seq")
+    assert (event.kind, event.details["owner"], event.details["owner_before"]) == (
+        "cost_centre.owned",
+        "Elena Petrova",
+        "Ada Okafor",
+    )
+    with pytest.raises(Conflict):
+        actions.confirm(code, by=scene.priya, now=NOW, owner=scene.elena)
+    # An owner confirms their own, and gives it to nobody.
+    with pytest.raises(Conflict):
+        actions.confirm(code, by=scene.elena, now=NOW, owner=scene.mallory)
+    assert CostCentre.objects.get(code=code).owner == scene.elena
+
+
 def test_one_code_stands_on_the_list_once_whatever_its_letters(
     scene: Scene, code: str
 ) -> None:

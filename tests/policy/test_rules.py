@@ -290,6 +290,12 @@ def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> No
     } == {None}
 
 
+def test_money_that_a_renewal_has_set_aside_is_said_to_count_as_left() -> None:
+    rule = judged(of(known=standing(own_gpus=1)), {}, "budget")
+    assert rule is not None
+    assert rule.text.endswith(" left in November, with what is set aside for them now")
+
+
 def test_what_is_not_known_is_no_budget() -> None:
     rule = judged(of(known=standing(budget={})), {}, "budget")
     assert rule is not None
