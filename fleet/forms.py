@@ -419,6 +419,7 @@ class FlavorForm(KeepsOthersEdits, _FlavorForm):
         }
         help_texts = {
             "name": NAME_HELP,
+            "price_per_gpu_hour": "What is held keeps its price until it ends or is kept longer.",
             "follows_list": "The price then goes with the list, day by day. Until that is read, this one counts.",
             "node_pool": "Empty: the pool whose labels are those of its nodes.",
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",

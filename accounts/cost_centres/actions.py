@@ -1,6 +1,7 @@
 """What changes about cost centres: named by a team, confirmed by whoever answers for them, and taken off the list."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -84,7 +85,7 @@ def _locked(code: str, *, by: User, now: datetime) -> CostCentre:
     return found
 
 
-def _record(kind: Kind, of: CostCentre, by: User, **details: str) -> None:
+def _record(kind: Kind, of: CostCentre, by: User, **details: Any) -> None:
     owner = of.owner.name if of.owner is not None else ""
     record(
         kind,
