@@ -124,7 +124,7 @@ def plain(value: Any) -> str:
     """A value in one line: lists with commas, names of nested values before them, moments without their seconds."""
     if isinstance(value, Mapping):
         return ", ".join(
-            f"{key.replace('_', ' ')} {plain(inner)}" for key, inner in value.items()
+            f"{_named(key)} {plain(inner)}" for key, inner in value.items()
         )
     if isinstance(value, list | tuple):
         return "; ".join(map(plain, value))

@@ -276,11 +276,11 @@ def test_details_are_named_as_people_name_them() -> None:
         ("Not yours.", {"__all__": "Not yours."}, "reason Not yours."),
         ("Not yours.", {"": "Not yours."}, "reason Not yours."),
         ("Not yours.", {}, "reason Not yours."),
-        ("Too many.", {"gpus": "Too many."}, "fields gpus Too many."),
+        ("Too many.", {"gpus": "Too many."}, "fields GPUs Too many."),
         (
             "Look again.",
             {"gpus": "Too many.", "__all__": "It is over."},
-            "reason Look again. It is over., fields gpus Too many.",
+            "reason Look again. It is over., fields GPUs Too many.",
         ),
         ("Too old.", None, "reason Too old."),
     ],
