@@ -526,7 +526,7 @@ def test_a_reservation_costs_the_list_price_of_its_region_and_says_of_which_day(
     day = f"{NOW.day} {NOW:%b %Y}"
     assert (
         here.size.told
-        == f"2 × {A100} × $3.67 an hour, used or not (Azure's list price of {day})"
+        == f"2 × {A100} × $3.673 an hour, used or not (Azure's list price of {day})"
     )
 
 
