@@ -176,6 +176,7 @@ CODES: Mapping[str, str] = {
     "not_held": "The allocation has ended or holds fewer GPUs.",
     "not_in_this_state": "The profile is in a state that this does not follow.",
     "not_later": "What is held is kept longer only until a later end.",
+    "not_left_alone": "A namespace that is gone is repaired; nothing of the team can stand without it.",
     "not_observed": "The portal does not see this cluster's nodes, so it cannot follow what an autoscaler does.",
     "not_of_the_team": "Only members of the team and platform leads do this.",
     "no_such_topology": "The nodes have no such level of a topology, or the template has no use for one.",

@@ -11,7 +11,7 @@ from accounts.roles import Permission
 from audit.models import Event
 from fleet.models import Cluster
 from provisioning.drift import adopting
-from provisioning.drift.actions import held_by
+from provisioning.drift.actions import held_by, why_not_left_alone
 from provisioning.drift.comparing import What
 from provisioning.models import Drift
 from provisioning.words import plain
@@ -60,6 +60,7 @@ class DriftPage(TypedDict):
     facts: Sequence[Fact]
     may_act: bool
     adopt_refusal: str
+    ignore_refusal: str
     held: Sequence[tuple[str, str]]
     is_resting: bool
     events: Sequence[Event]
@@ -137,6 +138,7 @@ def page(row: Drift, *, by: User, now: datetime) -> DriftPage:
         "facts": _facts(row),
         "may_act": may_act,
         "adopt_refusal": refusal,
+        "ignore_refusal": why_not_left_alone(row),
         "held": sorted(held_by(tenancy, row).items()) if may_act else [],
         "is_resting": row.ignored_until is not None and row.ignored_until > now,
         "events": list(Event.objects.about("drift", row.pk)[:10]),

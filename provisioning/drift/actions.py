@@ -44,6 +44,8 @@ def ignore(
 ) -> Drift:
     """Leave the object's differing fields alone until a time, a year at most. Raises NoRight, BadInput or Conflict."""
     tenancy, row = _open(drift_id, by=by)
+    if refused := why_not_left_alone(row):
+        raise Conflict(refused, code="not_left_alone")
     reason = reason.strip()
     if not reason:
         raise BadInput(
@@ -67,6 +69,16 @@ def ignore(
     )
     _look(tenancy, now=now)
     return row
+
+
+def why_not_left_alone(row: Drift) -> str:
+    """Why a difference cannot be left alone, in a sentence; empty where it can.
+
+    What stands in a namespace cannot be made while that is gone, so every pass over the place would fail.
+    """
+    if row.kind == "Namespace" and row.what == What.MISSING:
+        return "Nothing of the team can stand without its namespace: repair it, or have the team leave the cluster."
+    return ""
 
 
 @transaction.atomic

@@ -130,6 +130,22 @@ def test_it_is_left_alone_with_a_reason_and_a_date(priya: Client, here: World) -
     assert not Drift.objects.standing(timezone.now()).exists()
 
 
+def test_a_namespace_that_is_gone_is_not_left_alone(priya: Client, here: World) -> None:
+    place = here.own.tenancy
+    row = drift(
+        place, kind="Namespace", name=place.namespace, what="missing", fields=[]
+    )
+    why = "Nothing of the team can stand without its namespace"
+    page = priya.get(f"/drift/{row.pk}/").content.decode()
+    assert why in page
+    assert f"/drift/{row.pk}/ignore" not in page
+    until = (timezone.now() + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
+    refused = priya.post(f"/drift/{row.pk}/ignore", {"reason": "So.", "until": until})
+    assert refused.status_code == 409
+    row.refresh_from_db()
+    assert row.is_open
+
+
 def test_an_amount_is_taken_over_and_given_up(priya: Client, here: World) -> None:
     row = drift(here.own.tenancy, fields=[PODS])
     priya.post(f"/drift/{row.pk}/adopt", {"seen": row.content})
