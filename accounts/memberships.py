@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import GroupHeld, Membership, Team, User
@@ -12,7 +13,7 @@ from audit.events import Kind
 from audit.log import record
 
 # So many people are named in an event; of more it says how many there are.
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def record_parts(changes: Iterable[PartChange], *, actor: Actor) -> None:
 
 def _named(names: list[str]) -> list[str]:
     names = sorted(names)
-    more = len(names) - MOST_NAMED
-    return [*names[:MOST_NAMED], f"{more} more"] if more > 0 else names
+    more = len(names) - MAX_NAMED
+    return [*names[:MAX_NAMED], f"{more} more"] if more > 0 else names
 
 
 def join_teams(user: User, groups: list[str], *, lead: bool) -> list[PartChange]:
@@ -86,24 +87,29 @@ def join_teams(user: User, groups: list[str], *, lead: bool) -> list[PartChange]
 def leave_teams(user: User, *, but: Iterable[str] = ()) -> list[PartChange]:
     """Take somebody out of every team but those of these groups; returns what changed."""
     rows = user.memberships.exclude(team__entra_group__in=list(but))
-    gone = list(rows.values_list("team", "part"))
-    if gone:
-        rows.delete()
-    return [PartChange(team_id, user.name, part, "") for team_id, part in gone]
+    gone = _take_out(rows)
+    return [PartChange(one.team_id, user.name, one.part, "") for one in gone]
 
 
 def members_by_group(team: Team) -> list[PartChange]:
     """Make a team's members those who are in its group, as the directory last said; returns what changed."""
     there = GroupHeld.objects.filter(group=team.entra_group).values("user")
-    rows = team.memberships.exclude(user__in=there)
-    gone = list(rows.values_list("user__name", "part"))
-    rows.delete()
-    changes = [PartChange(team.pk, name, part, "") for name, part in gone]
+    gone = _take_out(team.memberships.exclude(user__in=there).select_related("user"))
+    changes = [PartChange(team.pk, one.user.name, one.part, "") for one in gone]
     for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related(
         "roles_held"
     ):
         changes += _join(team, user, part_in(team, user))
     return changes
+
+
+def _take_out(rows: QuerySet[Membership]) -> list[Membership]:
+    """End these memberships; returns those that this ended, and not what somebody else ends at the same moment."""
+    locked = rows.select_for_update(of=("self",), no_key=True).order_by("pk")
+    gone = list(locked)
+    if gone:
+        Membership.objects.filter(pk__in=[one.pk for one in gone]).delete()
+    return gone
 
 
 def lead_by_owner(team: Team) -> list[PartChange]:

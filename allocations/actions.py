@@ -164,7 +164,7 @@ def grant(
     failpoints.reach("allocation.issue")
     told = {
         "until": granted.until.isoformat(),
-        "usd_per_hour": str(granted.usd_per_hour),
+        "usd_per_hour": f"{granted.usd_per_hour:.4f}",
     }
     if is_booked:
         begins = {"starts_at": starts.isoformat()}

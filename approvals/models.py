@@ -296,8 +296,12 @@ class Request(Row):
         who = self.requester
         if not who.is_active:
             return f"{who.name} has no access to the portal any more"
-        may_ask = self.team_id in who.team_ids or who.may(Permission.ONBOARD_ANY_GROUP)
-        return "" if may_ask else f"{who.name} is no longer of {self.team.name}"
+        # A list asks for all of its rows at once.
+        is_orphaned = getattr(self, "is_orphaned", None)
+        if is_orphaned is None:
+            may_ask_for_any = who.may(Permission.ONBOARD_ANY_GROUP)
+            is_orphaned = self.team_id not in who.team_ids and not may_ask_for_any
+        return f"{who.name} is no longer of {self.team.name}" if is_orphaned else ""
 
     @property
     def why_closed(self) -> str:

@@ -23,7 +23,7 @@ class Kind(models.TextChoices):
     TEAM_CREATED = "team.created", "created the team"
     TEAM_CHANGED = "team.changed", "changed the team"
     MEMBERS_SYNCED = "team.members_synced", "took the members over from the directory"
-    MEMBERS_CHANGED = "team.members_changed", "took over who is in the team"
+    MEMBERS_CHANGED = "team.members_changed", "changed who is in the team, or leads it"
     TIER_SET = "team.tier_set", "set the team's tier"
     DELEGATED = "delegation.created", "named a stand-in"
     DELEGATION_ACCEPTED = "delegation.accepted", "accepted to stand in"

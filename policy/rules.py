@@ -437,7 +437,7 @@ Words = Callable[[Any, Any], str]
 
 
 def _freed(is_freed: bool) -> str:
-    return ", with what is set aside for them now" if is_freed else ""
+    return ", with what is set aside for the GPUs that it keeps" if is_freed else ""
 
 
 WORDS: Mapping[str, tuple[Words, Words]] = {

@@ -170,7 +170,8 @@ and a hash over all of it and over the event before. An event is written in the 
 never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says how to check the chain.
 
 A refused change is an event when a right was missing or an object was not as it had to be (403, 404, 409, 412), for
-the first 30 of a person in a minute; it is about that object, and of its team. What touched no object (400, 405, 415,
+the first 30 of a person in a minute. Where the call was about a request, a run, a notebook, a team, a cluster, or what
+a team holds there, the event is about that, and of its team. What touched no object (400, 405, 415,
 422, 428, 429) is a line in the log, and who looked for what is not theirs changed nothing (403, 404): both are counted
 by person, day and status for 90 days, which `GET /api/v1/events/refusals/` tells."""
 

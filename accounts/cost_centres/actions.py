@@ -21,7 +21,7 @@ def confirm(
     """Put a cost centre on the list; teams then spend on it as the policy says.
 
     Platform leads confirm any, and name its owner, also of one that is confirmed; an owner confirms their own. Raises
-    NoRight, BadInput for what cannot be a cost centre, Conflict when it is confirmed already and has this owner.
+    NoRight, BadInput for what cannot be a cost centre, Conflict when it is confirmed already and gets no other owner.
     """
     found = _locked(check_cost_centre(code), by=by, now=now)
     if found.confirmed_at is not None:
@@ -33,11 +33,13 @@ def confirm(
             code="cost_centre_confirmed",
             field="code",
         )
+    before = found.owner
     if owner is not None and by.may(Permission.MANAGE_COST_CENTRES):
         found.owner = owner
     found.confirmed_at, found.confirmed_by = now, by
     found.save()
-    _record(Kind.COST_CENTRE_CONFIRMED, found, by)
+    was = {} if before in (None, found.owner) else {"owner_before": str(before)}
+    _record(Kind.COST_CENTRE_CONFIRMED, found, by, **was)
     return found
 
 

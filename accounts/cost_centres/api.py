@@ -66,7 +66,8 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
         return visible_to(self.request.user)
 
     @extend_schema(
-        request=ConfirmCostCentreSerializer, responses={201: CostCentreSerializer}
+        request=ConfirmCostCentreSerializer,
+        responses={201: CostCentreSerializer, 200: CostCentreSerializer},
     )
     def create(self, request: Request) -> Response:
         """Put one on the list, which platform leads may do before any team names it, or give one another owner."""
@@ -95,13 +96,17 @@ class CostCentreEndpoint(mixins.ListModelMixin, Endpoint):
                 code="no_such_person",
                 field="owner",
             )
+        was_confirmed = CostCentre.objects.confirmed().filter(
+            code__iexact=said["code"].strip()
+        )
+        status = 200 if was_confirmed.exists() else 201
         made = actions.confirm(
             said["code"],
             by=self.caller,
             now=timezone.now(),
             owner=found[0] if found else None,
         )
-        return Answer(self.shown(made, CostCentreSerializer), 201)
+        return Answer(self.shown(made, CostCentreSerializer), status)
 
     def _change(self, change: Callable[..., CostCentre], row: CostCentre) -> Response:
         def effect() -> Answer:

@@ -45,20 +45,34 @@ def cost_centres(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         status = 422
         if form.is_valid():
+            code = form.cleaned_data["code"].strip()
+            before = (
+                visible_to(user)
+                .filter(code__iexact=code, confirmed_at__isnull=False)
+                .first()
+            )
             try:
                 made = actions.confirm(
-                    form.cleaned_data["code"],
+                    code,
                     by=user,
                     now=timezone.now(),
                     owner=_owner(form.cleaned_data["owner"]),
                 )
-                owner = f" {made.owner.name} answers for it." if made.owner else ""
-                messages.success(request, f"{made.code} is confirmed.{owner}")
+                messages.success(request, _confirmed_words(made, before))
                 return redirect("cost-centres")
             except Refused as refusal:
                 status = add_refusal(form, refusal)
     response = cost_centres_page(request, user, form=form, status=status)
     return with_refusal(response, form) if status != 200 else response
+
+
+def _confirmed_words(made: CostCentre, before: CostCentre | None) -> str:
+    """That it is confirmed, or of one that was so before, who answers for it now."""
+    owner = made.owner.name if made.owner is not None else "Nobody"
+    if before is None:
+        return f"{made.code} is confirmed. {owner} answers for it."
+    instead = f", instead of {before.owner.name}" if before.owner is not None else ""
+    return f"{owner} answers for {made.code} now{instead}."
 
 
 def cost_centres_page(

@@ -14,6 +14,7 @@ from approvals.decisions.routing import open_step
 from approvals.models import Comment, Decision, Request, Revision
 from approvals.renewals import renewing
 from approvals.requests.actions import (
+    answer_told,
     check,
     check_answer,
     content,
@@ -28,6 +29,7 @@ from approvals.revisions import Said, changes, in_words
 from approvals.states import State
 from audit import clock
 from audit.events import Kind
+from audit.log import together
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LONGEST = 2_000
@@ -88,16 +90,13 @@ def edit(
     void = "; earlier votes are void" if voted.exists() else ""
     telling.waits_no_more(request)
     lead = f"{by.name} changed it ({in_words(found)}){void}."
-    passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
-    telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
-    tell(
-        Kind.REQUEST_EDITED,
-        request,
-        by,
-        answer=judged.answer.outcome.value,
-        changed=[c.words for c in found],
-    )
-    clockwork.write_down(request, passed)
+    with together():
+        # What was asked stands before what came of it.
+        words = [c.words for c in found]
+        tell(Kind.REQUEST_EDITED, request, by, changed=words, **answer_told(judged))
+        passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
+        telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
+        clockwork.write_down(request, passed)
     return request
 
 

@@ -255,15 +255,17 @@ def _hurt(request: Request, rivals: Rivals) -> Figure:
 
 
 def mark_of(request: Request) -> str:
-    """✓ or ✕ of a request of `queue_beside`: whether its GPUs are offered, free and somebody’s; empty for none."""
+    """✓ or ✕ of a request of `queue_beside`: whether its GPUs could be granted now; empty for what takes none.
+
+    They are free and offered, the team stays, and who asked may ask. Money is not looked at.
+    """
     flavor, place = request.flavor, request.tenancy
     # Of what begins later its page says it.
     if flavor is None or not request.gpus or request.starts_at is not None:
         return ""
     is_free = flavor.free >= request.gpus_now or request.renews_id
-    is_open = flavor.why_closed == "" and (place is None or place.is_here)
-    is_orphaned = getattr(request, "is_orphaned", False)
-    return "ok" if is_free and is_open and not is_orphaned else "no"
+    is_open = not request.why_closed and (place is None or place.is_here)
+    return "ok" if is_free and is_open and not request.why_orphaned else "no"
 
 
 def in_the_past(answer: Mapping[str, Any], request: Request) -> str:

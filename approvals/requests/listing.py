@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Prefetch, Q, Window
+from django.db.models import Count, Exists, Prefetch, Q, Window
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -16,6 +16,7 @@ from approvals.requests import prices
 from approvals.requests.filters import QueueFilter, RequestFilter
 from approvals.requests.presenting import shown_name, state_of, state_word, titled
 from approvals.states import State
+from catalogue.models import switched_off
 from ui.amounts import ago, usd
 from ui.parts import ChoosableRow, Columns, Row
 
@@ -107,7 +108,8 @@ def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
     rows = (
         Request.objects.awaiting(user, now)
         .order_by(*IN_TURN)
-        .select_related("team", "tenancy", "flavor__cluster")
+        .select_related("team", "requester", "tenancy", "flavor__cluster")
+        .annotate(is_off=Exists(switched_off()))
         .with_orphaned()
     )
     shown = list(rows.annotate(in_all=TO_DECIDE)[:MOST_IN_QUEUE])

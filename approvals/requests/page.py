@@ -594,7 +594,7 @@ def _present_end(request: Request, *, now: datetime) -> list[Fact]:
     return (
         []
         if ended is None
-        else [{"label": "What it would keep went back", "at": ended}]
+        else [{"label": "The GPUs it would keep ended", "at": ended}]
     )
 
 

@@ -3,9 +3,10 @@
 Time passes and prices change while people decide. Every page says the same of a request: one price, or of when each is.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
+from allocations import renewals as renewable
 from allocations.budgets import balances, money
 from approvals.models import Decision, Request
 from approvals.states import State
@@ -81,9 +82,9 @@ def as_asked(request: Request, *, now: datetime) -> str:
 
 
 def is_beyond_budget(request: Request, *, now: datetime) -> bool:
-    """Whether the budget lacks the money for a waiting request of GPUs as it would be granted now; in one query.
+    """Whether the budget lacks the money for a waiting request of GPUs as it would be granted now.
 
-    What it has set aside itself counts as left; what a renewal would let go of does not, so more may be left than that.
+    What it has set aside itself counts as left, and so does what a renewal lets go of.
     """
     flavor = request.flavor
     assert flavor is not None  # noqa: S101 - asked of requests for GPUs alone
@@ -94,7 +95,15 @@ def is_beyond_budget(request: Request, *, now: datetime) -> bool:
         end=request.until,
     )
     left = balances.left_by_month(request.team, sorted(parts), own=request.hold_id)
-    return any(_lacks(left[month], part) for month, part in parts.items())
+    held, freed = None, dict[date, money.Amount]()
+    if request.renews is not None:
+        held = renewable.held(request.renews.hold_id, now=now)
+    if held is not None and held.flavor_id == flavor.pk:
+        freed |= renewable.freed(held, gpus=request.gpus_now, now=now)
+    return any(
+        _lacks(left[month].and_freed(freed.get(month, money.NOTHING)), part)
+        for month, part in parts.items()
+    )
 
 
 def _lacks(left: money.Left, part: money.Amount) -> bool:

@@ -152,7 +152,12 @@ def sees_cost_centre(user: User, code: str) -> bool:
     codes = codes_of(user)
     if codes is None:
         return CostCentre.objects.filter(code__iexact=code).exists()
-    return code.casefold() in codes
+    # A team that went to another cost centre since still knows the one it had.
+    once = (
+        row.details["before"]["cost_centre"].casefold()
+        for row in _changes().filter(team_id__in=user.team_ids)
+    )
+    return code.casefold() in {*codes, *once}
 
 
 def codes_of(user: User) -> Collection[str] | None:
@@ -240,7 +245,7 @@ def _with_idle(
     """The same with what of each was idle: of the GPUs of a place, one hour of a day is as idle as another.
 
     `idle` are GPU-hours by tenancy and flavor, of all charges of these together. It is shared day by day, so that what
-    is idle later changes nothing of a charge that has ended.
+    is idle on later days changes nothing of a charge that has ended.
     """
     parts = [_gpu_hours_by_day(one, idle.get(_place(one), ())) for one in charges]
     held: dict[tuple[AnyPlace, date], Decimal] = defaultdict(Decimal)
@@ -271,8 +276,9 @@ def _gpu_hours_by_day(charge: Charge, days: Iterable[date]) -> Mapping[date, Dec
     for day in days:
         start = datetime.combine(day, time.min, UTC)
         first, last = max(charge.start, start), min(charge.end, start + DAY)
-        if first < last:
-            found[day] = charge.allocation.gpus * hours_between(first, last)
+        # Less than a second is nothing: hours are counted in whole ones.
+        if first < last and (hours := hours_between(first, last)):
+            found[day] = charge.allocation.gpus * hours
     return found
 
 

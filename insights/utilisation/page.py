@@ -108,7 +108,7 @@ def _figures(found: Sequence[Utilisation]) -> list[Figure]:
             "label": f"Idle, {DAYS} days",
             "value": f"{idle:,.1f}" if told else "–",
             # How many are held now is another number: some came since, or went back.
-            "note": "GPUs, on the mean" if told else "",
+            "note": "GPUs, on average" if told else "",
         },
         {
             "label": "Idle a day",
@@ -152,7 +152,7 @@ def _percent(one: Utilisation) -> Cell:
 def _idle(one: Utilisation) -> Cell:
     if one.idle_usd_per_day is None:
         return {"text": "–"}
-    return {"text": usd(one.idle_usd_per_day), "sub": f"{one.idle_gpus} on the mean"}
+    return {"text": usd(one.idle_usd_per_day), "sub": f"{one.idle_gpus} on average"}
 
 
 def _action(one: Utilisation, user: User) -> Content:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 from django.db.models import Model, QuerySet
 
 from accounts.models import Team
+from allocations.models import Allocation
 from approvals.models import Request
 from fleet.models import Cluster
 from notebooks.models import NotebookServer
+from provisioning.models import Drift, Tenancy
 from workloads.models import Run
 
 OF_ONE = re.compile(r"/(?:api/v1/)?([a-z]+)/([a-z0-9-]+)(?:/.*)?")
@@ -39,6 +41,9 @@ OBJECTS: Mapping[str, tuple[str, Found, str]] = {
     "requests": ("request", _numbered(Request.objects.all()), "team"),
     "approvals": ("request", _numbered(Request.objects.all()), "team"),
     "runs": ("run", _numbered(Run.objects.all()), "team"),
+    "allocations": ("allocation", _numbered(Allocation.objects.all()), "team"),
+    "tenancies": ("tenancy", _numbered(Tenancy.objects.all()), "team"),
+    "drift": ("drift", _numbered(Drift.objects.all()), "tenancy__team"),
     "notebooks": ("notebook", _numbered(NotebookServer.objects.all()), "team"),
     "teams": ("team", lambda name: Team.objects.filter(slug=name), "pk"),
     "clusters": ("cluster", lambda name: Cluster.objects.filter(name=name), ""),

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.cost_centres.models import CostCentre
+from accounts.cost_centres.api import visible_to
 from accounts.current_user import visitor
 from accounts.models import Team, User
 from accounts.roles import Permission
@@ -141,6 +141,7 @@ class AuditFilter(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._user = user
         self.fields["team"].queryset = Team.objects.visible_to(user)  # type: ignore[attr-defined]
 
     def clean_about(self) -> tuple[str, str] | None:
@@ -165,7 +166,7 @@ class AuditFilter(forms.Form):
         for words, kind, rows, fields in (
             ("team", "team", self.fields["team"].queryset, ("slug", "name")),  # type: ignore[attr-defined]
             ("cluster", "cluster", Cluster.objects.all(), ("name", "title")),
-            ("cost centre", "cost_centre", CostCentre.objects.all(), ("code",)),
+            ("cost centre", "cost_centre", visible_to(self._user), ("code",)),
         ):
             name = text.removeprefix(words).strip()
             if name and name != text:
@@ -331,6 +332,8 @@ def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:
 
 
 def _details(event: Event, title: str) -> str:
+    if event.kind == Kind.MEMBERS_CHANGED:
+        return ""  # all of it is said
     text = in_one_line(event.details, title=title)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

@@ -153,9 +153,11 @@ def newest_seq() -> int:
 
 @sync_to_async(thread_sensitive=False)
 def news_after(seq: int) -> list[News]:
-    """What was written to the audit log after an event, oldest first."""
+    """What was written to the audit log after an event, oldest first; a refusal has changed nothing."""
     try:
-        rows = Event.objects.filter(seq__gt=seq).order_by("seq")
+        rows = Event.objects.filter(seq__gt=seq, outcome=Event.Outcome.DONE).order_by(
+            "seq"
+        )
         found = rows.values_list(
             "seq", "subject_type", "subject_id", "team_id", "kind", "details"
         )[:MOST_AT_ONCE]

@@ -301,12 +301,12 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
     `row` comes with its steps.
     """
     asked = f"{titled(row)} for {row.team.name}"
-    what = asked if mine else f"{asked}, asked for by {row.requester.name}"
+    what = asked if mine else f"{asked}, asked for by {row.requester.name},"
     href = reverse("request", args=[row.pk])
-    if getattr(row, "is_orphaned", False) and (orphaned := row.why_orphaned):
+    if not mine and (orphaned := row.why_orphaned):
         return {
             "kind": "change",
-            "what": f"{what}, is granted to nobody",
+            "what": f"{what} cannot be granted",
             "since": None,
             "advice": f"{orphaned}. Withdraw it: what it sets aside is free again.",
             "action": {"label": "Open", "href": href},
@@ -321,10 +321,10 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
         }
     if because := row.why_not_granted(now):
         return {
-            "kind": "change",
+            "kind": "change" if mine else "wait",
             "what": f"{what} would be granted, but something stands in its way",
             "since": None,
-            "advice": because,
+            "advice": because if mine else f"{row.requester.name} is told: {because}",
             "action": {"label": "Open", "href": href},
         }
     if closed := row.why_closed:
@@ -334,10 +334,9 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
         return {**line, "action": {"label": "Open", "href": href}}
     step = open_step(row)
     who = step.words if step is not None else "somebody"
-    comma = "" if mine else ","
     return {
         "kind": "wait",
-        "what": f"{what}{comma} waits for {who} to decide",
+        "what": f"{what} waits for {who} to decide",
         # Each step has waited since the one before it was done.
         "since": step.opened_at if step is not None else row.created_at,
         "due": step.due_at if step is not None else None,

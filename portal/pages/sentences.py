@@ -27,6 +27,7 @@ SENTENCES: Mapping[str, str] = {
     Kind.TEAM_CHANGED: "Team changed",
     Kind.COST_CENTRE_CONFIRMED: "Cost centre {code} confirmed",
     Kind.COST_CENTRE_WITHDRAWN: "Cost centre {code} not confirmed any more",
+    Kind.COST_CENTRE_OWNED: "{owner} answers for cost centre {code}",
     Kind.NOTEBOOK_LAUNCHED: "Notebook {name} launched",
     Kind.NOTEBOOK_READY: "Notebook {name} came up",
     Kind.NOTEBOOK_FAILED: "Notebook {name} did not start",
@@ -44,7 +45,7 @@ PARTS: Mapping[str, tuple[str, str]] = {
     "joined": ("joined the team", "joined the team"),
     "left": ("left the team", "left the team"),
     "leads": ("leads it", "lead it"),
-    "no_longer_leads": ("leads it no more", "lead it no more"),
+    "no_longer_leads": ("no longer leads it", "no longer lead it"),
 }
 
 # Of events from before it was written down.
@@ -57,6 +58,7 @@ UNKNOWN = {
     "percent": "",
     "part": "budget",
     "code": "",
+    "owner": "",
     "month": "",
     "name": "",
 }
@@ -69,7 +71,7 @@ def sentence(
     if event.kind == Kind.TASK_ASSIGNED:
         return _assigned(event), ""
     if event.kind == Kind.MEMBERS_CHANGED:
-        return _members(event), ""
+        return _members(event), event.actor_name
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
     if event.details.get("taken_back_because"):
@@ -82,7 +84,7 @@ def sentence(
 
 
 def _members(event: Event) -> str:
-    """Who came into a team, left it, and began or ceased to lead it: "Ada and Ben joined. Ada leads the team"."""
+    """Who came into a team, left it, and began or ceased to lead it: "Ada and Ben joined the team. Ada leads it"."""
     said = []
     for key, (one, more) in PARTS.items():
         if names := event.details.get(key, ()):

@@ -6,9 +6,15 @@ from decimal import Decimal
 from django import template
 from django.utils import timezone
 
-from ui import formats
+from ui import amounts, formats
 
 register = template.Library()
+
+
+@register.filter
+def rate(value: Decimal) -> str:
+    """USD for one of something, with the digits that it is reckoned with: "$0.526"."""
+    return amounts.rate(value)
 
 
 @register.filter

@@ -191,3 +191,20 @@ def test_it_can_be_talked_about_after_the_decision(scene: Scene) -> None:
     reject(request.pk, by=scene.priya, expected_version=1, reason="Not now.", now=NOW)
     comment(request.pk, by=scene.ada, text="When, then?", now=NOW + 9 * DAY)
     assert told(NoticeKind.REQUEST_COMMENTED) == ["Priya Raman"]
+
+
+def test_an_edit_stands_before_what_came_of_it_with_the_answer(scene: Scene) -> None:
+    asked = scene.ask(8)
+    edit(asked.pk, scene.wanted(1), by=scene.ada, expected_version=1, now=NOW)
+    told = Event.objects.about("request", asked.pk).order_by("seq")
+    assert [event.kind for event in told] == [
+        "request.submitted",
+        "request.edited",
+        "request.approved",
+    ]
+    details = told[1].details
+    assert (details["policy"], details["rules_not_met"], details["usd"]) == (
+        1,
+        [],
+        "72.00",
+    )

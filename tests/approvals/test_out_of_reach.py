@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from allocations.models import Budget
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
 from tests import factories
 from tests.scene import Scene
 
@@ -84,3 +86,28 @@ def test_who_decides_is_told_that_the_cluster_does_not_answer(scene: Scene) -> N
     cluster = scene.flavor.cluster
     type(cluster).objects.filter(pk=cluster.pk).update(reachable=False)
     assert said in page(scene.priya, f"/approvals/{asked.pk}/")
+
+
+def test_what_a_renewal_lets_go_of_counts_as_left(scene: Scene) -> None:
+    now = timezone.now()
+    first = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, days=3, now=now
+    )
+    months = [now.date().replace(day=1)]
+    months.append((months[0] + timedelta(days=32)).replace(day=1))
+
+    def limit(usd: int) -> None:
+        for month in months:
+            held = Budget.objects.get_or_create(team=scene.team, month=month)[0]
+            Budget.objects.filter(pk=held.pk).update(
+                limit_usd=max(Decimal(usd), held.held_usd), is_set=True
+            )
+
+    limit(160)
+    wanted = renewing.wanted(
+        first, until=now + timedelta(days=9), reason="Go on a while, please.", now=now
+    )
+    renewal = submit(wanted, by=scene.ada, now=now)
+    assert RAISED in page(scene.ada, f"/requests/{renewal.pk}/")
+    limit(450)
+    assert RAISED not in page(scene.ada, f"/requests/{renewal.pk}/")

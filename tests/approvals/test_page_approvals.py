@@ -17,6 +17,7 @@ from approvals.decisions import actions as decisions
 from approvals.decisions.triage import mark_of
 from approvals.models import Request
 from approvals.requests import actions
+from catalogue import actions as offerings
 from fleet.models import Cluster, Flavor
 from notices.kinds import NoticeKind
 from notices.models import Notice
@@ -551,6 +552,9 @@ def test_the_queue_ticks_nothing_that_cannot_be_granted(
     assert mark() == "no"
     factories.join(scene.team, scene.ada)
     assert mark() == "ok"
+    offerings.change("gpus", by=scene.priya, enabled=False)
+    assert mark() == "no"
+    offerings.change("gpus", by=scene.priya, enabled=True)
     factories.leave(scene.tenancy, to="leaving", at=timezone.now())
     assert mark() == "no"
 

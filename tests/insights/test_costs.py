@@ -226,7 +226,31 @@ def test_what_was_idle_on_a_day_is_shared_by_what_was_held_on_it(scene: Scene) -
     assert summed(found).idle_usd == 18 + 18
 
 
-def test_what_is_idle_later_changes_no_charge_that_has_ended(
+@pytest.mark.parametrize(
+    ("begins", "ends", "day"),
+    [
+        (at(10, 9), at(10, 9) + timedelta(milliseconds=400), date(2026, 11, 10)),
+        (at(10) - timedelta(milliseconds=400), at(12), date(2026, 11, 9)),
+    ],
+)
+def test_a_part_of_a_second_has_nothing_idle(
+    scene: Scene, begins: datetime, ends: datetime, day: date
+) -> None:
+    held(scene, 1, start=begins, end=ends)
+    UseDay.objects.create(
+        tenancy=scene.tenancy,
+        flavor=scene.flavor,
+        day=day,
+        held_sum=120,
+        used_sum=0,
+        samples=60,
+        last_at=NOW,
+    )
+    [charge] = charges_of(scene.ada, month_at(date(2026, 11, 1), NOW))
+    assert charge.idle_usd in (None, Decimal(0))
+
+
+def test_what_is_idle_on_later_days_changes_no_charge_that_has_ended(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A team moved to another cost centre: what it holds goes on, and is one charge of each."""

@@ -412,3 +412,16 @@ def test_finance_fetches_the_file_by_a_token(scene: Scene) -> None:
     assert line["BilledCost"] == "48.00"
     other = factories.person("Olu Auditor")
     assert lines_of(ask(scene, "focus/", by=other).content.decode()) == []
+
+
+def test_a_cost_centre_that_a_team_had_is_known_in_every_month(
+    client: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = scene.team.cost_centre
+    held(scene, 1, start=at(10, month=10), end=at(18))
+    moved(scene, "CC-7000", at(31, 12, month=10), monkeypatch)
+    for person, status in ((scene.ada, 200), (scene.mallory, 404)):
+        client.force_login(person)
+        for month in ("2026-10", "2026-11"):
+            path = f"/costs/?month={month}&cost_centre={old}"
+            assert client.get(path).status_code == status, path

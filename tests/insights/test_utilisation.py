@@ -191,8 +191,8 @@ def test_what_was_idle_on_the_mean_is_not_said_of_what_is_held_now(
     held(scene, 2, start=NOW - HOUR, end=NOW + DAY)
     client.force_login(scene.ada)
     page = words(client)
-    assert "0 % $48 2.0 on the mean" in page
-    assert "Idle, 7 days 2.0 GPUs, on the mean" in page
+    assert "0 % $48 2.0 on average" in page
+    assert "Idle, 7 days 2.0 GPUs, on average" in page
 
 
 def test_who_may_not_give_back_is_offered_nothing_to_press(

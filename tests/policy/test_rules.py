@@ -293,7 +293,9 @@ def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> No
 def test_money_that_a_renewal_has_set_aside_is_said_to_count_as_left() -> None:
     rule = judged(of(known=standing(own_gpus=1)), {}, "budget")
     assert rule is not None
-    assert rule.text.endswith(" left in November, with what is set aside for them now")
+    assert rule.text.endswith(
+        " left in November, with what is set aside for the GPUs that it keeps"
+    )
 
 
 def test_what_is_not_known_is_no_budget() -> None:

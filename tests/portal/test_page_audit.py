@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from accounts.memberships import PartChange, record_parts
 from accounts.roles import Role
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
@@ -114,6 +115,27 @@ def test_what_has_a_name_is_found_by_it(client: Client) -> None:
         rows = client.get("/audit/", {"about": about}).context["rows"]
         links = [row["cells"][0]["href"] for row in rows]
         assert links == [f"/audit/{numbers[kind]}/"], about
+
+
+def test_nobody_learns_of_cost_centres_of_others(client: Client) -> None:
+    factories.cost_centre("CC-SECRET")
+    client.force_login(factories.person("Ada"))
+    for code in ("CC-SECRET", "CC-NOSUCH"):
+        page = text(client, f"/audit/?{urlencode({'about': f'cost centre {code}'})}")
+        assert "Write what it is and its number or name" in page, code
+
+
+def test_who_changed_the_people_of_a_team_is_named(client: Client) -> None:
+    seen = scene()
+    change = PartChange(seen.team.pk, "Ben Ruiz", "member", "lead")
+    with transaction.atomic():
+        record_parts([change], actor=seen.priya.as_actor())
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    [row] = client.get("/audit/", {"kind": "team.members_changed"}).context["rows"]
+    what, _, _, details, _ = row["cells"]
+    assert what["text"] == "Ben Ruiz leads it"
+    assert what["sub"].endswith("Priya Raman")
+    assert details["text"] == ""
 
 
 def test_days_in_the_wrong_order_are_said(client: Client) -> None:
@@ -272,7 +294,9 @@ def test_a_refused_call_is_found_by_what_it_was_about_and_by_its_team(
     mallory = Caller(factories.person("Mallory"))
     assert mallory.post(f"requests/{asked.pk}/withdraw/").status_code == 404
     budget = mallory.send("PUT", "teams/vision/budgets/2026-11/", {"limit_usd": "1"})
-    assert budget.status_code in (403, 404)
+    assert budget.status_code == 404
+    held = factories.allocation(seen.ada, seen.tenancy, seen.flavor, gpus=1)
+    assert mallory.post(f"allocations/{held.pk}/give-back/").status_code == 404
     auditor = factories.person("Sam", Role.AUDITOR)
     client.force_login(auditor)
 
@@ -281,7 +305,11 @@ def test_a_refused_call_is_found_by_what_it_was_about_and_by_its_team(
         return [row["cells"][1]["text"] for row in page.context["rows"]]
 
     assert found(about=f"request {asked.pk}") == [f"Request {asked.pk}"]
-    assert found(team="vision") == ["Team", f"Request {asked.pk}"]
+    assert found(team="vision") == [
+        "What a team holds",
+        "Team",
+        f"Request {asked.pk}",
+    ]
     events = Caller(auditor).get(
         f"events/?subject_type=request&subject_id={asked.pk}&outcome=refused"
     )

@@ -13,12 +13,13 @@ from pytest_django.asserts import assertInHTML
 
 from accounts.cost_centres.models import CostCentre
 from accounts.memberships import PartChange, record_parts
-from accounts.models import Team, User
+from accounts.models import Membership, Team, User
 from accounts.roles import Role
 from allocations.budgets.months import this_month
 from allocations.models import Allocation, Brake, UseDay
 from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.requests.actions import submit
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
@@ -33,6 +34,8 @@ from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
+from tests.scene import NOW
+from tests.scene import scene as make
 from workloads.runs.planning.places import open_to
 
 pytestmark = pytest.mark.django_db
@@ -570,6 +573,65 @@ def test_who_came_and_went_is_in_the_story_which_leads_to_all_of_it(
         "Ben Ruiz leads it" in page
     )
     assert 'href="/audit/?team=vision"' in page
+
+
+def test_a_lead_sees_at_home_what_others_of_the_team_wait_for(client: Client) -> None:
+    scene = make()
+    asked = scene.ask(8)
+    lena = factories.person("Lena Weber", Role.TEAM_LEAD)
+    factories.join(scene.team, lena, lead=True)
+    ben = factories.person("Ben Ruiz", teams=[scene.team])
+    client.force_login(lena)
+    [line] = client.get("/").context["led"]
+    assert line["what"] == (
+        "8 × A100 for Vision, asked for by Ada Okafor, waits for platform leads to decide"
+    )
+    assert line["action"]["href"] == f"/requests/{asked.pk}/"
+    for person in (ben, scene.ada):
+        client.force_login(person)
+        assert client.get("/").context["led"] == []
+
+
+def test_a_lead_is_told_at_home_what_is_asked_of_whom_and_whose_asks_nobody_waits_for(
+    client: Client,
+) -> None:
+    scene = make()
+    asked = scene.ask(8)
+    lena = factories.person("Lena Weber", Role.TEAM_LEAD)
+    factories.join(scene.team, lena, lead=True)
+    client.force_login(lena)
+    decisions.ask_back(
+        asked.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW
+    )
+    [line] = client.get("/").context["led"]
+    assert line["what"] == "8 × A100 for Vision: a question for Ada Okafor"
+    assert line["action"]["label"] == "Open"
+    Membership.objects.filter(user=scene.ada).delete()
+    [line] = client.get("/").context["led"]
+    assert line["what"].endswith("asked for by Ada Okafor, cannot be granted")
+    assert line["advice"].startswith("Ada Okafor is no longer of Vision. Withdraw it")
+
+
+def test_what_waits_in_a_led_team_costs_no_more_queries_where_there_is_more(
+    client: Client,
+) -> None:
+    scene = make()
+    lena = factories.person("Lena Weber", Role.TEAM_LEAD)
+    factories.join(scene.team, lena, lead=True)
+    client.force_login(lena)
+
+    def asked_by_one_who_left(name: str) -> None:
+        who = factories.person(name, teams=[scene.team])
+        submit(scene.wanted(3, days=20), by=who, now=NOW)
+        who.memberships.all().delete()
+
+    asked_by_one_who_left("A")
+    client.get("/")
+    first = queries(client, "/")
+    for number in range(4):
+        asked_by_one_who_left(f"B {number}")
+    assert queries(client, "/") == first <= MOST_QUERIES
+    assert len(client.get("/").context["led"]) == 5
 
 
 def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
