@@ -38,7 +38,9 @@ def confirm(
         found.owner = owner
     found.confirmed_at, found.confirmed_by = now, by
     found.save()
-    was = {} if before in (None, found.owner) else {"owner_before": str(before)}
+    was: dict[str, str] = {}
+    if before is not None and before != found.owner:
+        was["owner_before"] = before.name
     _record(Kind.COST_CENTRE_CONFIRMED, found, by, **was)
     return found
 

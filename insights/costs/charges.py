@@ -119,7 +119,7 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
     every = _with_idle(charges, idle)
     if codes is None:
         return every
-    return kept(
+    return narrowed_to(
         every,
         lambda one: (
             one.allocation.team_id in user.team_ids
@@ -128,7 +128,7 @@ def charges_of(user: User, month: Month) -> Sequence[Charge]:
     )
 
 
-def kept(
+def narrowed_to(
     every: Iterable[Charge], is_kept: Callable[[Charge], bool]
 ) -> Sequence[Charge]:
     """Those that are kept, marked as part of what their team is charged where others of the team are left out."""

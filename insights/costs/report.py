@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from allocations.budgets.money import NOTHING, Amount
 from catalogue.offerings import OFFERINGS
-from insights.costs.charges import Charge, kept
+from insights.costs.charges import Charge, narrowed_to
 
 
 class By(StrEnum):
@@ -84,7 +84,9 @@ def of_team(charges: Iterable[Charge], slug: str) -> Sequence[Charge]:
 
 def on_cost_centre(charges: Iterable[Charge], code: str) -> Sequence[Charge]:
     """Those on the cost centre of this code, in upper or lower case."""
-    return kept(charges, lambda one: one.cost_centre.casefold() == code.casefold())
+    return narrowed_to(
+        charges, lambda one: one.cost_centre.casefold() == code.casefold()
+    )
 
 
 def kind_of(charge: Charge) -> str:

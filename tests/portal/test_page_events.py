@@ -14,7 +14,7 @@ from accounts.models import Team, User
 from accounts.roles import Role
 from audit.actors import Actor
 from audit.events import Kind
-from audit.log import record
+from audit.log import record, refuse
 from portal.pages import events
 from portal.pages.broadcast import broadcaster
 from tests import factories
@@ -48,6 +48,21 @@ def happen(subject: str, pk: object, team: Team | None) -> None:
                 subject=(subject, pk),
                 team_id=team.pk if team else None,
             )
+    finally:
+        connection.close()
+
+
+@sync_to_async(thread_sensitive=False)
+def refuse_about(subject: str, pk: object, team: Team) -> None:
+    """Somebody is refused something."""
+    try:
+        refuse(
+            actor=Actor("person", "1", "Mallory"),
+            reason="Not yours.",
+            where="requests/<int:pk>/withdraw",
+            about=(subject, pk),
+            team_id=team.pk,
+        )
     finally:
         connection.close()
 
@@ -98,6 +113,23 @@ def test_it_tells_members_of_changes_in_their_teams_alone() -> None:
         assert "request-1" not in heard
         assert f"team-{speech.pk}" not in heard
         assert "token" not in heard
+        await closed(answer)
+
+    run(story)
+
+
+def test_what_was_refused_changes_nothing_and_wakes_no_page() -> None:
+    vision = factories.team("Vision")
+    ada = factories.person("Ada", teams=[vision])
+
+    async def story() -> None:
+        answer = await listen(ada)
+        await anext(answer.streaming_content)
+        await refuse_about("request", 1, vision)
+        await happen("request", 2, vision)
+        heard = await until(answer.streaming_content, f"changed team-{vision.pk}")
+        assert "changed request-2" in heard
+        assert "request-1" not in heard
         await closed(answer)
 
     run(story)

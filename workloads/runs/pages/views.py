@@ -373,7 +373,7 @@ class _Chosen:
             return ""
         before = "The link names a place in which your team cannot start runs now."
         if self.again and str(self.again.tenancy_id) == wanted:
-            before = _of_where_nothing_starts(self.again)
+            before = _where_nothing_starts(self.again)
         now = f"{self.tenancy.namespace} on {self.tenancy.cluster.title}"
         return f"{before} This one would run in {now}: look at its kind of GPU, its priority and its volumes."
 
@@ -385,7 +385,7 @@ class _Chosen:
         if self.resumed:
             return {
                 "title": f"Run {self.resumed.pk} cannot go on",
-                "text": f"{_of_where_nothing_starts(self.resumed)} Its checkpoints are on a volume there.",
+                "text": f"{_where_nothing_starts(self.resumed)} Its checkpoints are on a volume there.",
                 "action": {
                     "label": f"Open run {self.resumed.pk}",
                     "href": reverse("run", args=[self.resumed.pk]),
@@ -520,7 +520,7 @@ class _Chosen:
         }
 
 
-def _of_where_nothing_starts(run: Run) -> str:
+def _where_nothing_starts(run: Run) -> str:
     """Of which namespace a run is, and why none can start there now."""
     there = run.tenancy
     left = (
