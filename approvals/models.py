@@ -299,8 +299,9 @@ class Request(Row):
         # A list asks for all of its rows at once.
         is_orphaned = getattr(self, "is_orphaned", None)
         if is_orphaned is None:
-            may_ask_for_any = who.may(Permission.ONBOARD_ANY_GROUP)
-            is_orphaned = self.team_id not in who.team_ids and not may_ask_for_any
+            is_orphaned = self.team_id not in who.team_ids and not who.may(
+                Permission.ONBOARD_ANY_GROUP
+            )
         return f"{who.name} is no longer of {self.team.name}" if is_orphaned else ""
 
     @property
