@@ -38,13 +38,13 @@ class UtilisationSerializer(OutputSerializer[Utilisation]):
         max_digits=4,
         decimal_places=1,
         allow_null=True,
-        help_text=f"Of those, reserved by work on average of {DAYS} days; null for what is held for less than a day.",
+        help_text=f"Of those, reserved by work on average over {DAYS} days; null for what is held for less than a day.",
     )
     idle_gpus = serializers.DecimalField(
         max_digits=8,
         decimal_places=1,
         allow_null=True,
-        help_text=f"Used by no work on average of {DAYS} days; what came since counts for as long as it was there.",
+        help_text=f"Used by no work on average over {DAYS} days; what came since counts for as long as it was there.",
     )
     idle_usd_per_day = serializers.DecimalField(
         max_digits=14,
