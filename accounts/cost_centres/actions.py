@@ -24,33 +24,24 @@ def confirm(
     NoRight, BadInput for what cannot be a cost centre, Conflict when it is confirmed already and gets no other owner.
     """
     found = _locked(check_cost_centre(code), by=by, now=now)
-    if found.confirmed_at is not None:
-        may_give = by.may(Permission.MANAGE_COST_CENTRES)
-        if owner is not None and owner != found.owner and may_give:
-            return _give_to(owner, found, by=by)
+    before, was_confirmed = found.owner, found.confirmed_at is not None
+    if owner is not None and by.may(Permission.MANAGE_COST_CENTRES):
+        found.owner = owner
+    is_another = found.owner != before
+    if was_confirmed and not is_another:
         raise Conflict(
             f"{found.code} is confirmed already.",
             code="cost_centre_confirmed",
             field="code",
         )
-    before = found.owner
-    if owner is not None and by.may(Permission.MANAGE_COST_CENTRES):
-        found.owner = owner
-    found.confirmed_at, found.confirmed_by = now, by
+    if not was_confirmed:
+        found.confirmed_at, found.confirmed_by = now, by
     found.save()
-    was: dict[str, str] = {}
-    if before is not None and before != found.owner:
-        was["owner_before"] = before.name
-    _record(Kind.COST_CENTRE_CONFIRMED, found, by, **was)
-    return found
-
-
-def _give_to(owner: User, found: CostCentre, *, by: User) -> CostCentre:
-    """Have somebody else answer for a locked cost centre, and see what it costs, from now on."""
-    before = found.owner.name if found.owner is not None else ""
-    found.owner = owner
-    found.save(update_fields=["owner"])
-    _record(Kind.COST_CENTRE_OWNED, found, by, owner_before=before)
+    kind = Kind.COST_CENTRE_OWNED if was_confirmed else Kind.COST_CENTRE_CONFIRMED
+    previous = before.name if before is not None else ""
+    # The first owner of one that is new takes nobody's place.
+    is_told = is_another and bool(previous or was_confirmed)
+    _record(kind, found, by, **({"owner_before": previous} if is_told else {}))
     return found
 
 
