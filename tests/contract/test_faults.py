@@ -11,7 +11,7 @@ from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import Cluster
 from connectors.patience import MOST_TRIES
 from tests.contract.conftest import Serving, kubeconfig
-from tests.contract.raw import Raw
+from tests.contract.raw import Raw, eventually
 
 NAMESPACE, QUEUE = ("v1", "Namespace"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 RBAC = "rbac.authorization.k8s.io"
@@ -145,13 +145,20 @@ def test_a_webhook_that_is_down_is_temporary(faults: Raw, admin: Cluster) -> Non
         admin.list(NAMESPACE)
 
 
-def test_a_silent_server_is_given_up_on(
+def test_a_silent_server_is_given_up_on_and_carries_out_what_it_was_asked(
     faults: Raw, admin: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def reads() -> int:
+        return int(faults.send("GET", "/sandbox/stats")[1]["reads"])
+
     monkeypatch.setattr("connectors.kubernetes.TIMEOUT", (1.0, 0.2))
     set_fault(faults, hang=1.0)
+    before = reads()
     with pytest.raises(TemporaryError, match="ReadTimeoutError"):
         admin.list(NAMESPACE)
+    assert reads() == before
+    # Its answer would otherwise come while the next test counts.
+    eventually(lambda: reads() == before + 1)
 
 
 def test_a_cut_answer_is_temporary_although_the_write_happened(
