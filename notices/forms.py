@@ -18,7 +18,11 @@ KINDS = [(kind.value, kind.channel_words) for kind in CHOOSABLE]
 class ChoiceForm(StrictForm):
     """How soon to be told about each kind, and when the daily mail comes."""
 
-    digest_hour = forms.ChoiceField(label="The daily mail comes at", choices=HOURS)
+    digest_hour = forms.ChoiceField(
+        label="The daily mail comes at",
+        choices=HOURS,
+        widget=forms.Select(attrs={"data-utc-hour": True}),
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

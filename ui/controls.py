@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from django import template
-from django.forms import BaseForm, BoundField, DateInput, Textarea, TextInput
+from django.forms import (
+    BaseForm,
+    BoundField,
+    DateInput,
+    DateTimeInput,
+    Textarea,
+    TextInput,
+)
 from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
@@ -55,6 +62,7 @@ def field(
     """Label, control, help and errors of one form field, tied together for readers."""
     kind = _field_kind(bound)
     said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
+    said += [f"{bound.auto_id}-here"] if (takes_utc := _takes_utc(bound)) else []
     said += [f"{bound.auto_id}-error"] if bound.errors else []
     own = bound.field.widget.attrs.get("class", "")
     attrs: dict[str, str | bool] = (
@@ -72,9 +80,16 @@ def field(
         "kind": kind,
         "described": " ".join(said),
         "suffix": suffix,
+        "takes_utc": takes_utc,
         "help": help or bound.help_text,
         "optional": (not bound.field.required) if optional is None else optional,
     }
+
+
+def _takes_utc(bound: BoundField) -> bool:
+    """Whether a field takes a moment or an hour in UTC, which the browser tells where the reader is, too."""
+    widget = bound.field.widget
+    return isinstance(widget, DateTimeInput) or "data-utc-hour" in widget.attrs
 
 
 def _field_kind(bound: BoundField) -> str:

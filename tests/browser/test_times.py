@@ -1,4 +1,4 @@
-"""Moments are told in UTC, and by their hover where the reader is."""
+"""Moments are told and taken in UTC; the browser says what that is where the reader is."""
 
 import re
 
@@ -24,6 +24,58 @@ def test_the_hover_of_a_moment_tells_it_where_the_reader_is(
     moment = page.locator(".facts time").first
     moment.hover()
     expect(moment).to_have_attribute("title", re.compile(ends))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("zone", "below"),
+    [
+        ("Asia/Kolkata", "Sat 2 Jan 2038, 00:00 where you are"),
+        ("America/Phoenix", "Fri 1 Jan 2038, 11:30 where you are"),
+        ("UTC", None),
+    ],
+)
+def test_a_field_that_takes_a_moment_says_below_when_that_is_where_the_reader_is(
+    open_page: Open, scene: Scene, zone: str, below: str | None
+) -> None:
+    page = open_page(scene.ada, "/requests/new", zone=zone)
+    field = page.get_by_label("Until (UTC)")
+    field.fill("2038-01-01T18:30")
+    told = page.locator("#id_until-here")
+    if below is None:
+        expect(told).to_be_hidden()
+        return
+    expect(told).to_have_text(below)
+    expect(field).to_have_accessible_description(re.compile(re.escape(below)))
+    field.clear()
+    expect(told).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_the_hour_of_the_daily_mail_is_told_where_the_reader_is(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/settings/notices/", zone="Asia/Tokyo")
+    page.get_by_label("The daily mail comes at").select_option("20")
+    expect(page.locator("#id_digest_hour-here")).to_have_text(
+        "Today 05:00 where you are"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("zone", "says"),
+    [
+        ("Asia/Kolkata", "All times are in UTC. Your clock is 5 h 30 min ahead."),
+        ("America/Phoenix", "All times are in UTC. Your clock is 7 h behind."),
+        ("UTC", "All times are in UTC."),
+    ],
+)
+def test_the_foot_of_each_page_says_how_far_the_clock_of_the_reader_is_from_its_times(
+    open_page: Open, scene: Scene, zone: str, says: str
+) -> None:
+    page = open_page(scene.ada, "/", zone=zone)
+    expect(page.locator("#clock")).to_have_text(says)
 
 
 @pytest.mark.slow
