@@ -279,6 +279,9 @@ class RequestSerializer(RequestShortSerializer):
     still_running = serializers.SerializerMethodField()
     next = serializers.SerializerMethodField()
     offered_again_at = serializers.DateTimeField(allow_null=True)
+    withdrawn_because = serializers.CharField(
+        help_text="Why it was withdrawn other than by who asked; else empty."
+    )
     why_not_granted = serializers.SerializerMethodField(
         help_text="Why the portal could not grant what the policy or people approve, while that is so; else empty."
     )

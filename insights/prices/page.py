@@ -21,7 +21,7 @@ from capacity.prices import actions
 from capacity.prices.shipped import SHIPPED_ON, VM_GPUS, VM_PRICES
 from insights.prices.charting import Point, chart
 from insights.prices.gathering import Ours, kinds_by_price, our_history, per_gpu
-from ui.amounts import cents, dated, gpus
+from ui.amounts import dated, gpus, rate
 from ui.parts import Cell, Column, Columns, Figure, Row
 from web.refusals import Refused
 
@@ -137,7 +137,7 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
         "kinds": [_kind(one) for one in kinds],
         "our_columns": OUR_HISTORY,
         "our_rows": [
-            {"cells": [one.at, one.flavor.words, cents(one.usd), one.by]}
+            {"cells": [one.at, one.flavor.words, rate(one.usd), one.by]}
             for one in our_history(kinds)
         ],
     }
@@ -209,7 +209,7 @@ def _ours(kinds: Sequence[Ours]) -> Cell:
     if not kinds:
         return {"text": "–"}
     text = " · ".join(
-        dict.fromkeys(cents(one.flavor.price_per_gpu_hour) for one in kinds)
+        dict.fromkeys(rate(one.flavor.price_per_gpu_hour) for one in kinds)
     )
     if len(kinds) == 1:
         return {"text": text, "sub": kinds[0].words}
@@ -228,7 +228,7 @@ def _kind(one: Ours) -> Row:
                 "sub": flavor.price_words,
                 "href": reverse("cluster", args=[flavor.cluster.name]),
             },
-            cents(flavor.price_per_gpu_hour),
+            rate(flavor.price_per_gpu_hour),
             _usd(one.listed.of_its_kind),
             one.words,
         ]
@@ -236,7 +236,7 @@ def _kind(one: Ours) -> Row:
 
 
 def _shipped(size: str, usd: Decimal) -> Row:
-    return {"cells": [size, VM_GPUS[size], cents(usd), cents(usd / VM_GPUS[size])]}
+    return {"cells": [size, VM_GPUS[size], rate(usd), rate(usd / VM_GPUS[size])]}
 
 
 def _state(region: PriceRegion) -> RegionState:
@@ -269,7 +269,7 @@ def _doubt(region: PriceRegion, now: datetime) -> str:
 def _doubted(row: MachinePrice, doubt: DoubtedPrice) -> str:
     """What the list says that is not believed: "on demand $40.00 instead of $3.67"."""
     jumps = [
-        f"{WAYS[way].lower()} {cents(usd)} instead of {cents(row.by_way[way] or usd)}"
+        f"{WAYS[way].lower()} {rate(usd)} instead of {rate(row.by_way[way] or usd)}"
         for way, usd in doubt.by_way.items()
     ]
     return (
@@ -279,10 +279,10 @@ def _doubted(row: MachinePrice, doubt: DoubtedPrice) -> str:
 
 
 def _usd(usd: Decimal | None) -> str:
-    return "–" if usd is None else cents(usd)
+    return "–" if usd is None else rate(usd)
 
 
 def _each(usd: Decimal | None, machine: int | None) -> str:
     """Of each GPU, where a machine has several."""
     each = per_gpu(usd, machine) if machine != 1 else None
-    return "" if each is None else f"{cents(each)} per GPU"
+    return "" if each is None else f"{rate(each)} per GPU"

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from capacity.prices.listed import list_prices
 from fleet.models import Flavor
-from ui.amounts import cents, dated
+from ui.amounts import dated, rate
 
 register = template.Library()
 WORDS = {"on_demand": "on demand", "spot": "spot", "one_year": "reserved for a year"}
@@ -22,7 +22,7 @@ def list_price(flavor: Flavor | None) -> str:
     if listed is None:
         return ""
     prices = [
-        f"{cents(usd)} {words}"
+        f"{rate(usd)} {words}"
         for way, words in WORDS.items()
         if (usd := getattr(listed, way)) is not None
     ]

@@ -283,8 +283,18 @@ def test_only_who_asked_withdraws_and_only_once(here: World, ada: Caller) -> Non
     path = f"requests/{here.own.waiting.pk}/withdraw/"
     assert ada.post(path).json()["code"] == "not_the_requester"
     asker = Caller(here.own.asker)
-    assert asker.post(path).json()["state"] == "withdrawn"
+    withdrawn = asker.post(path).json()
+    assert (withdrawn["state"], withdrawn["withdrawn_because"]) == ("withdrawn", "")
     assert asker.post(path).status_code == 409
+
+
+def test_it_says_why_a_colleague_withdrew_it(here: World, ada: Caller) -> None:
+    here.own.asker.memberships.all().delete()
+    ben = factories.person("Ben Ruiz", teams=[here.own.team])
+    told = Caller(ben).post(f"requests/{here.own.waiting.pk}/withdraw/").json()
+    assert told["withdrawn_because"] == (
+        f"Ben Ruiz withdrew it: {here.own.asker.name} is no longer of {here.own.team.name}."
+    )
 
 
 def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> None:

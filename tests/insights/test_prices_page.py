@@ -90,10 +90,10 @@ def test_each_machine_has_all_its_prices_side_by_side_and_of_each_gpu(
     )
     assert "4 GPUs" in row.words
     for found in (
-        "$4.35 $1.09 per GPU",
-        "$1.31 $0.33 per GPU",
-        "$2.83 $0.71 per GPU",
-        "$1.96 $0.49 per GPU",
+        "$4.352 $1.088 per GPU",
+        "$1.3056 $0.3264 per GPU",
+        "$2.8288 $0.7072 per GPU",
+        "$1.9584 $0.4896 per GPU",
     ):
         assert found in row.words
     assert "$0.53 51 % below the list" in row.words
@@ -135,7 +135,7 @@ def test_without_azure_the_shipped_list_is_shown_with_its_month(client: Client) 
     shown = words(client)
     assert "not connected to Azure" in shown
     assert "of November 2026" in shown
-    assert "Standard_NC96ads_A100_v4 4 $14.69 $3.67" in shown
+    assert "Standard_NC96ads_A100_v4 4 $14.692 $3.673" in shown
 
 
 def test_a_machine_has_a_page_with_its_history_as_a_drawing_and_as_a_table(
@@ -151,7 +151,7 @@ def test_a_machine_has_a_page_with_its_history_as_a_drawing_and_as_a_table(
     assert answer.count("<polyline") == 3
     shown = parsed(answer).words
     assert "$5.00" in shown
-    assert "$4.35 $1.31 $2.83 $1.96" in shown
+    assert "$4.352 $1.3056 $2.8288 $1.9584" in shown
     assert "T4 16 GB" in shown
     assert "58 % below the list" in shown
 
@@ -206,7 +206,7 @@ def test_a_doubtful_price_is_said_and_confirmed_on_its_page(
     row = jump()
     assert "4 GPUs · doubtful since the last reading" in words(priya)
     shown = words(priya, f"{PAGE}/{row.pk}")
-    assert "the list says on demand $43.52 instead of $4.35." in shown
+    assert "the list says on demand $43.52 instead of $4.352." in shown
     assert row.doubts is not None
     path, seen = f"{PAGE}/{row.pk}/confirm", row.doubts.at.isoformat()
     for wrong in ("", "yesterday", NOW.isoformat()):
@@ -382,8 +382,8 @@ def test_the_catalogue_tells_prices_by_region(here: Site) -> None:
 def test_the_form_shows_what_the_list_says_of_its_machine(priya: Client) -> None:
     shown = words(priya, "/clusters/dev-eastus/flavors/t4")
     today = dated(timezone.now())
-    sentence = f"Azure's list price of {today} per GPU-hour: $1.09 on demand, $0.33 spot, $0.71 reserved for a year."
-    assert sentence in shown
+    prices = "$1.088 on demand, $0.3264 spot, $0.7072 reserved for a year"
+    assert f"Azure's list price of {today} per GPU-hour: {prices}." in shown
 
 
 def test_the_form_has_it_follow_the_list_whatever_price_it_was_opened_with(
