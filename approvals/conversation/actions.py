@@ -11,6 +11,7 @@ from approvals import notices as telling
 from approvals.decisions import deciders
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import open_step
+from approvals.events import record_event
 from approvals.models import Comment, Decision, Request, Revision
 from approvals.renewals import renewing
 from approvals.requests.actions import (
@@ -22,7 +23,6 @@ from approvals.requests.actions import (
     locked,
     move,
     settle_verdict,
-    tell,
 )
 from approvals.requests.wanted import Wanted
 from approvals.revisions import Said, changes, in_words
@@ -93,7 +93,13 @@ def edit(
     with together():
         # What was asked stands before what came of it.
         words = [c.words for c in found]
-        tell(Kind.REQUEST_EDITED, request, by, changed=words, **answer_told(judged))
+        record_event(
+            Kind.REQUEST_EDITED,
+            request,
+            actor=by.as_actor(),
+            changed=words,
+            **answer_told(judged),
+        )
         passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
         telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
         clockwork.write_down(request, passed)
@@ -146,7 +152,7 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
         raise NoRight("Who sees a request can say something about it.", code="not_seen")
     made = Comment.objects.create(request=request, by=by, text=text, at=now)
     telling.commented(request, text, by=by, now=now)
-    tell(Kind.REQUEST_COMMENTED, request, by)
+    record_event(Kind.REQUEST_COMMENTED, request, actor=by.as_actor())
     return made
 
 

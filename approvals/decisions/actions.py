@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -16,6 +15,7 @@ from approvals.decisions import escalation as clockwork
 from approvals.decisions.deciders import seats_open
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.decisions.seats import sits
+from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
@@ -33,7 +33,7 @@ from approvals.requests.actions import (
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.events import Kind
-from audit.log import record, together
+from audit.log import together
 from policy.evaluation import Rule, evaluate
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
@@ -78,9 +78,9 @@ def approve(
     )
     left = wanted if wanted < request.count else None
     passed = []
-    tell_approved = partial(
-        _tell,
-        by=by,
+    record_approval = partial(
+        record_event,
+        actor=by.as_actor(),
         count=wanted,
         asked=request.count,
         seat=step.seat,
@@ -100,7 +100,7 @@ def approve(
             with together():
                 # What was decided stands before what came of it.
                 what = request.name(wanted)
-                tell_approved(Kind.REQUEST_APPROVED, request, what=what)
+                record_approval(Kind.REQUEST_APPROVED, request, what=what)
                 grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
                 telling.decided(
                     request,
@@ -116,7 +116,7 @@ def approve(
         move(request, now=now, cut_to=left, turn=turn, answer_by=None)
         telling.waits_no_more(request)
         passed = clockwork.begin(request, following, now=now)
-    tell_approved(Kind.REQUEST_STEP_DONE, request)
+    record_approval(Kind.REQUEST_STEP_DONE, request)
     clockwork.write_down(request, passed)
     return request
 
@@ -161,10 +161,10 @@ def reject(
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
     telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
-    _tell(
+    record_event(
         Kind.REQUEST_REJECTED,
         request,
-        by,
+        actor=by.as_actor(),
         reason=reason,
         because=because,
         seat=step.seat,
@@ -202,7 +202,9 @@ def ask_back(
     )
     move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
     telling.asked_back(request, question.strip(), by=by, now=now)
-    _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
+    record_event(
+        Kind.REQUEST_ASKED_BACK, request, actor=by.as_actor(), question=question
+    )
     return request
 
 
@@ -427,13 +429,3 @@ def _vote(
         raise Conflict(
             "You have decided a step of this request already.", code="voted_already"
         ) from error
-
-
-def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
-    record(
-        kind,
-        actor=by.as_actor(),
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        **{"what": request.given_name, **details},
-    )

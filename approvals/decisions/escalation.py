@@ -18,12 +18,12 @@ from approvals import notices as telling
 from approvals.decisions import deciders
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders
+from approvals.events import record_event
 from approvals.models import Decision, Request, Step, StepQuerySet
 from approvals.requests.vacancies import of_steps
 from approvals.states import State
 from audit.actors import PORTAL
 from audit.events import Kind
-from audit.log import record
 from notices.kinds import NoticeKind
 from policy.document import PLATFORM_LEADS, seat_words
 
@@ -123,15 +123,7 @@ def begin(request: Request, step: Step, *, now: datetime, lead: str = "") -> lis
 def write_down(request: Request, done: Sequence[Done]) -> None:
     """Put what the clock did into the audit log."""
     for each in done:
-        record(
-            each.kind,
-            actor=PORTAL,
-            subject=("request", request.pk),
-            team_id=request.team_id,
-            what=request.name(),
-            to=each.to,
-            why=each.why,
-        )
+        record_event(each.kind, request, actor=PORTAL, to=each.to, why=each.why)
 
 
 def pass_over(

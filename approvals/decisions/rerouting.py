@@ -28,6 +28,7 @@ from approvals.decisions.routing import (
     planned,
     start,
 )
+from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
@@ -41,14 +42,14 @@ from approvals.requests.actions import (
     judge,
     locked,
     move,
+    record_policy_approved,
     save_evaluation,
-    tell_policy_approved,
 )
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY
 from audit.events import Kind
-from audit.log import record, together
+from audit.log import together
 from policy.document import StepPlan
 from policy.evaluation import Outcome, evaluate
 from web.refusals import Refused
@@ -313,7 +314,7 @@ def _grant(
     why = telling.rerouting_words(changed)
     with together():
         _record(Kind.REQUEST_REROUTED, request, changed)
-        tell_policy_approved(request, judged, count=count, reason=why)
+        record_policy_approved(request, judged, count=count, reason=why)
         grant(request, judged, count=count, actor=POLICY, now=now)
         telling.freed(request, why, now=now)
 
@@ -343,12 +344,10 @@ def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:
 
 
 def _record(kind: Kind, request: Request, changed: Rerouting) -> None:
-    record(
+    record_event(
         kind,
+        request,
         actor=POLICY,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.name(),
         policy=changed.policy.number,
         now_decide=changed.now_decide,
         no_longer_needed=changed.dropped,

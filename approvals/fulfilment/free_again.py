@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from approvals import notices as telling
+from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.turns import in_turn
 from approvals.models import Decision, Request
@@ -13,7 +14,6 @@ from approvals.requests.actions import check, judge
 from approvals.states import State
 from audit.actors import PORTAL
 from audit.events import Kind
-from audit.log import record
 from reconciling.sweeping import for_each
 from web.refusals import Refused
 
@@ -83,13 +83,7 @@ def offer(
     request.offered_again_at = now
     request.save(update_fields=["offered_again_at"])
     telling.offered_again(request, now=now)
-    record(
-        Kind.REQUEST_OFFERED_AGAIN,
-        actor=PORTAL,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.name(),
-    )
+    record_event(Kind.REQUEST_OFFERED_AGAIN, request, actor=PORTAL)
     return request
 
 

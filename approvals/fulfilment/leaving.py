@@ -13,13 +13,13 @@ from django.db.models import Q, QuerySet
 from accounts.models import Team
 from allocations.schedule import WITH_DATA
 from approvals import notices as telling
+from approvals.events import record_event
 from approvals.fulfilment.actions import end_early, may_release
 from approvals.models import Request
 from approvals.requests.actions import close
 from approvals.states import State
 from audit.actors import Actor
 from audit.events import Kind
-from audit.log import record
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,7 @@ def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     told = f"It was taken back, because {why}."
     close(request, State.WITHDRAWN, now=now, withdrawn_because=told)
     telling.withdrawn(request, told, now=now)
-    record(
-        Kind.REQUEST_WITHDRAWN,
-        actor=actor,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.name(),
-        reason=why,
-    )
+    record_event(Kind.REQUEST_WITHDRAWN, request, actor=actor, reason=why)
     return True
 
 

@@ -22,8 +22,8 @@ from approvals.requests.actions import (
     grant,
     judge,
     locked,
+    record_policy_approved,
     save_evaluation,
-    tell_policy_approved,
 )
 from approvals.states import State
 from audit import clock
@@ -141,6 +141,6 @@ def _grant(
     )
     undone.delete()
     with together():
-        tell_policy_approved(request, judged, count=count, reason=why)
+        record_policy_approved(request, judged, count=count, reason=why)
         grant(request, judged, count=count, actor=POLICY, now=now)
         telling.freed(request, why, now=now)

@@ -26,6 +26,7 @@ from allocations.models import Hold
 from approvals import notices as telling
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import go_on, open_route
+from approvals.events import record_event
 from approvals.fulfilment.actions import carry_out
 from approvals.judging import waiting_line as line
 from approvals.judging.inputs import (
@@ -44,7 +45,7 @@ from approvals.states import State, may_move
 from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
-from audit.log import record, together
+from audit.log import together
 from capacity.reservations.places import quota_place
 from capacity.subscriptions.following import as_shared, lock_quotas, lock_quotas_of
 from catalogue.reservation import ReservationSpec
@@ -317,7 +318,12 @@ def submit_within(wanted: Wanted, *, by: User, now: datetime) -> Request:
             **content(wanted, judged, now=now),
         )
         # What was asked stands before what came of it.
-        tell(Kind.REQUEST_SUBMITTED, request, by, **answer_told(judged))
+        record_event(
+            Kind.REQUEST_SUBMITTED,
+            request,
+            actor=by.as_actor(),
+            **answer_told(judged),
+        )
         passed = settle_verdict(request, judged, by=by, now=now)
         clockwork.write_down(request, passed)
     failpoints.reach("request.submit")
@@ -416,7 +422,7 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
         why = f"{by.name} withdrew it: {request.why_orphaned}."
     close(request, State.WITHDRAWN, now=now, withdrawn_because=why)
     telling.withdrawn(request, why or f"{by.name} took it back.", now=now)
-    tell(Kind.REQUEST_WITHDRAWN, request, by)
+    record_event(Kind.REQUEST_WITHDRAWN, request, actor=by.as_actor())
     return request
 
 
@@ -438,13 +444,7 @@ def lapse(request_id: int, *, now: datetime) -> bool:
         return False
     close(request, State.LAPSED, now=now)
     telling.lapsed(request, now=now)
-    record(
-        Kind.REQUEST_LAPSED,
-        actor=PORTAL,
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.name(),
-    )
+    record_event(Kind.REQUEST_LAPSED, request, actor=PORTAL)
     return True
 
 
@@ -474,7 +474,7 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     go_on(request, now=now)
     move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
     telling.answered(request, text.strip(), now=now)
-    tell(Kind.REQUEST_ANSWERED, request, by)
+    record_event(Kind.REQUEST_ANSWERED, request, actor=by.as_actor())
     return request
 
 
@@ -626,7 +626,7 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         reason=reason,
     )
     with together():
-        tell_policy_approved(request, judged, count=request.count, reason=reason)
+        record_policy_approved(request, judged, count=request.count, reason=reason)
         _begin(request, judged, count=request.count, actor=POLICY, now=now)
     telling.decided(
         request, "approved", by=None, reason=judged.answer.sentence, now=now
@@ -643,33 +643,21 @@ def answer_told(judged: Judged) -> dict[str, Any]:
     }
 
 
-def tell_policy_approved(
+def record_policy_approved(
     request: Request, judged: Judged, *, count: int, reason: str
 ) -> None:
     """Append that the policy has approved so many of a request's units, and why, before what comes of it.
 
     Call it in the block of `together` in which that comes, as the audit chain is locked after everything else.
     """
-    record(
+    record_event(
         Kind.REQUEST_APPROVED,
+        request,
         actor=POLICY,
-        subject=("request", request.pk),
-        team_id=request.team_id,
         what=request.name(count),
         count=count,
         asked=request.count,
         policy=judged.version.number,
         usd=str(judged.answer.usd),
         reason=reason,
-    )
-
-
-def tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
-    record(
-        kind,
-        actor=by.as_actor(),
-        subject=("request", request.pk),
-        team_id=request.team_id,
-        what=request.name(),
-        **details,
     )
