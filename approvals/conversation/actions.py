@@ -129,6 +129,12 @@ def _check_same(request: Request, wanted: Wanted) -> None:
             code="another_flavor",
             field="flavor",
         )
+    if request.renews_id is not None and wanted.starts is not None:
+        raise BadInput(
+            "These GPUs are kept longer, so they go on without a break. Say only until when.",
+            code="begins_at_once",
+            field="starts_at",
+        )
 
 
 @transaction.atomic

@@ -19,9 +19,12 @@ from approvals.requests.wanted import Wanted, priced
 from approvals.states import State
 from audit.actors import Actor
 from catalogue.offerings import OFFERINGS
+from ui.amounts import duration
 from web.refusals import BadInput, Conflict
 
 USUAL_DAYS = 7
+# What a renewal adds at least: a few seconds at a time would each be rounded to no cost at all.
+SHORTEST = timedelta(minutes=15)
 QUICK_DAYS = (1, 3, 7, 14, 30)
 NO_LONGER_HELD = "These GPUs are not held any more. Ask for them again."
 GIVEN_BACK = "What it would keep longer was given back, and is not held any more."
@@ -89,9 +92,11 @@ def _why_not_held(request: Request) -> str:
 
 
 def _check_later(held: Allocation, until: datetime) -> None:
-    if until <= held.until:
+    if until < held.until + SHORTEST:
         raise BadInput(
-            "Choose an end later than the present one.", code="not_later", field="until"
+            f"Choose an end at least {duration(SHORTEST)} later than the present one.",
+            code="not_later",
+            field="until",
         )
 
 

@@ -166,7 +166,11 @@ def judge(
     an ask that makes no sense whatever the policy says.
     """
     check_sense(
-        count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
+        count=wanted.count,
+        starts=wanted.starts,
+        until=wanted.until,
+        now=now,
+        field=wanted.spec.counted,
     )
     version, policy = policy_in_force(now)
     if wanted.flavor is not None:
@@ -230,7 +234,11 @@ def check_grantable(wanted: Wanted, *, now: datetime) -> None:
             field=wanted.spec.counted,
         )
     check_sense(
-        count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted
+        count=wanted.count,
+        starts=wanted.starts,
+        until=wanted.until,
+        now=now,
+        field=wanted.spec.counted,
     )
 
 
@@ -249,7 +257,12 @@ def _check_offered(flavor: Flavor, *, is_renewal: bool) -> None:
 
 
 def check_sense(
-    *, count: int, until: datetime, now: datetime, field: str = "gpus"
+    *,
+    count: int,
+    starts: datetime | None = None,
+    until: datetime,
+    now: datetime,
+    field: str = "gpus",
 ) -> None:
     """Refuse numbers that no policy should have to look at; raises BadInput."""
     if not 1 <= count <= MOST[field]:
@@ -268,6 +281,10 @@ def check_sense(
             f"The end lies too far ahead: at most {FURTHEST.days} days.",
             code="too_far_ahead",
             field="until",
+        )
+    if starts is not None and starts >= until:
+        raise BadInput(
+            "It has to end after it begins.", code="begins_after_its_end", field="until"
         )
 
 

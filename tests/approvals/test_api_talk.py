@@ -81,6 +81,41 @@ def test_a_change_that_makes_no_sense_is_refused(
     assert Request.objects.get().version == 1
 
 
+def test_a_booking_is_not_changed_to_end_before_it_begins(scene: Scene) -> None:
+    now, ada = timezone.now(), Caller(scene.ada)
+    body = {
+        "team": scene.team.slug,
+        "flavor": scene.flavor.key,
+        "gpus": 5,
+        "purpose": "training",
+        "starts_at": (now + 10 * DAY).isoformat(),
+        "until": (now + 13 * DAY).isoformat(),
+        "reason": "A run for the review.",
+    }
+    booked = Request.objects.get(pk=ada.post("requests/", body).json()["id"])
+    refused = change(ada, booked, {"until": (now + 5 * DAY).isoformat()})
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (
+        422,
+        "begins_after_its_end",
+    )
+
+
+def test_what_is_kept_longer_begins_no_later(scene: Scene) -> None:
+    now = timezone.now()
+    held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=now)
+    ada, until = Caller(scene.ada), (now + 60 * DAY).isoformat()
+    body = {"until": until, "reason": "It is not done yet."}
+    made = ada.post(f"requests/{held.pk}/renew/", body).json()
+    assert made["state"] == "waiting"
+    longer = Request.objects.get(pk=made["id"])
+    later = {"starts_at": (now + 50 * DAY).isoformat()}
+    refused = change(ada, longer, later)
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (
+        422,
+        "begins_at_once",
+    )
+
+
 def test_others_of_the_team_may_not_change_it_and_strangers_do_not_see_it(
     scene: Scene, asked: Request
 ) -> None:

@@ -412,9 +412,11 @@ def test_the_preview_of_a_second_renewal_is_refused_like_the_renewal(
 
 def test_an_earlier_end_and_strangers_are_refused(scene: Scene) -> None:
     first = scene.ask(1)
-    with pytest.raises(BadInput) as refused:
-        renewal(first, until=NOW + 3 * DAY)
-    assert (refused.value.code, refused.value.field) == ("not_later", "until")
+    for sooner in (2 * DAY, timedelta(seconds=1)):
+        with pytest.raises(BadInput) as refused:
+            renewal(first, until=first.until + renewing.SHORTEST - sooner)
+        assert (refused.value.code, refused.value.field) == ("not_later", "until")
+    assert renewal(first, until=first.until + renewing.SHORTEST).renews == first.pk
     with pytest.raises(NoRight):
         submit(renewal(first), by=scene.mallory, now=LATER)
 
