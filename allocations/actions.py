@@ -299,6 +299,10 @@ def not_charged_yet(now: datetime) -> list[int]:
         | Q(notebook__ran_seconds__gt=0)
         | Q(notebook__state__in=provisioners.STOPPED)
         | Q(
+            notebook__launched_at__gte=F("notebook__created_at")
+            + provisioners.FREE_AFTER_FIRST_START
+        )
+        | Q(
             notebook__state=ServerState.FAILED,
             notebook__stopped_at__lte=now - provisioners.STARTED_AGAIN_WITHIN,
         )

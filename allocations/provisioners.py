@@ -46,8 +46,12 @@ Change = Callable[..., None]
 STOPPED = (ServerState.STOPPING, ServerState.STOPPED)
 # How long the GPUs of a notebook that did not start are kept for it without charge.
 STARTED_AGAIN_WITHIN = timedelta(hours=1)
+# From when on a notebook that is started again is paid for, though it never came up: its GPUs are in the team's quota
+# all the while, where anything else may run on them.
+FREE_AFTER_FIRST_START = timedelta(hours=1)
 START_AGAIN = (
-    "Start the notebook again on its page within an hour, or its GPUs go back."
+    "Start the notebook again on its page within an hour, or its GPUs go back. Started again an hour or more after "
+    "the first time, it is paid for, whether it comes up or not."
 )
 NOT_STARTED_AGAIN = "It was not started again within an hour, so its GPUs went back."
 REMOVED = "The notebook was removed before it came up, so its GPUs went back."
@@ -199,6 +203,10 @@ def _status_in_hub(allocation: Allocation) -> Status:
         return Status(
             Phase.READY if allocation.ended_at is not None else Phase.FAILED, REMOVED
         )
+    if server.launched_at >= server.created_at + FREE_AFTER_FIRST_START:
+        quota = _status_on_cluster(allocation)
+        if quota.phase is Phase.READY:
+            return quota
     # Stopped, it may be started again at any time: its GPUs are kept for that, whether it ever came up or not.
     if server.ready_at or server.ran_seconds or server.state in STOPPED:
         return Status(Phase.READY)

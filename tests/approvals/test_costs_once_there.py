@@ -320,7 +320,7 @@ def test_the_gpus_of_a_notebook_that_did_not_start_go_back_after_an_hour(
     )
     described = Allocation.objects.described().get(pk=row.pk)
     assert provisioners.status(described).message == (
-        "No such image. Start the notebook again on its page within an hour, or its GPUs go back."
+        f"No such image. {provisioners.START_AGAIN}"
     )
     observe_all(failed_at + HOUR - SECOND)
     row.refresh_from_db()
@@ -346,6 +346,35 @@ def test_a_notebook_that_is_started_again_within_the_hour_keeps_its_gpus(
         pk, Server.FAILED, seen=Server.STARTING, now=NOW + SECOND, message="No room."
     )
     notebooks.start(pk, by=scene.ada, now=NOW + 2 * SECOND)
+    observe_all(NOW + 2 * HOUR)
+    row.refresh_from_db()
+    assert (row.ended_at, row.charged_from) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("again", "is_paid_for"), [(HOUR - SECOND, False), (HOUR, True)]
+)
+def test_a_notebook_that_is_started_again_after_an_hour_is_paid_for_if_it_comes_up_or_not(
+    scene: Scene, again: timedelta, is_paid_for: bool
+) -> None:
+    row = Allocation.objects.get(hold=granted(scene, "notebook").hold_id)
+    factories.make_true(Tenancy.objects.get(pk=scene.tenancy.pk), at=NOW)
+    server, failed_at = row.notebook, NOW + HOUR / 2
+    assert server is not None
+    assert move(
+        server.pk, Server.FAILED, seen=Server.STARTING, now=failed_at, message="No."
+    )
+    notebooks.start(server.pk, by=scene.ada, now=server.created_at + again)
+    observe_all(NOW + 2 * HOUR)
+    row.refresh_from_db()
+    assert row.charged_from == (NOW + 2 * HOUR if is_paid_for else None)
+
+
+def test_it_is_not_paid_for_before_its_gpus_are_on_the_cluster(scene: Scene) -> None:
+    row = Allocation.objects.get(hold=granted(scene, "notebook").hold_id)
+    pk = row.notebook_id or 0
+    assert move(pk, Server.FAILED, seen=Server.STARTING, now=NOW + HOUR, message="No.")
+    notebooks.start(pk, by=scene.ada, now=NOW + HOUR + SECOND)
     observe_all(NOW + 2 * HOUR)
     row.refresh_from_db()
     assert (row.ended_at, row.charged_from) == (None, None)
