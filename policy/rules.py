@@ -129,6 +129,8 @@ class Standing:
     booked_gpus: int = 0
     booked_from: datetime | None = None
     levels: tuple[Level, ...] = ()
+    # Of an ask that begins later: GPUs that the policy alone has booked for the team in the same time.
+    team_booked_gpus: int = 0
     # Of what is made in Azure: how many units more fit the quota that has the least left, and which that is.
     quota_left: int | None = None
     quota_name: str = ""
@@ -214,7 +216,8 @@ def applied(
         too_long,
     )
     if gpus:
-        yield from _gpus(gpus, standing, limits, total)
+        is_booking = ask.begins(standing.now) > standing.now
+        yield from _gpus(gpus, standing, limits, total, is_booking=is_booking)
     yield Rule(
         "money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd
     )
@@ -289,7 +292,12 @@ def _budget(
 
 
 def _gpus(
-    gpus: int, standing: Standing, limits: "Thresholds", total: Amount
+    gpus: int,
+    standing: Standing,
+    limits: "Thresholds",
+    total: Amount,
+    *,
+    is_booking: bool,
 ) -> Iterator[Rule]:
     yield Rule("gpus", gpus <= limits.automatic_gpus, gpus, limits.automatic_gpus)
     if (most_hours := limits.automatic_gpu_hours) is not None:
@@ -303,6 +311,11 @@ def _gpus(
         (team, limits.window_days),
         limits.window_gpus_team,
     )
+    if is_booking:
+        # Asked week by week for the same days, each would be small, and out of the window before the next one.
+        same_time = standing.team_booked_gpus + gpus
+        most_booked = limits.window_gpus_team
+        yield Rule("booked", same_time <= most_booked, same_time, most_booked)
     if (most := limits.window_gpus_person) is not None:
         person = standing.recent_person_gpus + gpus
         yield Rule("window_person", person <= most, (person, limits.window_days), most)
@@ -480,6 +493,10 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     ),
     "window": (
         lambda v, b: f"{count_of(v[0])} within {v[1]} days",
+        lambda v, b: f"the team’s limit without people is {b}",
+    ),
+    "booked": (
+        lambda v, b: f"{count_of(v)} booked for the same time",
         lambda v, b: f"the team’s limit without people is {b}",
     ),
     "window_person": (

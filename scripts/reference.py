@@ -136,6 +136,7 @@ def sample_rules() -> tuple[Rule, ...]:
     )
     ask = Ask(
         count=1,
+        starts=now + timedelta(hours=1),
         until=end,
         usd_per_hour_each=Decimal(1),
         environment="dev",

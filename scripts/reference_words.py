@@ -227,6 +227,10 @@ RULES: Mapping[str, tuple[str, str]] = {
         "Is it small enough together with what the policy approved for the team in the last days?",
         "People decide, so that ten small requests are one large one.",
     ),
+    "booked": (
+        "Where it begins later: is it small enough together with what the policy booked for the team in the same time?",
+        "Over `window_gpus_team` people decide, however long ago the rest was booked.",
+    ),
     "window_person": (
         "Is it small enough together with what the policy approved for the person in the last days, in any team?",
         "People decide.",

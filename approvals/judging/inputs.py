@@ -127,6 +127,7 @@ def gather(
         recent_person_usd=of_person.usd,
         **_pool_in_its_time(wanted, has_bookings=has_bookings, now=now),
         **_quota_of(wanted, now=now),
+        team_booked_gpus=_booked_alone(wanted, now=now),
         use_percent=seen.percent,
         held_since=seen.since,
         use_samples=seen.samples,
@@ -225,6 +226,17 @@ def _pool_in_its_time(
         "booked_from": first_taken,
         "levels": known,
     }
+
+
+def _booked_alone(wanted: Wanted, *, now: datetime) -> int:
+    """GPUs of any kind that the policy alone has booked for a team in the time of an ask that begins later."""
+    if wanted.starts is None or wanted.starts <= now or not wanted.gpus:
+        return 0
+    same_time = Allocation.objects.booked().filter(
+        starts_at__lt=wanted.until, until__gt=wanted.starts
+    )
+    alone = _given_to_team(wanted.team).filter(request__allocation__in=same_time)
+    return int(alone.aggregate(gpus=Sum("request__allocation__gpus"))["gpus"] or 0)
 
 
 class QuotaStanding(TypedDict):

@@ -467,6 +467,8 @@ OF_STATE = (
     *(
         "notebook__state",
         "notebook__message",
+        "notebook__created_at",
+        "notebook__launched_at",
         "notebook__ready_at",
         "notebook__stopped_at",
         "notebook__ran_seconds",

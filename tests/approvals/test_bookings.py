@@ -216,6 +216,31 @@ def test_days_are_counted_from_when_it_begins(here: Scene) -> None:
     )
 
 
+def test_what_is_booked_for_the_same_time_counts_however_long_ago_it_was_booked(
+    here: Scene,
+) -> None:
+    starts, asked_at = NOW + 60 * DAY, [NOW + week * 8 * DAY for week in range(4)]
+
+    def asks(now: datetime, gpus: int = 2, **when: Any) -> Request:
+        ask = wanted(here, gpus, **{"starts": starts, "days": 2, **when})
+        return submit(ask, by=here.ada, now=now)
+
+    first = [asks(now) for now in asked_at[:3]]
+    assert {one.state for one in first} == {State.APPROVED}
+    beyond = asks(asked_at[3])
+    assert beyond.state == State.WAITING
+    evaluation = beyond.evaluations.get()
+    (not_met,) = (rule for rule in evaluation.answer["rules"] if not rule["holds"])
+    assert (not_met["code"], not_met["text"]) == (
+        "booked",
+        "8 GPUs booked for the same time",
+    )
+    # Neither what ends before counts, nor what was cancelled.
+    assert asks(asked_at[3], starts=starts - 2 * DAY).state == State.APPROVED
+    fulfilment.release(first[0].pk, by=here.ada, now=asked_at[3])
+    assert asks(asked_at[3]).state == State.APPROVED
+
+
 def test_it_is_cancelled_before_it_begins_and_costs_nothing(here: Scene) -> None:
     row = booked(here)
     assert here.held_usd() > 0

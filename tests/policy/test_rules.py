@@ -117,6 +117,12 @@ EDGES: Mapping[str, Edge] = {
         "7 GPUs within 7 days",
         "the team’s limit without people is 6",
     ),
+    "booked": Edge(
+        of(2, starts=NOW + DAY, known=standing(team_booked_gpus=4)),
+        of(2, starts=NOW + DAY, known=standing(team_booked_gpus=5)),
+        "7 GPUs booked for the same time",
+        "the team’s limit without people is 6",
+    ),
     "window_person": Edge(
         of(2, known=standing(recent_person_gpus=4)),
         of(2, known=standing(recent_person_gpus=5)),
@@ -256,6 +262,7 @@ SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
     "after": (of(known=standing(free_gpus=1)), {"keep_free_gpus": 0}),
     "gpu_hours": (of(), {"automatic_gpu_hours": None}),
     "window_person": (of(), {"window_gpus_person": None}),
+    "booked": (of(known=standing(team_booked_gpus=9)), {}),
     "window_usd": (
         of(known=standing(recent_team_usd=Decimal(9_999))),
         {"window_usd_team": None},
