@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Sum
 
+from accounts.current_user import STATUS
 from accounts.models import Team, User
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
@@ -23,7 +25,8 @@ from approvals.states import State
 from audit.log import refuse
 from fleet.models import Flavor
 from ui.amounts import hours
-from web.refusals import BadInput, Refused
+from web import refusal_events
+from web.refusals import BadInput, Missing, Refused
 
 MOST = 50
 VERDICTS = ("approve", "reject")
@@ -283,7 +286,8 @@ def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Re
 def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
     seen = Request.objects.open_to(by, now).filter(pk=each.request).exists()
     if not seen:
-        return _refused(each, by, code="not_found", message="There is no such request.")
+        missing = Missing("There is no such request.", code="not_found")
+        return _refused(each, missing, by=by)
     try:
         if each.verdict == "approve":
             decisions.approve(
@@ -304,7 +308,7 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
                 now=now,
             )
     except Refused as refusal:
-        return _refused(each, by, code=refusal.code, message=refusal.message)
+        return _refused(each, refusal, by=by)
     found = Request.objects.get(pk=each.request)
     step = open_step(found) if found.state == State.WAITING else None
     return Result(
@@ -315,19 +319,27 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
     )
 
 
-def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:
-    """Each refusal is an event of its own, as the call as a whole is answered like any other."""
-    found = (
-        Request.objects.filter(pk=each.request).values_list("team", flat=True).first()
+def _refused(each: Chosen, refusal: Refused, *, by: User) -> Result:
+    """Each refusal is remembered like a call of its own, as the call as a whole is answered like any other."""
+    actor = by.as_actor()
+    said: dict[str, Any] = {
+        "where": "decisions",
+        "code": refusal.code,
+        "request": each.request,
+        "verdict": each.verdict,
+    }
+    if refusal_events.may_leave_one(actor):
+        teams = Request.objects.filter(pk=each.request).values_list("team", flat=True)
+        team = teams.first()
+        refuse(
+            actor=actor,
+            reason=refusal.message,
+            about=("request", each.request) if team is not None else None,
+            team_id=team,
+            **said,
+        )
+    else:
+        refusal_events.leave_none(actor, status=STATUS[refusal.sort], **said)
+    return Result(
+        each.request, decided=False, code=refusal.code, message=refusal.message
     )
-    refuse(
-        actor=by.as_actor(),
-        reason=message,
-        where="decisions",
-        about=("request", each.request) if found is not None else None,
-        team_id=found,
-        code=code,
-        request=each.request,
-        verdict=each.verdict,
-    )
-    return Result(each.request, decided=False, code=code, message=message)

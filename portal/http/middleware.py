@@ -1,7 +1,6 @@
 """What happens around every request: an id, a sign-in, and a memory of what was refused."""
 
 import re
-import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +10,18 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import logout
 from django.core.exceptions import BadRequest
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts import sessions
 from accounts.models import User
-from audit.log import count_refusal, refuse
+from audit.log import refuse
 from portal.http import kept_forms
 from portal.http.called_about import called_about
 from portal.http.database_errors import GONE
-from web import counters as counting
+from web import refusal_events
 from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)
@@ -33,8 +32,6 @@ Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
 # A decision that waits for the directory is answered with 503, and a refusal may lead to another page: those say so.
 REFUSED_WHEN_SAID = frozenset({302, 503})
-# Refusals of one person that become events in a minute; who presses wrong buttons by hand stays below it.
-EVENTS_PER_MINUTE = 30
 # What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
 FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
@@ -188,25 +185,22 @@ class RefusalMiddleware:
             logger.warning(
                 "refused to somebody not signed in", address=address, **details
             )
-        elif _touched_an_object(request, response) and _may_leave_an_event(user):
-            reason = str(refusal.get("detail", response.reason_phrase))
+        elif _touched_an_object(request, response) and refusal_events.may_leave_one(
+            user.as_actor()
+        ):
             about = called_about(request.path)
             refuse(
                 actor=user.as_actor(),
-                reason=reason,
+                reason=str(refusal.get("detail", response.reason_phrase)),
                 about=about and (about.kind, about.pk),
                 team_id=about and about.team_id,
                 fields=refusal.get("fields"),
                 **details,
             )
         else:
-            logger.info(
-                "refused",
-                person=str(user.oid),
-                fields=sorted(refusal.get("fields") or ()),
-                **details,
+            refusal_events.leave_none(
+                user.as_actor(), fields=refusal.get("fields") or (), **details
             )
-            _count(user, response.status_code)
         return response
 
 
@@ -216,7 +210,7 @@ def _count_look(request: HttpRequest, response: HttpResponse) -> None:
     if response.status_code in (403, 404) and is_known:
         user = _caller(request)
         if isinstance(user, User):
-            _count(user, response.status_code)
+            refusal_events.count(user.as_actor(), response.status_code)
 
 
 def _touched_an_object(request: HttpRequest, response: HttpResponse) -> bool:
@@ -227,23 +221,6 @@ def _touched_an_object(request: HttpRequest, response: HttpResponse) -> bool:
         response.status_code in (403, 409, 412)
         or response.status_code in REFUSED_WHEN_SAID
     )
-
-
-def _may_leave_an_event(user: User) -> bool:
-    """Whether this refusal is among the first of the person's minute, which become events."""
-    window = int(time.time() // 60)
-    return (
-        counting.breaker.count(f"refusal-events:{user.pk}:{window}", seconds=60)
-        <= EVENTS_PER_MINUTE
-    )
-
-
-def _count(user: User, status: int) -> None:
-    """Count it; a database that cannot take that must not change what was answered."""
-    try:
-        count_refusal(actor=user.as_actor(), status=status, now=timezone.now())
-    except DatabaseError as error:
-        logger.warning("a refusal is not counted", error=type(error).__name__)
 
 
 def _caller(request: HttpRequest) -> object:

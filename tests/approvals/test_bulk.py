@@ -1,5 +1,6 @@
 """Several requests together: what they add up to, and each decided by itself."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -17,10 +18,13 @@ from approvals.models import Decision, Request
 from approvals.renewals import renewing
 from approvals.requests.actions import submit
 from approvals.requests.listing import with_all
+from audit.events import Kind
+from audit.models import Event, RefusalCount
 from policy.document import LEADS, Policy, Route
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, Scene
+from web import refusal_events
 from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
@@ -173,6 +177,55 @@ def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
         (True, ""),
     ]
     assert Decision.objects.get(verdict="reject").because == "capacity"
+
+
+@pytest.mark.parametrize("door", ["page", "api"])
+def test_deciding_together_leaves_no_more_events_than_refused_calls_one_by_one(
+    scene: Scene, client: Client, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    caller = Caller(scene.mallory)
+    client.force_login(scene.mallory)
+    for first in (1_001, 1_051):
+        numbers = range(first, first + 50)
+        if door == "api":
+            decisions = [
+                {"request": number, "version": 1, "verdict": "approve"}
+                for number in numbers
+            ]
+            answer = caller.post("decisions/", {"decisions": decisions})
+            results = answer.json()["results"]
+            assert [each["code"] for each in results] == ["not_found"] * 50
+        else:
+            seen = [f"{number}:1" for number in numbers]
+            page = client.post(
+                "/approvals/together", {"do": "approve", "seen": seen, "reason": ""}
+            ).content.decode()
+            assert page.count("There is no such request.") == 50
+    # A call of its own counts among them.
+    alone = caller.post("requests/1001/approve/", **{"If-Match": '"1"'})
+    assert alone.status_code == 404
+    refused = Event.objects.filter(kind=Kind.REFUSED)
+    assert refused.count() == refusal_events.EVENTS_PER_MINUTE
+    counted = RefusalCount.objects.values_list("actor_name", "status", "count")
+    beyond = 101 - refusal_events.EVENTS_PER_MINUTE
+    assert list(counted) == [(scene.mallory.name, 404, beyond)]
+
+
+def test_who_is_refused_often_is_still_told_of_each_and_decides_the_others(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusal_events, "EVENTS_PER_MINUTE", 1)
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    stale, own, good = ask(scene, 3), ask(scene, 3, by=scene.priya), ask(scene, 3)
+    results = bulk.decide_many(
+        [Chosen(stale.pk, 7, "approve"), chosen(own), chosen(good)],
+        by=scene.priya,
+        now=timezone.now(),
+    )
+    assert [each.code for each in results] == ["stale", "self_approval", ""]
+    assert Event.objects.filter(kind=Kind.REFUSED).count() == 1
+    assert RefusalCount.objects.get().status == 403
 
 
 def test_a_repetition_decides_nothing_twice(scene: Scene) -> None:

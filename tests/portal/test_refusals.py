@@ -12,10 +12,10 @@ from accounts.roles import Role
 from audit.events import Kind
 from audit.log import count_refusal
 from audit.models import Event, RefusalCount
-from portal.http import middleware
 from tests import factories
 from tests.calling import Caller
 from tests.scene import NOW, scene
+from web import refusal_events
 
 pytestmark = pytest.mark.django_db
 REFUSED_TO_STRANGERS = [
@@ -102,7 +102,7 @@ def test_who_looks_for_what_is_not_theirs_is_counted(client: Client) -> None:
 def test_refusals_beyond_those_of_a_minute_are_counted_and_leave_no_event(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(middleware, "EVENTS_PER_MINUTE", 4)
+    monkeypatch.setattr(refusal_events, "EVENTS_PER_MINUTE", 4)
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     ada, ben = factories.person("Ada"), factories.person("Ben")
     for person in (ada, ben):
