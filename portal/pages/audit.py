@@ -286,9 +286,10 @@ def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
     if wanted["team"]:
         rows = rows.filter(team_id=wanted["team"].pk)
     if wanted["since"]:
-        rows = rows.filter(at__gte=_midnight(wanted["since"]))
+        rows = rows.filter(at__gte=_in_utc(wanted["since"], time.min))
     if wanted["until"]:
-        rows = rows.filter(at__lt=_midnight(wanted["until"]) + timedelta(days=1))
+        # Not before the midnight that follows: the last day of the calendar has none.
+        rows = rows.filter(at__lte=_in_utc(wanted["until"], time.max))
     return rows.filter(outcome=wanted["outcome"]) if wanted["outcome"] else rows
 
 
@@ -305,8 +306,8 @@ def about_one(kind: str, number: str) -> Q:
     )
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), tzinfo=UTC)
+def _in_utc(day: date, at: time) -> datetime:
+    return datetime.combine(day, at, tzinfo=UTC)
 
 
 def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:

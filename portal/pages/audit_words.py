@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,7 @@ from ui.parts import Fact
 # Under which names a form and a call keep what is wrong with all of it.
 WHOLE = frozenset({"__all__", ""})
 AMOUNT = re.compile(r"-?\d+\.\d{5,}")
-MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:|Z|\+|$)", re.ASCII)
 # Of the call and not of what was asked.
 INTERNAL = frozenset({"where", "path", "method", "status", "code", "called_with"})
 # What a capital at the beginning alone does not make a word of.
@@ -133,17 +133,27 @@ def plain(value: Any) -> str:
     if AMOUNT.fullmatch(str(value)):
         # Money is kept to more digits than anybody pays.
         return f"{Decimal(value):.2f}"
-    moment = MOMENT.match(str(value))
-    return f"{moment[1]} {moment[2]}" if moment else "" if value is None else str(value)
+    at = _moment(value)
+    if at is not None:
+        return at.isoformat(" ", "minutes").removesuffix("+00:00")
+    return "" if value is None else str(value)
 
 
 def _fact(name: str, value: Any) -> Fact:
-    if isinstance(value, str) and MOMENT.match(value):
-        try:
-            return {"label": name, "at": datetime.fromisoformat(value)}
-        except ValueError:
-            pass  # begins like a moment and is none
-    return {"label": name, "text": plain(value)}
+    at = _moment(value)
+    return {"label": name, "at": at} if at else {"label": name, "text": plain(value)}
+
+
+def _moment(value: Any) -> datetime | None:
+    """The moment in UTC that a text is; None for other values, also for a text of somebody's that begins like one."""
+    if not isinstance(value, str) or not MOMENT.match(value):
+        return None
+    try:
+        at = datetime.fromisoformat(value)
+        return at.astimezone(UTC) if at.tzinfo else None
+    except (ValueError, OverflowError):
+        # An overflow: near the ends of the calendar UTC has no date for what another zone has one for.
+        return None
 
 
 def _is_empty(value: Any) -> bool:

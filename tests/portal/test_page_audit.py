@@ -346,6 +346,14 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(
     assert client.get("/audit/", {"until": "2020-01-01"}).context["rows"] == []
 
 
+def test_the_last_day_of_the_calendar_leaves_everything(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    happen(1)
+    last = {"until": "9999-12-31"}
+    assert client.get("/audit/", last).context["rows"]
+    assert client.post("/audit/export", last).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("to", "words"),
     [

@@ -267,7 +267,43 @@ def test_details_are_named_as_people_name_them() -> None:
         }
     )
     assert fact == {"label": "Until", "at": datetime(2026, 11, 28, 18, tzinfo=UTC)}
-    assert odd["text"] == "2026-99-99 18:00"
+    assert odd["text"] == "2026-99-99T18:00:00"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-20T12:00",
+        "2026-11-20T12:00: it was I",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+    ],
+)
+def test_what_only_looks_like_a_moment_stands_as_it_was_written(text: str) -> None:
+    assert others({"name": text}) == [{"label": "Name", "text": text}]
+    assert in_one_line({"name": text}, title="") == f"name {text}"
+    [changed] = changes({"name_before": "cron", "name": text})
+    assert changed.after == text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("2026-11-20T12:00", "2026-11-20T12:00"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
+        ("0001-01-01T00:00:00Z", "00:00"),
+        ("9999-12-31T23:59:59Z", "23:59"),
+    ],
+)
+def test_an_event_can_be_opened_whatever_people_name_their_things(
+    auditor: Client, name: str, shown: str
+) -> None:
+    made = Caller(factories.person("Ada")).post(
+        "tokens/", {"name": name, "scope": "write", "days": 1}
+    )
+    assert made.status_code == 201
+    event = Event.objects.get(kind=Kind.TOKEN_CREATED, details__name=name)
+    assert shown in text(auditor, f"/audit/{event.seq}/")
 
 
 @pytest.mark.parametrize(

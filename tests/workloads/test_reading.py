@@ -389,7 +389,7 @@ def test_moments_are_in_utc(value: str) -> None:
     assert moment(value) == WHEN
 
 
-@pytest.mark.parametrize("value", [None, "", "soon", 5])
+@pytest.mark.parametrize("value", [None, "", "soon", 5, "0001-01-01T00:00:00+14:00"])
 def test_what_is_no_moment_is_none(value: object) -> None:
     assert moment(value) is None
 

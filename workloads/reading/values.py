@@ -47,11 +47,11 @@ def moment(value: object) -> datetime | None:
     """A moment in UTC from RFC 3339; None for anything else."""
     try:
         at = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        if at is None or at.tzinfo is UTC:
+            return at
+        return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    if at is None or at.tzinfo is UTC:
-        return at
-    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
 
 
 def whole(value: object) -> int:
