@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from accounts.directory import backstage
 from accounts.models import User
@@ -105,14 +106,27 @@ def tell_channels(
 
 def take_back(kinds: Iterable[NoticeKind], *, subject: tuple[str, int]) -> None:
     """Send people no more what they were to be told about a thing and is not so any more; what has left stays."""
-    Delivery.objects.filter(
-        notice__kind__in=kinds,
-        notice__person__isnull=False,
-        notice__subject_type=subject[0],
-        notice__subject_id=subject[1],
-        state=State.WAITING,
-        attempts=0,
-    ).delete()
+    told = Notice.objects.about(subject).filter(kind__in=kinds, person__isnull=False)
+    Delivery.objects.filter(notice__in=told, state=State.WAITING, attempts=0).delete()
+    # Locked, so that no daily mail is written of what is gone.
+    in_digest = told.filter(pace=Pace.DIGEST, digest=None).select_for_update(
+        no_key=True
+    )
+    Notice.objects.filter(pk__in=[notice.pk for notice in in_digest]).delete()
+
+
+def was_told(
+    kind: NoticeKind,
+    person: User,
+    *,
+    subject: tuple[str, int],
+    link: str,
+    since: datetime,
+) -> bool:
+    """Whether somebody was told this by mail since then, or will be; what was taken back does not count."""
+    told = Notice.objects.about(subject).filter(kind=kind, person=person, link=link)
+    mailed = Q(pace=Pace.DIGEST) | Q(deliveries__way=Way.EMAIL)
+    return told.filter(mailed, at__gt=since).exists()
 
 
 def tell_one_channel(

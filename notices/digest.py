@@ -45,12 +45,14 @@ def last_hour(now: datetime, hour: int) -> datetime:
 
 @transaction.atomic
 def _write(person_id: int, moment: datetime, *, now: datetime) -> bool:
-    """Write one person's mail for a day; False when another worker has."""
+    """Write one person's mail for a day; False when another worker has, or what waited was taken back."""
     digest, is_new = Digest.objects.get_or_create(
         person_id=person_id, day=moment.date(), defaults={"at": now}
     )
     if not is_new:
         return False
-    Notice.objects.for_digest(moment).filter(person=person_id).update(digest=digest)
+    waiting = Notice.objects.for_digest(moment).filter(person=person_id)
+    if not waiting.update(digest=digest):
+        return False
     Delivery.objects.create(digest=digest, way=Way.EMAIL, next_at=now)
     return True

@@ -144,6 +144,10 @@ class Digest(models.Model):
 class NoticeQuerySet(models.QuerySet["Notice"]):
     """Ways to look at notices."""
 
+    def about(self, subject: tuple[str, int]) -> "NoticeQuerySet":
+        """Those about one thing, such as ("request", 17)."""
+        return self.filter(subject_type=subject[0], subject_id=subject[1])
+
     def for_digest(self, before: datetime) -> "NoticeQuerySet":
         """Those that wait for their person's next daily mail."""
         return self.filter(pace=DIGEST, digest=None, at__lte=before)

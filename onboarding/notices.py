@@ -1,21 +1,36 @@
 """What people are told about teams as they come and change; called inside the transaction of what it tells of."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from accounts.models import CostCentre, Team, User
-from notices.actions import tell
+from notices.actions import take_back, tell, was_told
 from notices.kinds import NoticeKind
 from notices.message import Message
 
+# Of a team that goes to and fro, who answers for a cost centre is told once in this time.
+TOLD_AGAIN_AFTER = timedelta(days=1)
+JOINED = NoticeKind.COST_CENTRE_JOINED
+
 
 def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
-    """Tell who answers for a team's cost centre that its costs go there from now on, unless they did it themselves."""
+    """Tell who answers for a team's cost centre that its costs go there from now on, unless they did it themselves.
+
+    What is still unsent of the one that it has left is taken back.
+    """
+    about = ("team", team.pk)
+    take_back([JOINED], subject=about)
     rows = CostCentre.objects.confirmed().filter(code__iexact=team.cost_centre)
     centre = rows.exclude(owner=None).exclude(owner=by.pk).select_related("owner")
     found = centre.first()
     if found is None or found.owner is None:
+        return
+    query = urlencode({"by": "cost_centre", "cost_centre": found.code})
+    link = f"{reverse('costs')}?{query}"
+    lately = now - TOLD_AGAIN_AFTER
+    if was_told(JOINED, found.owner, subject=about, link=link, since=lately):
         return
     message = Message(
         f"{team.name} spends on {found.code} from now on",
@@ -24,11 +39,4 @@ def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
         facts=(("Team", team.name), ("Group", team.entra_group_name)),
         action="See what it costs",
     )
-    tell(
-        NoticeKind.COST_CENTRE_JOINED,
-        to=[found.owner],
-        subject=("team", team.pk),
-        link=f"{reverse('costs')}?by=cost_centre",
-        message=message,
-        now=now,
-    )
+    tell(JOINED, to=[found.owner], subject=about, link=link, message=message, now=now)

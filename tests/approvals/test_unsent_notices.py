@@ -10,7 +10,7 @@ from approvals.conversation.actions import edit
 from approvals.decisions.actions import approve, reject
 from approvals.models import Request
 from approvals.requests.actions import withdraw
-from notices.models import Delivery
+from notices.models import Delivery, Notice, Preference
 from tests.scene import NOW, Scene
 
 pytestmark = pytest.mark.django_db
@@ -76,3 +76,15 @@ def test_what_has_left_stays(scene: Scene) -> None:
     Delivery.objects.update(state="sent", sent_at=sent)
     approved(scene, request)
     assert Delivery.objects.filter(state="sent").exists()
+
+
+def test_what_is_over_stands_in_no_daily_mail(scene: Scene) -> None:
+    Preference.objects.create(
+        person=scene.marcus, kind="request_waiting", pace="digest"
+    )
+    request, _ = scene.ask(3), scene.ask(4)
+    waiting = Notice.objects.filter(person=scene.marcus, kind="request_waiting")
+    assert waiting.count() == 2
+    approved(scene, request)
+    [left] = waiting
+    assert left.said.title.startswith("Vision asks for 4 × A100")

@@ -161,3 +161,10 @@ def test_a_mail_that_cannot_be_written_keeps_no_other_from_being_written(
     with pytest.raises(ExceptionGroup):
         collect(now=NOW + 3 * HOUR)
     assert [row.person for row in Digest.objects.all()] == [eve]
+
+
+def test_no_mail_is_written_of_nothing_where_what_waited_was_just_taken_back(
+    ada: User,
+) -> None:
+    assert digest._write(ada.pk, NOW, now=NOW) is False
+    assert not Delivery.objects.exists()

@@ -1,5 +1,6 @@
 """Changing a team: who may, what follows on its clusters, and what is refused."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ from django.test import Client
 
 from accounts.actions import hold_groups
 from accounts.cost_centres.models import CostCentre
-from accounts.models import Team
+from accounts.models import Team, User
 from accounts.roles import Role
 from audit.models import Event
 from connectors.graph import Group
-from notices.models import Notice
+from notices.digest import collect
+from notices.models import Delivery, Notice, Preference
 from onboarding.team_changes import TeamChange, change_team, effects
 from provisioning.models import Tenancy
 from tests import factories
@@ -73,6 +75,69 @@ def test_who_answers_for_a_cost_centre_hears_that_a_team_comes_to_it(
     same = TeamChange(name="Vision Two", cost_centre="CC-9000")
     change_team(lead.team, same, by=lead.ada, now=NOW)
     assert Notice.objects.filter(kind="cost_centre_joined").count() == 1
+
+
+def moved(lead: Scene, *codes: str, now: datetime = NOW, name: str = "") -> None:
+    """The team's lead puts it on one cost centre after the other."""
+    for code in codes:
+        change = TeamChange(cost_centre=code, name=name)
+        change_team(lead.team, change, by=lead.ada, now=now)
+
+
+@pytest.fixture
+def olga(lead: Scene) -> User:
+    """Who answers for CC-9000."""
+    olga = factories.person("Olga Brandt")
+    CostCentre.objects.create(
+        code="CC-9000", owner=olga, created_at=NOW, confirmed_at=NOW
+    )
+    return olga
+
+
+def test_who_answers_for_a_cost_centre_is_mailed_of_no_team_that_has_left_it_again(
+    lead: Scene, olga: User
+) -> None:
+    mails = Delivery.objects.filter(way="email", notice__person=olga)
+    moved(lead, *["CC-9000", "CC-1"] * 5)
+    assert not mails.exists()
+    moved(lead, "CC-9000", name="Vision Two")
+    assert [mail.notice.said.title for mail in mails if mail.notice] == [
+        "Vision Two spends on CC-9000 from now on"
+    ]
+
+
+def test_who_answers_for_a_cost_centre_is_mailed_of_the_same_team_once_in_a_day(
+    lead: Scene, olga: User, client: Client
+) -> None:
+    mails = Delivery.objects.filter(way="email", notice__person=olga)
+    for number in range(5):
+        moved(lead, "CC-9000", name=f"Vision {number}")
+        mails.update(state="sent", sent_at=NOW)
+        moved(lead, "CC-1")
+    assert mails.count() == 1
+    # Another cost centre of theirs is another thing, and so is the next day.
+    CostCentre.objects.filter(code="CC-9").update(owner=olga)
+    moved(lead, "CC-9", now=NOW + timedelta(hours=23))
+    assert mails.count() == 2
+    mails.update(state="sent", sent_at=NOW)
+    moved(lead, "CC-9000", now=NOW + timedelta(hours=25))
+    assert mails.count() == 3
+    client.force_login(olga)
+    for notice in Notice.objects.filter(person=olga):
+        assert client.get(notice.link).status_code == 200
+
+
+def test_the_daily_mail_names_a_team_that_moves_to_and_fro_once_or_not_at_all(
+    lead: Scene, olga: User
+) -> None:
+    Preference.objects.create(person=olga, kind="cost_centre_joined", pace="digest")
+    waiting = Notice.objects.filter(person=olga)
+    moved(lead, *["CC-9000", "CC-1"] * 5)
+    assert not waiting.exists()
+    moved(lead, "CC-9000")
+    collect(now=NOW + timedelta(days=1))
+    moved(lead, "CC-1", "CC-9000", now=NOW + timedelta(hours=1))
+    assert waiting.count() == 1
 
 
 def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
