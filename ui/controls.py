@@ -100,15 +100,31 @@ def _field_kind(bound: BoundField) -> str:
     return "check" if kind == "checkbox" else "line"
 
 
-@register.inclusion_tag("parts/error_summary.html")
+@register.inclusion_tag("parts/error_summary.html", takes_context=True)
 def error_summary(
-    form: BaseForm, title: str = "Nothing was sent yet. Please look at this:"
+    context: template.Context,
+    form: BaseForm,
+    title: str = "Nothing was sent yet. Please look at this:",
+    at: Mapping[str, str] | None = None,
 ) -> Context:
-    """Links to every field with an error; nothing when there is none."""
+    """Links to every field with an error; nothing when there is none. `at` is the id of a field written by hand.
+
+    A page that is a fresh answer has the focus there, and a title that begins with "Error: ".
+    """
+    request = context.get("request")
+    is_fresh = not getattr(request, "htmx", None)
+    if request is not None and is_fresh and form.errors:
+        request.is_refused = True  # base.html writes the title after this
+    elsewhere = at or {}
     return {
         "form": form,
         "title": title,
-        "fields": [bound for bound in form if bound.errors],
+        "fields": [
+            (elsewhere.get(bound.name, bound.auto_id), bound)
+            for bound in form
+            if bound.errors
+        ],
+        "is_fresh": is_fresh,
     }
 
 

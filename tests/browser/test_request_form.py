@@ -167,3 +167,20 @@ def test_a_starting_point_is_for_the_team_one_came_for(
         page = open_page(scene.ada, f"/requests/new?team={slug}")
         page.locator("a.choice").first.click()
         expect(page.get_by_label("Team")).to_have_value(slug)
+
+
+def test_a_refused_form_has_the_focus_on_what_is_wrong_and_says_so_in_the_title(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/requests/new/volume")
+    assert not page.title().startswith("Error: ")
+    page.get_by_label("Name").fill("My_Set 1")
+    expect(page.get_by_text("The answer stands here")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Ask for")).first.evaluate(
+        "button => { button.disabled = false; button.click(); }"
+    )
+    summary = page.get_by_role("alert").filter(has_text="Nothing was sent yet.")
+    expect(summary).to_be_focused()
+    expect(page).to_have_title(re.compile("^Error: Ask for"))
+    page.get_by_label("Name").press_sequentially("x", delay=20)
+    expect(page.get_by_label("Name")).to_be_focused()
