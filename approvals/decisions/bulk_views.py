@@ -123,6 +123,7 @@ def _page(
     effect = bulk.effect_of(chosen, now=now)
     context = {
         "form": form,
+        "at": {"reason": "note"},
         "chosen": chosen,
         "effect": effect,
         "missing": len(set(numbers)) - len(chosen),

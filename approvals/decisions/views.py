@@ -145,10 +145,17 @@ def _screen(
         "form": form,
         "changed": changed or [],
         "opened": opened,
+        "at": _ids(opened),
         "typed_count": form["count"].value() if opened == "less" else None,
         "chosen_reason": form["reason_code"].value() if opened == "reject" else "other",
     }
     return render(request, "approvals/approval.html", context, status=status)
+
+
+def _ids(opened: str) -> dict[str, str]:
+    """Where the fields of the form that was sent are on the page."""
+    reason = "note" if opened in ("", "approve") else f"{opened}-reason"
+    return {"reason": reason, "count": "less-count", "reason_code": "reason-code"}
 
 
 def _seen(request: HttpRequest, asked: Request) -> int:

@@ -1,5 +1,6 @@
 """Deciding in a real browser: on one screen, by keyboard, on a phone, and without script."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -194,6 +195,22 @@ def test_it_is_decided_by_keyboard_alone(open_page: Open, scene: Scene) -> None:
     expect(page.get_by_text("Priya Raman rejected it").first).to_be_visible()
     states = dict(Request.objects.values_list("pk", "state"))
     assert states == {first.pk: "approved", second.pk: "rejected"}
+
+
+def test_a_rejection_without_a_reason_is_told_at_its_field(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.priya, f"/approvals/{ask(scene).pk}/")
+    page.keyboard.press("r")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    summary = page.get_by_role("alert").filter(has_text="Nothing was decided.")
+    expect(summary).to_be_focused()
+    summary.get_by_role("link").press("Enter")
+    reason = page.get_by_label("Why, and what would be possible")
+    expect(reason).to_be_focused()
+    expect(reason).to_have_attribute("aria-invalid", "true")
+    expect(reason).to_have_accessible_description(re.compile("reason|why", re.I))
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("size", ["desk", "phone"])
