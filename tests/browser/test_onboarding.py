@@ -210,6 +210,37 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(
     expect(page.get_by_label("Team’s name")).to_have_value("Genomics")
 
 
+def test_enter_goes_on_and_the_link_to_what_is_wrong_leads_there(
+    open_page: Open, ada: User
+) -> None:
+    page = open_page(ada, "/teams/new")
+    page.get_by_label("Cost centre").fill("CC-4711")
+    page.get_by_label("Team’s name").fill("Genomics")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_focused()
+    expect(page).to_have_title(re.compile("^Error: "))
+    page.get_by_role("alert").get_by_role("link", name="Choose the group").press(
+        "Enter"
+    )
+    people = page.get_by_role("group", name="The people")
+    expect(people).to_be_focused()
+    expect(people).to_have_accessible_description(re.compile("Choose the group"))
+    page.get_by_label("genomics-team").check()
+    page.get_by_label("Team’s name").press("Enter")
+    expect(page).to_have_url(re.compile("step=where"))
+
+
+def test_enter_in_the_search_for_a_group_searches(open_page: Open, ada: User) -> None:
+    page = open_page(ada, "/teams/new")
+    page.get_by_label("Team’s name").fill("Speech")
+    search = page.get_by_label("Search a group by name")
+    search.fill("speech")
+    search.press("Enter")
+    expect(page.get_by_text("You are not a member of it.")).to_be_visible()
+    expect(search).to_be_focused()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_every_step(
