@@ -184,3 +184,37 @@ def test_a_refused_form_has_the_focus_on_what_is_wrong_and_says_so_in_the_title(
     expect(page).to_have_title(re.compile("^Error: Ask for"))
     page.get_by_label("Name").press_sequentially("x", delay=20)
     expect(page.get_by_label("Name")).to_be_focused()
+
+
+def test_an_answer_that_refuses_while_one_types_takes_neither_focus_nor_title(
+    open_page: Open, scene: Scene
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.ada, f"/requests/{asked.pk}/edit")
+    before = page.title()
+    page.get_by_label("GPUs", exact=True).fill("0")
+    expect(page.get_by_text("The answer stands here")).to_be_visible()
+    expect(page.get_by_label("GPUs", exact=True)).to_be_focused()
+    assert page.title() == before
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
+@pytest.mark.parametrize("at", ["new", "edit", "renew"])
+def test_enter_in_a_field_answers_and_sends_nothing(
+    open_page: Open, scene: Scene, script: bool, at: str
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1)
+    path, label = {
+        "new": ("/requests/new?gpus=2", "GPUs"),
+        "edit": (f"/requests/{asked.pk}/edit", "GPUs"),
+        "renew": (f"/allocations/{held.allocation.pk}/renew", "Until (UTC)"),
+    }[at]
+    before = set(Request.objects.values_list("pk", "version", "state"))
+    page = open_page(scene.ada, path, script=script)
+    heading = page.get_by_role("heading", level=1).inner_text()
+    with page.expect_navigation():
+        page.get_by_label(label, exact=True).press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    expect(page.locator("#answer .verdict__sentence")).to_be_visible()
+    assert set(Request.objects.values_list("pk", "version", "state")) == before
