@@ -35,14 +35,14 @@ def test_the_answer_follows_the_fingers(open_page: Open, scene: Scene) -> None:
     expect(
         page.get_by_text("Platform leads, then engineering leadership decide.")
     ).to_be_visible()
-    expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 16 × A100").first).to_be_visible()
     page.get_by_label("Why").fill("Pretrain the detector on the November tiles.")
     page.get_by_label("GPUs", exact=True).fill("12")
-    expect(page.get_by_role("button", name="Ask for 12 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 12 × A100").first).to_be_visible()
     expect(page.get_by_label("Why")).to_have_value(
         "Pretrain the detector on the November tiles."
     )
-    page.get_by_role("button", name="Ask for 12 × A100").click()
+    page.get_by_role("button", name="Ask for 12 × A100").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("12 × A100 for Vision")
     assert (
         Request.objects.get().reason == "Pretrain the detector on the November tiles."
@@ -63,7 +63,7 @@ def test_the_nearest_automatic_ask_is_one_click_away(
 ) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     page.get_by_role("link", name="Use that").click()
-    expect(page.get_by_role("button", name="Ask for 2 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 2 × A100").first).to_be_visible()
     expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
 
 
@@ -77,10 +77,10 @@ def test_a_starting_point_is_chosen_for_as_long_as_the_form_says_the_same(
     page.get_by_label("GPUs", exact=True).fill("16")
     expect(chosen).to_have_count(0)
     expect(page.get_by_role("img", name="Chosen")).to_have_count(0)
-    expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 16 × A100").first).to_be_visible()
     page.get_by_label("GPUs", exact=True).fill("1")
     expect(chosen).to_contain_text(tonight)
-    expect(page.get_by_role("button", name="Ask for 1 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 1 × A100").first).to_be_visible()
     page.get_by_role("button", name="1 week").click()
     expect(chosen).to_have_count(0)
 
@@ -88,7 +88,7 @@ def test_a_starting_point_is_chosen_for_as_long_as_the_form_says_the_same(
 def test_a_small_ask_takes_two_clicks(open_page: Open, scene: Scene) -> None:
     page = open_page(scene.ada, NEW)
     page.get_by_role("link", name="2 × A100 · 1 week").click()
-    page.get_by_role("button", name="Ask for 2 × A100").click()
+    page.get_by_role("button", name="Ask for 2 × A100").first.click()
     expect(page.get_by_text("2 × A100 are being set up")).to_be_visible()
 
 
@@ -101,8 +101,18 @@ def test_on_a_phone_it_is_sent_from_below_the_answer_too(
     expect(below).to_be_visible()
     below.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 × A100 for Vision")
-    desk = open_page(scene.ada, NEW)
-    expect(desk.get_by_role("button", name=re.compile("^Ask for"))).to_have_count(1)
+
+
+def test_on_a_desk_it_is_sent_from_behind_the_last_field_too(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, NEW + "?gpus=16")
+    page.get_by_label("Why").fill("Pretrain the detector on the November tiles.")
+    page.get_by_label("Why").press("Tab")
+    send = page.locator("#ask").get_by_role("button", name="Ask for 16 × A100")
+    expect(send).to_be_focused()
+    send.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
 
 
 def test_the_kinds_of_gpu_follow_the_team(open_page: Open, scene: Scene) -> None:
@@ -119,7 +129,7 @@ def test_the_kinds_of_gpu_follow_the_team(open_page: Open, scene: Scene) -> None
     ).to_have_count(1)
     page.get_by_label("Kind of GPU").select_option("dev/t4")
     expect(
-        page.get_by_role("button", name=re.compile("Ask for . × T4"))
+        page.get_by_role("button", name=re.compile("Ask for . × T4")).first
     ).to_be_enabled()
 
 
@@ -144,16 +154,16 @@ def test_it_works_without_script(open_page: Open, scene: Scene) -> None:
     page.get_by_role("link", name="Use that").click()
     page.get_by_label("GPUs", exact=True).fill("1")
     page.get_by_role("button", name="Check").click()
-    page.get_by_role("button", name="Ask for 1 × A100").click()
+    page.get_by_role("button", name="Ask for 1 × A100").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("1 × A100 for Vision")
 
 
 def test_an_old_answer_is_never_what_is_sent(open_page: Open, scene: Scene) -> None:
     page = open_page(scene.ada, NEW, script=False)
     page.get_by_label("GPUs", exact=True).fill("2")
-    page.get_by_role("button", name="Ask for 1 × A100").click()
+    page.get_by_role("button", name="Ask for 1 × A100").first.click()
     expect(page.get_by_text("You changed it after this answer.").first).to_be_visible()
-    page.get_by_role("button", name="Ask for 2 × A100").click()
+    page.get_by_role("button", name="Ask for 2 × A100").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 × A100 for Vision")
 
 
@@ -176,9 +186,9 @@ def test_a_refused_form_has_the_focus_on_what_is_wrong_and_says_so_in_the_title(
     assert not page.title().startswith("Error: ")
     page.get_by_label("Name").fill("My_Set 1")
     expect(page.get_by_text("The answer stands here")).to_be_visible()
-    page.get_by_role("button", name=re.compile("^Ask for")).first.evaluate(
-        "button => { button.disabled = false; button.click(); }"
-    )
+    send = page.get_by_role("button", name=re.compile("^Ask for")).first
+    expect(send).to_have_accessible_description(re.compile("Use small letters"))
+    send.press("Enter")
     summary = page.get_by_role("alert").filter(has_text="Nothing was sent yet.")
     expect(summary).to_be_focused()
     expect(page).to_have_title(re.compile("^Error: Ask for"))

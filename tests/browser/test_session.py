@@ -116,7 +116,7 @@ def test_a_form_in_mid_typing_goes_on_after_signing_in_in_another_tab(
         page.get_by_text("Platform leads, then engineering leadership decide.")
     ).to_be_visible()
     expect(page.get_by_text("Sign in with Microsoft")).to_have_count(0)
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(
         page.get_by_text(
             "Nothing was sent yet: it is sent as soon as you are signed in"
@@ -138,7 +138,7 @@ def test_what_was_typed_is_kept_in_the_page_and_its_token_renewed(
     sign_in_again(page.context, scene.ada, page)
     expect(page.get_by_text(SIGNED_OUT)).to_be_hidden()
     expect(page.get_by_label("Why")).to_have_value(WHY)
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("16 × A100 for Vision")
 
 
@@ -147,10 +147,10 @@ def test_a_form_whose_session_ended_unseen_is_not_sent_into_nothing(
 ) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     type_and_leave(page)
-    expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_enabled()
+    expect(page.get_by_role("button", name="Ask for 16 × A100").first).to_be_enabled()
     deleted(page)
     page.evaluate(LATER)
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(
         page.get_by_text(
             "Nothing was sent yet: it is sent as soon as you are signed in"
@@ -168,7 +168,7 @@ def test_what_one_person_typed_is_not_sent_as_another(
     deleted(page)
     page.get_by_label("Why").fill(WHY)
     expect(page.get_by_text(SIGNED_OUT)).to_be_visible()
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     sign_in_again(page.context, scene.priya, page)
     expect(page.get_by_text("Somebody else signed in meanwhile.")).to_be_visible()
     expect(page.get_by_label("Why")).to_have_value(WHY)
@@ -185,7 +185,7 @@ def test_a_form_that_reaches_the_server_too_late_shows_what_was_typed(
     else:
         page.get_by_label("Why").fill(WHY)
     deleted(page)
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("You were signed out")
     expect(page.get_by_text(WHY)).to_be_visible()
     assert not Request.objects.exists()
@@ -198,7 +198,7 @@ def test_without_script_a_form_is_sent_after_signing_in_in_another_tab(
     page.get_by_label("Why").fill(WHY)
     # Signing in anew renews the token of forms: the one on this page is too old now.
     page.context.clear_cookies(name="qm_csrf")
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(page.get_by_text("You are signed in as Ada Okafor")).to_be_visible()
     expect(page.get_by_text(WHY)).to_be_visible()
     page.get_by_role("button", name="Send it now").click()
@@ -212,7 +212,7 @@ def test_what_was_kept_is_looked_at_with_its_answer_before_it_is_sent(
     page = open_page(scene.ada, NEW + "?gpus=16", script=False)
     page.get_by_label("Why").fill(WHY)
     page.context.clear_cookies(name="qm_csrf")
-    page.get_by_role("button", name="Ask for 16 × A100").click()
+    page.get_by_role("button", name="Ask for 16 × A100").first.click()
     expect(page.get_by_text("Same", exact=True)).to_have_count(0)
     page.get_by_role("button", name="Look at it first").click()
     expect(page.get_by_label("Why")).to_have_value(WHY)
@@ -240,9 +240,9 @@ def test_after_back_the_answer_is_for_what_the_field_says(
 ) -> None:
     page = open_page(scene.ada, NEW + "?gpus=16")
     page.get_by_label("GPUs", exact=True).fill("3")
-    expect(page.get_by_role("button", name="Ask for 3 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 3 × A100").first).to_be_visible()
     page.goto("/teams/")
     page.go_back()
     expect(page.get_by_label("GPUs", exact=True)).to_have_value("3")
-    expect(page.get_by_role("button", name="Ask for 3 × A100")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask for 3 × A100").first).to_be_visible()
     expect(page.locator("#answer ins")).to_have_text(["3 GPUs", "12 %", "$72"])

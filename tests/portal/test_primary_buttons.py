@@ -17,7 +17,8 @@ def primaries(page: Element) -> list[Element]:
     return [
         each
         for each in page.walk()
-        if "button--primary" in each.classes and "disabled" not in each.attrs
+        if "button--primary" in each.classes
+        and not {"disabled", "aria-disabled"} & each.attrs.keys()
     ]
 
 
