@@ -37,6 +37,13 @@ class Hint(TypedDict):
     href: NotRequired[str]
 
 
+class Lack(TypedDict):
+    """What the answer beside a form refuses: a sentence behind the label of its field, whose name is empty for none."""
+
+    text: str
+    field: str
+
+
 class Badge(TypedDict):
     """A state: its word in the hue of its tone."""
 

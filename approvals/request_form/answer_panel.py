@@ -33,7 +33,7 @@ from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome
 from ui.amounts import ago, duration, moment, usd
-from ui.parts import BeforeAfter, Hint, Verdict
+from ui.parts import BeforeAfter, Hint, Lack, Verdict
 from web.fields import INPUT
 from web.refusals import Refused
 
@@ -75,7 +75,7 @@ class AnswerContext(TypedDict):
     """The answer, or what the form still lacks."""
 
     answer: Answer | None
-    lacks: Sequence[str]
+    lacks: Sequence[Lack]
 
 
 class Answerable(Protocol):
@@ -109,7 +109,7 @@ def answer_context(
             check_grantable(wanted, now=now)
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
-        return {"answer": None, "lacks": [refusal.message]}
+        return {"answer": None, "lacks": [_lack(form, refusal.field, refusal.message)]}
     said = answer(wanted, judged, now=now)
     said["vacancy"] = (
         of_plans(judged.answer.route, person).words if said["people"] else ""
@@ -263,8 +263,13 @@ def _fits(wanted: Wanted, judged: Judged) -> Hint | None:
     }
 
 
-def _lacks(form: Answerable) -> Iterator[str]:
+def _lacks(form: Answerable) -> Iterator[Lack]:
     for name, errors in form.errors.items():
-        label = form.fields[name].label if name in form.fields else ""
-        said = " ".join(map(str, errors))
-        yield f"{label or name.capitalize()}: {said}" if name in form.fields else said
+        yield _lack(form, name, " ".join(map(str, errors)))
+
+
+def _lack(form: Answerable, name: str, said: str) -> Lack:
+    if name not in form.fields:
+        return {"text": said, "field": ""}
+    label = form.fields[name].label or name.capitalize()
+    return {"text": f"{label}: {said}", "field": name}

@@ -33,6 +33,7 @@ from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, follows, setting_of
 from catalogue.offering import Offering
 from catalogue.offerings import OFFERINGS
+from ui.parts import Lack
 from web.fields import INPUT, MomentField
 from web.refusals import BadInput, Refused
 
@@ -225,7 +226,10 @@ def _context(request: HttpRequest, form: RequestForm) -> dict[str, object]:
         form, person=visitor(request), now=timezone.now()
     )
     answer["lacks"] = [
-        *(f"{label}: still to be filled in" for label in form.unwritten),
+        *(
+            Lack(text=f"{label}: still to be filled in", field="")
+            for label in form.unwritten
+        ),
         *answer["lacks"],
     ]
     return {

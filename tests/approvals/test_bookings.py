@@ -549,7 +549,8 @@ def test_the_form_books_and_one_click_counts_from_when_it_begins(
     assert shown.context["form"]["until"].value() == (begins + 3 * DAY).strftime(INPUT)
     assert "It begins by itself on" in shown.content.decode()
     wrong = client.post("/requests/preview/gpus", said)
-    assert wrong.context["lacks"] == ["It has to begin before it ends."]
+    said_at = "From (UTC): It has to begin before it ends."
+    assert wrong.context["lacks"] == [{"text": said_at, "field": "starts_at"}]
     until = (begins + 2 * DAY).strftime(INPUT)
     sent = client.post("/requests/new/gpus", said | {"until": until, "token": "once"})
     assert sent.status_code == 302

@@ -129,7 +129,7 @@ def test_what_would_be_refused_when_it_is_sent_is_said_beside_the_form(
     answer = page.post("/requests/preview/notebook", values("notebook", team="speech"))
     assert answer.context["answer"] is None
     [lack] = answer.context["lacks"]
-    assert "JupyterHub" in lack
+    assert "JupyterHub" in lack["text"]
 
 
 @pytest.mark.parametrize("key", ["gpus", "training", "endpoint"])
@@ -340,7 +340,10 @@ def test_a_profile_that_takes_other_gpus_names_them_as_people_do(
     shown = page.get("/requests/new/notebook", {"profile": "a-first"})
     assert "PyTorch · T4" in text(shown)
     assert shown.context["lacks"] == [
-        "PyTorch takes GPUs of the kind T4. Choose another."
+        {
+            "text": "Profile: PyTorch takes GPUs of the kind T4. Choose another.",
+            "field": "profile",
+        }
     ]
 
 

@@ -215,6 +215,7 @@ def test_enter_in_a_field_answers_and_sends_nothing(
 ) -> None:
     asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
     held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1)
+    assert held.allocation is not None
     path, label = {
         "new": ("/requests/new?gpus=2", "GPUs"),
         "edit": (f"/requests/{asked.pk}/edit", "GPUs"),
@@ -228,3 +229,33 @@ def test_enter_in_a_field_answers_and_sends_nothing(
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
     expect(page.locator("#answer .verdict__sentence")).to_be_visible()
     assert set(Request.objects.values_list("pk", "version", "state")) == before
+
+
+def test_what_the_answer_refuses_is_told_at_its_field(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/requests/new/volume")
+    name = page.get_by_label("Name")
+    name.press_sequentially("My_Set 1")
+    expect(page.get_by_text("Name: Use small letters")).to_be_visible()
+    expect(name).to_be_focused()
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(name).to_have_accessible_description(
+        re.compile("such as street-scenes.*Use small letters")
+    )
+    assert violations(page) == []
+    name.fill("my-set-1")
+    expect(page.get_by_text("Name: Use small letters")).to_have_count(0)
+    expect(name).not_to_have_attribute("aria-invalid", "true")
+    expect(name).to_have_accessible_description(re.compile("street-scenes[.]$"))
+
+
+def test_a_field_that_waits_to_be_filled_in_is_not_called_wrong(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/requests/new/volume")
+    page.get_by_label("Size in GiB").fill("200")
+    expect(page.get_by_text("Name: Still to be written.")).to_be_visible()
+    name = page.get_by_label("Name")
+    expect(name).to_have_accessible_description(re.compile("Still to be written"))
+    assert name.get_attribute("aria-invalid") is None

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from provisioning.desired import priorities
+from ui.parts import Lack
 from web.fields import StrictForm, WholeNumberField, set_choices
 from workloads.runs.planning.plan import (
     MAX_TITLE,
@@ -283,14 +284,17 @@ class RunForm(StrictForm):
         ]
 
     @property
-    def wrong(self) -> list[str]:
-        """What is refused of what was filled in, each sentence behind the label of its field."""
-        return [
-            f"{self.fields[name].label}: {text}" if name in self.fields else str(text)
-            for name, texts in self.errors.items()
-            if not self._is_missing(name)
-            for text in texts
-        ]
+    def wrong(self) -> list[Lack]:
+        """What is refused of what was filled in, behind the label of its field."""
+        found: list[Lack] = []
+        for name, texts in self.errors.items():
+            said = " ".join(map(str, texts))
+            if name not in self.fields:
+                found.append({"text": said, "field": ""})
+            elif not self._is_missing(name):
+                label = self.fields[name].label
+                found.append({"text": f"{label}: {said}", "field": name})
+        return found
 
     def _is_missing(self, name: str) -> bool:
         field = self.fields.get(name)
