@@ -1,4 +1,4 @@
-"""Text at twice its size, as the browser's own setting makes it: nothing is cut off, and no line runs into the next."""
+"""Text at twice its size, as the browser's own setting makes it, and colours that the system chooses."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -76,3 +76,14 @@ def test_the_rail_has_room_for_the_name_and_the_bar_for_its_words(
     beyond = page.locator(".bar__link").evaluate_all(f"all => all.map({cut})")
     assert beyond
     assert max(beyond) <= 0
+
+
+def test_in_forced_colours_a_choice_is_seen(open_page: Open, scene: Scene) -> None:
+    page = open_page(scene.ada, "/requests/new")
+    page.emulate_media(forced_colors="active")
+    drawn = "each => getComputedStyle(each).appearance"
+    assert page.get_by_label("Team").evaluate(drawn) == "auto"
+    filled = "each => getComputedStyle(each).backgroundColor"
+    theme = page.get_by_role("group", name="Theme")
+    pressed = theme.get_by_role("button", pressed=True).evaluate(filled)
+    assert pressed != theme.get_by_role("button", name="Dark").evaluate(filled)
