@@ -9,6 +9,7 @@ from accounts.actions import check_cost_centre
 from accounts.current_user import add_refusal
 from accounts.models import User
 from approvals.models import Request
+from approvals.requests.actions import LEAST_REASON
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -176,7 +177,8 @@ class StartForm(StrictForm):
         max_length=2000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Needed when a person decides: what is it for, and why this much?",
+        help_text="Needed when a person decides: what is it for, and why this much? "
+        f"At least {LEAST_REASON} characters.",
     )
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:

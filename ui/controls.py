@@ -57,9 +57,16 @@ def button(
 
 @register.inclusion_tag("parts/field.html")
 def field(
-    bound: BoundField, suffix: str = "", optional: bool | None = None, help: str = ""
+    bound: BoundField,
+    suffix: str = "",
+    optional: bool | None = None,
+    help: str = "",
+    required: bool = False,
 ) -> Context:
-    """Label, control, help and errors of one form field, tied together for readers."""
+    """Label, control, help and errors of one form field, tied together for readers.
+
+    `required` says that it is needed as things stand, where the form itself can do without.
+    """
     kind = _field_kind(bound)
     said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
     said += [f"{bound.auto_id}-here"] if (takes_utc := _takes_utc(bound)) else []
@@ -70,6 +77,8 @@ def field(
     )
     if isinstance(bound.field.widget, TEXTS):
         attrs["dir"] = "auto"
+    if required:
+        attrs["aria-required"] = "true"
     if said:
         attrs["aria-describedby"] = " ".join(said)
     if bound.errors:

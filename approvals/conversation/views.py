@@ -19,6 +19,7 @@ from approvals.models import Request
 from approvals.request_form import answer_panel
 from approvals.request_form.form import RequestForm
 from approvals.requests import page as request_page
+from approvals.requests.actions import LEAST_REASON
 from approvals.requests.text_form import TextForm
 from approvals.states import State
 from catalogue.models import OfferingSetting, setting_of
@@ -44,6 +45,9 @@ class EditForm(RequestForm):
         self, data: Any, *, request: Request, setting: OfferingSetting, team: Team
     ) -> None:
         super().__init__(data, offering=request.of, setting=setting, teams=[team])
+        self.fields[
+            "reason"
+        ].help_text = f"Who decides reads it: at least {LEAST_REASON} characters. An automatic one needs none."
 
 
 @require_POST

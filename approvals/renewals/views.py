@@ -21,7 +21,7 @@ from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.renewals.words import gone_on
 from approvals.request_form import answer_panel
-from approvals.requests.actions import submit_within
+from approvals.requests.actions import LEAST_REASON, submit_within
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from ui.parts import Entry, Link
@@ -49,7 +49,7 @@ class RenewForm(StrictForm):
         required=False,
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Needed when people decide: they read it. An automatic answer needs none.",
+        help_text=f"Needed when people decide: at least {LEAST_REASON} characters. An automatic answer needs none.",
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)

@@ -12,6 +12,7 @@ from accounts.models import Team
 from allocations.bookings.actions import start_of
 from approvals.request_form.fields import field_for, in_groups
 from approvals.request_form.quick_ends import quick_end
+from approvals.requests.actions import LEAST_REASON
 from approvals.requests.namespaces import NamespaceField, choices_on, offer
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.choices import (
@@ -68,7 +69,7 @@ class RequestForm(StrictForm):
         required=False,
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="A person decides this one. What is it for, and why this much?",
+        help_text=f"A person decides this one. What is it for, and why this much? At least {LEAST_REASON} characters.",
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
