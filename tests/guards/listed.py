@@ -436,7 +436,7 @@ ENDS = [
     ),
     Guard(
         "approvals.renewals.renewing:_check_later",
-        "if until <= held.until:",
+        "if until < held.until + SHORTEST:",
         "if False:",
         RENEWING + "test_an_earlier_end_and_strangers_are_refused",
     ),
