@@ -1,6 +1,7 @@
 """Deciding in a real browser: on one screen, by keyboard, on a phone, and without script."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,8 +12,10 @@ from playwright.sync_api import expect
 from accounts.models import Team
 from allocations.models import Budget
 from approvals.models import Request
+from approvals.requests.actions import submit
 from fleet.models import Flavor
 from tests import factories
+from tests.approvals import shop
 from tests.browser.conftest import LOOKS, Open, arrives, lines, overflow, violations
 from tests.scene import Scene
 
@@ -239,6 +242,25 @@ def test_a_question_goes_there_and_back(open_page: Open, scene: Scene) -> None:
     mine.get_by_label("Your answer").fill("No, three.")
     mine.get_by_role("button", name="Send the answer").click()
     expect(mine.get_by_text("Waits for platform leads", exact=True)).to_be_visible()
+
+
+def test_an_open_menu_never_turns_into_another_one_when_the_request_changes(
+    open_page: Open, scene: Scene
+) -> None:
+    now = timezone.now()
+    wanted = shop.wanted(scene, "gpus", until=now + timedelta(days=9), gpus=5)
+    booking = replace(wanted, starts=now + timedelta(days=7))
+    asked = submit(booking, by=scene.ada, now=now)
+    page = open_page(scene.ada, f"/requests/{asked.pk}/")
+    page.wait_for_load_state("load")
+    page.locator("summary", has_text="Withdraw").click()
+    page.get_by_role("button", name="Withdraw it").focus()
+    shop.approve(asked, by=[scene.priya, scene.elena], now=now)
+    page.evaluate("htmx.trigger('#progress', 'refresh')")
+    expect(page.locator("summary", has_text="Cancel the booking")).to_be_visible()
+    expect(page.get_by_role("button", name="Withdraw it")).to_have_count(0)
+    expect(page.get_by_role("button", name="Cancel it")).to_be_hidden()
+    assert page.evaluate("document.activeElement.textContent.trim()") != "Cancel it"
 
 
 def test_giving_back_shows_its_effect_and_is_done(
