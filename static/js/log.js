@@ -2,6 +2,7 @@
 // [data-log-follow] and [data-log-file] in [data-log-tools]. The stream goes on behind its last line by itself
 // (Last-Event-ID); what is out of sight rests.
 const MOST = 5000;
+const STAYS_MS = 1000;
 const section = document.querySelector("[data-log]");
 
 function view(section) {
@@ -43,12 +44,17 @@ function view(section) {
     pending.push(text);
   }
 
+  // A stream that only says why there is no log ends at once, and comes again.
+  function sayIfItStays(opened) {
+    if (opened === source && opened.readyState === EventSource.OPEN) say(lines.childElementCount ? "Live" : "No lines yet");
+  }
+
   function listen() {
     if (source || over || document.hidden) return;
     const after = last ? `&after=${encodeURIComponent(last)}` : "";
     source = new EventSource(section.dataset.log + after);
-    source.addEventListener("open", () => say("Live"));
-    source.addEventListener("message", ({ data, lastEventId }) => { last = lastEventId; add(data); });
+    source.addEventListener("open", ({ target }) => setTimeout(sayIfItStays, STAYS_MS, target));
+    source.addEventListener("message", ({ data, lastEventId }) => { last = lastEventId; add(data); say("Live"); });
     source.addEventListener("missed", ({ data }) => add(`… ${data} lines came too fast and are left out …`));
     source.addEventListener("live", () => say("Live"));
     source.addEventListener("waiting", ({ data }) => say(data));

@@ -263,6 +263,23 @@ def test_an_open_menu_never_turns_into_another_one_when_the_request_changes(
     assert page.evaluate("document.activeElement.textContent.trim()") != "Cancel it"
 
 
+def test_what_changes_by_itself_and_what_was_just_done_are_announced(
+    open_page: Open, scene: Scene
+) -> None:
+    asked = ask(scene, 3)
+    mine = open_page(scene.ada, f"/requests/{asked.pk}/")
+    mine.wait_for_load_state("load")
+    announced = mine.locator("#announced")
+    expect(announced).to_be_empty()
+    page = open_page(scene.priya, f"/approvals/{asked.pk}/")
+    page.keyboard.press("q")
+    page.get_by_label("Your question").fill("Would two do?")
+    page.get_by_role("button", name="Send the question").click()
+    expect(page.locator("#announced")).to_have_text("Asked: 3 × A100 for Vision.")
+    mine.evaluate("htmx.trigger('#progress', 'refresh')")
+    expect(announced).to_have_text("Waits for an answer from you")
+
+
 def test_giving_back_shows_its_effect_and_is_done(
     open_page: Open, scene: Scene
 ) -> None:

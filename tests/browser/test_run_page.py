@@ -34,6 +34,16 @@ __all__ = ["kubernetes", "kubernetes_server", "watched"]
 LONG_LINES = "\n".join(f"step {number} of 60 {'word ' * 500}" for number in range(60))
 
 
+# What a screen reader says meanwhile: every text that comes into a status line.
+RECORD = """() => {
+  window.heard = [];
+  for (const line of document.querySelectorAll("[role=status]")) {
+    const hear = () => line.textContent.trim() && window.heard.push(line.textContent.trim());
+    new MutationObserver(hear).observe(line, {childList: true, characterData: true, subtree: true});
+  }
+}"""
+
+
 @pytest.fixture
 def portal(watched: Watched) -> Iterator[str]:
     """The portal as production serves it, streams too."""
@@ -85,11 +95,17 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
         expect(page.locator("#heading")).to_contain_text("Waiting")
         expect(page.locator("#progress")).to_contain_text("number 1 of 1 in the line")
         expect(page.locator("[data-log-state]")).to_have_text("The run has no pod yet.")
+        page.evaluate(RECORD)
+        for _ in range(2):
+            # Asked for again and again, it says so once.
+            page.wait_for_event("request", lambda asked: "/log" in asked.url)
+        assert page.evaluate("window.heard") == []
         file = page.get_by_role("link", name="Download", exact=True)
         expect(file).to_be_hidden()
         actions.stop(first.pk, by=watched.ada, now=timezone.now())
         until(second, "running")
         expect(page.locator("#heading")).to_contain_text("Running")
+        assert any("runs" in text for text in page.evaluate("window.heard"))
         expect(listed.locator("#runs tbody tr").first).to_contain_text("Running")
         lines = page.locator("[data-log-lines]")
         expect(lines).to_contain_text("step 3 of 60")
