@@ -36,6 +36,7 @@ MARKS = {
     "allowed": ("past", "info", "Allowed"),
     "no": ("bad", "x", "Not allowed"),
     "note": ("waiting", "triangle-alert", "Note"),
+    "not_now": ("bad", "x", "Cannot be granted now"),
 }
 
 
@@ -83,7 +84,7 @@ def _badge_with(tone: str, word: str, events: Sequence[Event]) -> SafeString:
 
 @register.inclusion_tag("parts/rule_mark.html")
 def rule_mark(mark: str) -> Context:
-    """✓ ✕ ! i of a rule: `ok`, `no`, `note` or `allowed`, spoken as a word."""
+    """✓ ✕ ! i of a rule, or of a request that cannot be granted now: a key of MARKS, spoken as a word."""
     tone, name, label = MARKS[mark]
     return {"tone": tone, "name": name, "label": label}
 

@@ -92,7 +92,7 @@ def primary(
     why = why or f"{missing.text[:1].upper()}{missing.text[1:]}: {missing.limit}."
     return {
         "count": possible,
-        "label": f"Approve {possible} now" if possible else "",
+        "label": f"Approve {possible} of {count}" if possible else "",
         "less": True,
         "why": why,
     }
@@ -265,7 +265,7 @@ def mark_of(request: Request) -> str:
         return ""
     is_free = flavor.free >= request.gpus_now or request.renews_id
     is_open = not request.why_closed and (place is None or place.is_here)
-    return "ok" if is_free and is_open and not request.why_orphaned else "no"
+    return "ok" if is_free and is_open and not request.why_orphaned else "not_now"
 
 
 def in_the_past(answer: Mapping[str, Any], request: Request) -> str:

@@ -27,9 +27,8 @@ function look() {
 if (line) {
   document.addEventListener("htmx:after:swap", look);
   look();
-  // What stands in a status line as a page comes is not read: it has to come afterwards.
+  // What stands in a status line as a page comes is not read: it has to come into it afterwards.
   addEventListener("load", () => setTimeout(() => {
-    const done = [...document.querySelectorAll(".messages .message")].map(wordsOf).join(" ");
-    if (done) say(done);
+    for (const message of document.querySelectorAll(".messages .message")) message.replaceWith(message.cloneNode(true));
   }));
 }

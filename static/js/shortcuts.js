@@ -1,5 +1,6 @@
 // Keys for what is on the page: data-key="a" or data-key="g r" on a link, button or field. Off while typing.
-// "?" lists them in <dialog id="shortcuts">; <html data-keys="off"> switches single letters off.
+// "?" lists them in <dialog id="shortcuts">, where [data-keys-switch] switches single letters off for this browser.
+const KEPT = "keys";
 let prefix = "";
 let forget = 0;
 
@@ -18,6 +19,8 @@ function press(key) {
   return true;
 }
 
+const areOff = () => localStorage.getItem(KEPT) === "off";
+
 function overlay() {
   const list = document.querySelector("#shortcuts [data-shortcut-list]");
   if (!list) return;
@@ -31,12 +34,13 @@ function overlay() {
     row.append(words(element).replace(/\s+/g, " "), key);
     return row;
   }));
+  document.querySelector("[data-keys-switch]").checked = !areOff();
   document.querySelector("#shortcuts").showModal();
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || typing(event.target)) return;
-  if (document.documentElement.dataset.keys === "off" || document.querySelector("dialog[open]")) return;
+  if (areOff() || document.querySelector("dialog[open]")) return;
   if (event.key === "?") return void (event.preventDefault(), overlay());
   clearTimeout(forget);
   const pressed = prefix ? `${prefix} ${event.key}` : event.key;
@@ -46,4 +50,7 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-shortcuts-open]")) overlay();
+});
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-keys-switch]")) localStorage.setItem(KEPT, target.checked ? "on" : "off");
 });

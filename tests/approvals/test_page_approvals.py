@@ -496,7 +496,7 @@ def test_what_is_not_possible_is_never_the_primary_button(
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
     some = page.get(f"/approvals/{asked.pk}/")
     assert some.context["primary"] == {
-        "label": "Approve 3 now",
+        "label": "Approve 3 of 8",
         "count": 3,
         "less": True,
         "why": FITS_NEVER,
@@ -522,7 +522,7 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     assert 'value="approve"' not in shown
     assert 'value="reject"' in shown
     assert "Automatic if you ask for" not in shown
-    assert mark_of(Request.objects.get(pk=waiting.pk)) == "no"
+    assert mark_of(Request.objects.get(pk=waiting.pk)) == "not_now"
     together = page.get(f"/approvals/together?pk={waiting.pk}").content.decode()
     assert (
         f"Request {waiting.pk} of Vision cannot be granted any more: {why}." in together
@@ -549,14 +549,14 @@ def test_the_queue_ticks_nothing_that_cannot_be_granted(
 
     assert mark() == "ok"
     scene.ada.memberships.all().delete()
-    assert mark() == "no"
+    assert mark() == "not_now"
     factories.join(scene.team, scene.ada)
     assert mark() == "ok"
     offerings.change("gpus", by=scene.priya, enabled=False)
-    assert mark() == "no"
+    assert mark() == "not_now"
     offerings.change("gpus", by=scene.priya, enabled=True)
     factories.leave(scene.tenancy, to="leaving", at=timezone.now())
-    assert mark() == "no"
+    assert mark() == "not_now"
 
 
 def test_who_may_ask_for_any_team_has_not_left_it(scene: Scene) -> None:
@@ -604,7 +604,7 @@ def test_the_queue_marks_what_fits(page: Client, scene: Scene) -> None:
     rows = page.get(f"/approvals/{small.pk}/").context["queue"]
     assert [(row["href"], row["mark"]) for row in rows] == [
         (f"/approvals/{small.pk}/", "ok"),
-        (f"/approvals/{large.pk}/", "no"),
+        (f"/approvals/{large.pk}/", "not_now"),
     ]
 
 

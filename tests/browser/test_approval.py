@@ -37,6 +37,15 @@ CURRENT_IS_SEEN = """() => {
   return row.top >= queue.top && row.bottom <= queue.bottom && queue.bottom <= innerHeight;
 }"""
 ACTIONS = ("Approve less…", "Ask", "Reject")
+# What comes into the status line of messages once the page is there, which is what a screen reader says.
+HEAR = """window.heard = [];
+addEventListener("DOMContentLoaded", () => {
+  const hear = (changes) => changes.forEach(({addedNodes}) => addedNodes.forEach((one) => {
+    if (document.readyState === "complete") window.heard.push(one.textContent.trim());
+  }));
+  const line = document.querySelector(".messages");
+  if (line) new MutationObserver(hear).observe(line, {childList: true});
+});"""
 
 
 def ask(scene: Scene, gpus: int = 16, hours: float = 1) -> Request:
@@ -156,7 +165,7 @@ def test_it_approves_as_many_as_are_possible_now(open_page: Open, scene: Scene) 
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
     page = open_page(scene.priya, f"/approvals/{asked.pk}/")
     expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Approve 3 now").click()
+    page.get_by_role("button", name="Approve 3 of 5").click()
     expect(
         page.get_by_text("Approved for less: 3 of 5 × A100 for Vision.")
     ).to_be_visible()
@@ -198,6 +207,26 @@ def test_it_is_decided_by_keyboard_alone(open_page: Open, scene: Scene) -> None:
     expect(page.get_by_text("Priya Raman rejected it").first).to_be_visible()
     states = dict(Request.objects.values_list("pk", "state"))
     assert states == {first.pk: "approved", second.pk: "rejected"}
+
+
+def test_single_letters_are_switched_off_for_whoever_dictates(
+    open_page: Open, scene: Scene
+) -> None:
+    address = f"/approvals/{ask(scene, 3).pk}/"
+    page = open_page(scene.priya, address)
+    page.wait_for_load_state("load")
+    form = page.get_by_label("Why, and what would be possible")
+    page.keyboard.press("?")
+    page.get_by_label("Use single letters").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    expect(form).to_be_hidden()
+    page.get_by_text("You: Priya Raman").locator("..").click()
+    page.get_by_role("button", name="Shortcuts").click()
+    page.get_by_label("Use single letters").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    expect(form).to_be_visible()
 
 
 def test_a_rejection_without_a_reason_is_told_at_its_field(
@@ -272,10 +301,11 @@ def test_what_changes_by_itself_and_what_was_just_done_are_announced(
     announced = mine.locator("#announced")
     expect(announced).to_be_empty()
     page = open_page(scene.priya, f"/approvals/{asked.pk}/")
+    page.add_init_script(HEAR)
     page.keyboard.press("q")
     page.get_by_label("Your question").fill("Would two do?")
     page.get_by_role("button", name="Send the question").click()
-    expect(page.locator("#announced")).to_have_text("Asked: 3 × A100 for Vision.")
+    page.wait_for_function("heard.includes('Asked: 3 × A100 for Vision.')")
     mine.evaluate("htmx.trigger('#progress', 'refresh')")
     expect(announced).to_have_text("Waits for an answer from you")
 
