@@ -16,7 +16,7 @@ logger = structlog.get_logger(__name__)
 EVENTS_PER_MINUTE = 30
 
 
-def may_leave_one(actor: Actor) -> bool:
+def may_become_event(actor: Actor) -> bool:
     """Whether this refusal is among the first of the person's minute, by whatever door they came; it is one more."""
     window = int(time.time() // 60)
     return (
@@ -25,7 +25,7 @@ def may_leave_one(actor: Actor) -> bool:
     )
 
 
-def leave_none(
+def log_and_count(
     actor: Actor, *, status: int, fields: Collection[str] = (), **details: object
 ) -> None:
     """Leave a line in the log and add to the person's count instead of an event."""

@@ -328,7 +328,7 @@ def _refused(each: Chosen, refusal: Refused, *, by: User) -> Result:
         "request": each.request,
         "verdict": each.verdict,
     }
-    if refusal_events.may_leave_one(actor):
+    if refusal_events.may_become_event(actor):
         teams = Request.objects.filter(pk=each.request).values_list("team", flat=True)
         team = teams.first()
         refuse(
@@ -339,7 +339,7 @@ def _refused(each: Chosen, refusal: Refused, *, by: User) -> Result:
             **said,
         )
     else:
-        refusal_events.leave_none(actor, status=STATUS[refusal.sort], **said)
+        refusal_events.log_and_count(actor, status=STATUS[refusal.sort], **said)
     return Result(
         each.request, decided=False, code=refusal.code, message=refusal.message
     )

@@ -185,7 +185,7 @@ class RefusalMiddleware:
             logger.warning(
                 "refused to somebody not signed in", address=address, **details
             )
-        elif _touched_an_object(request, response) and refusal_events.may_leave_one(
+        elif _touched_an_object(request, response) and refusal_events.may_become_event(
             user.as_actor()
         ):
             about = called_about(request.path)
@@ -198,7 +198,7 @@ class RefusalMiddleware:
                 **details,
             )
         else:
-            refusal_events.leave_none(
+            refusal_events.log_and_count(
                 user.as_actor(), fields=refusal.get("fields") or (), **details
             )
         return response
