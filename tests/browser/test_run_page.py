@@ -117,6 +117,8 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
         expect(page.get_by_role("link", name="Download the log")).to_be_visible()
         page.get_by_role("button", name="Stop the run").click()
         expect(page.locator("#heading")).to_contain_text("Being stopped")
+        # The page was loaded anew: who begins to follow only once the pod is gone is told of what was kept.
+        expect(page.locator("[data-log-state]")).to_have_text("Live")
         until(second, "stopped")
         expect(page.locator("#heading")).to_contain_text("Stopped")
         expect(page.locator("[data-log-state]")).to_have_text(POD_GONE)
