@@ -106,14 +106,15 @@ def when(at: datetime | str | None, now: datetime | None = None) -> str:
 
 @register.simple_tag
 def ago(at: datetime, now: datetime | None = None) -> str:
-    """A moment as "8 s ago" or "in 3 days" in a `<time>`, exact on hover."""
+    """A moment as "8 s ago" or "in 3 days" in a `<time>`, exact on hover; in a browser it goes on (times.js)."""
     local = timezone.localtime(at)
-    text = formats.relative(at, now or timezone.now())
+    now = now or timezone.now()
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}" data-ago="{}">{}</time>',
         local.isoformat(),
         formats.exactly(local),
-        text,
+        "ahead" if at > now else "past",
+        formats.relative(at, now),
     )
 
 

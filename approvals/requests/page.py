@@ -654,7 +654,7 @@ def _of_place(tenancy: Tenancy | None, team: str) -> list[Fact]:
     if tenancy is None:
         return []
     return [
-        {"label": "Made for it", "text": "Every object, one by one", "href": team},
+        {"label": "On the cluster", "text": "Every object, one by one", "href": team},
         {"label": "Namespace", "copyable": tenancy.namespace},
         {"label": "Environment", "text": tenancy.get_environment_display()},
     ]

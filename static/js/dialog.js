@@ -1,5 +1,5 @@
 // Dialogs and menus. Browsers with command/commandfor open dialogs themselves; this serves the others,
-// closes a dialog on a click beside it, and closes an open menu on Escape or a click elsewhere.
+// closes a dialog on a click beside it, and closes an open menu on Escape, a click elsewhere or a Tab out of it.
 document.documentElement.classList.add("has-script");
 const native = "commandForElement" in HTMLButtonElement.prototype;
 
@@ -24,6 +24,12 @@ document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
+});
+
+// Nothing has the focus where the window loses it, or where what had it is gone: the menu stays.
+document.addEventListener("focusout", ({ target, relatedTarget }) => {
+  const menu = relatedTarget && target.closest("details[data-menu][open]");
+  if (menu && !menu.contains(relatedTarget)) menu.open = false;
 });
 
 document.addEventListener("keydown", (event) => {

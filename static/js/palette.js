@@ -2,7 +2,11 @@
 const palette = document.querySelector("#palette");
 const field = palette?.querySelector("[role=combobox]");
 const results = palette?.querySelector("[role=listbox]");
+const count = palette?.querySelector("[role=status]");
 const options = () => [...results.querySelectorAll("[role=option]")];
+// What is listed answers what was typed before, until the next answer comes.
+let isStale = false;
+let goesOnceListed = false;
 
 function open() {
   if (palette.open) return;
@@ -24,7 +28,21 @@ function choose(index) {
 }
 
 const chosen = () => options().findIndex((option) => option.getAttribute("aria-selected") === "true");
-const moves = { ArrowDown: () => choose(chosen() + 1), ArrowUp: () => choose(chosen() - 1), Enter: () => options()[chosen()]?.click() };
+const go = () => options()[chosen()]?.click();
+const moves = {
+  ArrowDown: () => choose(chosen() + 1),
+  ArrowUp: () => choose(chosen() - 1),
+  Enter: () => { if (isStale) goesOnceListed = true; else go(); },
+};
+
+function list() {
+  isStale = false;
+  choose(0);
+  const found = options().filter((option) => !option.hasAttribute("aria-disabled")).length;
+  count.textContent = found === 1 ? "1 found" : `${found || "Nothing"} found`;
+  if (goesOnceListed) go();
+  goesOnceListed = false;
+}
 
 if (palette) {
   document.addEventListener("keydown", (event) => {
@@ -44,5 +62,7 @@ if (palette) {
     moves[event.key]();
   });
   palette.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-  document.addEventListener("htmx:after:swap", () => palette.open && choose(0));
+  field.addEventListener("input", () => { isStale = true; goesOnceListed = false; });
+  palette.addEventListener("close", () => { goesOnceListed = false; });
+  document.addEventListener("htmx:after:swap", ({ detail }) => detail.ctx.sourceElement === field && list());
 }

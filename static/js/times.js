@@ -46,6 +46,34 @@ document.addEventListener("htmx:after:swap", tellBelowAll);
 addEventListener("pageshow", tellBelowAll);
 tellBelowAll();
 
+// "8 s ago" was so when the page was written, and goes on from there by the server's clock. As ui.formats writes it.
+const writtenAt = Date.parse(document.body.dataset.now);
+const clockIsOff = Date.now() - writtenAt;
+const TICK_MS = 5000;
+
+function span(seconds) {
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 48 * 3600 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} days`;
+}
+
+function goOn() {
+  if (document.hidden) return;
+  const now = Date.now() - clockIsOff;
+  for (const time of document.querySelectorAll("time[data-ago]")) {
+    const seconds = Math.trunc((now - Date.parse(time.dateTime)) / 1000);
+    const words = seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`;
+    // What was to come and has come is not "ago" for a sentence about what comes.
+    const text = seconds >= 0 && time.dataset.ago === "ahead" ? "now" : words;
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+if (writtenAt) {
+  setInterval(goOn, TICK_MS);
+  document.addEventListener("visibilitychange", goOn);
+}
+
 const ahead = minutesAhead(new Date());
 const foot = document.getElementById("clock");
 if (foot && ahead) {

@@ -1,10 +1,13 @@
 """Moments are told and taken in UTC; the browser says what that is where the reader is."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from fleet.models import Cluster
 from tests import factories
 from tests.browser.conftest import Open, lines
 from tests.scene import Scene
@@ -84,3 +87,20 @@ def test_a_moment_of_an_event_stands_in_one_line(open_page: Open, scene: Scene) 
     page = open_page(scene.priya, "/audit/")
     moment = page.locator(".table--events tbody tr > :last-child [dir]").first
     assert lines(moment) == 1
+
+
+@pytest.mark.slow
+def test_how_long_ago_something_was_goes_on_while_the_page_stays_open(
+    open_page: Open, scene: Scene
+) -> None:
+    Cluster.objects.update(last_contact_at=timezone.now() - timedelta(seconds=50))
+    page = open_page(scene.priya, "/")
+    page.clock.install()
+    page.goto("/clusters/")
+    page.wait_for_load_state("load")
+    contact = page.get_by_text("Last contact").first.locator("time")
+    expect(contact).to_have_text(re.compile(r"^5\d s ago$"))
+    page.clock.fast_forward("05:00")
+    expect(contact).to_have_text("5 min ago")
+    page.clock.fast_forward("02:00:00")
+    expect(contact).to_have_text("2 h ago")
