@@ -163,9 +163,13 @@ def _effect_page(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    count = form.cleaned_data["gpus"] if form.is_valid() else 0
-    fits = allocation.ended_at is None and 1 <= count <= allocation.gpus
-    effect = presenting.effect(allocation, count, now=timezone.now()) if fits else None
+    effect, now = None, timezone.now()
+    if form.is_valid() and allocation.ended_at is None:
+        count = form.cleaned_data["gpus"]
+        if lacking := ends.why_not_held(allocation, count, now=now):
+            form.add_error("gpus", lacking)
+        else:
+            effect = presenting.effect(allocation, count, now=now)
     context = {
         "allocation": allocation,
         "form": form,

@@ -6,10 +6,19 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
+from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell
-from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
+from notices.kinds import (
+    CHOOSABLE,
+    GROUPS,
+    OF_LEADS,
+    USUAL_HOUR,
+    NoticeKind,
+    Pace,
+    Way,
+)
 from notices.message import Message
 from notices.models import Delivery, DigestHour, Notice, Preference
 from web.refusals import BadInput, Conflict
@@ -20,6 +29,14 @@ TEST = Message(
     "This is how Quartermaster writes to you. There is nothing to do.",
     action="Choose what you are told",
 )
+
+
+def groups_of(person: User) -> Mapping[str, tuple[NoticeKind, ...]]:
+    """What this person can be told about, as their page groups it: of the platform platform leads alone are told."""
+    is_lead = person.may(Permission.MANAGE_CLUSTERS)
+    return {
+        title: kinds for title, kinds in GROUPS.items() if is_lead or title != OF_LEADS
+    }
 
 
 def paces_of(person: User) -> dict[NoticeKind, Pace]:

@@ -1,6 +1,6 @@
 """What a person says about their notices, and a platform lead about a channel; every rule is the action's."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django import forms
@@ -16,7 +16,7 @@ KINDS = [(kind.value, kind.channel_words) for kind in CHOOSABLE]
 
 
 class ChoiceForm(StrictForm):
-    """How soon to be told about each kind, and when the daily mail comes."""
+    """How soon to be told about each of these kinds, and when the daily mail comes."""
 
     digest_hour = forms.ChoiceField(
         label="The daily mail comes at",
@@ -24,9 +24,12 @@ class ChoiceForm(StrictForm):
         widget=forms.Select(attrs={"data-utc-hour": True}),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, kinds: Collection[NoticeKind], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        for kind in CHOOSABLE:
+        self._kinds = kinds
+        for kind in kinds:
             self.fields[kind.value] = forms.ChoiceField(
                 label=kind.words, choices=PACES, widget=forms.RadioSelect
             )
@@ -39,7 +42,7 @@ class ChoiceForm(StrictForm):
     @property
     def paces(self) -> Mapping[NoticeKind, Pace]:
         """What was chosen."""
-        return {kind: Pace(self.cleaned_data[kind.value]) for kind in CHOOSABLE}
+        return {kind: Pace(self.cleaned_data[kind.value]) for kind in self._kinds}
 
 
 class ChannelForm(KeepsOthersEdits, StrictForm):

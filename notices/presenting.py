@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from notices.kinds import GROUPS, OF_LEADS, NoticeKind, Pace, Way
+from notices.kinds import NoticeKind, Pace, Way
 from notices.models import Channel, Delivery
 from ui.parts import Badge, Link, Row
 
@@ -44,7 +44,6 @@ class ChoiceGroup(TypedDict):
     """Kinds of notice that belong together."""
 
     title: str
-    note: str
     rows: list[KindChoices]
 
 
@@ -115,15 +114,16 @@ def settings_tabs(person: User, current: str) -> list[Link]:
     return tabs
 
 
-def choices(paces: Mapping[NoticeKind, Pace]) -> list[ChoiceGroup]:
+def choices(
+    groups: Mapping[str, tuple[NoticeKind, ...]], paces: Mapping[NoticeKind, Pace]
+) -> list[ChoiceGroup]:
     """The kinds in groups, a row for each with the three choices, one of them chosen."""
     return [
         {
             "title": title,
-            "note": "told to platform leads alone" if title == OF_LEADS else "",
             "rows": [_row(kind, paces[kind]) for kind in kinds],
         }
-        for title, kinds in GROUPS.items()
+        for title, kinds in groups.items()
     ]
 
 

@@ -34,7 +34,12 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
     """What the person is told, how soon, and a test of it."""
     person = visitor(request)
     paces, hour = choosing.paces_of(person), choosing.hour_of(person)
-    form = ChoiceForm(sent(request), initial={"digest_hour": str(hour)})
+    groups = choosing.groups_of(person)
+    form = ChoiceForm(
+        sent(request),
+        kinds=[kind for kinds in groups.values() for kind in kinds],
+        initial={"digest_hour": str(hour)},
+    )
     status = 422
     if request.method == "POST" and form.is_valid():
         try:
@@ -47,7 +52,7 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
     is_configured = mail_is_configured()
     context = {
         "form": form,
-        "groups": presenting.choices(paces),
+        "groups": presenting.choices(groups, paces),
         "mail_is_configured": is_configured,
         "tabs": presenting.settings_tabs(person, "notice-settings"),
         "address": person.email,

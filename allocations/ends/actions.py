@@ -29,13 +29,23 @@ def may_give_back(by: User, team_id: int) -> bool:
     return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
-def _not_held(allocation: Allocation, amount: int, held: int) -> str:
-    """Why so many cannot be given back; of what goes on under another number, under which one."""
-    if held:
-        return f"{amount} cannot be given back: {held} are held."
+def why_not_held(allocation: Allocation, amount: int, *, now: datetime) -> str:
+    """Why so many GPUs, or machines of a reservation, cannot be given back; empty where so many are held.
+
+    Of GPUs that go on under another number it says under which one.
+    """
+    count = allocation.count if allocation.reservation_id else allocation.gpus
+    # What has reached its date is not held any more, though the task that ends it may still be on its way.
+    is_held = allocation.ended_at is None and allocation.kept_until > now
+    if is_held and 1 <= amount <= count:
+        return ""
+    if is_held:
+        return f"{amount} cannot be given back: {count} {'is' if count == 1 else 'are'} held."
     said = f"Nothing is held under allocation {allocation.pk} any more"
     if allocation.ended_at is None:
         return f"{said}: it has reached its end."
+    if allocation.reservation_id:
+        return f"{said}."
     same = Allocation.objects.live().filter(
         tenancy=allocation.tenancy_id, flavor=allocation.flavor_id
     )
@@ -74,16 +84,8 @@ def give_back(
     _check_begun(allocation)
     because = checked_reason(allocation.team, by, reason)
     amount = allocation.gpus if gpus is None else gpus
-    # What has reached its date is not held any more, though the task that ends it may still be on its way.
-    held = (
-        allocation.gpus
-        if allocation.ended_at is None and allocation.kept_until > now
-        else 0
-    )
-    if not 1 <= amount <= held:
-        raise Conflict(
-            _not_held(allocation, amount, held), code="not_held", field="gpus"
-        )
+    if lacking := why_not_held(allocation, amount, now=now):
+        raise Conflict(lacking, code="not_held", field="gpus")
     actor, over, rest = by.as_actor(), allocation, None
     if amount == allocation.gpus:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
@@ -181,19 +183,8 @@ def give_back_machines(
         raise Conflict(
             f"{allocation.title} is no reserved machines.", code="no_reservation"
         )
-    held = (
-        allocation.count
-        if allocation.ended_at is None and allocation.kept_until > now
-        else 0
-    )
-    if not 1 <= machines <= held:
-        raise Conflict(
-            f"{held} machines are held under this grant: give back 1 to {held} of them."
-            if held
-            else "No machine is held under this grant any more.",
-            code="not_held",
-            field="machines",
-        )
+    if lacking := why_not_held(allocation, machines, now=now):
+        raise Conflict(lacking, code="not_held", field="machines")
     actor, over, rest = by.as_actor(), allocation, None
     if machines == allocation.count:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)

@@ -192,8 +192,12 @@ def _give_back_page(
     request: HttpRequest, row: Reservation, form: MachinesForm, *, status: int = 200
 ) -> HttpResponse:
     effect, now = None, timezone.now()
-    if form.is_valid() and form.cleaned_data["machines"] <= form.chosen.count:
-        effect = page.effect(row, form.chosen, form.cleaned_data["machines"], now=now)
+    if form.is_valid():
+        count = form.cleaned_data["machines"]
+        if lacking := ends.why_not_held(form.chosen, count, now=now):
+            form.add_error("machines", lacking)
+        else:
+            effect = page.effect(row, form.chosen, count, now=now)
     context = {
         "reservation": row,
         "form": form,

@@ -10,6 +10,7 @@ from allocations.models import Allocation
 from fleet.models import Cluster
 from provisioning.models import Tenancy
 from tests import factories
+from tests.pages import parsed
 from tests.scene import Scene
 
 
@@ -155,6 +156,15 @@ def test_it_refuses_more_than_is_held(page: Client, held: Allocation) -> None:
     response = page.post(address(held), {"gpus": "3", "token": "one"})
     assert response.status_code == 409
     assert "3 cannot be given back: 2 are held." in response.content.decode()
+
+
+def test_it_says_before_it_is_sent_that_more_is_asked_than_is_held(
+    page: Client, held: Allocation
+) -> None:
+    shown = parsed(page.get(address(held), {"gpus": "3"}).content.decode())
+    by_id = {each.attrs.get("id"): each for each in shown.walk()}
+    assert "3 cannot be given back: 2 are held." in by_id["effect"].words
+    assert by_id["id_gpus"].attrs["aria-invalid"] == "true"
 
 
 def test_it_refuses_fields_that_nobody_asked_for(

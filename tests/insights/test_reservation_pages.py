@@ -273,7 +273,7 @@ def test_machines_are_given_back_once_and_azure_gets_less(
 @pytest.mark.parametrize(
     ("sent", "status", "sentence"),
     [
-        ({"machines": "4"}, 409, "3 machines are held under this grant"),
+        ({"machines": "4"}, 409, "4 cannot be given back: 3 are held."),
         ({"machines": "0"}, 422, "Write a whole number of machines"),
         ({"machines": "10000"}, 422, "Write a whole number of machines"),
         ({"machines": "two"}, 422, "Write a whole number of machines"),

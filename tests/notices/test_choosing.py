@@ -6,12 +6,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
 from notices.actions import tell
 from notices.choosing import choose, hour_of, paces_of, send_test
 from notices.delivery import deliver_due
-from notices.kinds import CHOOSABLE, GROUPS, NoticeKind, Pace
+from notices.kinds import CHOOSABLE, GROUPS, OF_LEADS, NoticeKind, Pace
 from notices.message import Message
 from notices.models import Delivery, Notice, Preference
 from tests import factories
@@ -23,7 +24,9 @@ from web.refusals import BadInput, Conflict
 
 pytestmark = pytest.mark.django_db
 PAGE = "/settings/notices/"
-CHOSEN = {kind.value: "at_once" for kind in CHOOSABLE} | {"digest_hour": "15"}
+CHOSEN = {
+    kind.value: "at_once" for kind in CHOOSABLE if kind not in GROUPS[OF_LEADS]
+} | {"digest_hour": "15"}
 
 
 @pytest.fixture
@@ -37,13 +40,25 @@ def text(answer: Any) -> str:
     return str(answer.content.decode())
 
 
-def test_each_kind_stands_in_one_group(client: Client, ada: User) -> None:
+def headings(client: Client) -> list[str]:
+    page = parsed(text(client.get(PAGE)))
+    return [one.words for one in page.walk() if one.tag == "h2"]
+
+
+def test_each_kind_stands_in_one_group(client: Client) -> None:
     grouped = [kind for kinds in GROUPS.values() for kind in kinds]
     assert sorted(grouped) == sorted(CHOOSABLE)
-    page = parsed(text(client.get(PAGE)))
-    headings = [one.words for one in page.walk() if one.tag == "h2"]
-    assert headings[: len(GROUPS)] == list(GROUPS)
-    assert "The platform told to platform leads alone" in page.words
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    assert headings(client)[: len(GROUPS)] == list(GROUPS)
+
+
+def test_who_is_never_told_of_the_platform_chooses_nothing_about_it(
+    client: Client, ada: User
+) -> None:
+    assert OF_LEADS not in headings(client)
+    answer = client.post(PAGE, CHOSEN | {"cluster_away": "none"})
+    assert answer.status_code == 422
+    assert "There is no field “cluster_away” here." in text(answer)
 
 
 def test_everybody_begins_with_the_defaults(ada: User) -> None:
