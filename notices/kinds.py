@@ -31,6 +31,7 @@ class NoticeKind(StrEnum):
     ENDS_HELD_BACK = "ends_held_back"
     BUDGET_SOFT = "budget_soft"
     COST_CENTRE_JOINED = "cost_centre_joined"
+    TEAM_OWNED = "team_owned"
     POLICY_WAITS = "policy_waits"
     POLICY_ACTIVATED = "policy_activated"
     TEAM_LEAVES = "team_leaves"
@@ -122,6 +123,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
     NoticeKind.COST_CENTRE_JOINED: "A team spends on a cost centre that you answer for",
+    NoticeKind.TEAM_OWNED: "You answer for a team from now on, or no more",
     NoticeKind.POLICY_WAITS: "A draft of the policy waits for you to put it in force",
     NoticeKind.POLICY_ACTIVATED: "A policy is in force, is to come, or was cancelled",
     NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
@@ -163,6 +165,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
     NoticeKind.CLUSTER_ANNOUNCED: "A cluster has an announcement",
     NoticeKind.COST_CENTRE_JOINED: "A team spends on another cost centre",
+    NoticeKind.TEAM_OWNED: "Somebody else answers for a team",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
@@ -192,6 +195,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.BUDGET_SOFT,
         NoticeKind.CLUSTER_ANNOUNCED,
         NoticeKind.COST_CENTRE_JOINED,
+        NoticeKind.TEAM_OWNED,
         NoticeKind.TEAM_LEAVES,
     ),
     "What you decide and carry out": (

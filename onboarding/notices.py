@@ -40,3 +40,33 @@ def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
         action="See what it costs",
     )
     tell(JOINED, to=[found.owner], subject=about, link=link, message=message, now=now)
+
+
+def tell_owner(team: Team, before: User, *, by: User, now: datetime) -> None:
+    """Tell who answers for a team from now on, and who did before: not who did it, nor who sees the team no more."""
+    owner, facts = team.accountable, (("Team", team.name), ("Changed by", by.name))
+    said = {
+        owner: Message(
+            f"You answer for {team.name} from now on",
+            f"{by.name} made you the owner of the team in place of {before.name}. You lead it: you may change it, have "
+            "it leave and stop its notebooks, and you are told what it costs. If that is not so, choose another owner.",
+            facts=facts,
+            action="See the team",
+        ),
+        before: Message(
+            f"{owner.name} answers for {team.name} from now on",
+            f"{by.name} made {owner.name} the owner of the team in your place.",
+            facts=facts,
+            action="See the team",
+        ),
+    }
+    for person, message in said.items():
+        if person != by and Team.objects.visible_to(person).filter(pk=team.pk).exists():
+            tell(
+                NoticeKind.TEAM_OWNED,
+                to=[person],
+                subject=("team", team.pk),
+                link=reverse("team", args=[team.slug]),
+                message=message,
+                now=now,
+            )

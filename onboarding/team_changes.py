@@ -27,7 +27,7 @@ from capacity.openai import actions as model_endpoints
 from capacity.registry import actions as registry
 from connectors.graph import Graph, Group
 from onboarding.actions import check_group
-from onboarding.notices import tell_cost_centre
+from onboarding.notices import tell_cost_centre, tell_owner
 from provisioning.desired.manifests import changed_objects
 from provisioning.desired.naming import NameRefused, display_name
 from provisioning.models import Tenancy
@@ -104,11 +104,12 @@ def effects(team: Team, change: TeamChange) -> Effects:
     fields = {
         name: (before[name], str(wanted[name])) for name in before if name in wanted
     }
-    # Another group counts though it has the same name.
+    # Another group counts though it has the same name, and so does another person.
+    namesake = wanted.get("owner", team.accountable) != team.accountable
     fields = {
         name: (old, new)
         for name, (old, new) in fields.items()
-        if old != new or name == "entra_group_name"
+        if old != new or name == "entra_group_name" or (name == "owner" and namesake)
     }
     joining, leaving = _people(team, change)
     sentences = [told for name, told in _leads(team, change) if name not in leaving]
@@ -133,6 +134,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
     found = effects(team, change)
     if not found.fields:
         return found
+    owner_before = team.accountable
     for name, value in _checked(team, change).items():
         setattr(team, name, value)
     try:
@@ -151,6 +153,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         model_endpoints.look_again(team, now=now)
     if "owner" in found.fields:
         parts += lead_by_owner(team)
+        tell_owner(team, owner_before, by=by, now=now)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
         if "cost_centre" in found.fields:

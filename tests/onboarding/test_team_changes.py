@@ -212,6 +212,45 @@ def test_who_answers_for_a_team_leads_it_and_who_did_before_no_more(
     assert client.get("/teams/vision/leaving").status_code == 200
 
 
+def told_of_owner() -> dict[str, str]:
+    rows = Notice.objects.filter(kind="team_owned", person__isnull=False)
+    return {str(row.person): row.said.title for row in rows}
+
+
+def test_who_answers_for_a_team_from_now_on_and_who_did_before_are_told(
+    lead: Scene, client: Client
+) -> None:
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    change_team(lead.team, TeamChange(owner=ben), by=lead.priya, now=NOW)
+    assert told_of_owner() == {
+        "Ben Ruiz": "You answer for Vision from now on",
+        lead.ada.name: "Ben Ruiz answers for Vision from now on",
+    }
+    for notice in Notice.objects.filter(person__isnull=False).select_related("person"):
+        assert notice.person is not None
+        client.force_login(notice.person)
+        assert client.get(notice.link).status_code == 200
+
+
+def test_who_changes_the_owner_and_who_has_left_the_team_are_not_told_of_it(
+    lead: Scene,
+) -> None:
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    change_team(lead.team, TeamChange(owner=ben), by=lead.ada, now=NOW)
+    assert set(told_of_owner()) == {"Ben Ruiz"}
+    Notice.objects.all().delete()
+    lead.team.memberships.filter(user=ben).delete()
+    change_team(lead.team, TeamChange(owner=lead.ada), by=lead.priya, now=NOW)
+    assert set(told_of_owner()) == {lead.ada.name}
+
+
+def test_a_person_of_the_same_name_is_another_owner(lead: Scene) -> None:
+    other = factories.person(lead.ada.name, teams=[lead.team])
+    other.groups_held.create(group=lead.team.entra_group)
+    change_team(lead.team, TeamChange(owner=other), by=lead.ada, now=NOW)
+    assert Team.objects.get(pk=lead.team.pk).accountable == other
+
+
 def test_who_has_the_role_of_a_lead_stays_one_when_another_answers_for_the_team(
     lead: Scene,
 ) -> None:
