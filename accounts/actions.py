@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -65,16 +66,14 @@ def take_over(
     `address` is the directory's: a member's token names one only where the application was told to ask for it.
     """
     known = object_ids(groups)
-    user, _ = User.objects.update_or_create(
-        oid=claims.oid,
-        defaults={
-            "tid": claims.tid,
-            "name": claims.name or claims.username or claims.oid,
-            "username": claims.username,
-            "email": address or claims.email,
-            "groups_known_at": now,
-            "signed_in_at": now,
-        },
+    user = _account_of(
+        claims.oid,
+        tid=claims.tid,
+        name=claims.name or claims.username or claims.oid,
+        username=claims.username,
+        email=address or claims.email,
+        groups_known_at=now,
+        signed_in_at=now,
     )
     hold_groups(user, known)
     wanted = roles_from(
@@ -86,6 +85,20 @@ def take_over(
     changes = join_teams(user, known, lead=Role.TEAM_LEAD in wanted)
     record_parts(changes, actor=PORTAL)
     return User.objects.get(pk=user.pk)
+
+
+def _account_of(oid: str, **fields: Any) -> User:
+    """The account of a person with these fields, made where there is none.
+
+    `update_or_create` would lock it against everything that points at it: who tells this person something and has
+    recorded it waits for them at the commit, and they for the audit chain.
+    """
+    user, is_new = User.objects.get_or_create(oid=oid, defaults=fields)
+    if not is_new:
+        for name, value in fields.items():
+            setattr(user, name, value)
+        user.save(update_fields=[*fields])
+    return user
 
 
 @transaction.atomic

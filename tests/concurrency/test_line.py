@@ -14,7 +14,7 @@ from fleet.models import Flavor
 from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
-from tests.concurrency.together import together
+from tests.concurrency.together import together, waiting_for_a_lock
 from tests.services.process import wait_until
 
 ROUNDS = 4
@@ -79,13 +79,3 @@ def test_an_ask_that_waited_for_a_lock_is_judged_by_the_policy_that_is_in_force_
             factories.policy(Thresholds(automatic_gpus=0), now=timezone.now())
         assert asking.result(timeout=30).state == State.WAITING
     assert Request.objects.get().evaluations.get().policy.number == 3
-
-
-def waiting_for_a_lock() -> int:
-    """How many connections wait for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        found: int = cursor.fetchone()[0]
-    return found
