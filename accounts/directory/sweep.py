@@ -17,7 +17,7 @@ from accounts.actions import hold_groups, object_ids, suspend_tokens
 from accounts.directory.app_roles import Assignments
 from accounts.directory.models import AccessLoss, Reason
 from accounts.memberships import join_teams, leave_teams, record_parts
-from accounts.models import Doubt, RoleHeld, User
+from accounts.models import Doubt, RoleHeld, Team, User
 from accounts.roles import DECIDING, HOLDERS, Role
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -190,7 +190,7 @@ def take_groups(
     user.groups_known_at = now
     user.save(update_fields=["groups_known_at"])
     Doubt.objects.filter(user=user_id).delete()
-    if before == set(known) and not withdrawn:
+    if before == set(known) and not withdrawn and _is_in_their_teams(user, known):
         return
     by_group = settings.ENV.role_groups
     wanted = {by_group[oid] for oid in known if oid in by_group}
@@ -214,6 +214,15 @@ def take_groups(
         withdrawn=sorted(withdrawn),
     )
     record_parts(changes, actor=PORTAL)
+
+
+def _is_in_their_teams(user: User, groups: Collection[str]) -> bool:
+    """Whether somebody is in the teams of these groups and in no other.
+
+    Who signs in at the moment in which a team gets its group is seen by neither of the two.
+    """
+    teams = Team.objects.filter(entra_group__in=groups).values_list("pk", flat=True)
+    return set(teams) == set(user.memberships.values_list("team", flat=True))
 
 
 @transaction.atomic
