@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.models import User
+from accounts.models import Membership, User
 from accounts.roles import Permission
 from allocations.bookings.actions import MAX_AHEAD
 from allocations.bookings.levels import Level, combined, earliest
@@ -196,14 +196,20 @@ def judge(
 
 def check(wanted: Wanted, *, by: User, now: datetime) -> None:
     """Refuse what no policy could make sense of; raises NoRight, BadInput or Conflict."""
-    if wanted.team.pk not in by.team_ids and not by.may(Permission.ONBOARD_ANY_GROUP):
+    if wanted.team.pk not in by.team_ids:
+        _check_without_team(wanted, by=by)
+    check_grantable(wanted, now=now)
+
+
+def _check_without_team(wanted: Wanted, *, by: User) -> None:
+    """Refuse what somebody asks for a team that they are not of; raises NoRight."""
+    if not by.may(Permission.ONBOARD_ANY_GROUP):
         raise NoRight(
             "Members of the team and platform leads ask for it.",
             code="not_of_the_team",
             # Whoever renews says no team.
             field="" if wanted.renews is not None else "team",
         )
-    check_grantable(wanted, now=now)
 
 
 def check_grantable(wanted: Wanted, *, now: datetime) -> None:
@@ -600,6 +606,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     """Lock the team's budgets, the flavor and its quotas; the same ask with the flavor as it is under the lock.
 
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
+    Raises NoRight for who was taken out of the team while this waited.
     """
     months = money.by_month(
         gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until
@@ -611,6 +618,8 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
             .filter(pk=person.pk)
             .values_list("pk")
         )
+        if not Membership.objects.filter(team=wanted.team, user=person).exists():
+            _check_without_team(wanted, by=person)
     if isinstance(wanted.spec, ReservationSpec):
         lock_quotas_of(quota_place(wanted.spec.place())[0])
     if wanted.flavor is None:

@@ -1,0 +1,31 @@
+"""What changes while somebody waits for a lock counts for them: who may ask, what is offered, by which policy."""
+
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from accounts.directory.sweep import take_groups
+from approvals.models import Request
+from tests import factories
+from tests.concurrency.together import held_up
+from tests.scene import Scene, scene
+from web.refusals import NoRight
+
+
+def ask(made: Scene, *, gpus: int = 1, days: int = 3) -> Request:
+    return factories.request(
+        made.ada, made.tenancy, made.flavor, gpus=gpus, days=days, now=timezone.now()
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_was_taken_out_of_the_team_before_is_granted_nothing() -> None:
+    made = scene()
+    assert made.ada.team_ids  # as a session has read them
+    leave = partial(take_groups, made.ada.pk, groups=[], now=timezone.now())
+    leave = partial(leave, withdrawn=["data_scientist"])
+    with pytest.raises(NoRight):
+        held_up(lambda: ask(made), by=leave)
+    assert not Request.objects.exists()
+    assert made.allocated() == 0
