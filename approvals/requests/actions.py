@@ -606,7 +606,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     """Lock the team's budgets, the flavor and its quotas; the same ask with the flavor as it is under the lock.
 
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
-    Raises NoRight for who was taken out of the team while this waited.
+    Raises NoRight for who was taken out of the team while this waited, Conflict for what is not offered any more.
     """
     months = money.by_month(
         gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until
@@ -634,6 +634,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
             code="not_offered",
             field="flavor",
         )
+    _check_offered(flavor, is_renewal=wanted.renews is not None)
     if flavor.azure_nodes is not None:
         lock_quotas(flavor.cluster)
     return wanted.on(flavor)

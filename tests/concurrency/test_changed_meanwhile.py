@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from accounts.directory.sweep import take_groups
 from approvals.models import Request
+from fleet.actions import change_flavor
 from tests import factories
 from tests.concurrency.together import held_up
 from tests.scene import Scene, scene
-from web.refusals import NoRight
+from web.refusals import Conflict, NoRight
 
 
 def ask(made: Scene, *, gpus: int = 1, days: int = 3) -> Request:
@@ -27,5 +28,17 @@ def test_who_was_taken_out_of_the_team_before_is_granted_nothing() -> None:
     leave = partial(leave, withdrawn=["data_scientist"])
     with pytest.raises(NoRight):
         held_up(lambda: ask(made), by=leave)
+    assert not Request.objects.exists()
+    assert made.allocated() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_taken_out_of_the_offer_before_is_not_granted() -> None:
+    made = scene()
+    close = partial(
+        change_flavor, made.flavor.pk, values={"is_offered": False}, by=made.priya
+    )
+    with pytest.raises(Conflict):
+        held_up(lambda: ask(made), by=close)
     assert not Request.objects.exists()
     assert made.allocated() == 0
