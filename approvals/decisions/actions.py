@@ -32,6 +32,7 @@ from approvals.requests.actions import (
 )
 from approvals.requests.wanted import Wanted
 from approvals.states import State
+from audit import clock
 from audit.events import Kind
 from audit.log import together
 from policy.evaluation import Rule, evaluate
@@ -65,6 +66,7 @@ def approve(
     )
     wanted = _approved(request, count)
     judged = _judge_again(request, count=wanted, now=now)
+    now = judged.standing.now
     _vote(
         request,
         step,
@@ -335,6 +337,7 @@ def _why_refused(refusal: Refused, asked: Wanted, by: User) -> str:
 
 
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
+    """Judge so many units at the moment at which all locks are held, which `standing.now` says; raises Conflict."""
     if request.until <= now:
         raise Conflict(
             "The end that was asked for has passed. Reject it or ask for a later one.",
@@ -352,7 +355,11 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
             code=refusal.code,
         ) from refusal
     judged = judge(
-        wanted, person=request.requester, now=now, own=request.hold_id, in_line=False
+        wanted,
+        person=request.requester,
+        now=clock.after_waiting(now),
+        own=request.hold_id,
+        in_line=False,
     )
     for rule in judged.answer.rules:
         if stops(rule):

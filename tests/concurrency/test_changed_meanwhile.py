@@ -6,8 +6,12 @@ import pytest
 from django.utils import timezone
 
 from accounts.directory.sweep import take_groups
+from accounts.models import User
+from approvals.decisions.actions import approve
 from approvals.models import Request
 from fleet.actions import change_flavor
+from fleet.models import Flavor
+from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.together import held_up
 from tests.scene import Scene, scene
@@ -42,3 +46,26 @@ def test_what_was_taken_out_of_the_offer_before_is_not_granted() -> None:
         held_up(lambda: ask(made), by=close)
     assert not Request.objects.exists()
     assert made.allocated() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_vote_is_judged_by_the_policy_that_came_into_force_before() -> None:
+    made = scene()
+    request = ask(made, gpus=4, days=10)
+    now = timezone.now()
+    User.objects.filter(pk=made.priya.pk).update(groups_known_at=now)
+    flavors = Flavor.objects.select_for_update(no_key=True)
+    held_up(
+        partial(
+            approve,
+            request.pk,
+            by=made.priya,
+            expected_version=request.version,
+            now=now,
+        ),
+        by=lambda: flavors.get(pk=made.flavor.pk),
+        meanwhile=lambda: factories.policy(
+            Thresholds(automatic_gpus=0), now=timezone.now()
+        ),
+    )
+    assert request.evaluations.latest("id").policy.number == 2
