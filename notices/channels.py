@@ -135,7 +135,7 @@ def remove_channel(channel_id: int, *, by: User) -> None:
 def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
     """Send a test to a channel, switched on or not; raises NoRight, or Conflict while one is still on its way."""
     manages(by)
-    channel = Channel.objects.get(pk=channel_id)
+    channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
     if test_of(channel, state=Delivery.State.WAITING):
         raise Conflict("The test before is still on its way.", code="test_waiting")
     said = Message(
