@@ -15,7 +15,14 @@ from audit.log import record
 from notices.enqueue import enqueue_on_commit
 from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
-from notices.models import A_PATH, Channel, Delivery, Notice, Preference
+from notices.models import (
+    A_PATH,
+    Channel,
+    Delivery,
+    Notice,
+    NoticeQuerySet,
+    Preference,
+)
 from web.refusals import Conflict, NoRight
 
 State = Delivery.State
@@ -108,11 +115,14 @@ def take_back(kinds: Iterable[NoticeKind], *, subject: tuple[str, int]) -> None:
     """Send people no more what they were to be told about a thing and is not so any more; what has left stays."""
     told = Notice.objects.about(subject).filter(kind__in=kinds, person__isnull=False)
     Delivery.objects.filter(notice__in=told, state=State.WAITING, attempts=0).delete()
+    drop_from_digest(told)
+
+
+def drop_from_digest(told: NoticeQuerySet) -> None:
+    """Forget those of these notices that wait for a daily mail; what is in one stays in it."""
     # Locked, so that no daily mail is written of what is gone.
-    in_digest = told.filter(pace=Pace.DIGEST, digest=None).select_for_update(
-        no_key=True
-    )
-    Notice.objects.filter(pk__in=[notice.pk for notice in in_digest]).delete()
+    waiting = told.filter(pace=Pace.DIGEST, digest=None).select_for_update(no_key=True)
+    Notice.objects.filter(pk__in=[notice.pk for notice in waiting]).delete()
 
 
 def was_told(

@@ -9,7 +9,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell
+from notices.actions import drop_from_digest, tell
 from notices.kinds import (
     CHOOSABLE,
     GROUPS,
@@ -88,9 +88,7 @@ def choose(
     if is_moved:
         DigestHour.objects.update_or_create(person=person, defaults={"hour": hour or 0})
     unwanted = [kind for kind, pace in changed.items() if pace is Pace.NONE]
-    Notice.objects.filter(
-        person=person, kind__in=unwanted, pace=Pace.DIGEST, digest=None
-    ).delete()
+    drop_from_digest(Notice.objects.filter(person=person, kind__in=unwanted))
     record(
         Kind.NOTICES_CHOSEN,
         actor=person.as_actor(),

@@ -1,14 +1,19 @@
 """Tests and daily mails at the same moment as others: nobody gets two of one, or a mail with nothing in it."""
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import User
 from accounts.roles import Role
-from notices import channels, choosing
-from notices.kinds import NoticeKind
-from notices.models import Channel, Delivery
+from notices import channels, choosing, digest
+from notices.actions import tell
+from notices.kinds import NoticeKind, Pace
+from notices.message import Message
+from notices.models import Channel, Delivery, Preference
 from notices.sealing import seal
 from tests import factories
 from tests.concurrency.together import held_up
@@ -39,3 +44,31 @@ def test_a_channel_that_is_tested_twice_at_once_gets_one_test() -> None:
     with pytest.raises(Conflict, match="still on its way"):
         held_up(test, by=test)
     assert Delivery.objects.count() == 1
+
+
+def tell_for_digest(person: User, *, days_ago: int) -> None:
+    Preference.objects.create(person=person, kind=KIND, pace=Pace.DIGEST)
+    with transaction.atomic():
+        tell(
+            KIND,
+            to=[person],
+            subject=("request", 1),
+            link="/requests/1/",
+            message=Message("A request waits", "It is yours to decide."),
+            now=timezone.now() - timedelta(days=days_ago),
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_kind_that_is_switched_off_while_the_daily_mail_is_written_leaves_no_empty_mail() -> (
+    None
+):
+    ada = factories.person("Ada", email="ada@example.com")
+    tell_for_digest(ada, days_ago=2)
+    held_up(
+        lambda: choosing.choose(ada, paces={KIND: Pace.NONE}),
+        by=lambda: digest.collect(now=timezone.now()),
+    )
+    mail = Delivery.objects.get(digest__person=ada).digest
+    assert mail is not None
+    assert mail.notices.count() == 1
