@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -51,8 +52,11 @@ def follow(team: Team, *, now: datetime) -> None:
     rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).filter(
         team=team
     )
-    for access in rows.order_by("pk"):
-        _want(access, team, access.registry == wanted, now=now)
+    locked = list(rows.order_by("pk"))
+    # Who changes the group holds these rows, and was waited for.
+    group = Team.objects.values_list("entra_group", flat=True).get(pk=team.pk)
+    for access in locked:
+        _want(access, group, access.registry == wanted, now=now)
 
 
 def follow_all(*, now: datetime) -> None:
@@ -162,12 +166,11 @@ def _locked(access_id: int) -> RegistryAccess:
 
 
 def _want(
-    access: RegistryAccess, team: Team, is_wanted: bool, *, now: datetime
+    access: RegistryAccess, group: UUID, is_wanted: bool, *, now: datetime
 ) -> None:
-    is_same_group = str(access.group) == str(team.entra_group)
-    if access.is_wanted == is_wanted and (is_same_group or not is_wanted):
+    if access.is_wanted == is_wanted and (access.group == group or not is_wanted):
         return
-    access.is_wanted, access.group = is_wanted, team.entra_group
+    access.is_wanted, access.group = is_wanted, group
     access.granted_at, access.message = None, ""
     access.generation += 1
     fields = [
