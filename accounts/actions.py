@@ -261,6 +261,8 @@ def create_token(
             code="out_of_range",
             field="days",
         )
+    # Two that are made at once count each other.
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.tokens.usable(now).count() >= MOST_TOKENS:
         raise Conflict(
             f"You have {MOST_TOKENS} tokens. Revoke one first.", code="too_many"
