@@ -150,12 +150,13 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
             code="required",
             field="text",
         )
-    found = Request.objects.open_to(by, now).select_related(
+    if not Request.objects.open_to(by, now).filter(pk=request_id).exists():
+        raise NoRight("Who sees a request can say something about it.", code="not_seen")
+    # A grant that has begun is waited for here: once the audit chain is locked, it would wait for this, too.
+    rows = Request.objects.locked().select_related(
         "team", "requester", "flavor__cluster"
     )
-    request = found.filter(pk=request_id).first()
-    if request is None:
-        raise NoRight("Who sees a request can say something about it.", code="not_seen")
+    request = rows.get(pk=request_id)
     made = Comment.objects.create(request=request, by=by, text=text, at=now)
     telling.commented(request, text, by=by, now=now)
     record_event(Kind.REQUEST_COMMENTED, request, actor=by.as_actor())
