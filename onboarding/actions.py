@@ -13,6 +13,7 @@ from allocations.changes import refresh
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
 from capacity.registry import actions as registry
+from capacity.subscriptions.following import lock_quotas
 from connectors.graph import Graph, Group
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
@@ -137,13 +138,18 @@ def enrol(
     slug = slug_for(enrolment.name, field="name")
     project = slug_for(enrolment.project, field="project")
     group = brought.group
-    # The person's, the cluster's and the flavor's rows before the audit chain, as every other action takes them.
+    # The person's, the cluster's, the flavor's and its quotas' rows before the audit chain, as every other action takes
+    # them.
     User.objects.select_for_update(no_key=True).get(pk=by.pk)
     cluster = Cluster.objects.select_for_update(no_key=True).get(
         pk=enrolment.cluster.pk
     )
     if enrolment.start is not None:
-        Flavor.objects.select_for_update(no_key=True).get(pk=enrolment.start.flavor.pk)
+        flavor = Flavor.objects.select_for_update(no_key=True).get(
+            pk=enrolment.start.flavor.pk
+        )
+        if flavor.azure_nodes is not None:
+            lock_quotas(cluster)
     if not cluster.enabled:
         raise Conflict(
             "This cluster takes no teams now. Choose another.",

@@ -25,7 +25,7 @@ from allocations.use import over_quota
 from allocations.use.running import Running
 from approvals.decisions import actions as decisions
 from fleet.models import Flavor
-from onboarding.actions import Enrolment, onboard
+from onboarding.actions import Enrolment, Start, onboard
 from provisioning.controller import acquire
 from provisioning.models import Tenancy
 from tests import factories
@@ -331,3 +331,33 @@ def test_the_end_of_a_pass_holds_up_no_row_that_refers_to_its_tenancy() -> None:
         assert referring.execute(refers, [place.tenancy.pk]).fetchone() == (
             place.tenancy.pk,
         )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_onboarding_locks_the_quotas_of_azure_before_the_audit_chain(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first ask takes from them, and whoever else takes from them records it at the end.
+    connect(monkeypatch)
+    _, flavor, _ = two_clusters(machines=2)
+    lead = factories.person("", Role.PLATFORM_LEAD)
+    enrolment = Enrolment(
+        name="Climate",
+        entra_group=CLIMATE,
+        cost_centre="CC-1",
+        project="models",
+        environment="dev",
+        cluster=flavor.cluster,
+        start=Start(
+            flavor=flavor,
+            gpus=1,
+            until=timezone.now() + timedelta(days=1),
+            purpose="training",
+            reason="Retrain the detector before the review.",
+        ),
+    )
+    lock = f"SELECT 1 FROM capacity_subscription WHERE id = '{SUBSCRIPTION}' FOR NO KEY UPDATE"
+    with run_into(lambda: enrol(enrolment, lead), lock) as looking:
+        looking.autocommit = False
+        looking.execute("LOCK TABLE audit_head IN SHARE ROW EXCLUSIVE MODE NOWAIT")
+        looking.rollback()
