@@ -118,7 +118,9 @@ def lead_by_owner(team: Team) -> list[PartChange]:
     members = team.memberships.select_related("user").prefetch_related(
         "user__roles_held"
     )
-    for membership in members:
+    # Locked, so that who leaves at this moment is not put back.
+    locked = members.select_for_update(of=("self",), no_key=True).order_by("pk")
+    for membership in locked:
         part = part_in(team, membership.user)
         if membership.part != part:
             changes += _join(team, membership.user, part)
