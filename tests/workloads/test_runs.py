@@ -120,6 +120,19 @@ def test_somebody_elses_object_of_the_same_name_is_left_alone(watched: Watched) 
     assert there(watched, JOB, run.name) is not None
 
 
+def test_a_run_of_which_a_part_is_refused_for_good_leaves_nothing_on_the_cluster(
+    watched: Watched,
+) -> None:
+    run = submit(watched)
+    script = next(one for one in run.manifests if one["kind"] == "ConfigMap")
+    watched.kubernetes.create(
+        {**script, "metadata": {**script["metadata"], "labels": {}}}
+    )
+    look_after(run)
+    assert (run.state, run.is_over) == ("refused", True)
+    assert there(watched, JOB, run.name) is None
+
+
 def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
     values = {**ASKED.values, "launcher": "none", "program": ("sleep", "2")}
     run = submit(watched, replace(ASKED, values=values))

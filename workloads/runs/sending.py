@@ -95,11 +95,17 @@ def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:
         "name": run.name,
         "uid": main["metadata"]["uid"],
     }
-    for manifest in run.manifests:
-        if manifest != run.main:
-            head = {**manifest["metadata"], "ownerReferences": [owner]}
-            _created(lease, client, {**manifest, "metadata": head}, now)
-            failpoints.reach("run.write")
+    try:
+        for manifest in run.manifests:
+            if manifest != run.main:
+                head = {**manifest["metadata"], "ownerReferences": [owner]}
+                _created(lease, client, {**manifest, "metadata": head}, now)
+                failpoints.reach("run.write")
+    except PermanentError as error:
+        if error.code in FINAL:
+            # The run ends by it, and nobody would look after what is there of it already.
+            _delete(run, client)
+        raise
     failpoints.reach("run.sent")
     if lease.finish(requeue_at=now(), now=now(), sent_at=now(), attempts=0, message=""):
         Run.objects.filter(pk=run.pk, state=State.SUBMITTED).update(state=State.WAITING)
@@ -139,8 +145,13 @@ def _created(
 def _came_too_late(run: Run, client: Cluster) -> None:
     """Take away what was created after the run's stop, whose worker could not see it; raises LeaseLost."""
     if Run.objects.filter(pk=run.pk, stop_asked_at__isnull=False).exists():
-        client.delete(ref_of(run.main), run.name, run.main["metadata"]["namespace"])
+        _delete(run, client)
     raise LeaseLost
+
+
+def _delete(run: Run, client: Cluster) -> None:
+    """Delete what a run is on its cluster, and what belongs to that with it."""
+    client.delete(ref_of(run.main), run.name, run.main["metadata"]["namespace"])
 
 
 def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
@@ -149,7 +160,7 @@ def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     where = run.main["metadata"]["namespace"]
     keep_before_it_goes(run, now=now())
     lease.check(now=now())
-    client.delete(ref_of(run.main), run.name, where)
+    _delete(run, client)
     failpoints.reach("run.deleted")
     is_gone = client.get(ref_of(run.main), run.name, where) is None
     if is_gone and not client.list(
