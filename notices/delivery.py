@@ -177,29 +177,40 @@ def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
 
 
 def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
-    """What else is due to the same person of a kind that is gathered, claimed like the delivery itself."""
+    """What else is due to the same person of a kind that is gathered, claimed like the delivery itself.
+
+    With one that is tried again it is what was in the mail before, and nothing else: whoever has had it takes no second
+    one under its id.
+    """
     notice = delivery.notice
     # What was to leave at once, because somebody chose that, leaves by itself.
     if notice is None or notice.kind not in GATHERED or delivery.next_at <= notice.at:
         return []
+    tried = delivery.attempts
     same = (
         _whole()
         .due(now)
         .filter(
             way=Way.EMAIL,
-            attempts=0,
+            attempts=tried,
             notice__kind=notice.kind,
             notice__person=notice.person_id,
-            next_at__gt=F("notice__at"),
         )
     )
+    same = (
+        same.filter(next_at=delivery.next_at)
+        if tried
+        else same.filter(next_at__gt=F("notice__at"))
+    )
     found = list(same.exclude(pk=delivery.pk).order_by("id")[:MAX_GATHERED])
-    fresh = Delivery.objects.due(now).filter(attempts=0)
+    fresh = Delivery.objects.due(now).filter(attempts=tried)
+    # To the same moment: by that they are known as one mail, also when this worker dies.
+    until = Delivery.objects.values_list("next_at", flat=True).get(pk=delivery.pk)
     return [
         each
         for each in found
         if claims.claim(
-            fresh.filter(pk=each.pk), "next_at", until=now + LEASE, attempts=1
+            fresh.filter(pk=each.pk), "next_at", until=until, attempts=tried + 1
         )
     ]
 
@@ -231,11 +242,11 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
     if isinstance(error, ReceiptLost):
         # Nobody is away: this mail alone waits.
         next_at = now + RECEIPTS.wait(claim.attempt, chance=jitter)
-        _still_mine(claim).update(next_at=next_at, last_error=_short(why))
+        _put_off(claim, next_at, why)
         return
     asked = error.retry_after if isinstance(error, TemporaryError) else None
     next_at = now + RETRIES.wait(claim.attempt, chance=jitter, retry_after=asked)
-    _still_mine(claim).update(next_at=next_at, last_error=_short(why))
+    _put_off(claim, next_at, why)
     notice = claim.delivery.notice
     if isinstance(error, ServerAway):
         Delivery.objects.due(next_at).filter(way=Way.EMAIL).exclude(
@@ -248,6 +259,22 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
     elif isinstance(error, TemporaryError) and notice and notice.channel_id:
         same = Delivery.objects.due(next_at).filter(notice__channel=notice.channel_id)
         same.exclude(pk=claim.delivery.pk).update(next_at=next_at)
+
+
+def _put_off(claim: Claim, next_at: datetime, why: str) -> None:
+    """Book the next try of a delivery, and with it of what was gathered in its mail."""
+    booked = _still_mine(claim).values_list("next_at", flat=True).first()
+    notice = claim.delivery.notice
+    if booked is not None and notice is not None and notice.kind in GATHERED:
+        Delivery.objects.filter(
+            state=Delivery.State.WAITING,
+            way=claim.delivery.way,
+            attempts=claim.attempt,
+            next_at=booked,
+            notice__kind=notice.kind,
+            notice__person=notice.person_id,
+        ).exclude(pk=claim.delivery.pk).update(next_at=next_at)
+    _still_mine(claim).update(next_at=next_at, last_error=_short(why))
 
 
 def _still_mine(claim: Claim) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from accounts.models import User
-from connectors.mail import Letter
+from connectors.mail import Letter, ReceiptLost
 from notices import delivery
 from notices.actions import tell
 from notices.kinds import GATHERED_FOR, NoticeKind
@@ -131,3 +131,58 @@ def test_the_button_comes_before_the_list_of_rules(priya: User, post: Post) -> N
     deliver(post, NOW)
     for body in (post.letters[0].text, post.letters[0].html):
         assert body.index("/approvals/1/") < body.index("Up to 2 GPUs")
+
+
+class Forgetful(Post):
+    """A mail server that takes what it is given, and whose receipts are lost as long as it is told so."""
+
+    loses = True
+
+    def send(self, letter: Letter, *, now: Any) -> None:
+        super().send(letter, now=now)
+        if self.loses:
+            raise ReceiptLost("The receipt did not come.")
+
+
+def test_a_mail_whose_receipt_was_lost_is_sent_again_as_it_was_and_nothing_of_it_alone(
+    priya: User,
+) -> None:
+    post = Forgetful()
+    post.loses = False
+    for number in range(1, 5):
+        ask(priya, number)
+    deliver(post, NOW)
+    post.loses = True
+    deliver(post, NOW + GATHERED_FOR)
+    # What comes meanwhile leaves by itself: whoever has had the mail takes it no second time.
+    ask(priya, 5, seconds=601)
+    post.loses = False
+    deliver(post, NOW + GATHERED_FOR + 5 * SECOND)
+    deliver(post, NOW + 3 * GATHERED_FOR)
+    _, first, again, *more = post.letters
+    assert first.subject == "3 requests wait for your decision"
+    assert again == first
+    assert [letter.subject for letter in more] == ["Request 5"]
+
+
+def test_a_mail_whose_worker_died_is_sent_again_as_it_was_and_nothing_of_it_alone(
+    priya: User, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Died(BaseException):
+        """What no code catches."""
+
+    def die(letter: Letter, *, now: Any) -> None:
+        raise Died
+
+    for number in range(1, 5):
+        ask(priya, number)
+    deliver(post, NOW)
+    monkeypatch.setattr(post, "send", die)
+    with pytest.raises(Died):
+        deliver(post, NOW + GATHERED_FOR)
+    monkeypatch.undo()
+    deliver(post, NOW + GATHERED_FOR + delivery.LEASE)
+    assert [letter.subject for letter in post.letters] == [
+        "Request 1",
+        "3 requests wait for your decision",
+    ]
