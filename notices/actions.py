@@ -99,9 +99,7 @@ def tell_channels(
     """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`."""
     _check(link)
     channels = [
-        channel
-        for channel in Channel.objects.filter(enabled=True)
-        if kind in channel.kinds
+        channel for channel in Channel.objects.lasting() if kind in channel.kinds
     ]
     _write(
         [

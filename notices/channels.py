@@ -115,9 +115,8 @@ def change_channel(
 def remove_channel(channel_id: int, *, by: User) -> None:
     """Remove a channel with its address and all that waits for it; raises NoRight."""
     manages(by)
-    channel = (
-        Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
-    )
+    # Not `no_key`: who tells it something is waited for before anything is deleted, see `lasting`.
+    channel = Channel.objects.select_for_update().filter(pk=channel_id).first()
     if channel is None:
         return
     name, address = channel.name, channel.address

@@ -217,7 +217,8 @@ def test_locked_rows_can_still_be_referred_to() -> None:
     }
     assert len(locks) > 10
     without = [where for where, call in locks.items() if "no_key=True" not in call]
-    assert without == []
+    # What is to be deleted waits for who refers to it, while it holds nothing else.
+    assert [where.partition(":")[0] for where in without] == ["notices/channels.py"]
 
 
 def test_every_package_is_under_the_tools_that_are_told_their_names() -> None:
