@@ -5,6 +5,7 @@ Platform leads exempt one from idle stops until a date.
 
 import hashlib
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -351,8 +352,10 @@ def remove(server_id: int, *, by: User) -> None:
         raise NoRight("Who launched a notebook removes it.", code="not_the_owner")
     if server.is_live:
         raise Conflict("Stop it before you remove it.", code="is_running")
-    _record(Kind.NOTEBOOK_REMOVED, server, by=by)
+    removed = copy(server)  # with its key
+    # Before the audit chain: what was granted for it is locked to forget it.
     server.delete()
+    _record(Kind.NOTEBOOK_REMOVED, removed, by=by)
 
 
 def may_stop(server: NotebookServer, by: User, *, leads: Collection[int]) -> bool:

@@ -24,7 +24,11 @@ from allocations.schedule import Provisioner
 from allocations.use import over_quota
 from allocations.use.running import Running
 from approvals.decisions import actions as decisions
+from audit.events import Kind
+from audit.models import Event
 from fleet.models import Flavor
+from notebooks.models import NotebookServer
+from notebooks.servers import actions as notebooks
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.controller import acquire
 from provisioning.models import Tenancy
@@ -208,6 +212,34 @@ def test_a_notebook_is_locked_after_its_tenancy_and_before_the_audit_chain(
         )
         with pytest.raises(psycopg.errors.LockNotAvailable):
             looking.execute(taken, [place.tenancy.pk])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_granted_for_a_notebook_forgets_it_before_its_removal_is_recorded() -> (
+    None
+):
+    # A renewal ends what was granted before, and records it at the end.
+    place = Place()
+    server = factories.notebook(place.tenancy, place.member, flavor=place.flavor)
+    stopped = {
+        "state": "stopped",
+        "stop_reason": "limit",
+        "stopped_at": timezone.now(),
+    }
+    NotebookServer.objects.filter(pk=server.pk).update(**stopped)
+    Allocation.objects.filter(pk=place.allocation.pk).update(notebook=server)
+    lock = f"SELECT 1 FROM allocations_allocation WHERE id = {place.allocation.pk} FOR NO KEY UPDATE"
+
+    def action() -> None:
+        notebooks.remove(server.pk, by=place.member)
+
+    with run_into(action, lock) as looking:
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
+    assert not NotebookServer.objects.exists()
+    removed = Event.objects.get(kind=Kind.NOTEBOOK_REMOVED)
+    assert removed.subject_id == str(server.pk)
 
 
 @pytest.mark.django_db(transaction=True)
