@@ -80,7 +80,7 @@ GUARDS = [
     ),
     Guard(
         "allocations.ends.actions:give_back",
-        "if lacking := why_not_held(allocation, amount, now=now):",
+        "if (lacking := why_not_held(allocation, amount, now=now)):",
         "if False:",
         "tests.allocations.test_actions:test_nobody_gives_back_what_is_not_held",
         {"gpus": 0},
