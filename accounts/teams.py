@@ -56,7 +56,7 @@ class Team(Row):
 
     name = models.CharField(max_length=60)
     slug = models.SlugField(max_length=40, unique=True)
-    entra_group = models.UUIDField(unique=True)
+    entra_group = models.UUIDField()
     entra_group_name = models.CharField(max_length=256)
     cost_centre = models.CharField(max_length=20)
     tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.STANDARD)
@@ -75,6 +75,13 @@ class Team(Row):
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(Lower("name"), name="team_names_are_unique"),
+            # Always so. A plain unique column is a key for row locks: who changes it and has yet to record it would
+            # wait for everybody whose rows point at the team, and they for the audit chain.
+            models.UniqueConstraint(
+                fields=["entra_group"],
+                condition=models.Q(entra_group__isnull=False),
+                name="a_group_is_of_one_team",
+            ),
             models.CheckConstraint(
                 condition=models.Q(slug__regex=r"^[a-z]([a-z0-9-]*[a-z0-9])?$"),
                 name="a_team_slug_is_a_dns_label",

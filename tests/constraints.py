@@ -340,6 +340,9 @@ NAMED: Mapping[str, Attack] = {
         )
     ),
     "team_names_are_unique": lambda w: only(w.other_team).update(name="vISION"),
+    "a_group_is_of_one_team": lambda w: only(w.other_team).update(
+        entra_group=w.scene.team.entra_group
+    ),
     "a_team_slug_is_a_dns_label": lambda w: only(w.other_team).update(
         slug="Speech_team"
     ),
@@ -511,9 +514,6 @@ UNIQUE: Mapping[str, Attack] = {
         oid=w.scene.ada.oid, tid=factories.oid(5)
     ),
     "accounts.Team.slug": lambda w: only(w.other_team).update(slug=w.scene.team.slug),
-    "accounts.Team.entra_group": lambda w: only(w.other_team).update(
-        entra_group=w.scene.team.entra_group
-    ),
     "accounts.ApiToken.prefix": lambda w: ApiToken.objects.filter(prefix="b").update(
         prefix="a"
     ),

@@ -711,7 +711,7 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(max_length=60)),
                 ("slug", models.SlugField(max_length=40, unique=True)),
-                ("entra_group", models.UUIDField(unique=True)),
+                ("entra_group", models.UUIDField()),
                 ("entra_group_name", models.CharField(max_length=256)),
                 ("cost_centre", models.CharField(max_length=20)),
                 (
@@ -751,6 +751,11 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         django.db.models.functions.text.Lower("name"),
                         name="team_names_are_unique",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("entra_group__isnull", False)),
+                        fields=("entra_group",),
+                        name="a_group_is_of_one_team",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
