@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from scripts.packages import PACKAGES, ROOT
 
@@ -219,6 +220,24 @@ def test_locked_rows_can_still_be_referred_to() -> None:
     without = [where for where, call in locks.items() if "no_key=True" not in call]
     # What is to be deleted waits for who refers to it, while it holds nothing else.
     assert [where.partition(":")[0] for where in without] == ["notices/channels.py"]
+
+
+def test_what_others_refer_to_is_not_locked_against_them_by_update_or_create() -> None:
+    """It locks as `select_for_update()` does, and takes no `no_key`."""
+    calls = {
+        ast.unparse(call.func.value).removesuffix(".objects")
+        for package in PACKAGES
+        for _, text in files_with("update_or_create", package)
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "update_or_create"
+    }
+    referred_to = {
+        one.__name__ for one in apps.get_models() if one._meta.related_objects
+    }
+    assert "Pulse" in calls
+    assert calls & referred_to == set()
 
 
 def test_every_package_is_under_the_tools_that_are_told_their_names() -> None:
