@@ -12,7 +12,6 @@ from notices.message import Message
 
 # Of a team that goes to and fro, who answers for a cost centre is told once in this time.
 TOLD_AGAIN_AFTER = timedelta(days=1)
-JOINED = NoticeKind.COST_CENTRE_JOINED
 
 
 def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
@@ -20,8 +19,8 @@ def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
 
     What is still unsent of the one that it has left is taken back.
     """
-    about = ("team", team.pk)
-    take_back([JOINED], subject=about)
+    kind, about = NoticeKind.COST_CENTRE_JOINED, ("team", team.pk)
+    take_back([kind], subject=about)
     rows = CostCentre.objects.confirmed().filter(code__iexact=team.cost_centre)
     centre = rows.exclude(owner=None).exclude(owner=by.pk).select_related("owner")
     found = centre.first()
@@ -30,7 +29,7 @@ def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
     query = urlencode({"by": "cost_centre", "cost_centre": found.code})
     link = f"{reverse('costs')}?{query}"
     lately = now - TOLD_AGAIN_AFTER
-    if was_told(JOINED, found.owner, subject=about, link=link, since=lately):
+    if was_told(kind, found.owner, subject=about, link=link, since=lately):
         return
     message = Message(
         f"{team.name} spends on {found.code} from now on",
@@ -39,7 +38,7 @@ def tell_cost_centre(team: Team, *, by: User, now: datetime) -> None:
         facts=(("Team", team.name), ("Group", team.entra_group_name)),
         action="See what it costs",
     )
-    tell(JOINED, to=[found.owner], subject=about, link=link, message=message, now=now)
+    tell(kind, to=[found.owner], subject=about, link=link, message=message, now=now)
 
 
 def tell_owner(team: Team, before: User, *, by: User, now: datetime) -> None:

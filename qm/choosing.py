@@ -45,6 +45,9 @@ def submission(
         needs_files=bool(script or given["git"] or claims),
     )
     values = {name: value for name, value in values.items() if value not in (None, "")}
+    if given["nodes"] == 1 and not _takes(chosen, "nodes"):
+        # One node is what it has anyway; a script that tries 1, 2 and 4 names it.
+        del values["nodes"]
     values.update(values_of(pairs, chosen))
     refuse_time(given["limit"], chosen)
     if words_of_it := program_of(
@@ -178,6 +181,10 @@ def flavor_of(
             f"Choose a kind of GPU with --flavor: {', '.join(held)}.", Code.USAGE
         )
     return held[0]
+
+
+def _takes(template: Named, parameter: str) -> bool:
+    return any(one["name"] == parameter for one in template["parameters"])
 
 
 def template_of(

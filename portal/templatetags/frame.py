@@ -6,6 +6,6 @@ register = template.Library()
 
 
 @register.simple_block_tag
-def earlier(content: str) -> str:
-    """`{% earlier as main %}…{% endearlier %}`: what stands further down, but is made before what stands above it."""
+def rendered_first(content: str) -> str:
+    """`{% rendered_first as main %}…{% endrendered_first %}`: what stands further down and is rendered before it."""
     return content

@@ -43,6 +43,8 @@ class Models:
     def work(self, rounds: int = 25) -> None:
         """Let workers do what is due, as long as something is."""
         for _ in range(rounds):
+            # What was granted by the time of day is due a moment later than this clock says.
+            self.time.pass_(seconds=15)
             due = list(
                 ModelAccount.objects.in_azure()
                 .due(self.time())
@@ -52,7 +54,6 @@ class Models:
                 reconcile(pk, now=self.time)
             for pk in allocations.not_charged_yet(self.time()):
                 allocations.observe(pk, now=self.time())
-            self.time.pass_(seconds=15)
             if not due:
                 return
 

@@ -241,6 +241,16 @@ def test_a_refusal_is_told_in_sentences_once_and_has_its_exit_code(
     assert said is None or done.stderr.splitlines() == said
 
 
+def test_one_node_is_what_a_template_of_one_has_anyway(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("POST runs/", Answer(201, RUN))
+    assert terminal(*TRAIN, "--nodes", "1").exit_code == 0
+    [sent] = portal.sent("POST runs/")
+    assert sent.body["template"] == "single-node"
+    assert "nodes" not in sent.body["values"]
+
+
 def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
     portal: Misbehaving, terminal: Terminal
 ) -> None:

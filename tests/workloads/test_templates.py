@@ -287,6 +287,17 @@ def test_a_program_with_a_launcher_of_its_own_runs_as_it_was_given() -> None:
     }
 
 
+@pytest.mark.parametrize("slug", ["pytorch", "volcano"])
+def test_where_the_pods_meet_is_not_for_a_run_to_set(slug: str) -> None:
+    template = BY_SLUG[slug]
+    taken = replace(run(template), variables={"SEED": "1", "MASTER_ADDR": "10.0.0.7"})
+    assert template.refused(taken) == (
+        "MASTER_ADDR is set by the template: the pods of a run find each other by it."
+    )
+    alone = BY_SLUG["single-node"]
+    assert alone.refused(replace(run(alone), variables={"MASTER_ADDR": "::1"})) == ""
+
+
 def test_a_runtime_without_a_flavor_goes_anywhere() -> None:
     assert runtime(None, image="x:1")["metadata"]["name"] == "qm-torch"
     assert "nodeSelector" not in str(runtime(None, image="x:1"))

@@ -14,6 +14,8 @@ from workloads.templates.pods import (
 from workloads.templates.run import TTL_SECONDS, Run
 
 WORKER = "worker"
+# Where its pods meet and how many nodes they are on, for programs that bring a launcher of their own.
+RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "NNODES")
 # When a node is lost all start anew together, and that counts as no restart.
 LOST_WORKER = {
     "name": "lostNode",
@@ -92,9 +94,8 @@ def volcano(run: Run) -> list[Manifest]:
 
 
 def _rendezvous(address: str, run: Run) -> list[Manifest]:
-    """Where the workers meet, for programs that bring a launcher of their own."""
+    values = (address, str(PORT), str(run.nodes))
     return [
-        {"name": "MASTER_ADDR", "value": address},
-        {"name": "MASTER_PORT", "value": str(PORT)},
-        {"name": "NNODES", "value": str(run.nodes)},
+        {"name": name, "value": value}
+        for name, value in zip(RENDEZVOUS, values, strict=True)
     ]

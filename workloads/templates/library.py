@@ -47,6 +47,8 @@ class Template:
     # Which version of the platform team's own this is; 0 for one as it came with the product.
     version: int = 0
     variables: Mapping[str, str] = field(default_factory=dict)
+    # What it sets itself for its pods to find each other: a run that sets it, too, would be overruled without a word.
+    own_variables: Collection[str] = ()
     claims: tuple[Claim, ...] = ()
     repository: tuple[str, str] | None = None
     priority: str = ""
@@ -59,9 +61,16 @@ class Template:
             return f"{self.title} takes its program and data from the image: no script, Git address or volume."
         return (
             refused_variables([*run.variables])
+            or self._refused_own(run)
             or _refused_files(run)
             or _refused_checkpoint(run)
         )
+
+    def _refused_own(self, run: Run) -> str:
+        taken = [name for name in run.variables if name in self.own_variables]
+        if not taken:
+            return ""
+        return f"{taken[0]} is set by the template: the pods of a run find each other by it."
 
 
 @dataclass(frozen=True)
@@ -249,6 +258,7 @@ TEMPLATES: Sequence[Template] = (
         integration="jobset.x-k8s.io/jobset",
         render=gangs.jobset,
         is_gathered=True,
+        own_variables=gangs.RENDEZVOUS,
         parameters=GANG,
     ),
     Template(
@@ -318,6 +328,7 @@ TEMPLATES: Sequence[Template] = (
         queueing=VOLCANO,
         render=gangs.volcano,
         is_gathered=True,
+        own_variables=gangs.RENDEZVOUS,
         topology_field="networkTopology.highestTierName",
         parameters=(*COMMON, LAUNCHER, ONE_OR_MORE, RESTARTS),
     ),
