@@ -806,6 +806,8 @@ def _preview(
             ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
             ("start", words.start(plan.get("start"))),
         ]
+        if ends := plan.get("too_few_held"):
+            rows.append(("GPUs end", ends["sentence"]))
         rows += [
             (
                 one["label"],

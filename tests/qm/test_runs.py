@@ -1,10 +1,12 @@
 """Against a portal that is served: choosing, submitting, following, finding and ending runs, and how commands end."""
 
 import json
+from datetime import timedelta
 
 from django.utils import timezone
 
 from accounts.roles import Role
+from allocations.models import Allocation
 from tests import factories
 from tests.qm.conftest import Signed
 from tests.services.process import wait_until
@@ -134,6 +136,12 @@ def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(
         in dry.stdout
     )
     assert "--key mine instead of --dry-run" in dry.stderr
+    assert "GPUs end" not in dry.stdout
+    end = timezone.now() + timedelta(minutes=5)
+    Allocation.objects.update(until=end, kept_until=end, remind_at=None)
+    dry = signed.terminal(*TRAIN, "--dry-run", "--key", "mine", "--", "train.py")
+    assert "GPUs end" in dry.stdout
+    assert "Its GPUs end before it may" in dry.stdout
     assert not Run.objects.exists()
     submitted = signed.terminal(*TRAIN, "--key", "mine", "--", "train.py")
     run = Run.objects.get()

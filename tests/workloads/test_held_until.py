@@ -10,7 +10,12 @@ from allocations.models import Allocation
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene
 from tests.scene import scene as make
-from workloads.runs.pages.held_until import TooFew, too_few_from, too_few_words
+from workloads.runs.held_until import (
+    TooFew,
+    too_few_before,
+    too_few_from,
+    too_few_words,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -43,8 +48,10 @@ def found(scene: Scene, need: int) -> TooFew | None:
 def test_it_is_when_the_last_of_enough_goes_back(scene: Scene) -> None:
     holds(scene, 1, until=NOW + DAY)
     holds(scene, 2, until=NOW + 3 * DAY)
-    assert found(scene, 3) == TooFew(at=NOW + DAY + HOUR, left=2)
-    assert found(scene, 2) == TooFew(at=NOW + 3 * DAY + HOUR, left=0)
+    assert found(scene, 3) == TooFew(at=NOW + DAY + HOUR, left=2, flavor=scene.flavor)
+    assert found(scene, 2) == TooFew(
+        at=NOW + 3 * DAY + HOUR, left=0, flavor=scene.flavor
+    )
 
 
 def test_what_is_borrowed_anyway_has_no_end_of_its_own(scene: Scene) -> None:
@@ -55,7 +62,9 @@ def test_what_is_borrowed_anyway_has_no_end_of_its_own(scene: Scene) -> None:
 def test_what_is_booked_for_then_carries_it_on(scene: Scene) -> None:
     holds(scene, 1, until=NOW + DAY)
     holds(scene, 1, starts=NOW + DAY + HOUR, until=NOW + 3 * DAY)
-    assert found(scene, 1) == TooFew(at=NOW + 3 * DAY + HOUR, left=0)
+    assert found(scene, 1) == TooFew(
+        at=NOW + 3 * DAY + HOUR, left=0, flavor=scene.flavor
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,14 +75,15 @@ def test_it_is_told_of_what_may_run_longer(
     scene: Scene, until: datetime | None, is_told: bool
 ) -> None:
     holds(scene, 2, until=NOW + DAY)
-    words = too_few_words(scene.tenancy, scene.flavor, 2, until=until, now=NOW)
+    found = too_few_before(scene.tenancy, scene.flavor, 2, until=until, now=NOW)
+    words = too_few_words(found, scene.tenancy, now=NOW)
     assert words == (
         "Its GPUs end before it may: from Sat 21 Nov, 13:00 UTC on Vision holds none of them, and it can be stopped "
         "then. Keep them longer on the team’s page."
         if is_told
         else ""
     )
-    assert not too_few_words(scene.tenancy, None, 0, until=until, now=NOW)
+    assert too_few_before(scene.tenancy, None, 0, until=until, now=NOW) is None
 
 
 def test_the_page_of_a_run_says_it_until_it_is_over(
@@ -93,6 +103,7 @@ def test_the_page_of_a_run_says_it_until_it_is_over(
 def test_nobody_is_sent_to_keep_what_cannot_be_kept(scene: Scene) -> None:
     holds(scene, 2, until=NOW + DAY)
     scene.flavor.is_offered = False
-    words = too_few_words(scene.tenancy, scene.flavor, 2, until=None, now=NOW)
+    found = too_few_before(scene.tenancy, scene.flavor, 2, until=None, now=NOW)
+    words = too_few_words(found, scene.tenancy, now=NOW)
     assert "Keep them longer" not in words
     assert "They cannot be kept longer: A100 on Training is not offered now." in words

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.utils import timezone
 from accounts.actions import revoke_token
 from accounts.models import ApiToken
 from accounts.roles import Role
+from allocations.models import Allocation
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller, address
@@ -115,6 +117,19 @@ def test_a_token_that_asks_runs_work_and_one_that_reads_previews_it(
     made = asking.post("runs/", body(watched))
     assert made.status_code == 201
     assert asking.post(f"runs/{made.json()['id']}/stop/").status_code == 200
+
+
+def test_the_preview_says_from_when_on_its_gpus_are_not_held(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    assert caller.post("runs/preview/", body(watched)).json()["too_few_held"] is None
+    end = timezone.now() + timedelta(minutes=10)
+    Allocation.objects.update(until=end, kept_until=end, remind_at=None)
+    told = caller.post("runs/preview/", body(watched)).json()["too_few_held"]
+    assert told["left"] == 0
+    assert told["sentence"].startswith("Its GPUs end before it may: from ")
+    impossible = {**body(watched)["values"], "gpus": 8}
+    refused = caller.post("runs/preview/", body(watched) | {"values": impossible})
+    assert refused.json()["too_few_held"] is None
 
 
 def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(

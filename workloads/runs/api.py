@@ -22,6 +22,7 @@ from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, NoRight, pointer_to
 from workloads.runs import actions
+from workloads.runs.held_until import too_few_for_plan, too_few_words
 from workloads.runs.logs.reading import TAIL, read_log
 from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
@@ -221,6 +222,10 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         context = {
             "start": lambda found: start_of_plan(found, tenancy, flavor, now),
             "ask": lambda lacks: ask_for(key, lacks, tenancy, now),
+            "too_few_held": lambda plan: too_few_for_plan(
+                plan, tenancy, flavor, now=now
+            ),
+            "too_few_words": lambda found: too_few_words(found, tenancy, now=now),
         }
         return dict(serializer(plan, context=context).data)
 

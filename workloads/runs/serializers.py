@@ -18,6 +18,7 @@ from web.strict import (
 )
 from workloads.api import WhySerializer
 from workloads.gpu_use.serializers import BusySerializer
+from workloads.runs.held_until import TooFew
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
 from workloads.runs.planning.plan import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
@@ -301,6 +302,19 @@ class RecommendedSerializer(serializers.Serializer[Any]):
     words = serializers.CharField(help_text="Why.")
 
 
+class TooFewSerializer(serializers.Serializer[Any]):
+    """That the GPUs of a run that began now would end before it may."""
+
+    at = serializers.DateTimeField(help_text="From when on too few are held.")
+    left = serializers.IntegerField(help_text="How many are held then.")
+    sentence = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.CharField())
+    def get_sentence(self, found: TooFew) -> str:
+        """The same in words, and what to do."""
+        return str(self.context["too_few_words"](found))
+
+
 class PlanSerializer(serializers.Serializer[Any]):
     """What would be created; money is USD."""
 
@@ -316,6 +330,7 @@ class PlanSerializer(serializers.Serializer[Any]):
     )
     limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
     start = serializers.SerializerMethodField()
+    too_few_held = serializers.SerializerMethodField()
     spot = serializers.SerializerMethodField()
     recommended = RecommendedSerializer(
         allow_null=True,
@@ -332,6 +347,16 @@ class PlanSerializer(serializers.Serializer[Any]):
         """Whether it starts at once or waits; null for what cannot be sent."""
         return (
             None if plan.problems else StartSerializer(self.context["start"](plan)).data
+        )
+
+    @extend_schema_field(TooFewSerializer(allow_null=True))
+    def get_too_few_held(self, plan: Any) -> Any:
+        """From when on it can be stopped, for its GPUs end; null where they last as long as it may run."""
+        found = self.context["too_few_held"](plan)
+        return (
+            None
+            if found is None
+            else TooFewSerializer(found, context=self.context).data
         )
 
     @extend_schema_field(SpotSerializer(allow_null=True))

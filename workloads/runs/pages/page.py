@@ -28,8 +28,12 @@ from ui.parts import (
 )
 from workloads.explanations import Explanation
 from workloads.reasons.sources import CHANGE_SOURCE
+from workloads.runs.held_until import (
+    too_few_before,
+    too_few_for_plan,
+    too_few_words,
+)
 from workloads.runs.models import Run
-from workloads.runs.pages.held_until import too_few_words
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
@@ -165,20 +169,14 @@ def answer_of(
         if isinstance(plan, ResumePlan)
         else None,
         volumes=_volumes_words(plan, tenancy),
-        ends=_ends_words(plan, tenancy, flavor, now),
+        ends=too_few_words(
+            too_few_for_plan(plan, tenancy, flavor, now=now), tenancy, now=now
+        ),
         announced=tenancy.cluster.announces(now),
         yaml=yaml_of(plan.manifests),
         name=plan.name,
         is_possible=not plan.problems,
     )
-
-
-def _ends_words(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> str:
-    if plan.problems or not plan.gpus:
-        return ""
-    kind = tenancy.cluster.flavors.filter(name=flavor).first()
-    until = None if plan.seconds is None else now + timedelta(seconds=plan.seconds)
-    return too_few_words(tenancy, kind, plan.gpus, until=until, now=now)
 
 
 def _already(title: str, tenancy: Tenancy, by: User, now: datetime) -> Hint | None:
@@ -322,7 +320,8 @@ def ends_of(run: Run, now: datetime) -> str:
     until = run.limit_at
     if until is None and run.limit_seconds:
         until = now + timedelta(seconds=run.limit_seconds)
-    return too_few_words(run.tenancy, run.flavor, run.gpus, until=until, now=now)
+    found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until, now=now)
+    return too_few_words(found, run.tenancy, now=now)
 
 
 def story_of(seen: RunSeen) -> list[Entry]:

@@ -1,20 +1,22 @@
 """From when on a place holds fewer GPUs than a run takes, as what is granted and booked stands now."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from allocations.models import Allocation
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from ui.amounts import gpus, moment
+from workloads.runs.planning.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
 class TooFew:
-    """From when on fewer are held than a run takes, and how many then."""
+    """From when on fewer of a flavor are held than a run takes, and how many then."""
 
     at: datetime
     left: int
+    flavor: Flavor
 
 
 def too_few_from(
@@ -35,22 +37,41 @@ def too_few_from(
     for at, change in sorted(changes, key=lambda one: (one[0], -one[1])):
         held += change
         if held < need:
-            return TooFew(at=at, left=held)
+            return TooFew(at=at, left=held, flavor=flavor)
     return None
 
 
-def too_few_words(
+def too_few_before(
     tenancy: Tenancy,
     flavor: Flavor | None,
     need: int,
     *,
     until: datetime | None,
     now: datetime,
-) -> str:
-    """That the GPUs of a run end before `until`, or its stop by hand, and what to do; empty where they do not."""
+) -> TooFew | None:
+    """From when on fewer are held than a run takes, before `until` or its stop by hand; None where that is not so."""
     found = too_few_from(tenancy, flavor, need, now=now) if flavor and need else None
-    if found is None or flavor is None or (until is not None and found.at >= until):
+    if found is None or (until is not None and found.at >= until):
+        return None
+    return found
+
+
+def too_few_for_plan(
+    plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime
+) -> TooFew | None:
+    """The same of a run that were sent now and began at once."""
+    if plan.problems or not plan.gpus:
+        return None
+    kind = tenancy.cluster.flavors.filter(name=flavor).first()
+    until = None if plan.seconds is None else now + timedelta(seconds=plan.seconds)
+    return too_few_before(tenancy, kind, plan.gpus, until=until, now=now)
+
+
+def too_few_words(found: TooFew | None, tenancy: Tenancy, *, now: datetime) -> str:
+    """That the GPUs of a run end before it may, and what to do; empty for None."""
+    if found is None:
         return ""
+    flavor = found.flavor
     left = gpus(found.left, flavor.kind) if found.left else "none of them"
     what_to_do = (
         f"They cannot be kept longer: {flavor.why_closed}."
