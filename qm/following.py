@@ -87,8 +87,10 @@ class Wanted:
         found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
         if not found and (self.pod or self.worker is not None):
             names = ", ".join(map(_named, pods_of(run))) or "none"
+            kept = " The logs of a few pods are kept of a run that is over: of those that failed, then of the first."
             raise Ended(
-                f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND
+                f"{run['name']} has no such pod. It has: {names}.{kept if run['is_over'] else ''}",
+                Code.NOT_FOUND,
             )
         return str(found[-1]["name"]) if found else ""
 

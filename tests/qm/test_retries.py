@@ -677,6 +677,15 @@ def test_the_pods_of_a_run_are_named_with_their_numbers_where_they_have_one(
         )
 
 
+def test_of_a_run_that_is_over_it_says_that_not_every_log_is_kept(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET runs/7/", OVER)
+    refused = terminal("logs", "7", "--worker", "7")
+    assert refused.exit_code == 6
+    assert "The logs of a few pods are kept of a run that is over" in refused.stderr
+
+
 def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
     portal: Misbehaving, terminal: Terminal
 ) -> None:

@@ -12,7 +12,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -412,6 +412,8 @@ def test_a_pod_that_failed_before_its_container_started_ends_with_a_sentence(
     run(story)
     with pytest.raises(Conflict, match="has not started yet"):
         read_log(pod.source, tail=10)
+    with pytest.raises(Conflict, match="ended before its program began"):
+        read_log(replace(pod.source, is_over=True), tail=10)
 
 
 def test_a_pod_that_is_gone_says_so(make: Make) -> None:

@@ -15,6 +15,8 @@ NUMBERS = (
     "training.kubeflow.org/replica-index",
     "leaderworkerset.sigs.k8s.io/worker-index",
 )
+# What a pod that has ended is called, by its phase.
+ENDED = {"Succeeded": "Finished", "Failed": "Failed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,11 @@ class PodSeen:
     started_at: datetime | None
     restarts: int
     ended_as: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, one way or the other."""
+        return self.word in ENDED.values()
 
     @property
     def label(self) -> str:
@@ -80,8 +87,8 @@ def _pod(body: Object) -> PodSeen:
 
 
 def _word(phase: str, *, is_ready: bool, is_stopping: bool, is_placed: bool) -> str:
-    if phase in ("Succeeded", "Failed"):
-        return {"Succeeded": "Finished", "Failed": "Failed"}[phase]
+    if phase in ENDED:
+        return ENDED[phase]
     if is_stopping:
         return "Being stopped"
     if is_ready:

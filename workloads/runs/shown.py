@@ -88,7 +88,11 @@ def source_of(run: Run, pod: str) -> Source | KeptSource:
         raise refusal_of_log(run, pod)
     cluster = run.cluster
     return Source(
-        cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster)
+        cluster.name,
+        run.tenancy.namespace,
+        chosen.name,
+        lambda: client_for(cluster),
+        is_over=chosen.is_over,
     )
 
 

@@ -415,12 +415,13 @@ readers = Readers()
 
 @dataclass(frozen=True)
 class Source:
-    """A pod of a cluster, and how its log is asked for."""
+    """A pod of a cluster, whether it has ended, and how its log is asked for."""
 
     cluster: str
     namespace: str
     pod: str
     client: Callable[[], Client]
+    is_over: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -536,6 +537,8 @@ def read_log(
         ) from error
     except ConnectorError as error:
         if NOT_STARTED.search(error.message):
+            if source.is_over:
+                raise Conflict(NEVER_STARTED, code="log_never_begun") from error
             raise Conflict(
                 "The pod has not started yet.", code="log_not_started"
             ) from error
