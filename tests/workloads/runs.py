@@ -56,5 +56,5 @@ def run(template: Template) -> Run:
             script=SCRIPT,
             claims=(Claim("data", "/data", True), Claim("out", "/checkpoints")),
         )
-    assert template.refused(made) == ""
+    assert template.refused(made) is None
     return made

@@ -247,21 +247,42 @@ def test_source_from_git_is_fetched_without_being_part_of_the_shells_text() -> N
 
 def test_a_trainjob_takes_no_files() -> None:
     template = BY_SLUG["trainjob"]
-    assert "takes its program and data from the image" in template.refused(
-        replace(run(template), repository=SOURCE)
-    )
+    misfit = template.refused(replace(run(template), repository=SOURCE))
+    assert misfit is not None
+    assert misfit.field == "repository"
+    assert "takes its program and data from the image" in misfit.text
 
 
-def test_what_goes_with_no_template_is_refused_with_a_sentence() -> None:
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"repository": SOURCE}, "script", "not both"),
+        ({"claims": ()}, "checkpoint", "would be lost"),
+        ({"checkpoint": "/data"}, "checkpoint", "would be lost"),
+        ({"variables": {"LD_PRELOAD": "x"}}, "variables", "LD_PRELOAD"),
+        (
+            {"launcher": "torchrun", "program": ("python3", "train.py")},
+            "program",
+            "leave python3 out",
+        ),
+    ],
+)
+def test_what_goes_with_no_template_is_refused_with_a_sentence(
+    change: dict[str, Any], field: str, words: str
+) -> None:
+    template = BY_SLUG["single-node"]
+    misfit = template.refused(replace(run(template), **change))
+    assert misfit is not None
+    assert misfit.field == field
+    assert words in misfit.text
+
+
+def test_what_goes_with_a_template_is_not_refused() -> None:
     template = BY_SLUG["single-node"]
     made = run(template)
-    assert "not both" in template.refused(replace(made, repository=SOURCE))
-    assert "would be lost" in template.refused(replace(made, claims=()))
-    assert "would be lost" in template.refused(replace(made, checkpoint="/data"))
-    assert "LD_PRELOAD" in template.refused(
-        replace(made, variables={"LD_PRELOAD": "x"})
-    )
-    assert template.refused(replace(made, checkpoint="", claims=())) == ""
+    assert template.refused(replace(made, checkpoint="", claims=())) is None
+    as_it_is = replace(made, launcher="none", program=("python3", "train.py"))
+    assert template.refused(as_it_is) is None
 
 
 def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:
@@ -292,10 +313,11 @@ def test_where_the_pods_meet_is_not_for_a_run_to_set(slug: str) -> None:
     template = BY_SLUG[slug]
     taken = replace(run(template), variables={"SEED": "1", "MASTER_ADDR": "10.0.0.7"})
     assert template.refused(taken) == (
-        "MASTER_ADDR is set by the template: the pods of a run find each other by it."
+        "variables",
+        "MASTER_ADDR is set by the template: the pods of a run find each other by it.",
     )
     alone = BY_SLUG["single-node"]
-    assert alone.refused(replace(run(alone), variables={"MASTER_ADDR": "::1"})) == ""
+    assert alone.refused(replace(run(alone), variables={"MASTER_ADDR": "::1"})) is None
 
 
 def test_a_runtime_without_a_flavor_goes_anywhere() -> None:

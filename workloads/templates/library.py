@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from workloads.templates import gangs, jobs, kubeflow, serving
 from workloads.templates.parameters import (
@@ -16,8 +17,17 @@ from workloads.templates.pods import Manifest
 from workloads.templates.run import Claim, Run
 
 KUEUE, VOLCANO = "kueue", "volcano"
+# What starts a script, as torchrun does.
+STARTERS = frozenset({"torchrun", "python", "python3", "accelerate", "deepspeed"})
 ANY_CAPACITY, SPOT, ON_DEMAND = "any", "spot", "on_demand"
 Render = Callable[[Run], list[Manifest]]
+
+
+class Refused(NamedTuple):
+    """Why a run does not go with a template, and the input at fault."""
+
+    field: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +65,19 @@ class Template:
     capacity: str = ANY_CAPACITY
     gpu_memory: int = 0
 
-    def refused(self, run: Run) -> str:
-        """Why a run does not go with this template, where the parameters alone do not tell; empty when it does."""
+    def refused(self, run: Run) -> "Refused | None":
+        """Why a run does not go with this template, where the parameters alone do not tell; None when it does."""
         if not self.accepts_files and (run.script or run.repository or run.claims):
-            return f"{self.title} takes its program and data from the image: no script, Git address or volume."
-        return (
-            refused_variables([*run.variables])
-            or self._refused_own(run)
-            or _refused_files(run)
-            or _refused_checkpoint(run)
+            text = f"{self.title} takes its program and data from the image: no script, Git address or volume."
+            return Refused(_field_of_files(run), text)
+        found = (
+            Refused("variables", refused_variables([*run.variables])),
+            Refused("variables", self._refused_own(run)),
+            Refused("program", _refused_launch(run)),
+            Refused(_field_of_files(run), _refused_files(run)),
+            Refused("checkpoint", _refused_checkpoint(run)),
         )
+        return next((one for one in found if one.text), None)
 
     def _refused_own(self, run: Run) -> str:
         taken = [name for name in run.variables if name in self.own_variables]
@@ -125,6 +138,20 @@ def _refused_checkpoint(run: Run) -> str:
     return f"Checkpoints in {run.checkpoint} would be lost with the pod: mount a volume there that can be written."
 
 
+def _refused_launch(run: Run) -> str:
+    """Why torchrun cannot start what is given: it takes a script, and not what would start one."""
+    first = run.program[0] if run.program else ""
+    if run.launcher != "torchrun" or first not in STARTERS:
+        return ""
+    return f"The launcher torchrun starts a script itself: leave {first} out, or choose the launcher none."
+
+
+def _field_of_files(run: Run) -> str:
+    if run.script is not None:
+        return "script"
+    return "repository" if run.repository is not None else "claims"
+
+
 def _refused_files(run: Run) -> str:
     if run.script is not None and run.repository is not None:
         return "A run has a pasted script or a Git address, not both."
@@ -158,13 +185,13 @@ PROGRAM = Parameter(
     name="program",
     type=Type.WORDS,
     title="Program",
-    help="The program and its arguments, word by word.",
+    help="The program and its arguments, word by word and without a shell: `bash -c …` is one.",
 )
 LAUNCHER = Parameter(
     name="launcher",
     type=Type.CHOICE,
     title="Launcher",
-    help="torchrun starts the program once for each GPU; none runs it as it is.",
+    help="torchrun starts the script once for each GPU: the program is the script itself; none runs it as it is.",
     default="torchrun",
     choices=("torchrun", "none"),
 )

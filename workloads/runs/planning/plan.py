@@ -197,7 +197,7 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
         kind=pool.kind if pool else None,
     )
     if refused := template.refused(run):
-        return _refused(name, Problem(field=_field_of(run, refused), text=refused))
+        return _refused(name, Problem(field=refused.field, text=refused.text))
     return replace(_sized(run, template, place, pool), recommended=better)
 
 
@@ -466,18 +466,6 @@ def _beyond_quota(run: Run, place: Place, pods: int) -> list[Problem]:
             text = f"All its pods together take {each * pods} {words}, and your namespace has {most}."
             found.append(Problem(field=name, text=text, code="more_than_the_quota"))
     return found
-
-
-def _field_of(run: Run, refused: str) -> str:
-    if "Checkpoints" in refused:
-        return "checkpoint"
-    if run.script is not None and "script" in refused.lower():
-        return "script"
-    return (
-        "repository"
-        if run.repository is not None and "variable" not in refused
-        else "variables"
-    )
 
 
 def _refused(name: str, *problems: Problem) -> Plan:
