@@ -185,7 +185,7 @@ PROGRAM = Parameter(
     name="program",
     type=Type.WORDS,
     title="Program",
-    help="The program and its arguments, word by word and without a shell: `bash -c …` is one.",
+    help="The program and its arguments, word by word. No shell reads them: begin with bash -c for one.",
 )
 LAUNCHER = Parameter(
     name="launcher",
