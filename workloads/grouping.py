@@ -24,11 +24,15 @@ from workloads.reading.work import Read, key_of, workload_of
 
 @dataclass(slots=True)
 class Piece:
-    """What somebody started, by whatever way: the object that they know, and what others made for it."""
+    """What somebody started, by whatever way: the object that they know, and what others made for it.
+
+    `parts` are the Jobs that it made, as a JobSet does.
+    """
 
     key: JobKey
     workload: Object | None = None
     job: Object | None = None
+    parts: list[Object] = field(default_factory=list)
     pods: list[Object] = field(default_factory=list)
     read: Read = workload_of
 
@@ -96,8 +100,11 @@ def pieces_of(
         piece.job = by_uid.get(key.uid)
         by_workload[text(part(one, "metadata"), "name")] = piece
     for uid, job in by_uid.items():
-        if uid not in found and _owner(job) is None:
-            found[uid] = Piece(_key(job), job=job)
+        owner = _owner(job)
+        if owner is None:
+            found.setdefault(uid, Piece(_key(job), job=job))
+        elif (above := found.get(text(owner, "uid"))) is not None:
+            above.parts.append(job)
     for pod in pods:
         target = _piece_of_pod(pod, found, by_workload, by_uid)
         if target is not None:

@@ -52,6 +52,7 @@ _BY_CODE = {
     "finished": State.FINISHED,
     "failed": State.FAILED,
     "never_fetched": State.FAILED,
+    "stopped_at_limit": State.FAILED,
 }
 # Kubernetes dates whatever it keeps; what comes without a date stands before all others.
 NOT_DATED = datetime.min.replace(tzinfo=UTC)
@@ -256,6 +257,7 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
     queue = seen.queue if seen else None
     return Facts(
         job=job_of(piece.job) if piece.job is not None else None,
+        parts=tuple([job_of(one) for one in piece.parts]),
         workload=workload,
         queue=queue,
         team_queue=team_queue,

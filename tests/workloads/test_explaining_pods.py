@@ -358,7 +358,7 @@ def test_a_job_without_workload_says_why() -> None:
     [
         ("Complete", "CompletionsReached", "finished", Action.RUN_AGAIN),
         ("Failed", "BackoffLimitExceeded", "failed", Action.SHOW_LOGS),
-        ("Failed", "DeadlineExceeded", "failed", Action.SHOW_LOGS),
+        ("Failed", "DeadlineExceeded", "stopped_at_limit", Action.RUN_AGAIN),
     ],
 )
 def test_what_is_over(kind: str, reason: str, code: str, action: Action) -> None:

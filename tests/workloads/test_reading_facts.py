@@ -42,7 +42,7 @@ def every(
         ("nofit", "node_labels_differ"),
         ("badimage", "image_pull"),
         ("slow", "starting"),
-        ("deadline", "failed"),
+        ("deadline", "stopped_at_limit"),
     ],
 )
 def test_of_everything_in_the_namespace_only_what_is_the_jobs_counts(

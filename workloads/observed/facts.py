@@ -28,13 +28,15 @@ from workloads.observed.work import Job, JobKey, Workload
 class Facts:
     """Everything that an explanation may look at.
 
-    `running` is what holds GPUs of the same queue. `jobs` finds a job by its uid (what a preemption names). `capacity`
-    is what the cluster has or can add, by flavor. `titles` are what people call a flavor. `open_request` asks for more
-    GPUs for the team and is not answered yet. At `leaves_at` the team's namespace leaves the cluster. `called` are the
-    names that people gave to runs and notebooks, by the namespace and the name on the cluster.
+    `parts` are the Jobs that the job made, such as those of a JobSet. `running` is what holds GPUs of the same queue.
+    `jobs` finds a job by its uid (what a preemption names). `capacity` is what the cluster has or can add, by flavor.
+    `titles` are what people call a flavor. `open_request` asks for more GPUs for the team and is not answered yet. At
+    `leaves_at` the team's namespace leaves the cluster. `called` are the names that people gave to runs and notebooks,
+    by the namespace and the name on the cluster.
     """
 
     job: Job | None = None
+    parts: tuple[Job, ...] = ()
     workload: Workload | None = None
     queue: Queue | None = None
     team_queue: TeamQueue | None = None

@@ -34,7 +34,8 @@ class Waiting:
 class Pod:
     """One pod; `unscheduled` is its PodScheduled condition while it is false.
 
-    `failed_before` is what a container that prepares it said at its end, where that failed.
+    `failed_before` is what a container that prepares it said at its end, where that failed. `reason` is why the pod
+    itself is over, such as DeadlineExceeded; empty where its containers ended by themselves.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Pod:
     waiting: tuple[Waiting, ...] = ()
     ended_as: str = ""
     failed_before: str = ""
+    reason: str = ""
     events: tuple[Event, ...] = ()
 
 

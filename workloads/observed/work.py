@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class JobKey:
 class Job:
     """The object that somebody created: a Job, JobSet, TrainJob, MPIJob, … ; `outcome` is empty while it goes on.
 
-    Volcano says in `phase` where its own job is.
+    Volcano says in `phase` where its own job is. `limit` is how long it may be active.
     """
 
     key: JobKey
@@ -84,6 +84,7 @@ class Job:
     priority_class: str = ""
     phase: str = ""
     outcome: Condition | None = None
+    limit: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -67,6 +67,7 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
         ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
         failed_before=next((said for one in first if (said := _last_words(one))), ""),
+        reason=text(status, "reason"),
         events=tuple(one for one in events if one.kind == "Pod" and one.name == name),
     )
 

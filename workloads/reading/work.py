@@ -1,6 +1,7 @@
 """Jobs of every kind, and the Workloads that Kueue makes for them. Pure."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from workloads.observed import Check, Condition, Job, JobKey, PodSet, Workload
@@ -32,6 +33,7 @@ def job_of(found: Object) -> Job:
     meta, spec = part(found, "metadata"), part(found, "spec")
     labels, by_kind = part(meta, "labels"), conditions(found)
     suspended = part(spec, "runPolicy").get("suspend", spec.get("suspend"))
+    seconds = whole(spec.get("activeDeadlineSeconds"))
     return Job(
         key=JobKey(
             text(meta, "namespace"),
@@ -52,6 +54,7 @@ def job_of(found: Object) -> Job:
             ),
             None,
         ),
+        limit=timedelta(seconds=seconds) if seconds else None,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
 from workloads.reasons.clock import Clock
+from workloads.reasons.limits import at_limit
 from workloads.reasons.sources import never_fetched
 
 PROMPT = timedelta(seconds=30)
@@ -39,11 +40,11 @@ def finished(facts: Facts, clock: Clock) -> Answer | None:
     if ended is None:
         return None
     answer = _ending(ended)
+    if answer.code != "failed":
+        return answer
     return (
-        never_fetched(facts.pods, since=ended.since)
-        if answer.code == "failed"
-        else None
-    ) or answer
+        never_fetched(facts.pods, since=ended.since) or at_limit(facts, ended) or answer
+    )
 
 
 def _ending(ended: Condition) -> Answer:

@@ -22,7 +22,7 @@ from workloads.models import ClusterObject, Feed
 from workloads.observed import Nodes
 from workloads.reading.pods import OVER
 from workloads.reading.values import Object, moment, part, text
-from workloads.reading.work import workload_of
+from workloads.reading.work import job_of, workload_of
 from workloads.runs.models import Run
 from workloads.runs.sending import Clock, end
 from workloads.runs.states import State
@@ -130,9 +130,11 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
 
 
 def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:
-    """Whether the copies of a failed run's pods, which come by another watch, may not tell yet what it failed of."""
+    """Whether the copies of a failed run's pods and Jobs, which come by other watches, may not tell yet of what."""
     if now - seen.why.since > SETTLED:
         return False
+    if any(job_of(one).outcome is None for one in piece.parts):
+        return True
     return any(text(part(one, "status"), "phase") not in OVER for one in piece.pods)
 
 

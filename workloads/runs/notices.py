@@ -9,6 +9,7 @@ from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
 from ui.amounts import gpus, span, usd
+from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.models import Run
 from workloads.runs.states import State
 
@@ -70,7 +71,14 @@ def ended_message(run: Run, *, now: datetime) -> Message:
         facts.append(("Reason", run.message[:200]))
     return Message(
         title=f"{run.title}: {state.words.lower()}",
-        sentence=run.message if is_told else SENTENCES[state],
+        sentence=run.message if is_told else _sentence(run, state),
         facts=tuple(facts),
         action="Open the run",
     )
+
+
+def _sentence(run: Run, state: State) -> str:
+    """How it ended; its time limit is no error of the program."""
+    if state is State.FAILED and AT_LIMIT in run.message:
+        return f"{AT_LIMIT}. The page of the run shows its last lines."
+    return SENTENCES[state]

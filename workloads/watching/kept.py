@@ -150,7 +150,8 @@ def _pod(found: Object) -> Kept:
 
 def _job(found: Object) -> Kept:
     spec = part(found, "spec")
-    kept = _only(spec, "suspend", "parallelism", "completions", "completionMode")
+    names = ("parallelism", "completions", "completionMode", "activeDeadlineSeconds")
+    kept = _only(spec, "suspend", *names)
     return {"spec": {**kept, **_counted(spec)}, "status": dict(part(found, "status"))}
 
 

@@ -27,6 +27,7 @@ from ui.parts import (
     entry_of,
 )
 from workloads.explanations import Explanation
+from workloads.reasons.limits import AT_LIMIT, MORE_TIME
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.held_until import (
     too_few_before,
@@ -218,7 +219,7 @@ def sentence_of(seen: RunSeen) -> str:
     """What is with a run, in one sentence or two."""
     run = seen.run
     if run.is_over:
-        if run.state == State.GONE and run.message:
+        if run.message and (run.state == State.GONE or AT_LIMIT in run.message):
             return run.message
         return " ".join(filter(None, (ENDS[State(run.state)], run.message)))
     if run.is_being_stopped:
@@ -242,7 +243,7 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
 
 
 def mending_of(run: Run) -> Link | None:
-    """Where the cause is put right of a run that ended before its program began; None for any other."""
+    """Where the cause is put right of a run that never began, or had too little time; None for any other."""
     if run.state == State.REFUSED:
         return {
             "label": "Change it and submit it again",
@@ -256,6 +257,11 @@ def mending_of(run: Run) -> Link | None:
         return {
             "label": CHANGE_SOURCE.label,
             "href": f"{again_link(run.team.slug, run.pk)}#id_git_url",
+        }
+    if run.state == State.FAILED and AT_LIMIT in run.message:
+        return {
+            "label": MORE_TIME.label,
+            "href": f"{again_link(run.team.slug, run.pk)}#id_minutes",
         }
     return None
 
