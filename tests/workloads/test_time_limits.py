@@ -2,23 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from tests import factories
 from tests.calling import Caller
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.known import NOW
 from tests.workloads.test_kept import owned
-from tests.workloads.test_runs import ASKED, look_after, submit, until
+from tests.workloads.test_runs import ASKED, follow, look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from workloads.explanations import Action
 from workloads.grouping import pieces_of
 from workloads.listing import Around, State, Work, work_of
-from workloads.models import Run
+from workloads.models import ClusterObject, Run
 from workloads.observed import Nodes
 from workloads.runs.planning.abilities import learn
 from workloads.watching.kept import copy_of
@@ -179,3 +180,103 @@ def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(
     assert again in answer.content.decode()
     found = Caller(watched.ada).get(f"/api/v1/runs/{run.pk}/").json()
     assert (found["state"], found["message"]) == ("failed", run.message)
+
+
+def test_a_run_whose_image_never_came_has_neither_a_start_nor_a_cost_at_its_limit(
+    watched: Watched,
+) -> None:
+    image = "registry.example.com/pull-denied/train:1"
+    run = submit(watched, replace(ASKED, values={**ASKED.values, "image": image}))
+    limited(run, 4)
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "starting")
+        until(run, "failed")
+    cause = f"Its image {image} does not come: the registry does not have it"
+    assert run.message.startswith(cause)
+    assert "It was stopped at its time limit of 1 minute." in run.message
+    assert run.started_at is None
+    assert run.cost(timezone.now()) == 0
+    answer = client(watched.ada).get(f"/runs/{run.pk}")
+    words = page(answer).words
+    assert cause in words
+    assert "Started to run" not in words
+    again = f'again={run.pk}">Change it and submit it again</a>'
+    assert again in answer.content.decode()
+    found = Caller(watched.ada).get(f"/api/v1/runs/{run.pk}/").json()
+    assert (found["started_at"], found["message"]) == (None, run.message)
+    log = Caller(watched.ada).get(f"/api/v1/runs/{run.pk}/logs/")
+    assert log.json()["code"] == "log_never_begun"
+
+
+NEVER: dict[str, Any] = {"waiting": {"reason": "ImagePullBackOff"}}
+LOST: dict[str, Any] = {"terminated": {"reason": "ContainerStatusUnknown"}}
+CRASHED: dict[str, Any] = {"terminated": {"reason": "Error", "exitCode": 1}}
+
+
+@pytest.mark.parametrize(
+    ("held_up", "phase", "state", "ready", "has_run"),
+    [
+        # Of what nobody saw it is believed that it ran.
+        ("", "", {}, "False", True),
+        ("Its image does not come.", "", {}, "False", False),
+        ("Its image does not come.", "", {}, "True", True),
+        ("Its image does not come.", "Failed", CRASHED, "False", True),
+        ("", "Failed", CRASHED, "False", True),
+        ("", "Failed", NEVER, "False", False),
+        ("", "Failed", LOST, "False", False),
+        ("", "Pending", NEVER, "False", True),
+    ],
+)
+def test_a_run_that_failed_has_a_start_unless_no_pod_of_it_was_seen_to_begin(
+    watched: Watched,
+    held_up: str,
+    phase: str,
+    state: dict[str, Any],
+    ready: str,
+    has_run: bool,
+) -> None:
+    now = timezone.now()
+    let_in = now - timedelta(minutes=5)
+    run = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="starting",
+        created_at=let_in,
+        sent_at=let_in,
+        held_up=held_up,
+    )
+
+    def told(kind: str, status: str, when: datetime) -> dict[str, str]:
+        return {
+            "type": kind,
+            "status": status,
+            "reason": "Failed",
+            "lastTransitionTime": when.isoformat(),
+        }
+
+    conditions = [
+        told("Admitted", "True", let_in),
+        told("PodsReady", ready, let_in),
+        told("Finished", "True", now - timedelta(seconds=30)),
+    ]
+    copied = [owned("Workload", "w", "w1", "Job", run.name, "j1")]
+    copied[0] |= {"spec": {}, "status": {"conditions": conditions}}
+    if phase:
+        pod = owned("Pod", f"{run.name}-0", "p1", "Job", run.name, "j1", spec={})
+        statuses = [{"name": "train", "state": state}]
+        copied.append(pod | {"status": {"phase": phase, "containerStatuses": statuses}})
+    for one in copied:
+        one["metadata"]["namespace"] = watched.namespace
+        ClusterObject.objects.create(
+            cluster=watched.cluster,
+            kind=one["kind"],
+            namespace=watched.namespace,
+            name=one["metadata"]["name"],
+            body=copy_of(one),
+        )
+    follow(run)
+    assert run.state == "failed"
+    assert (run.started_at is not None, run.ran_seconds > 0) == (has_run, has_run)
+    assert (held_up != "" and held_up in run.message) == (not has_run and held_up != "")

@@ -119,6 +119,12 @@ class Migration(migrations.Migration):
                         blank=True, db_default="", default="", max_length=600
                     ),
                 ),
+                (
+                    "held_up",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
                 ("created_at", models.DateTimeField()),
                 ("sent_at", models.DateTimeField(null=True)),
                 ("started_at", models.DateTimeField(null=True)),

@@ -72,6 +72,20 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     )
 
 
+def has_begun(found: Object) -> bool:
+    """Whether a container of a pod's own, none that only prepares it, has ever started."""
+    return any(
+        part(one, state, "running") or _has_run(part(one, state, "terminated"))
+        for one in items(part(found, "status"), "containerStatuses")
+        for state in ("state", "lastState")
+    )
+
+
+def _has_run(ended: Object) -> bool:
+    # Of a container that never came to be, a kubelet says at the end of its pod that it knows nothing.
+    return bool(ended) and text(ended, "reason") != "ContainerStatusUnknown"
+
+
 def is_on_a_node(found: Object) -> bool:
     """Whether a pod takes room on a node, until it is over."""
     is_over = text(part(found, "status"), "phase") in OVER

@@ -20,7 +20,7 @@ from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Nodes
-from workloads.reading.pods import OVER
+from workloads.reading.pods import OVER, has_begun
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import job_of, workload_of
 from workloads.runs.models import Run
@@ -32,6 +32,8 @@ from workloads.watching.kept import JOBS, kinds_of
 SETTLED = timedelta(seconds=3)
 # Of a run that ended before its program began, for want of its source: it has its GPUs and never runs.
 NEVER_BEGAN = "never_fetched"
+# Of pods that are about to begin, or have begun: nothing holds them up.
+MOVING = frozenset({"starting", "running", "recovering"})
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
@@ -114,10 +116,12 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
     state = STATES[seen.state]
     if state is State.FAILED and _is_behind(piece, seen, now):
         return
-    if state is State.RUNNING or (state.is_over and seen.why.code != NEVER_BEGAN):
+    never_began = state is State.FAILED and _never_began(run, piece, seen)
+    if state is State.RUNNING or (state.is_over and not never_began):
         _start(run, piece, seen, is_over=state.is_over, now=now)
     if state.is_over:
-        words = " ".join(filter(None, (seen.why.what, seen.why.detail)))
+        held_up = run.held_up if never_began else ""
+        words = " ".join(filter(None, (held_up, seen.why.what, seen.why.detail)))
         end(
             run.pk,
             state,
@@ -125,8 +129,44 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
             at=seen.why.since,
             message="" if state is State.FINISHED else words,
         )
-    elif state != run.state:
+        return
+    _hold_up(run, piece, seen, state)
+    if state != run.state:
         _move(run, state, now=now)
+
+
+def _never_began(run: Run, piece: Piece, seen: Work) -> bool:
+    """Whether no program of a run that has failed ever began, as far as its pods were seen.
+
+    Of pods that went before anybody looked nothing is known: they are taken to have run.
+    """
+    if seen.why.code == NEVER_BEGAN:
+        return True
+    if _has_begun(piece):
+        return False
+    # A Job deletes the pods that its time limit ends, so what they waited for was written down while they stood.
+    return bool(run.held_up) or (
+        bool(piece.pods)
+        and all(text(part(one, "status"), "phase") in OVER for one in piece.pods)
+    )
+
+
+def _has_begun(piece: Piece) -> bool:
+    queued = piece.queued
+    is_ready = queued is not None and queued.holds("PodsReady") is not None
+    return is_ready or any(map(has_begun, piece.pods))
+
+
+def _hold_up(run: Run, piece: Piece, seen: Work, state: State) -> None:
+    """Write down why no pod of a run begins, for as long as none has: when they are gone, nothing tells it any more."""
+    words = run.held_up
+    if state is not State.STARTING or _has_begun(piece):
+        words = ""
+    elif piece.pods and seen.why.code not in MOVING:
+        words = seen.why.what[:600]
+    if words != run.held_up:
+        Run.objects.live().filter(pk=run.pk).update(held_up=words)
+        run.held_up = words
 
 
 def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:

@@ -95,6 +95,8 @@ class Run(Row, Leased):
     )
     # The sentence of the cluster that a page shows: why it was refused, how it failed, why it is not sent yet.
     message = models.CharField(max_length=600, blank=True, default="", db_default="")
+    # Why its pods, which had been let in, did not begin when that was last looked at; empty as soon as one of them did.
+    held_up = models.CharField(max_length=600, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
     sent_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

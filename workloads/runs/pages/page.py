@@ -244,7 +244,8 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
 
 def mending_of(run: Run) -> Link | None:
     """Where the cause is put right of a run that never began, or had too little time; None for any other."""
-    if run.state == State.REFUSED:
+    is_held_up = run.state == State.FAILED and run.started_at is None and run.held_up
+    if run.state == State.REFUSED or is_held_up:
         return {
             "label": "Change it and submit it again",
             "href": again_link(run.team.slug, run.pk),
