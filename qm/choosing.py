@@ -97,10 +97,10 @@ def topology_of(given: Named, place: Named) -> dict[str, Any]:
 
 
 def changes(given: Named, *, template: Named) -> dict[str, Any]:
-    """What differs from a run that goes on, from the options of `qm again`; empty where nothing does."""
-    values = {name: given[name] for name in ("gpus", "nodes")}
+    """What differs from the earlier run, from the options of `qm again`; empty where nothing does."""
+    values = {name: given[name] for name in ("image", "gpus", "nodes")}
     values["minutes"] = minutes(given["limit"]) if given["limit"] else None
-    values = {name: value for name, value in values.items() if value is not None}
+    values = {name: value for name, value in values.items() if value not in (None, "")}
     values.update(
         values_of((pair(one, option="--set") for one in given["parameters"]), template)
     )

@@ -547,6 +547,7 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     is_flag=True,
     help="Its program goes on from the last checkpoint of RUN, which it finds in QM_RESUME_FROM.",
 )
+@click.option("--image", metavar="IMAGE", default="", help="Another image.")
 @click.option(
     "--set",
     "parameters",
@@ -608,20 +609,13 @@ def again(
 ) -> None:
     """Submit a run once more. It gets a new name, and begins anew unless told otherwise.
 
-    With --from-checkpoint it may have other values than RUN had: more time, other GPUs, another learning rate.
+    It may have other values than RUN had: another image, more time, other GPUs, another learning rate.
     """
     _refuse_both(follow, is_json)
-    if not resumes and (
-        dry_run or any(value not in (None, "", ()) for value in given.values())
-    ):
-        raise click.UsageError("Other values and --dry-run go with --from-checkpoint.")
     api, key = portal(), key_of(key)
     earlier = _found(api, run)
-    verb, body = "resume" if resumes else "again", None
-    if resumes:
-        body = (
-            choosing.changes(given, template=_template_of(api, earlier, given)) or None
-        )
+    verb = "resume" if resumes else "again"
+    body = choosing.changes(given, template=_template_of(api, earlier, given)) or None
     where = f"runs/{earlier['id']}/{verb}/"
     if dry_run:
         asked = {

@@ -349,9 +349,27 @@ def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> No
     )
     wrong = signed.terminal("again", first, "--from-checkpoint", "--set", "speed=1")
     assert (wrong.exit_code, "There is no such parameter" in wrong.stderr) == (3, True)
-    anew = signed.terminal("again", first, "--set", "cpus=16")
-    assert (anew.exit_code, "go with --from-checkpoint" in anew.stderr) == (2, True)
     assert Run.objects.count() == 2
+
+
+def test_it_is_submitted_anew_with_other_values_and_says_first_which(
+    signed: Signed,
+) -> None:
+    first = signed.terminal(*TRAIN, "--", "train.py").stdout.strip()
+    other = ("--image", "registry.example.com/vision/train:2", "--set", "cpus=16")
+    shown = signed.terminal("again", first, *other, "--dry-run", "--key", "mine")
+    assert shown.exit_code == 0, shown.stderr
+    assert f"Image {IMAGE[1]} becomes {other[1]}" in cells(shown.stdout)
+    assert Run.objects.count() == 1
+    anew = signed.terminal("again", first, *other, "--key", "mine")
+    assert anew.exit_code == 0, anew.stderr
+    made = Run.objects.get(name=anew.stdout.strip())
+    assert (made.again_of_id, made.is_resumed) == (Run.objects.earliest("pk").pk, False)
+    assert made.submission["values"]["image"] == other[1]
+    assert made.submission["values"]["cpus"] == 16
+    assert (
+        signed.terminal("again", first, *other, "--key", "mine").stdout == anew.stdout
+    )
 
 
 def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) -> None:

@@ -283,6 +283,29 @@ REFUSED_CHANGES: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+def test_changes_of_a_run_that_begins_anew_are_previewed_and_taken(
+    watched: Watched,
+) -> None:
+    run, caller = submit(watched, KEPT), Caller(watched.ada)
+    change = {"values": {"cpus": 2}, "title": "With fewer CPUs"}
+    shown = caller.post(f"runs/{run.pk}/again/preview/", change, key="anew").json()
+    assert [one["label"] for one in shown["differences"]] == [
+        "Name",
+        "CPUs on each node",
+    ]
+    made = caller.post(f"runs/{run.pk}/again/", change, key="anew").json()
+    assert (made["name"], made["title"]) == (shown["name"], "With fewer CPUs")
+    anew = Run.objects.get(pk=made["id"])
+    assert (anew.again_of, anew.is_resumed) == (run, False)
+    assert anew.checkpoints == f"/data/checkpoints/{anew.name}"
+    refused = caller.post(f"runs/{run.pk}/again/", {"values": {"speed": 1}}, key="b")
+    assert refused.status_code == 422
+    assert "speed" in refused.json()["errors"][0]["pointer"]
+    elsewhere = {"values": {"checkpoint": "/data/elsewhere"}}
+    moved = caller.post(f"runs/{run.pk}/again/", elsewhere, key="c")
+    assert moved.status_code == 201
+
+
 @pytest.mark.parametrize("name", REFUSED_CHANGES)
 def test_changes_that_cannot_be_are_refused_at_their_field(
     watched: Watched, name: str

@@ -20,7 +20,7 @@ from workloads.runs.models import Run
 from workloads.runs.planning.places import place_of
 from workloads.runs.planning.plan import Plan, Problem, Submission, plan
 from workloads.runs.planning.resuming import (
-    ResumePlan,
+    ChangedPlan,
     differences,
     refused_resume,
     submission_of,
@@ -132,18 +132,39 @@ def _keep(
     return run
 
 
-def submit_again(run: Run, *, by: User, key: str, now: datetime) -> Run:
-    """Submit what a run was submitted with, under a new name; raises as `submit`.
+def submit_again(
+    run: Run,
+    *,
+    by: User,
+    key: str,
+    now: datetime,
+    changes: Mapping[str, Any] | None = None,
+) -> Run:
+    """Submit what a run was submitted with, or with changes, under a new name; raises as `submit`.
 
-    It begins anew, in a folder of its own, also where that run went on from another one's checkpoints.
+    It begins anew, in a folder of its own, also where that run went on from another one's checkpoints. `changes` are
+    taken as `with_changes` takes them.
     """
-    asked = replace(submission_of(run.submission), resume_from="")
+    asked = with_changes(_anew(run), changes or {}, offered())
     return submit(run.tenancy_id, asked, by=by, key=key, now=now, again_of=run)
+
+
+def preview_again(
+    run_id: int, changes: Mapping[str, Any], *, by: User, key: str
+) -> ChangedPlan:
+    """What `submit_again` would send with the same changes and key, and what differs from the run; raises as that."""
+    run = Run.objects.get(pk=run_id)
+    tenancy = _tenancy(run.tenancy_id, by=by)
+    return _changed(tenancy, run, _anew(run), changes, by=by, key=key)
+
+
+def _anew(run: Run) -> Submission:
+    return replace(submission_of(run.submission), resume_from="")
 
 
 def preview_resume(
     run_id: int, changes: Mapping[str, Any], *, by: User, key: str
-) -> ResumePlan:
+) -> ChangedPlan:
     """What `resume` would send with the same changes and key, and what differs from the run; raises as `resume`."""
     run = Run.objects.get(pk=run_id)
     tenancy = _tenancy(run.tenancy_id, by=by)
@@ -202,14 +223,28 @@ def _refuse_without_checkpoints(run: Run) -> None:
 
 def _resumed(
     tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str
-) -> ResumePlan:
-    templates = offered()
+) -> ChangedPlan:
     before = replace(submission_of(run.submission), resume_from=run.checkpoints)
+    found = _changed(tenancy, run, before, changes, by=by, key=key)
+    refused = refused_resume(before, found.asked, found, written=run.manifests)
+    return replace(found, problems=[*found.problems, *refused])
+
+
+def _changed(
+    tenancy: Tenancy,
+    run: Run,
+    before: Submission,
+    changes: Mapping[str, Any],
+    *,
+    by: User,
+    key: str,
+) -> ChangedPlan:
+    """What a run would be with changes, and what differs from it."""
+    templates = offered()
     after = with_changes(before, changes, templates)
     found = _planned(tenancy, after, by=by, key=key)
-    refused = refused_resume(before, after, found, written=run.manifests)
-    return ResumePlan(
-        **vars(replace(found, problems=[*found.problems, *refused])),
+    return ChangedPlan(
+        **vars(found),
         asked=after,
         differences=differences(
             before,

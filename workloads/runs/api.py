@@ -1,6 +1,6 @@
 """Runs over the API: where they may go, submitting, following, stopping, and their logs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -31,13 +31,13 @@ from workloads.runs.pages.steps import ask_for
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.places import claims_of, open_to, places_of
 from workloads.runs.planning.plan import Place, Plan, Submission
-from workloads.runs.planning.resuming import submission_of
+from workloads.runs.planning.resuming import ChangedPlan, submission_of
 from workloads.runs.serializers import (
+    ChangedPlanSerializer,
+    ChangesSerializer,
     LogQuery,
     LogSerializer,
     PlanSerializer,
-    ResumePlanSerializer,
-    ResumeSerializer,
     RunPlacesSerializer,
     RunQuery,
     RunSerializer,
@@ -73,9 +73,9 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": RunQuery, "logs": LogQuery}
     keyed = frozenset({"create", "again", "resume"})
-    bodyless = frozenset({"again", "stop"})
+    bodyless = frozenset({"stop"})
     conflicting = frozenset({"logs"})
-    previews = frozenset({"preview", "resume_preview"})
+    previews = frozenset({"preview", "again_preview", "resume_preview"})
     asking = frozenset({"create", "again", "resume", "stop"})
 
     def get_queryset(self) -> QuerySet[Run]:
@@ -141,19 +141,23 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         actions.stop(run.pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
 
-    @extend_schema(request=None, responses={201: RunSerializer})
+    @extend_schema(request=ChangesSerializer, responses={201: RunSerializer})
     @action(detail=True, methods=["post"])
     def again(self, call: Call, pk: int) -> Response:
-        """Submit the same once more, under a new name."""
-        run, now = self.get_object(), timezone.now()
-        return answer_once(
-            call,
-            lambda: self._made(
-                actions.submit_again(run, by=self.caller, key=self._key(), now=now)
-            ),
-        )
+        """Submit the same once more, or with changes, under a new name; it begins anew."""
+        run, changes, now = self.get_object(), self._changes(), timezone.now()
+        return answer_once(call, lambda: self._made(self._again(run, changes, now)))
 
-    @extend_schema(request=ResumeSerializer, responses={201: RunSerializer})
+    @extend_schema(request=ChangesSerializer, responses=ChangedPlanSerializer)
+    @action(detail=True, methods=["post"], url_path="again/preview")
+    def again_preview(self, call: Call, pk: int) -> Response:
+        """What submitting it again with these changes would create and cost, what differs, and what stands in its way.
+
+        Nothing is stored.
+        """
+        return self._changes_previewed(actions.preview_again)
+
+    @extend_schema(request=ChangesSerializer, responses={201: RunSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, call: Call, pk: int) -> Response:
         """Submit the same once more, or with changes, to go on from the last checkpoint that it wrote.
@@ -166,20 +170,14 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
             lambda: self._made(self._resume(run, changes, now)),
         )
 
-    @extend_schema(request=ResumeSerializer, responses=ResumePlanSerializer)
+    @extend_schema(request=ChangesSerializer, responses=ChangedPlanSerializer)
     @action(detail=True, methods=["post"], url_path="resume/preview")
     def resume_preview(self, call: Call, pk: int) -> Response:
         """What going on with these changes would create and cost, what differs, and what stands in its way.
 
         Nothing is stored.
         """
-        run = self.get_object()
-        changes = self._changes()
-        found = actions.preview_resume(run.pk, changes, by=self.caller, key=self._key())
-        flavor = changes.get("flavor", run.submission["flavor"])
-        return Response(
-            self._previewed(found, ResumePlanSerializer, run.tenancy_id, flavor)
-        )
+        return self._changes_previewed(actions.preview_resume)
 
     @extend_schema(
         responses={
@@ -212,6 +210,14 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         lines = read_log(source, tail=tail or TAIL, after=after)
         return Response(self.shown({"pod": source.pod, "lines": lines}, LogSerializer))
 
+    def _changes_previewed(self, preview: Callable[..., ChangedPlan]) -> Response:
+        run, changes = self.get_object(), self._changes()
+        found = preview(run.pk, changes, by=self.caller, key=self._key())
+        flavor = changes.get("flavor", run.submission["flavor"])
+        return Response(
+            self._previewed(found, ChangedPlanSerializer, run.tenancy_id, flavor)
+        )
+
     def _previewed(
         self, plan: Plan, serializer: type[PlanSerializer], tenancy_id: int, flavor: str
     ) -> dict[str, Any]:
@@ -235,7 +241,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         return tenancy, submission_of({"values": {}, **said})
 
     def _changes(self) -> dict[str, Any]:
-        changes = self.body(ResumeSerializer)
+        changes = self.body(ChangesSerializer)
         values = changes.get("values", {})
         return {
             **changes,
@@ -246,6 +252,12 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         with as_missing(tenancy, to=self.caller), pointing_into_values():
             return actions.submit(
                 tenancy, asked, by=self.caller, key=self._key(), now=timezone.now()
+            )
+
+    def _again(self, run: Run, changes: dict[str, Any], now: datetime) -> Run:
+        with pointing_into_values():
+            return actions.submit_again(
+                run, by=self.caller, key=self._key(), now=now, changes=changes
             )
 
     def _resume(self, run: Run, changes: dict[str, Any], now: datetime) -> Run:

@@ -97,11 +97,11 @@ class SubmissionSerializer(StrictSerializer):
     topology = TopologySerializer(required=False, allow_null=True)
 
 
-class ResumeSerializer(StrictSerializer):
-    """What differs from the run that goes on; what is left out stays as it was.
+class ChangesSerializer(StrictSerializer):
+    """What differs from the earlier run; what is left out stays as it was.
 
     `values` and `variables` change name by name, and null takes one away. Another template keeps the values that it has
-    a parameter for. The namespace and the place for checkpoints stay.
+    a parameter for. The namespace stays, and of a run that goes on the place for checkpoints.
     """
 
     template = Text(max_length=40, required=False)
@@ -382,7 +382,7 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     after = serializers.CharField(help_text="Empty where it is taken away.")
 
 
-class ResumePlanSerializer(PlanSerializer):
+class ChangedPlanSerializer(PlanSerializer):
     """What would be created, and how it differs from the run whose checkpoints it goes on from."""
 
     differences = DifferenceSerializer(many=True)

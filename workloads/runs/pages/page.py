@@ -38,7 +38,7 @@ from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
-from workloads.runs.planning.resuming import ResumePlan
+from workloads.runs.planning.resuming import ChangedPlan
 from workloads.runs.planning.spot import Spot, spot_of
 from workloads.runs.planning.words import level_words, paid_words
 from workloads.runs.shown import RunSeen
@@ -167,7 +167,7 @@ def answer_of(
             {"label": one.label, "before": one.before, "after": one.after}
             for one in plan.differences
         ]
-        if isinstance(plan, ResumePlan)
+        if isinstance(plan, ChangedPlan)
         else None,
         volumes=_volumes_words(plan, tenancy),
         ends=too_few_words(

@@ -34,8 +34,8 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResumePlan(Plan):
-    """The plan of a run that goes on from checkpoints, what it asks for, and how it differs from the one before."""
+class ChangedPlan(Plan):
+    """The plan of a run after an earlier one, what it asks for, and how it differs from that."""
 
     asked: Submission
     differences: Sequence[Difference]
