@@ -95,6 +95,7 @@ CODES: Mapping[str, str] = {
     "month_not_begun": "Costs are told of months that have begun.",
     "month_not_open": "Limits are set for this month and the next ones, not for months that are over or far ahead.",
     "more_than_held": "The team holds fewer GPUs than the run takes: ask for more, or take fewer.",
+    "more_than_the_queue": "The team's queue can never give so many CPUs or so much memory.",
     "more_than_the_quota": "The namespace has no room for so many CPUs or so much memory, however empty it is.",
     "name_taken": "There is one of this name already.",
     "named_twice": "Each request is named once.",

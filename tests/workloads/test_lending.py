@@ -22,13 +22,14 @@ from provisioning.models import Tenancy
 from sandbox.kubernetes.capacity import Pool as Capacity
 from tests import factories
 from tests.services.process import wait_until
-from tests.workloads.conftest import Watched
+from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED
 from workloads.models import ClusterObject
-from workloads.runs import actions
+from workloads.reading.queues import sizes_lent_by
+from workloads.runs import actions, sending
 from workloads.runs.pages.form import pool_words
 from workloads.runs.planning.lending import Lender, lent_to
-from workloads.runs.planning.outlook import Outlook, start_of
+from workloads.runs.planning.outlook import Outlook, outlook_of, start_of, start_of_plan
 from workloads.runs.planning.places import place_of, places_of
 from workloads.runs.planning.plan import Plan, Problem
 from workloads.runs.planning.pools import Pool
@@ -188,6 +189,124 @@ def test_the_preview_says_what_kueue_does(watched: Watched) -> None:
     wait_until(
         lambda: said(watched).startswith("Quota reserved"), what="Kueue to let it in"
     )
+
+
+@pytest.mark.parametrize("others", [(), (1,), (8,)])
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+def test_the_cpus_and_the_memory_of_a_queue_are_what_kueue_counts(
+    cluster: Cluster, ada: User, others: tuple[int, ...], resource: str
+) -> None:
+    """Its own and what others can lend, of the flavor alone and not of the whole namespace."""
+    own = holding(cluster, 2, ada)
+    rows = [own, *(holding(cluster, gpus) for gpus in others)]
+    most = Capacity([cluster_queue(one.desired) for one in rows], [], []).most(
+        own.namespace, (A100, resource)
+    )
+    room = place_of(own, by=ada).rooms[A100]
+    unit = BILLION * (2**30 if resource == "memory" else 1)
+    assert room.most[resource] == most // unit
+
+
+def test_a_queue_of_somebody_else_lends_its_cpus_and_memory(
+    cluster: Cluster, ada: User
+) -> None:
+    """In whatever notation they stand there."""
+    queue = {
+        "spec": {
+            "resourceGroups": [
+                {
+                    "flavors": [
+                        {
+                            "name": A100,
+                            "resources": [
+                                {"name": "cpu", "nominalQuota": "6500m"},
+                                {
+                                    "name": "memory",
+                                    "nominalQuota": "1Ti",
+                                    "lendingLimit": "10Gi",
+                                },
+                                {"name": GPU, "nominalQuota": "8"},
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+    }
+    assert sizes_lent_by(queue) == {(A100, "cpu"): 6, (A100, "memory"): 10}
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted", "said"),
+    [
+        pytest.param(
+            "cpus",
+            18,
+            "It asks for 18 CPUs; your queue can never give it more than 16 CPUs.",
+            id="CPUs",
+        ),
+        pytest.param(
+            "memory",
+            130,
+            "It asks for 130 GiB of memory; your queue can never give it more than 128 GiB of memory.",
+            id="memory",
+        ),
+    ],
+)
+def test_more_cpus_or_memory_than_the_queue_ever_gives_are_refused_at_the_field(
+    watched: Watched, field: str, wanted: int, said: str
+) -> None:
+    """The namespace's own quota is larger, and Kueue does not look at it."""
+    asked = replace(ASKED, values={**ASKED.values, "gpus": 1, field: wanted})
+    found = actions.preview(watched.tenancy.pk, asked, by=watched.ada, key="one")
+    [problem] = found.problems
+    assert (problem.field, problem.code) == (field, "more_than_the_queue")
+    assert problem.text == said
+    less = replace(asked, values={**asked.values, field: wanted - 2})
+    assert not actions.preview(
+        watched.tenancy.pk, less, by=watched.ada, key="one"
+    ).problems
+
+
+def test_cpus_that_others_lend_make_a_run_possible(watched: Watched) -> None:
+    """As GPUs do: what is lent is looked at once the queue's own are too few."""
+    Cluster.objects.filter(pk=watched.cluster.pk).update(borrow_percent=100)
+    holding(watched.cluster, 1)
+    deliver()
+    asked = replace(ASKED, values={**ASKED.values, "gpus": 1, "cpus": 24})
+    found = actions.preview(watched.tenancy.pk, asked, by=watched.ada, key="one")
+    assert not found.problems
+    start = start_of_plan(found, watched.tenancy, A100, timezone.now())
+    assert "8 CPUs would be borrowed" in start["detail"]
+
+
+def test_a_run_that_waits_for_cpus_is_not_said_to_start_at_once(
+    watched: Watched,
+) -> None:
+    """Its GPUs are free, and the CPUs that go with them are not."""
+    first = replace(ASKED, values={**ASKED.values, "gpus": 1, "cpus": 12})
+    run = actions.submit(
+        watched.tenancy.pk, first, by=watched.ada, key="one", now=timezone.now()
+    )
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        sending.look_after(run.pk, now=timezone.now)
+        wait_until(
+            lambda: outlook_of(watched.tenancy, A100, 1).sizes.get((A100, "cpu")) == 12,
+            what="its CPUs to be seen",
+        )
+        found = actions.preview(watched.tenancy.pk, first, by=watched.ada, key="two")
+        start = start_of_plan(found, watched.tenancy, A100, timezone.now())
+        without = replace(
+            first, flavor="", values={**first.values, "gpus": 0, "cpus": 10}
+        )
+        found = actions.preview(watched.tenancy.pk, without, by=watched.ada, key="two")
+        gpuless = start_of_plan(found, watched.tenancy, "", timezone.now())
+    assert (start["tone"], start["sentence"]) == ("waiting", "It waits in line first")
+    assert "It waits for 8 CPUs more." in start["detail"]
+    assert "1 of your 2 × A100 is free now" in start["detail"]
+    room = max(one.own["cpu"] for one in found.rooms if one.flavor != A100)
+    assert gpuless["tone"] == ("good" if room >= 10 else "waiting")
 
 
 def deliver() -> None:

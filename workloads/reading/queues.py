@@ -1,9 +1,12 @@
 """ClusterQueues, LocalQueues and lines as Kueue shows them. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from fractions import Fraction
 
 from allocations.use.running import running
+from provisioning.desired.quantities import CPU, MEMORY, sized
 from workloads.observed import (
     Ahead,
     Line,
@@ -86,6 +89,43 @@ def quota_holders_of(workloads: Iterable[Object]) -> tuple[QuotaHolder, ...]:
         for one in running([found])
         for flavor, gpus in sorted(one.gpus.items())
     )
+
+
+def sizes_held_in(workloads: Iterable[Object]) -> Counter[tuple[str, str]]:
+    """CPUs and GiB of memory by flavor and resource that Workloads hold now; a part of one counts as a whole one."""
+    found = dict[tuple[str, str], Fraction]()
+    for one in workloads:
+        read = workload_of(one)
+        if not (read.is_active and read.holds("QuotaReserved")) or read.holds(
+            "Finished"
+        ):
+            continue
+        for each in items(one, "status", "admission", "podSetAssignments"):
+            flavors, usage = part(each, "flavors"), part(each, "resourceUsage")
+            for resource in {CPU, MEMORY} & flavors.keys():
+                cell = text(flavors, resource), resource
+                found[cell] = found.get(cell, Fraction(0)) + sized(
+                    resource, usage.get(resource)
+                )
+    return Counter({cell: math.ceil(amount) for cell, amount in found.items()})
+
+
+def sizes_lent_by(queue: Object) -> dict[tuple[str, str], int]:
+    """CPUs and GiB of memory by flavor and resource that a ClusterQueue lends while it leaves them idle."""
+    return {
+        (text(flavor, "name"), resource): math.floor(
+            min(
+                sized(resource, one.get(name))
+                for name in ("nominalQuota", "lendingLimit")
+                if one.get(name) is not None
+            )
+        )
+        for group in items(queue, "spec", "resourceGroups")
+        for flavor in items(group, "flavors")
+        for one in items(flavor, "resources")
+        if (resource := text(one, "name")) in (CPU, MEMORY)
+        and one.get("nominalQuota") is not None
+    }
 
 
 def promised_by_volcano(workloads: Iterable[Object]) -> Counter[str]:

@@ -10,8 +10,10 @@ from workloads.reasons.stops import preemptor
 from workloads.reasons.words import (
     amount,
     display_name,
+    never_more,
     request_more,
     use_elsewhere,
+    waits_for,
     whole,
 )
 
@@ -72,7 +74,7 @@ def _full(cause: Cause, facts: Facts) -> Answer:
     return Answer(
         code="quota_full",
         outlook=Outlook.WAIT,
-        what=f"It waits for {needed} more.{_use(cause, facts)}",
+        what=f"{waits_for(needed)}{_use(cause, facts)}",
         do=do,
         in_line=True,
         step=step,
@@ -160,7 +162,7 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if granted is not None:
         return granted
     title, on_cluster = facts.title(cause.flavor), facts.obtainable(cause.flavor)
-    what = f"It asks for {requested} × {title}; your queue can never give it more than {maximum}."
+    what = never_more(f"{requested} × {title}", str(maximum))
     if on_cluster is not None and requested > on_cluster:
         return Answer(
             code="larger_than_cluster",
@@ -263,7 +265,7 @@ def _too_much(cause: Cause, facts: Facts) -> Answer:
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
-        what=f"It asks for {requested}; your queue can never give it more than {maximum}.",
+        what=never_more(requested, maximum),
         do="Run it with less, or have a platform lead raise that limit of the queue.",
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
         detail=cause.message,

@@ -35,6 +35,11 @@ def amount(count: str, resource: str, flavor: str, facts: Facts) -> str:
     """An amount of a resource: "4 × A100", "0.5 CPUs", "2 GiB of memory", "2 rdma/hca"."""
     if is_gpu(resource):
         return f"{count} × {facts.title(flavor)}"
+    return size(count, resource)
+
+
+def size(count: str, resource: str) -> str:
+    """An amount of what is no GPU: "0.5 CPUs", "2 GiB of memory", "2 rdma/hca"."""
     if resource == "cpu":
         return "1 CPU" if count == "1" else f"{_cpus(count)} CPUs"
     return (
@@ -71,6 +76,16 @@ def gpu_words(count: int, slices: Slices) -> str:
         gpus(each, slice_words(profile)) if profile else gpus(each)
         for profile, each in found
     )
+
+
+def never_more(requested: str, most: str) -> str:
+    """What is said of a job that is larger than its queue, before it is sent and after: both are amounts in words."""
+    return f"It asks for {requested}; your queue can never give it more than {most}."
+
+
+def waits_for(missing: str) -> str:
+    """What is said of a job that its queue has no room for now, before it is sent and after."""
+    return f"It waits for {missing} more."
 
 
 def resource_words(resource: str) -> str:

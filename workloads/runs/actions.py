@@ -31,6 +31,8 @@ from workloads.template_desk.offered import offered, withdrawn
 
 # The namespace's quota has room for 200 Jobs; sweeps and what people make themselves need some of it.
 MAX_LIVE_RUNS = 150
+# Of a run that is larger than what its queue has itself: what others lend may do.
+LENT_HELPS = "more_than_the_queue"
 
 
 def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
@@ -301,7 +303,7 @@ def may_stop(team_id: int, by: User) -> bool:
 
 
 def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan:
-    """The plan of a submission; what others lend is looked at only where the team's own GPUs are too few."""
+    """The plan of a submission; what others lend is looked at only where the team's own GPUs or CPUs are too few."""
     key = f"{by.pk}:{key}"
     place = place_of(tenancy, by=by, with_lent=False)
     found = plan(asked, place, key=key)
@@ -310,7 +312,7 @@ def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan
             found,
             problems=[Problem(field="template", text=gone, code="template_withdrawn")],
         )
-    if not any(one.lacks for one in found.problems):
+    if not any(one.lacks or one.code == LENT_HELPS for one in found.problems):
         return found
     return plan(asked, place_of(tenancy, by=by), key=key)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,14 +16,24 @@ from workloads.freshness import seen_of
 from workloads.listing import line_in
 from workloads.models import ClusterObject
 from workloads.reading.facts import waits_of
-from workloads.reading.queues import promised_by_volcano, quota_holders_of
+from workloads.reading.queues import (
+    promised_by_volcano,
+    quota_holders_of,
+    sizes_held_in,
+)
 from workloads.reading.work import workload_of
+from workloads.reasons.words import waits_for
+from workloads.runs.planning.lending import Cell
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.sizes import Short, short_of, sizes_words
 from workloads.templates.pods import priority_of
 
+AT_ONCE = "It can start at once"
+WAITS = "It waits in line first"
 MAY_BE_STOPPED = "It may start, and be stopped for what waits"
 POD = "Pod"
+NOT_SHORT = Short()
 BACK_IN_LINE = "the run goes back to the line then"
 
 
@@ -32,7 +42,8 @@ class Outlook:
     """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait, and an estimate.
 
     `below` are those of the GPUs held that Kueue takes from work of a lower priority, of which `lost` are pods that
-    nothing makes anew, such as notebooks. `priorities` are those of what waits, where that can take GPUs away.
+    nothing makes anew, such as notebooks. `priorities` are those of what waits, where that can take GPUs away. `sizes`
+    are the CPUs and GiB of memory that Workloads hold, by flavor and resource.
     """
 
     used: int
@@ -41,6 +52,7 @@ class Outlook:
     below: int = 0
     lost: int = 0
     priorities: tuple[int, ...] = ()
+    sizes: Mapping[Cell, int] = field(default_factory=dict)
 
     def going_first(self, priority: int) -> int:
         """How many of what waits could take the GPUs of work with this priority."""
@@ -75,6 +87,7 @@ def outlooks_of(
     promised = (
         promised_by_volcano(found) if tenancy.cluster.has_volcano else Counter[str]()
     )
+    sizes = sizes_held_in(found)
     profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
     lower = quota_holders_of(_below(found, priority)) if priority and takes_away else ()
     return {
@@ -86,6 +99,7 @@ def outlooks_of(
             waiting=len(line),
             priorities=tuple(one.priority for one in line) if takes_away else (),
             estimate=history.estimate(gpus, waited=timedelta(0)),
+            sizes=sizes,
         )
         for flavor, gpus in wanted
     }
@@ -102,18 +116,17 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
 
     Of a cluster that is silent, it is what was known before.
     """
-    if plan.pool is None or not plan.gpus:
-        found: Verdict = {
-            "tone": "good",
-            "sentence": "It can start at once",
-            "detail": "It takes no GPU.",
-            "rules": [],
-        }
-    else:
-        priority = priority_of(plan.manifests)
-        value, _ = PRIORITIES.get(priority, (0, ""))
-        seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority)
-        found = start_of(plan.gpus, plan.pool, seen, priority=value)
+    priority = priority_of(plan.manifests)
+    value, _ = PRIORITIES.get(priority, (0, ""))
+    seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority)
+    # Of Volcano's jobs no CPUs are copied, only GPUs: what they leave free nobody knows here.
+    rooms = () if tenancy.cluster.has_volcano else plan.rooms
+    short = short_of(plan.sizes, rooms, seen.sizes)
+    found = (
+        _start_without_gpus(short)
+        if plan.pool is None or not plan.gpus
+        else start_of(plan.gpus, plan.pool, seen, priority=value, short=short)
+    )
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
         return found
@@ -125,6 +138,22 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
     }
 
 
+def _start_without_gpus(short: Short) -> Verdict:
+    """Whether a run that takes CPUs and memory alone starts at once."""
+    is_short = bool(short.waited or short.borrowed)
+    said = [*_short_words(short, BACK_IN_LINE), "It takes no GPU."]
+    return {
+        "tone": "waiting" if is_short else "good",
+        "sentence": _sentence(
+            may_borrow="CPUs" if short.borrowed else "", takes=False, fits=False
+        )
+        if is_short
+        else AT_ONCE,
+        "detail": " ".join(said),
+        "rules": [],
+    }
+
+
 def start_of(
     wanted: int,
     pool: Pool,
@@ -132,25 +161,34 @@ def start_of(
     *,
     priority: int,
     taken_back: str = BACK_IN_LINE,
+    short: Short = NOT_SHORT,
 ) -> Verdict:
     """Whether so many GPUs, which are possible here, start at once, by borrowing, by preempting, or after others.
 
     `taken_back` is what becomes of it when others take its GPUs: what it borrowed, or what a higher priority takes.
+    `short` are the CPUs and the memory that its queue has not left for it now.
     """
     free = pool.gpus - outlook.used
     are = "is" if free == 1 else "are"
     held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} {are} free now"
-    if wanted <= free and not outlook.waiting:
+    is_short = bool(short.waited or short.borrowed)
+    if wanted <= free and not outlook.waiting and not is_short:
         return {
             "tone": "good",
-            "sentence": "It can start at once",
+            "sentence": AT_ONCE,
             "detail": f"{held}.",
             "rules": [],
         }
     # What runs may have borrowed already, and nobody lends the same twice.
-    may_borrow = wanted - free <= pool.borrow and not outlook.waiting
+    may_borrow = (
+        (wanted > free or bool(short.borrowed))
+        and wanted - free <= pool.borrow
+        and not outlook.waiting
+        and not short.waited
+    )
     borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
-    said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
+    said = _short_words(short, taken_back)
+    said += [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
     takes = (
         wanted > free
         and not may_borrow
@@ -172,7 +210,9 @@ def start_of(
         said.append(
             f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already{earlier}."
         )
-    ahead = outlook.going_first(priority) if wanted <= free else 0
+    lent = ("CPUs" if wanted <= free else "GPUs") if may_borrow else ""
+    fits = wanted <= free and not short.waited
+    ahead = outlook.going_first(priority) if fits else 0
     if ahead:
         said.append(f"{_goes_first(ahead, outlook.waiting)}: {taken_back}.")
     if outlook.estimate is not None:
@@ -186,18 +226,18 @@ def start_of(
         "tone": "waiting",
         "sentence": MAY_BE_STOPPED
         if ahead
-        else _sentence(may_borrow=may_borrow, takes=takes, fits=wanted <= free),
+        else _sentence(may_borrow=lent, takes=takes, fits=fits),
         "detail": f"{held}. {' '.join(said)}",
         "rules": [],
     }
 
 
-def _sentence(*, may_borrow: bool, takes: bool, fits: bool) -> str:
+def _sentence(*, may_borrow: str, takes: bool, fits: bool) -> str:
     if may_borrow:
-        return "It starts if GPUs can be borrowed"
+        return f"It starts if {may_borrow} can be borrowed"
     if takes:
         return "It pushes out work of a lower priority"
-    return "It may start before what waits" if fits else "It waits in line first"
+    return "It may start before what waits" if fits else WAITS
 
 
 def _goes_first(count: int, waiting: int) -> str:
@@ -212,6 +252,16 @@ def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
         f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
         f"and {taken_back}."
     )
+
+
+def _short_words(short: Short, taken_back: str) -> list[str]:
+    """The sentence that a waiting run has of it, too, or the one of what others lend."""
+    if short.waited:
+        return [waits_for(sizes_words(short.waited))]
+    if short.borrowed:
+        lent = f"{sizes_words(short.borrowed)} would be borrowed from teams that leave theirs idle"
+        return [f"{lent}; they can take them back, and {taken_back}."]
+    return []
 
 
 def _lost_words(count: int) -> str:

@@ -12,16 +12,18 @@ from fleet.models import Cluster, Flavor
 from provisioning.desired.first_job import Kind
 from provisioning.desired.first_job import queue_of as queue_name
 from provisioning.desired.limits import room
+from provisioning.desired.quantities import CPU, MEMORY
 from provisioning.desired.spec import GPU
 from provisioning.desired.volumes import DATASETS, claim_name
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from workloads.models import ClusterObject
-from workloads.reading.queues import queue_of
+from workloads.reading.queues import queue_of, sizes_lent_by
 from workloads.runs.models import ClusterAbility
-from workloads.runs.planning.lending import Lender, lent_to
+from workloads.runs.planning.lending import Cell, Lender, lent_to
 from workloads.runs.planning.plan import Place
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.sizes import rooms_of
 from workloads.template_desk.offered import offered
 from workloads.templates.library import TEMPLATES, Abilities, Template
 from workloads.templates.run import Where
@@ -109,6 +111,7 @@ def _place(
         abilities=abilities_of(tenancy),
         cpus=cpus,
         memory=memory,
+        rooms=rooms_of(tenancy.desired, _lent(tenancy, lenders)),
         images=settings.ENV.run_images,
         templates=templates,
         volumes=[DATASETS, *(claim_name(one.name) for one in tenancy.desired.volumes)],
@@ -124,7 +127,7 @@ def _pools(
     tenancy: Tenancy, flavors: Mapping[str, Flavor], lenders: Sequence[Lender]
 ) -> Mapping[str, Pool]:
     spec, levels = tenancy.desired, _levels(tenancy.cluster)
-    lent = lent_to(tenancy.namespace, spec.cohort, lenders)
+    lent = _lent(tenancy, lenders)
     return {
         quota.name: _pool(
             flavors[quota.name],
@@ -138,6 +141,10 @@ def _pools(
     }
 
 
+def _lent(tenancy: Tenancy, lenders: Sequence[Lender]) -> Mapping[Cell, int]:
+    return lent_to(tenancy.namespace, tenancy.desired.cohort, lenders)
+
+
 def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
     """The queues of clusters: the portal's as it wants them, everybody else's as they were last seen there.
 
@@ -149,10 +156,12 @@ def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
     for cluster, name, cohort, flavors in rows.values_list(
         "cluster_id", "namespace", "spec__cohort", "spec__flavors"
     ):
-        lends = {
-            (one["name"], one.get("resource", GPU)): one["gpus"]
-            for one in flavors or ()
-        }
+        lends = dict[Cell, int]()
+        for one in flavors or ():
+            flavor, gpus = one["name"], one["gpus"]
+            lends[flavor, one.get("resource", GPU)] = gpus
+            lends[flavor, CPU] = gpus * one["cpu_per_gpu"]
+            lends[flavor, MEMORY] = gpus * one["memory_gib_per_gpu"]
         found[cluster].append(Lender(name=name, cohort=cohort or "", lends=lends))
     own = Tenancy.objects.present().filter(
         cluster=OuterRef("cluster"), namespace=OuterRef("name")
@@ -163,6 +172,7 @@ def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
     for cluster, name, body in copies.values_list("cluster_id", "name", "body"):
         queue = queue_of(body)
         lends = {(one.flavor, one.resource): one.lends for one in queue.quotas}
+        lends |= sizes_lent_by(body)
         found[cluster].append(Lender(name=name, cohort=queue.cohort, lends=lends))
     return found
 

@@ -9,7 +9,10 @@ from typing import Any
 from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
+from provisioning.desired.quantities import CPU, MEMORY
+from workloads.reasons.words import never_more
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
+from workloads.runs.planning.sizes import Room, Sizes, beyond, size_words
 from workloads.templates.library import (
     BY_SLUG,
     Abilities,
@@ -81,7 +84,8 @@ class Place:
     `cpus` and `memory` (GiB) are what the namespace's pods may have in all, None where nobody knows; `images` are the
     beginnings of allowed images, none for any. `templates` are those that the platform team offers; `offered` are the
     kinds of GPU that the cluster has for the team to ask for, held or not. `volumes` are the claims that the portal
-    keeps there, None where nobody looked; members make others.
+    keeps there, None where nobody looked; members make others. `rooms` are the CPUs and the memory that the team's
+    queue has of each flavor, which is less than what its namespace may have.
     """
 
     cluster: str
@@ -91,6 +95,7 @@ class Place:
     abilities: Abilities
     cpus: int | None = None
     memory: int | None = None
+    rooms: Mapping[str, Room] = field(default_factory=dict)
     images: Sequence[str] = ()
     templates: Mapping[str, Template] = field(default_factory=lambda: BY_SLUG)
     offered: Mapping[str, Pool] = field(default_factory=dict)
@@ -125,6 +130,9 @@ class Plan:
     recommended: Recommended | None = None
     # Claims that it mounts and that are not the portal's: whether they are there, the cluster alone knows.
     unknown_volumes: Sequence[str] = ()
+    # CPUs and memory of all its pods, and where in its queue they may come from.
+    sizes: Sizes = field(default_factory=dict)
+    rooms: Sequence[Room] = ()
 
     @property
     def usd_at_limit(self) -> Decimal | None:
@@ -241,6 +249,8 @@ def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Pla
         is_gang=run.nodes > 1,
         checkpoint_minutes=run.count("checkpoint_minutes", 0),
         template_version=template.version,
+        sizes=_sizes(run, pods),
+        rooms=_rooms(place, pool),
         unknown_volumes=[
             one.name
             for one in run.claims
@@ -429,7 +439,7 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
                     field="flavor", text="Choose the kind of GPU that the run takes."
                 )
             ]
-        return _beyond_quota(run, place, pods)
+        return _beyond_queue(run, place, pool, pods)
     found: list[Problem] = []
     room = pool.gpus + pool.borrow
     if run.gpus > pool.per_node:
@@ -452,6 +462,35 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
                 lacks=gpus - room,
             )
         )
+    return found or _beyond_queue(run, place, pool, pods)
+
+
+def _sizes(run: Run, pods: int) -> Sizes:
+    return {CPU: run.cpus * pods, MEMORY: run.memory * pods}
+
+
+def _rooms(place: Place, pool: Pool | None) -> list[Room]:
+    """Where its CPUs may come from: with GPUs from their own flavor, else from any, as Kueue tolerates every taint."""
+    return [
+        one
+        for name, one in place.rooms.items()
+        if pool is None or name == pool.kind.name
+    ]
+
+
+def _beyond_queue(
+    run: Run, place: Place, pool: Pool | None, pods: int
+) -> list[Problem]:
+    """CPUs and memory that the team's queue can never give it, and so would never let it in."""
+    wanted = _sizes(run, pods)
+    found = [
+        Problem(
+            field={CPU: "cpus", MEMORY: "memory"}[name],
+            text=never_more(size_words(name, wanted[name]), size_words(name, most)),
+            code="more_than_the_queue",
+        )
+        for name, most in beyond(wanted, _rooms(place, pool)).items()
+    ]
     return found or _beyond_quota(run, place, pods)
 
 
