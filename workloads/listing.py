@@ -30,6 +30,7 @@ from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
 from workloads.reasons.stops import sent_back_at
+from workloads.reasons.waiting import is_in_line
 
 Events = Mapping[str, Sequence[Event]]
 
@@ -103,7 +104,11 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueSeen:
-    """A ClusterQueue with its line and what holds its GPUs, read once for everything in it."""
+    """A ClusterQueue with its line and what holds its GPUs, read once for everything in it.
+
+    `places` has those, too, that are in no line: each has the place that it would have, and `length` counts none of
+    them.
+    """
 
     queue: Queue | None
     running: tuple[QuotaHolder, ...]
@@ -115,11 +120,11 @@ class QueueSeen:
     def line_of(self, workload: Workload) -> Line | None:
         """The place of a Workload in the line; None for one that is not in it."""
         place = self.places.get((workload.key.namespace, workload.name))
-        return (
-            None
-            if place is None
-            else Line(place, self.length, self.first if place else ())
-        )
+        if place is None:
+            return None
+        # One that may come into the line only later, as when its GPUs are yet to begin, is not counted in it.
+        length = max(self.length, place + 1)
+        return Line(place, length, self.first if place else ())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,8 +146,13 @@ def queue_seen(
     queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of
 ) -> QueueSeen:
     """A queue as its own object and all Workloads of it say."""
-    line = line_in(map(read, workloads))
+    everybody = line_in(map(read, workloads))
     own = queue_of(queue) if queue is not None else None
+    line, places = list[Workload](), dict[tuple[str, str], int]()
+    for one in everybody:
+        places[one.key.namespace, one.name] = len(line)
+        if is_in_line(one, own):
+            line.append(one)
     return QueueSeen(
         queue=own,
         running=quota_holders_of(
@@ -157,7 +167,7 @@ def queue_seen(
             )
             for one in line[:1]
         ),
-        places={(one.key.namespace, one.name): place for place, one in enumerate(line)},
+        places=places,
     )
 
 

@@ -119,7 +119,7 @@ def admitted(namespace: str, gpus: int) -> dict[str, Any]:
         "spec": {
             "active": True,
             "queueName": "default",
-            "podSets": [{"name": "main", "count": 1}],
+            "podSets": [{"name": "main", "count": 1, "gpus": gpus}],
         },
         "status": {
             "conditions": [

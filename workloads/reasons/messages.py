@@ -35,6 +35,16 @@ class Kind(IntEnum):
     UNCOVERED = 8
 
 
+# What no end of other work changes. Pods that are too far apart are not among them: nodes may come back.
+HOPELESS = frozenset(
+    {
+        Kind.TAINTED,
+        Kind.LABELLED,
+        Kind.LEVELLESS,
+        Kind.TOO_LARGE,
+        Kind.UNCOVERED,
+    }
+)
 # The pods' own selectors and tolerations keep them away, whatever the quota.
 EXCLUDED = frozenset({Kind.TAINTED, Kind.LABELLED})
 
@@ -122,6 +132,17 @@ def decisive(message: str, groups: tuple[frozenset[str], ...] = ()) -> Cause | N
     needed = [_of_pod_set(causes, groups) for causes in pod_sets if causes]
     found = max(needed, key=_rank, default=None)
     return replace(found, message=message) if found is not None else None
+
+
+@lru_cache(maxsize=4096)
+def waits_for(message: str) -> frozenset[str]:
+    """The flavors that would take the job if they were not full; none where the message does not tell."""
+    worst: dict[tuple[int, str], Kind] = {}
+    for number, sentence in enumerate(POD_SET.split(message)):
+        for one in _causes(sentence):
+            place = number, one.flavor
+            worst[place] = max(worst.get(place, one.kind), one.kind)
+    return frozenset(flavor for (_, flavor), kind in worst.items() if kind == Kind.FULL)
 
 
 @lru_cache(maxsize=4096)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from workloads.explanations import Action, Answer, Outlook, Step
-from workloads.observed import Condition, Facts, Workload, by_profile
+from workloads.observed import Condition, Facts, Queue, Workload, by_profile
 from workloads.reasons import queues, starting, stops, volcano
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
+from workloads.reasons.messages import HOPELESS, decisive
 from workloads.reasons.quota import no_quota
 from workloads.reasons.words import gpu_words, use_elsewhere
 
@@ -114,12 +115,33 @@ REASONS: Mapping[str, tuple[str, Outlook, str, str]] = {
 }
 
 
+def is_in_line(workload: Workload, queue: Queue | None) -> bool:
+    """Whether a Workload without quota starts once its turn comes: of any other it is said that it is in no line.
+
+    A ClusterQueue of a team holds all of its flavors and goes by BestEffortFIFO (`provisioning.desired.queues`), by
+    which Kueue lays aside what it cannot admit and nobody waits for it. Where somebody has made a queue StrictFIFO, all
+    stand behind its head, also where that never starts: there everything counts.
+    """
+    if queue is not None and queue.is_strict:
+        return True
+    if queue is not None and not queue.can_give(workload):
+        return False
+    condition = workload.lacks("QuotaReserved")
+    if condition is None:
+        return True
+    if _is_gated(condition):
+        return False
+    cause = decisive(condition.message, queue.groups if queue is not None else ())
+    if cause is not None:
+        return cause.kind not in HOPELESS
+    known = REASONS.get(condition.reason)
+    return known is None or known[1] != Outlook.CHANGE
+
+
 def gated(facts: Facts, clock: Clock) -> Answer | None:
     """QuotaHolder before the queue until somebody approves it."""
     condition = _not_reserved(facts.workload)
-    if condition is None or not (
-        condition.reason == "AdmissionGated" or condition.message.startswith(GATE)
-    ):
+    if condition is None or not _is_gated(condition):
         return None
     approval = facts.approval
     step = None
@@ -140,6 +162,10 @@ def gated(facts: Facts, clock: Clock) -> Answer | None:
         step=step,
         detail=condition.message,
     )
+
+
+def _is_gated(condition: Condition) -> bool:
+    return condition.reason == "AdmissionGated" or condition.message.startswith(GATE)
 
 
 def in_line(facts: Facts, clock: Clock) -> Answer | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
 from fleet.names import profile_of
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
@@ -15,13 +17,17 @@ from workloads.estimating import Estimate, history_of
 from workloads.freshness import seen_of
 from workloads.listing import line_in
 from workloads.models import ClusterObject
+from workloads.observed import Queue, Workload, by_profile
 from workloads.reading.facts import waits_of
 from workloads.reading.queues import (
     promised_by_volcano,
+    queue_of,
     quota_holders_of,
     sizes_held_in,
 )
 from workloads.reading.work import workload_of
+from workloads.reasons.messages import waits_for as flavors_waited_for
+from workloads.reasons.waiting import is_in_line
 from workloads.reasons.words import waits_for
 from workloads.runs.planning.lending import Cell
 from workloads.runs.planning.plan import Plan
@@ -39,7 +45,8 @@ BACK_IN_LINE = "the run goes back to the line then"
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait, and an estimate.
+    """GPUs of a flavor that Workloads hold in a namespace, or have been promised, how many wait for such GPUs,
+    and an estimate.
 
     `below` are those of the GPUs held that Kueue takes from work of a lower priority, of which `lost` are pods that
     nothing makes anew, such as notebooks. `priorities` are those of what waits, where that can take GPUs away. `sizes`
@@ -69,19 +76,28 @@ def outlook_of(
 def outlooks_of(
     tenancy: Tenancy, wanted: Collection[tuple[str, int]], *, priority: str = ""
 ) -> Mapping[tuple[str, int], Outlook]:
-    """Look at the portal's copy of the namespace's Workloads, in one query; no cluster is asked.
+    """Look at the portal's copies of the namespace's Workloads and of its queue, in one query; no cluster is asked.
 
     A namespace's queue is its own, so these are all that stand in it. Work without a `priority` takes nothing away.
     """
     copies = ClusterObject.objects.filter(
-        cluster=tenancy.cluster_id, namespace=tenancy.namespace, kind="Workload"
+        Q(kind="Workload", namespace=tenancy.namespace)
+        # A team's own queue has the name of its namespace.
+        | Q(kind="ClusterQueue", name=tenancy.namespace),
+        cluster=tenancy.cluster_id,
     )
-    found = list(copies.values_list("body", flat=True))
+    found, queue = list[Any](), None
+    for kind, body in copies.values_list("kind", "body"):
+        if kind == "Workload":
+            found.append(body)
+        else:
+            queue = queue_of(body)
     history = history_of(
         waits_of(found),
         source=f"the jobs of {tenancy.namespace} that the cluster still shows",
     )
-    holders, line = [*quota_holders_of(found)], line_in(map(workload_of, found))
+    holders = [*quota_holders_of(found)]
+    line = [one for one in line_in(map(workload_of, found)) if is_in_line(one, queue)]
     # Volcano takes nothing away for pods that preempt nobody, and no pod of a team may.
     takes_away = not tenancy.cluster.has_volcano
     promised = (
@@ -90,19 +106,45 @@ def outlooks_of(
     sizes = sizes_held_in(found)
     profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
     lower = quota_holders_of(_below(found, priority)) if priority and takes_away else ()
+    lines = {
+        flavor: [
+            one
+            for one in line
+            if _is_before(one, flavor, profiles.get(flavor, ""), queue)
+        ]
+        for flavor, _ in wanted
+    }
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
             lost=sum(one.flavor == flavor and one.key.kind == POD for one in lower),
             used=sum(one.gpus for one in holders if one.flavor == flavor)
             + promised[profiles.get(flavor, "")],
-            waiting=len(line),
-            priorities=tuple(one.priority for one in line) if takes_away else (),
+            waiting=len(lines[flavor]),
+            priorities=tuple(one.priority for one in lines[flavor])
+            if takes_away
+            else (),
             estimate=history.estimate(gpus, waited=timedelta(0)),
             sizes=sizes,
         )
         for flavor, gpus in wanted
     }
+
+
+def _is_before(one: Workload, flavor: str, profile: str, queue: Queue | None) -> bool:
+    """Whether one that waits counts for whoever wants GPUs of this flavor, which are whole or slices of a profile.
+
+    One queue holds all of a team's flavors. The portal makes each of them BestEffortFIFO, by which Kueue passes whoever
+    does not fit: what waits for H100 keeps no A100 from anybody. A StrictFIFO queue blocks across flavors, and in one
+    that somebody has made so, everything counts. What has not been looked at yet may be of the same kind.
+    """
+    if queue is not None and queue.is_strict:
+        return True
+    if profile not in by_profile(one.gpus, one.slices):
+        return False
+    condition = one.lacks("QuotaReserved")
+    waited_for = flavors_waited_for(condition.message) if condition else frozenset()
+    return not waited_for or flavor in waited_for
 
 
 def _below(found: Iterable[Any], priority: str) -> list[Any]:
