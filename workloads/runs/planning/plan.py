@@ -240,7 +240,7 @@ def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Pla
     return Plan(
         name=run.name,
         manifests=template.render(run),
-        problems=[*_too_large(run, place, pool, pods)],
+        problems=[*_too_large(run, template, place, pool, pods)],
         gpus=gpus,
         pods=pods,
         usd_per_hour=pool.usd_per_hour * gpus if pool else Decimal(0),
@@ -429,7 +429,9 @@ def _of_files(asked: Submission) -> list[Problem]:
     return found
 
 
-def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Problem]:
+def _too_large(
+    run: Run, template: Template, place: Place, pool: Pool | None, pods: int
+) -> list[Problem]:
     """What the team's GPUs, a node or the namespace's quota have no room for."""
     gpus = run.gpus * pods
     if pool is None:
@@ -446,7 +448,7 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
         found.append(
             Problem(
                 field="gpus",
-                text=f"A node has {pool.per_node} × {pool.device}. For more, choose a template of several nodes.",
+                text=_beyond_a_node(run, template, pool),
                 code="larger_than_a_node",
             )
         )
@@ -463,6 +465,27 @@ def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Pro
             )
         )
     return found or _beyond_queue(run, place, pool, pods)
+
+
+def _beyond_a_node(run: Run, template: Template, pool: Pool) -> str:
+    """What to take instead of pods that are larger than a node."""
+    has = f"A node has {pool.per_node} × {pool.device}"
+    nodes = next((one for one in template.parameters if one.name == "nodes"), None)
+    if nodes is None:
+        return f"{has}. For more, choose a template of several nodes."
+    has += f": take at most {pool.per_node} on each."
+    total = run.gpus * run.nodes
+    most = run.nodes if nodes.is_fixed else nodes.maximum
+    # As few nodes as have that many in equal parts: every pod of a run is of one size.
+    enough = (
+        count
+        for count in range(-(-total // pool.per_node), min(total, most) + 1)
+        if total % count == 0
+    )
+    count = next(enough, None)
+    if count is None:
+        return has
+    return f"{has} {total} in all are {total // count} on each of {count} nodes."
 
 
 def _sizes(run: Run, pods: int) -> Sizes:
