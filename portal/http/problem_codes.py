@@ -83,6 +83,7 @@ CODES: Mapping[str, str] = {
     "invalid": "A value cannot be taken.",
     "is_leaving": "The team is leaving this place: nothing new is granted there.",
     "larger_than_a_node": "No node has so many GPUs: spread the run over several nodes, or over more of them.",
+    "larger_than_the_cluster": "The cluster has fewer GPUs of the kind in all than the run takes.",
     "length_missing": "The server does not take bodies in chunks: send Content-Length.",
     "log_gone": "The pod is gone, and its log with it.",
     "log_never_begun": "The run ended before a pod of it began, so there never was a log.",

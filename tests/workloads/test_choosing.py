@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
+from fleet.models import Flavor
 from notebooks.profile_desk import actions
 from notebooks.profiles.priority import goes_first_words
 from provisioning.models import Tenancy
@@ -255,6 +256,18 @@ def test_what_the_team_lacks_is_asked_for_with_the_form_filled_in(
     assert 'value="2"' in form
     assert "training/a100" in form
     assert found["four"].verdict["hint"]
+
+
+def test_more_than_the_cluster_has_in_all_is_not_asked_for(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    """The form for it would say that it is not possible."""
+    offer(lead, GPU.format(slug="four", gpus=4))
+    Flavor.objects.filter(cluster=tenancy.cluster, name="a100").update(gpus_total=3)
+    card = cards(tenancy)["four"]
+    assert (card.answer.outcome, card.answer.lacks) == (Outcome.NOT_HELD, 0)
+    assert card.answer.detail.endswith("Training has 3 in all.")
+    assert not card.verdict["hint"]
 
 
 def test_what_is_not_for_the_team_or_not_on_the_cluster_says_so(

@@ -10,6 +10,7 @@ from workloads.reasons.stops import preemptor
 from workloads.reasons.words import (
     amount,
     display_name,
+    larger_than,
     never_more,
     request_more,
     use_elsewhere,
@@ -167,7 +168,7 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
         return Answer(
             code="larger_than_cluster",
             outlook=Outlook.NEVER,
-            what=f"It asks for {requested} × {title}; {facts.cluster.title} has {on_cluster} in all.",
+            what=larger_than(facts.cluster.title, f"{requested} × {title}", on_cluster),
             do="Stop it and run it with fewer GPUs, or on another cluster.",
             step=use_elsewhere(facts) or _edit(maximum),
             detail=cause.message,

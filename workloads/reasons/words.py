@@ -83,6 +83,11 @@ def never_more(requested: str, most: str) -> str:
     return f"It asks for {requested}; your queue can never give it more than {most}."
 
 
+def larger_than(cluster: str, wanted: str, has: int) -> str:
+    """What is said of a job that is larger than all of a cluster's GPUs of its kind, before it is sent and after."""
+    return f"It asks for {wanted}; {cluster} has {has} in all."
+
+
 def waits_for(missing: str) -> str:
     """What is said of a job that its queue has no room for now, before it is sent and after."""
     return f"It waits for {missing} more."

@@ -247,4 +247,5 @@ def _pool(
         other_usd=other.price_per_gpu_hour if other else None,
         interruption_hours=spot.interruption_hours if spot else 0,
         levels=levels,
+        on_cluster=flavor.gpus_total,
     )

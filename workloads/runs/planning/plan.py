@@ -10,7 +10,7 @@ from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from provisioning.desired.quantities import CPU, MEMORY
-from workloads.reasons.words import never_more
+from workloads.reasons.words import larger_than, never_more
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
 from workloads.runs.planning.sizes import Room, Sizes, beyond, size_words
 from workloads.templates.library import (
@@ -213,16 +213,28 @@ def _not_held(
     asked: Submission, template: Template, place: Place, checked: Checked
 ) -> Problem:
     """A kind of GPU that the team has none of, with how many the run takes, where the cluster offers it."""
-    lacks = 0
-    if asked.flavor in place.offered and not checked.problems:
+    lacks, offered = 0, place.offered.get(asked.flavor)
+    if offered is not None and not checked.problems:
         run = _run(asked, template, place, checked.values, name="", kind=None)
         lacks = run.gpus * pods_of(run)
+        if offered.is_beyond_cluster(lacks):
+            return _beyond_cluster("flavor", lacks, offered, place)
     held = ", ".join(place.pools) or "none"
     return Problem(
         field="flavor",
         text=f"Your team holds no {asked.flavor} on {place.cluster}. It holds: {held}.",
         code="not_held",
         lacks=lacks,
+    )
+
+
+def _beyond_cluster(field: str, gpus: int, pool: Pool, place: Place) -> Problem:
+    """More GPUs than the cluster has of the kind: asking for them would help nobody."""
+    said = larger_than(place.cluster, f"{gpus} × {pool.device}", pool.on_cluster or 0)
+    return Problem(
+        field=field,
+        text=f"{said} It can never fit there.",
+        code="larger_than_the_cluster",
     )
 
 
@@ -452,6 +464,8 @@ def _too_large(
                 code="larger_than_a_node",
             )
         )
+    elif pool.is_beyond_cluster(gpus):
+        found.append(_beyond_cluster("gpus", gpus, pool, place))
     elif gpus > room:
         # More GPUs would not make a pod fit that is larger than a node.
         borrowing = f" and may borrow {pool.borrow}" if pool.borrow else ""
@@ -483,7 +497,8 @@ def _beyond_a_node(run: Run, template: Template, pool: Pool) -> str:
         if total % count == 0
     )
     count = next(enough, None)
-    if count is None:
+    # Nobody is led on to what the cluster does not have either.
+    if count is None or pool.is_beyond_cluster(total):
         return has
     return f"{has} {total} in all are {total // count} on each of {count} nodes."
 

@@ -30,6 +30,14 @@ class Pool:
     interruption_hours: int = 0
     # The levels above a node of the flavor's Topology, as node labels from the widest on; none without one.
     levels: tuple[str, ...] = ()
+    # Those of the kind on the cluster, whoever holds them, with nodes that it can add; None where nobody counted.
+    on_cluster: int | None = None
+
+    def is_beyond_cluster(self, gpus: int) -> bool:
+        """Whether so many can never be there. What a team holds exists, even where nodes have gone since."""
+        return self.on_cluster is not None and gpus > max(
+            self.on_cluster, self.gpus + self.borrow
+        )
 
     @property
     def is_slice(self) -> bool:
