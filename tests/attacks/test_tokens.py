@@ -120,6 +120,7 @@ def test_what_any_token_may_send_stores_nothing() -> None:
         ("RequestEndpoint", "preview_renewal"),
         ("EffectEndpoint", "create"),
         ("RunEndpoint", "preview"),
+        ("RunEndpoint", "again_preview"),
         ("RunEndpoint", "resume_preview"),
         ("TeamEndpoint", "preview_change"),
     }

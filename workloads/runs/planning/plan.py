@@ -204,8 +204,8 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
         name=name,
         kind=pool.kind if pool else None,
     )
-    if refused := template.refused(run):
-        return _refused(name, Problem(field=refused.field, text=refused.text))
+    if misfit := template.refused(run):
+        return _refused(name, Problem(field=misfit.field, text=misfit.text))
     return replace(_sized(run, template, place, pool), recommended=better)
 
 
