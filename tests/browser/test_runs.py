@@ -73,7 +73,7 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     page = open_page(place.ada, place.form)
     page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
     page.get_by_label("Image").fill("registry.example.com/vision/train:1")
-    page.get_by_label("Program").fill("python train.py")
+    page.get_by_label("Program").fill("train.py")
     page.get_by_label("GPUs", exact=False).first.fill("2")
     expect(page.locator("#answer")).to_contain_text("An hour")
     assert violations(page) == []
@@ -87,7 +87,7 @@ def test_enter_answers_and_starts_nothing_unseen(
     before = Run.objects.count()
     page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
     page.get_by_label("Image").fill("registry.example.com/vision/train:1")
-    page.get_by_label("Program").fill("python train.py")
+    page.get_by_label("Program").fill("train.py")
     with page.expect_navigation():
         page.get_by_label("GPUs", exact=False).first.press("Enter")
     expect(page.locator("#answer")).to_contain_text("An hour")
@@ -101,7 +101,7 @@ def test_what_is_too_large_to_be_sent_is_said_and_not_sent(
     page = open_page(place.ada, place.form)
     page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
     page.get_by_label("Image").fill("registry.example.com/vision/train:1")
-    page.get_by_label("Program").fill("python train.py")
+    page.get_by_label("Program").fill("train.py")
     page.get_by_text("Bring a script or a source").click()
     script, start = (
         page.get_by_label("Paste a script"),
@@ -129,7 +129,7 @@ def test_after_back_every_field_says_what_was_typed_and_the_answer_is_for_it(
     typed = {
         "Name": "Fine-tune BERT",
         "Image": "registry.example.com/vision/train:1",
-        "Program": "python train.py",
+        "Program": "train.py",
     }
     for label, text in typed.items():
         page.get_by_label(label, exact=True).fill(text)

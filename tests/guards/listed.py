@@ -721,9 +721,14 @@ RUNS = [
     ),
     Guard(
         "workloads.templates.library:Template.refused",
-        "return refused_variables([*run.variables]) or",
-        "return",
+        'Refused("variables", refused_variables([*run.variables]))',
+        'Refused("variables", "")',
         TEMPLATES + "test_what_goes_with_no_template_is_refused_with_a_sentence",
+        {
+            "change": {"variables": {"LD_PRELOAD": "x"}},
+            "field": "variables",
+            "words": "LD_PRELOAD",
+        },
     ),
     Guard(
         "workloads.templates.pods:literal",
