@@ -158,7 +158,7 @@ def _text(one: Parameter, value: object) -> str:
 
 def _words(one: Parameter, value: object) -> str:
     if not isinstance(value, list | tuple):
-        return f'{one.title} is a list of words, such as ["python", "train.py"].'
+        return f'{one.title} is a list of words, such as ["train.py", "--epochs", "3"].'
     if len(value) > MAX_WORDS:
         return f"{one.title} is a list of at most {MAX_WORDS} words."
     is_text = all(map(_is_word, value))
