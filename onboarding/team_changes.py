@@ -105,11 +105,13 @@ def effects(team: Team, change: TeamChange) -> Effects:
         name: (before[name], str(wanted[name])) for name in before if name in wanted
     }
     # Another group counts though it has the same name, and so does another person.
-    namesake = wanted.get("owner", team.accountable) != team.accountable
+    is_other_owner = wanted.get("owner", team.accountable) != team.accountable
     fields = {
         name: (old, new)
         for name, (old, new) in fields.items()
-        if old != new or name == "entra_group_name" or (name == "owner" and namesake)
+        if old != new
+        or name == "entra_group_name"
+        or (name == "owner" and is_other_owner)
     }
     joining, leaving = _people(team, change)
     sentences = [told for name, told in _leads(team, change) if name not in leaving]

@@ -221,8 +221,9 @@ def _is_in_their_teams(user: User, groups: Collection[str]) -> bool:
 
     Who signs in at the moment in which a team gets its group is seen by neither of the two.
     """
-    teams = Team.objects.filter(entra_group__in=groups).values_list("pk", flat=True)
-    return set(teams) == set(user.memberships.values_list("team", flat=True))
+    is_theirs = Q(entra_group__in=groups)
+    is_in_it = Q(pk__in=user.memberships.values("team"))
+    return not Team.objects.filter(is_theirs ^ is_in_it).exists()
 
 
 @transaction.atomic

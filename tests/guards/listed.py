@@ -721,8 +721,8 @@ RUNS = [
     ),
     Guard(
         "workloads.templates.library:Template.refused",
-        'Refused("variables", refused_variables([*run.variables]))',
-        'Refused("variables", "")',
+        'Misfit("variables", refused_variables([*run.variables]))',
+        'Misfit("variables", "")',
         TEMPLATES + "test_what_goes_with_no_template_is_refused_with_a_sentence",
         {
             "change": {"variables": {"LD_PRELOAD": "x"}},

@@ -17,6 +17,7 @@ from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
 from workloads.gpu_use.busy import Busy, busy_of
 from workloads.reading.pods import label_of
+from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
@@ -216,6 +217,11 @@ class Run(Row, Leased):
     def is_resumed(self) -> bool:
         """Whether it goes on from the last checkpoint of the run that it repeats."""
         return bool(self.submission.get("resume_from"))
+
+    @property
+    def was_stopped_at_limit(self) -> bool:
+        """Whether Kubernetes ended it at its time limit, which is no error of its program."""
+        return self.state == State.FAILED and AT_LIMIT in self.message
 
     def busy(self, now: datetime) -> Busy | None:
         """How busy its GPUs are; None while it holds none. Take it from `described` rows: it reads their measure."""

@@ -79,6 +79,6 @@ def ended_message(run: Run, *, now: datetime) -> Message:
 
 def _sentence(run: Run, state: State) -> str:
     """How it ended; its time limit is no error of the program."""
-    if state is State.FAILED and AT_LIMIT in run.message:
+    if run.was_stopped_at_limit:
         return f"{AT_LIMIT}. The page of the run shows its last lines."
     return SENTENCES[state]

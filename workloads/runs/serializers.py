@@ -383,7 +383,7 @@ class DifferenceSerializer(serializers.Serializer[Any]):
 
 
 class ChangedPlanSerializer(PlanSerializer):
-    """What would be created, and how it differs from the run whose checkpoints it goes on from."""
+    """What would be created, and how it differs from the earlier run."""
 
     differences = DifferenceSerializer(many=True)
 

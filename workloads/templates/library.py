@@ -23,7 +23,7 @@ ANY_CAPACITY, SPOT, ON_DEMAND = "any", "spot", "on_demand"
 Render = Callable[[Run], list[Manifest]]
 
 
-class Refused(NamedTuple):
+class Misfit(NamedTuple):
     """Why a run does not go with a template, and the input at fault."""
 
     field: str
@@ -65,17 +65,17 @@ class Template:
     capacity: str = ANY_CAPACITY
     gpu_memory: int = 0
 
-    def refused(self, run: Run) -> "Refused | None":
+    def refused(self, run: Run) -> "Misfit | None":
         """Why a run does not go with this template, where the parameters alone do not tell; None when it does."""
         if not self.accepts_files and (run.script or run.repository or run.claims):
             text = f"{self.title} takes its program and data from the image: no script, Git address or volume."
-            return Refused(_field_of_files(run), text)
+            return Misfit(_field_of_files(run), text)
         found = (
-            Refused("variables", refused_variables([*run.variables])),
-            Refused("variables", self._refused_own(run)),
-            Refused("program", _refused_launch(run)),
-            Refused(_field_of_files(run), _refused_files(run)),
-            Refused("checkpoint", _refused_checkpoint(run)),
+            Misfit("variables", refused_variables([*run.variables])),
+            Misfit("variables", self._refused_own(run)),
+            Misfit("program", _refused_launch(run)),
+            Misfit(_field_of_files(run), _refused_files(run)),
+            Misfit("checkpoint", _refused_checkpoint(run)),
         )
         return next((one for one in found if one.text), None)
 
@@ -185,7 +185,7 @@ PROGRAM = Parameter(
     name="program",
     type=Type.WORDS,
     title="Program",
-    help="The program and its arguments, word by word. No shell reads them: begin with bash -c for one.",
+    help="The program and its arguments, word by word. No shell reads them.",
 )
 LAUNCHER = Parameter(
     name="launcher",

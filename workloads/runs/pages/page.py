@@ -27,7 +27,7 @@ from ui.parts import (
     entry_of,
 )
 from workloads.explanations import Explanation
-from workloads.reasons.limits import AT_LIMIT, MORE_TIME
+from workloads.reasons.limits import MORE_TIME
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.held_until import (
     too_few_before,
@@ -219,7 +219,7 @@ def sentence_of(seen: RunSeen) -> str:
     """What is with a run, in one sentence or two."""
     run = seen.run
     if run.is_over:
-        if run.message and (run.state == State.GONE or AT_LIMIT in run.message):
+        if run.message and (run.state == State.GONE or run.was_stopped_at_limit):
             return run.message
         return " ".join(filter(None, (ENDS[State(run.state)], run.message)))
     if run.is_being_stopped:
@@ -259,7 +259,7 @@ def mending_of(run: Run) -> Link | None:
             "label": CHANGE_SOURCE.label,
             "href": f"{again_link(run.team.slug, run.pk)}#id_git_url",
         }
-    if run.state == State.FAILED and AT_LIMIT in run.message:
+    if run.was_stopped_at_limit:
         return {
             "label": MORE_TIME.label,
             "href": f"{again_link(run.team.slug, run.pk)}#id_minutes",
