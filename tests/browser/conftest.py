@@ -44,15 +44,6 @@ LOOKS = [("desk", "light"), ("phone", "dark")]
 Open = Callable[..., Page]
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """A browser's page has its own pace, and no test sees all of it: one that fails is played once more.
-
-    One that passes only then is named as RERUN at the end, and is a defect to look for all the same.
-    """
-    if item.path.is_relative_to(Path(__file__).parent):
-        item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One Chromium for a module: while it lives, Playwright's loop runs in this thread and nobody else's can."""
