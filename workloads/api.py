@@ -51,6 +51,11 @@ class WhySerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(
         allow_null=True, help_text="When it goes on, where Kueue says so."
     )
+    latest_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="By when it starts unless other work goes first, from the time limits of all that is ahead of it; "
+        "null where nobody can say.",
+    )
     do = serializers.CharField()
     step = WhatToDoSerializer(allow_null=True)
     detail = serializers.CharField(

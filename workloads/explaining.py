@@ -78,7 +78,8 @@ def later(
     estimate = _estimate(history, gpus, found.since, now)
     if estimate == found.estimate:
         return found
-    return replace(found, estimate=estimate, when=line.estimated(estimate))
+    when = line.estimated(estimate, found.latest_at, now)
+    return replace(found, estimate=estimate, when=when)
 
 
 def _estimate(
@@ -89,6 +90,7 @@ def _estimate(
 
 def _told(answer: Answer, facts: Facts, clock: Clock) -> Explanation:
     since = answer.since or _beginning(facts) or clock.now
+    latest_at = _latest(answer, facts, clock)
     is_by_history = line.is_by_history(answer, facts)
     estimate = None
     if is_by_history and facts.history is not None and facts.workload is not None:
@@ -99,16 +101,28 @@ def _told(answer: Answer, facts: Facts, clock: Clock) -> Explanation:
         what=answer.what,
         since=since,
         line=line.describe(answer, facts),
-        when=line.estimated(estimate) if is_by_history else line.when(answer, clock),
+        when=line.estimated(estimate, latest_at, clock.now)
+        if is_by_history
+        else line.when(answer, clock, latest_at),
         do=answer.do,
         step=answer.step,
         position=line.position(answer, facts),
         at=answer.at,
         estimate=estimate,
         is_by_history=is_by_history,
+        latest_at=latest_at,
         detail=redacted(answer.detail),
         until=clock.until,
     )
+
+
+def _latest(answer: Answer, facts: Facts, clock: Clock) -> datetime | None:
+    """By when it starts; None for what does not wait its turn, and once that time has come and it has not started."""
+    at = facts.latest_start
+    if at is None or not line.waits_its_turn(answer) or clock.has_come(at):
+        return None
+    clock.written(at)
+    return at
 
 
 def _beginning(facts: Facts) -> datetime | None:

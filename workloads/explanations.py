@@ -66,7 +66,7 @@ class Explanation:
 
     Every sentence is there, also where its answer is that nobody can know. `code` is stable and names the reason.
     While nothing changes it holds before `until`, for ever where that is None; only what is by history, which is when
-    it starts, moves on with the time.
+    it starts, moves on with the time. At `latest_at` what is ahead of it is over, by the time limits of all of it.
     """
 
     code: str
@@ -81,5 +81,6 @@ class Explanation:
     at: datetime | None = None
     estimate: Estimate | None = None
     is_by_history: bool = False
+    latest_at: datetime | None = None
     detail: str = ""
     until: datetime | None = None

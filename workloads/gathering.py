@@ -18,13 +18,22 @@ from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
 from workloads.freshness import Seen, seen_in
 from workloads.grouping import pieces_of
-from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
+from workloads.listing import (
+    Around,
+    QueueSeen,
+    Work,
+    by_name,
+    in_order,
+    queue_seen,
+    work_of,
+)
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Allocation as Held
 from workloads.observed import Cluster, Elsewhere, JobKey, Nodes, Queue, Viewer
 from workloads.own_work import POD, OwnWork, Place, own_work_in
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
+from workloads.reading.limits import limits_of
 from workloads.reading.pods import OVER, event_of, nodes_of
 from workloads.reading.queues import (
     promised_by_volcano,
@@ -34,6 +43,7 @@ from workloads.reading.queues import (
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
+from workloads.reasons.latest_starts import Change
 from workloads.watching.kept import JOBS
 from workloads.watching.scopes import EVERYBODY
 
@@ -191,7 +201,16 @@ def explained(known: Known, *, now: datetime) -> Explained:
             for name, workloads in in_queue.items()
         }
         around = _around(
-            known, pk, objects[pk], in_queue, found, viewer, nodes[pk], free, read, own
+            known,
+            pk,
+            objects[pk],
+            _queues(known, pk, objects[pk], in_queue, read, own, now),
+            found,
+            viewer,
+            nodes[pk],
+            free,
+            read,
+            own,
         )
         work += _work(objects[pk], sorted(namespaces[pk]), around, now, read=read)
         histories |= {
@@ -357,7 +376,7 @@ def _around(
     known: Known,
     cluster: int,
     objects: Objects,
-    in_queue: Mapping[str, Sequence[Object]],
+    queues: Mapping[str, QueueSeen],
     histories: Mapping[str, History],
     viewer: Viewer,
     nodes: Nodes,
@@ -365,10 +384,6 @@ def _around(
     read: Read,
     own: Mapping[Place, OwnWork],
 ) -> Around:
-    # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
-    queues = {
-        text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]
-    }
     seen = known.seen[cluster]
     shared = {
         "allocations": tuple(
@@ -413,14 +428,60 @@ def _around(
 
     return Around(
         cluster=seen.cluster.name,
-        queues={
-            name: queue_seen(queues.get(name), found, read=read)
-            for name, found in in_queue.items()
-        },
+        queues=queues,
         team_queues={_place(one): team_queue_of(one) for one in objects["LocalQueue"]},
         nodes=nodes,
         known=known_of_queue,
     )
+
+
+def _queues(
+    known: Known,
+    cluster: int,
+    objects: Objects,
+    in_queue: Mapping[str, Sequence[Object]],
+    read: Read,
+    own: Mapping[Place, OwnWork],
+    now: datetime,
+) -> dict[str, QueueSeen]:
+    """Every queue in which something runs or waits; of a team's own, by when those in it start, too."""
+    # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
+    bodies = {
+        text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]
+    }
+    row = known.seen[cluster].cluster
+    tenancies = {
+        one.namespace: one for one in known.tenancies if one.cluster_id == cluster
+    }
+    limits = limits_of(
+        objects["Job"],
+        {
+            (namespace, name): one.limit
+            for (there, namespace, name), one in own.items()
+            if there == row.name and one.limit is not None
+        },
+    )
+    return {
+        name: queue_seen(
+            bodies.get(name),
+            found,
+            read=read,
+            limits=limits,
+            changes=_changes(known, tenancies[name]) if name in tenancies else (),
+            # Volcano's queues go by shares: nobody has a place in them.
+            now=now if name in tenancies and not row.has_volcano else None,
+        )
+        for name, found in in_queue.items()
+    }
+
+
+def _changes(known: Known, tenancy: Tenancy) -> Iterator[Change]:
+    """When the queue of a namespace has more GPUs or fewer, as what is granted and booked stands now."""
+    for one in known.allocations:
+        if one.tenancy == tenancy.pk:
+            yield Change(at=one.ends, flavor=one.flavor, gpus=-one.gpus)
+            if not one.has_begun:
+                yield Change(at=one.begins, flavor=one.flavor, gpus=one.gpus)
 
 
 def _free(

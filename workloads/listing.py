@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -25,10 +25,12 @@ from workloads.observed import (
     TeamQueue,
     Workload,
 )
+from workloads.reading.limits import NO_LIMITS, TimeLimits
 from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
+from workloads.reasons.latest_starts import Change, in_line, latest_starts
 from workloads.reasons.stops import sent_back_at
 from workloads.reasons.waiting import is_in_line
 
@@ -116,6 +118,8 @@ class QueueSeen:
     # The head of the line, where there is one.
     first: tuple[Ahead, ...]
     places: Mapping[tuple[str, str], int]
+    # By when those in the line start, by namespace and name of the Workload, where that is known.
+    latest: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
 
     def line_of(self, workload: Workload) -> Line | None:
         """The place of a Workload in the line; None for one that is not in it."""
@@ -143,9 +147,18 @@ class Around:
 
 
 def queue_seen(
-    queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of
+    queue: Object | None,
+    workloads: Sequence[Object],
+    *,
+    read: Read = workload_of,
+    limits: TimeLimits = NO_LIMITS,
+    changes: Iterable[Change] = (),
+    now: datetime | None = None,
 ) -> QueueSeen:
-    """A queue as its own object and all Workloads of it say."""
+    """A queue as its own object and all Workloads of it say.
+
+    With `now` it is told by when those in its line start, from the time limits of all and the changes of its own GPUs.
+    """
     everybody = line_in(map(read, workloads))
     own = queue_of(queue) if queue is not None else None
     line, places = list[Workload](), dict[tuple[str, str], int]()
@@ -153,11 +166,22 @@ def queue_seen(
         places[one.key.namespace, one.name] = len(line)
         if is_in_line(one, own):
             line.append(one)
+    holders = quota_holders_of(
+        (one for one in workloads if read(one).holds("QuotaReserved")), limits
+    )
+    latest = dict[tuple[str, str], datetime]()
+    if own is not None and now is not None:
+        waiting = [in_line(one, own, limits.limit(one.key)) for one in line]
+        starts = latest_starts(own, holders, changes, waiting, now=now)
+        latest = {
+            (one.key.namespace, one.name): at
+            for one, at in zip(line, starts, strict=True)
+            if at is not None
+        }
     return QueueSeen(
         queue=own,
-        running=quota_holders_of(
-            one for one in workloads if read(one).holds("QuotaReserved")
-        ),
+        running=holders,
+        latest=latest,
         length=len(line),
         first=tuple(
             Ahead(
@@ -273,6 +297,9 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
         team_queue=team_queue,
         line=seen.line_of(workload) if seen and workload else None,
         running=seen.running if seen else (),
+        latest_start=seen.latest.get((workload.key.namespace, workload.name))
+        if seen and workload
+        else None,
         pods=tuple([pod_of(one, events.get(_name(one), ())) for one in piece.pods]),
         events=_events_about(piece, workload, events),
         nodes=around.nodes,

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.urls import reverse
 
@@ -18,11 +19,15 @@ POD = "Pod"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwnWork:
-    """A run or a notebook of the portal: its name as people gave it, and its number among its like."""
+    """A run or a notebook of the portal: its name as people gave it, and its number among its like.
+
+    `limit` is how long the run may be active each time it begins; None where it has no time limit.
+    """
 
     title: str
     run: int | None = None
     notebook: int | None = None
+    limit: timedelta | None = None
 
 
 def own_work_in(
@@ -35,9 +40,18 @@ def own_work_in(
     names = {one.name for those in keys.values() for one in those if one.kind != POD}
     rows = Run.objects.filter(tenancy__in=tenancies, name__in=names)
     found = {
-        (cluster, namespace, name): OwnWork(title=title, run=pk)
-        for cluster, namespace, name, title, pk in rows.values_list(
-            "tenancy__cluster__name", "tenancy__namespace", "name", "title", "pk"
+        (cluster, namespace, name): OwnWork(
+            title=title,
+            run=pk,
+            limit=None if seconds is None else timedelta(seconds=seconds),
+        )
+        for cluster, namespace, name, title, pk, seconds in rows.values_list(
+            "tenancy__cluster__name",
+            "tenancy__namespace",
+            "name",
+            "title",
+            "pk",
+            "limit_seconds",
         )
     }
     return found | _notebooks(tenancies, keys)

@@ -134,7 +134,7 @@ def cards_of(
     place, pools = place_of(tenancy, flavors), pools_of(tenancy, flavors)
     counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
     wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
-    outlooks = outlooks_of(tenancy, wanted)
+    outlooks = outlooks_of(tenancy, wanted, now=now)
     elsewhere = _elsewhere(
         tenancy, {name for name, count in wanted if count} - flavors.keys()
     )

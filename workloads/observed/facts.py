@@ -32,7 +32,7 @@ class Facts:
     `jobs` finds a job by its uid (what a preemption names). `capacity` is what the cluster has or can add, by flavor.
     `titles` are what people call a flavor. `open_request` asks for more GPUs for the team and is not answered yet. At
     `leaves_at` the team's namespace leaves the cluster. `called` are the names that people gave to runs and notebooks,
-    by the namespace and the name on the cluster.
+    by the namespace and the name on the cluster. `latest_start` is by when it starts unless other work goes first.
     """
 
     job: Job | None = None
@@ -58,6 +58,7 @@ class Facts:
     viewer: Viewer = field(default_factory=Viewer)
     history: History | None = None
     leaves_at: datetime | None = None
+    latest_start: datetime | None = None
     called: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def title(self, flavor: str) -> str:

@@ -1,6 +1,7 @@
 """ClusterQueues, LocalQueues and places in their line. Pure."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from fleet.names import profile_of
 from workloads.observed.work import Condition, JobKey, Workload, by_profile
@@ -42,6 +43,10 @@ class Queue:
         """Whether nobody passes the one at the head."""
         return self.strategy == "StrictFIFO"
 
+    def own(self, flavor: str) -> int:
+        """The GPUs of a flavor that nobody can take back from it."""
+        return sum(one.nominal for one in self.quotas if one.flavor == flavor)
+
     def can_give(self, workload: Workload) -> bool:
         """Whether its GPUs would do for a Workload if nothing else ran: always where borrowing has no limit."""
         for profile, wanted in by_profile(workload.gpus, workload.slices).items():
@@ -64,11 +69,12 @@ class TeamQueue:
 
 @dataclass(frozen=True, slots=True)
 class QuotaHolder:
-    """GPUs of a flavor that a job in the same queue holds now."""
+    """GPUs of a flavor that a job in the same queue holds now, until `ends_at` where it has a time limit."""
 
     key: JobKey
     flavor: str
     gpus: int
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

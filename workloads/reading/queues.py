@@ -17,6 +17,7 @@ from workloads.observed import (
     TeamQueue,
     by_profile,
 )
+from workloads.reading.limits import NO_LIMITS, TimeLimits
 from workloads.reading.values import (
     Object,
     conditions,
@@ -81,10 +82,14 @@ def namespace_quota_of(found: Object) -> NamespaceQuota | None:
     )
 
 
-def quota_holders_of(workloads: Iterable[Object]) -> tuple[QuotaHolder, ...]:
+def quota_holders_of(
+    workloads: Iterable[Object], limits: TimeLimits = NO_LIMITS
+) -> tuple[QuotaHolder, ...]:
     """What holds GPUs now, of the Workloads of a queue."""
     return tuple(
-        QuotaHolder(key_of(part(found, "metadata")), flavor, gpus)
+        QuotaHolder(
+            key_of(part(found, "metadata")), flavor, gpus, limits.ends_at(found)
+        )
         for found in workloads
         for one in running([found])
         for flavor, gpus in sorted(one.gpus.items())

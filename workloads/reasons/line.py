@@ -1,6 +1,8 @@
 """Where in line, and when: the two answers that every explanation has, also when nobody can know. Pure."""
 
-from ui.amounts import span
+from datetime import datetime
+
+from ui.amounts import moment, span
 from workloads.estimating import MIN_SAMPLES, Estimate
 from workloads.explanations import Answer, Outlook
 from workloads.observed import Facts
@@ -44,29 +46,40 @@ def position(answer: Answer, facts: Facts) -> int | None:
 
 def is_by_history(answer: Answer, facts: Facts) -> bool:
     """Whether how long others waited says when it starts: it waits its turn in a queue whose history is known."""
-    waits_its_turn = (
-        answer.outlook == Outlook.WAIT and answer.in_line and answer.at is None
-    )
+    is_known = facts.workload is not None and facts.history is not None
+    return is_known and waits_its_turn(answer)
+
+
+def waits_its_turn(answer: Answer) -> bool:
+    """Whether it starts once what is ahead of it makes room, and nothing else says when."""
+    in_line = answer.outlook == Outlook.WAIT and answer.in_line
+    return in_line and answer.at is None and not answer.when
+
+
+def latest(at: datetime, now: datetime) -> str:
+    """By when it starts, where all that is ahead of it has a time limit."""
     return (
-        waits_its_turn
-        and not answer.when
-        and facts.workload is not None
-        and facts.history is not None
+        f"It starts by {moment(at, now)} unless other work goes first: all that is ahead of it has ended by then, or "
+        "has reached its time limit."
     )
 
 
-def estimated(found: Estimate | None) -> str:
-    """How much longer it waits, in words."""
+def estimated(found: Estimate | None, latest_at: datetime | None, now: datetime) -> str:
+    """How much longer it waits, in words: from how long others waited, and from the time limits of what is ahead."""
+    known = [latest(latest_at, now)] if latest_at is not None else []
     if found is None:
-        return TOO_FEW
-    return (
+        return known[0] if known else TOO_FEW
+    estimate = (
         f"An estimate: {span(found.low)} to {span(found.high)} more, half of such jobs within "
         f"{span(found.median)} ({found.samples} waits, {found.source})."
     )
+    return " ".join([estimate, *known])
 
 
-def when(answer: Answer, clock: Clock) -> str:
+def when(answer: Answer, clock: Clock, latest_at: datetime | None) -> str:
     """When a job starts whose history says nothing, in words."""
+    if latest_at is not None:
+        return latest(latest_at, clock.now)
     if answer.when:
         return answer.when
     if answer.at is not None:

@@ -1,5 +1,6 @@
 """From when on a place holds fewer GPUs than a run takes, as what is granted and booked stands now."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -7,6 +8,7 @@ from allocations.models import Allocation
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from ui.amounts import gpus, moment
+from workloads.reasons.latest_starts import Change
 from workloads.runs.planning.plan import Plan
 
 
@@ -23,22 +25,31 @@ def too_few_from(
     tenancy: Tenancy, flavor: Flavor, need: int, *, now: datetime
 ) -> TooFew | None:
     """When a tenancy first holds fewer than `need` GPUs of a flavor; None where it holds fewer now: it borrows them."""
-    rows = Allocation.objects.granted().of_gpus().filter(tenancy=tenancy, flavor=flavor)
-    held, changes = 0, list[tuple[datetime, int]]()
-    for row in rows:
-        changes.append((row.kept_until, -row.gpus))
-        if row.is_booked:
-            changes.append((row.starts_at, row.gpus))
-        else:
-            held += row.gpus
+    rows = (
+        Allocation.objects.granted()
+        .of_gpus()
+        .filter(tenancy=tenancy, flavor=flavor)
+        .select_related("flavor")
+    )
+    held = sum(row.gpus for row in rows if not row.is_booked)
     if held < need:
         return None
     # Of one moment, what begins counts before what ends.
-    for at, change in sorted(changes, key=lambda one: (one[0], -one[1])):
-        held += change
+    for one in sorted(changes_of(rows), key=lambda one: (one.at, -one.gpus)):
+        held += one.gpus
         if held < need:
-            return TooFew(at=at, left=held, flavor=flavor)
+            return TooFew(at=one.at, left=held, flavor=flavor)
     return None
+
+
+def changes_of(rows: Iterable[Allocation]) -> Iterator[Change]:
+    """When a tenancy holds more GPUs or fewer, from what it has been granted with its flavors."""
+    for row in rows:
+        if row.flavor is None:
+            continue
+        yield Change(at=row.kept_until, flavor=row.flavor.name, gpus=-row.gpus)
+        if row.is_booked:
+            yield Change(at=row.starts_at, flavor=row.flavor.name, gpus=row.gpus)
 
 
 def too_few_before(

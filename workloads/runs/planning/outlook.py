@@ -1,13 +1,14 @@
 """What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
 
+from allocations.models import Allocation
 from fleet.names import profile_of
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
@@ -16,9 +17,10 @@ from ui.parts import Verdict
 from workloads.estimating import Estimate, history_of
 from workloads.freshness import seen_of
 from workloads.listing import line_in
-from workloads.models import ClusterObject
+from workloads.models import ClusterObject, Run
 from workloads.observed import Queue, Workload, by_profile
 from workloads.reading.facts import waits_of
+from workloads.reading.limits import limits_of
 from workloads.reading.queues import (
     promised_by_volcano,
     queue_of,
@@ -26,9 +28,12 @@ from workloads.reading.queues import (
     sizes_held_in,
 )
 from workloads.reading.work import workload_of
+from workloads.reasons.latest_starts import InLine, in_line, latest_starts
+from workloads.reasons.line import latest
 from workloads.reasons.messages import waits_for as flavors_waited_for
 from workloads.reasons.waiting import is_in_line
 from workloads.reasons.words import waits_for
+from workloads.runs.held_until import changes_of
 from workloads.runs.planning.lending import Cell
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
@@ -50,7 +55,8 @@ class Outlook:
 
     `below` are those of the GPUs held that Kueue takes from work of a lower priority, of which `lost` are pods that
     nothing makes anew, such as notebooks. `priorities` are those of what waits, where that can take GPUs away. `sizes`
-    are the CPUs and GiB of memory that Workloads hold, by flavor and resource.
+    are the CPUs and GiB of memory that Workloads hold, by flavor and resource. `starts_by` is by when they start, in
+    words; empty where nobody can say.
     """
 
     used: int
@@ -60,6 +66,7 @@ class Outlook:
     lost: int = 0
     priorities: tuple[int, ...] = ()
     sizes: Mapping[Cell, int] = field(default_factory=dict)
+    starts_by: str = ""
 
     def going_first(self, priority: int) -> int:
         """How many of what waits could take the GPUs of work with this priority."""
@@ -67,31 +74,42 @@ class Outlook:
 
 
 def outlook_of(
-    tenancy: Tenancy, flavor: str, gpus: int, *, priority: str = ""
+    tenancy: Tenancy,
+    flavor: str,
+    gpus: int,
+    *,
+    priority: str = "",
+    now: datetime | None = None,
 ) -> Outlook:
     """What so many GPUs of a flavor would find in a namespace, as `outlooks_of` finds it."""
-    return outlooks_of(tenancy, [(flavor, gpus)], priority=priority)[flavor, gpus]
+    found = outlooks_of(tenancy, [(flavor, gpus)], priority=priority, now=now)
+    return found[flavor, gpus]
 
 
 def outlooks_of(
-    tenancy: Tenancy, wanted: Collection[tuple[str, int]], *, priority: str = ""
+    tenancy: Tenancy,
+    wanted: Collection[tuple[str, int]],
+    *,
+    priority: str = "",
+    now: datetime | None = None,
 ) -> Mapping[tuple[str, int], Outlook]:
-    """Look at the portal's copies of the namespace's Workloads and of its queue, in one query; no cluster is asked.
+    """Look at the portal's copies of the namespace's Workloads and of its queue; no cluster is asked.
 
     A namespace's queue is its own, so these are all that stand in it. Work without a `priority` takes nothing away.
+    One query, and with `now` two more where something has to wait, for by when it starts.
     """
     copies = ClusterObject.objects.filter(
-        Q(kind="Workload", namespace=tenancy.namespace)
+        Q(kind__in=("Workload", "Job"), namespace=tenancy.namespace)
         # A team's own queue has the name of its namespace.
         | Q(kind="ClusterQueue", name=tenancy.namespace),
         cluster=tenancy.cluster_id,
     )
-    found, queue = list[Any](), None
+    found, jobs, queue = list[Any](), list[Any](), None
     for kind, body in copies.values_list("kind", "body"):
-        if kind == "Workload":
-            found.append(body)
-        else:
+        if kind == "ClusterQueue":
             queue = queue_of(body)
+        else:
+            (found if kind == "Workload" else jobs).append(body)
     history = history_of(
         waits_of(found),
         source=f"the jobs of {tenancy.namespace} that the cluster still shows",
@@ -114,21 +132,69 @@ def outlooks_of(
         ]
         for flavor, _ in wanted
     }
+    used = Counter[str]()
+    for one in holders:
+        used[one.flavor] += one.gpus
+    value, _ = PRIORITIES.get(priority, (0, ""))
+    starts_by = dict[tuple[str, int], str]()
+    # Volcano's queues go by shares: nobody has a place in them.
+    if queue is not None and now is not None and takes_away:
+        waits = [
+            (flavor, gpus)
+            for flavor, gpus in wanted
+            if gpus and (lines[flavor] or gpus > queue.own(flavor) - used[flavor])
+        ]
+        ahead = [one for one in line if one.priority >= value]
+        starts_by = _starts_by(tenancy, queue, found, jobs, ahead, waits, now)
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
             lost=sum(one.flavor == flavor and one.key.kind == POD for one in lower),
-            used=sum(one.gpus for one in holders if one.flavor == flavor)
-            + promised[profiles.get(flavor, "")],
+            used=used[flavor] + promised[profiles.get(flavor, "")],
             waiting=len(lines[flavor]),
             priorities=tuple(one.priority for one in lines[flavor])
             if takes_away
             else (),
             estimate=history.estimate(gpus, waited=timedelta(0)),
             sizes=sizes,
+            starts_by=starts_by.get((flavor, gpus), ""),
         )
         for flavor, gpus in wanted
     }
+
+
+def _starts_by(
+    tenancy: Tenancy,
+    queue: Queue,
+    workloads: Sequence[Any],
+    jobs: Sequence[Any],
+    ahead: Sequence[Workload],
+    wanted: Collection[tuple[str, int]],
+    now: datetime,
+) -> dict[tuple[str, int], str]:
+    """By when each of several starts behind what waits already, in words, where that is known."""
+    if not wanted:
+        return {}
+    runs = Run.objects.filter(tenancy=tenancy, ended_at=None)
+    limits = limits_of(
+        jobs,
+        {
+            (tenancy.namespace, name): timedelta(seconds=seconds)
+            for name, seconds in runs.values_list("name", "limit_seconds")
+            if seconds is not None
+        },
+    )
+    granted = Allocation.objects.granted().of_gpus().filter(tenancy=tenancy)
+    changes = [*changes_of(granted.select_related("flavor"))]
+    holders = quota_holders_of(workloads, limits)
+    line = [in_line(one, queue, limits.limit(one.key)) for one in ahead]
+    found = dict[tuple[str, int], str]()
+    for flavor, gpus in wanted:
+        own = InLine(flavors=frozenset({flavor}), gpus=gpus, limit=None)
+        *_, at = latest_starts(queue, holders, changes, [*line, own], now=now)
+        if at is not None and at > now:
+            found[flavor, gpus] = latest(at, now)
+    return found
 
 
 def _is_before(one: Workload, flavor: str, profile: str, queue: Queue | None) -> bool:
@@ -160,7 +226,7 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
     """
     priority = priority_of(plan.manifests)
     value, _ = PRIORITIES.get(priority, (0, ""))
-    seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority)
+    seen = outlook_of(tenancy, flavor, plan.gpus, priority=priority, now=now)
     # Of Volcano's jobs no CPUs are copied, only GPUs: what they leave free nobody knows here.
     rooms = () if tenancy.cluster.has_volcano else plan.rooms
     short = short_of(plan.sizes, rooms, seen.sizes)
@@ -257,12 +323,15 @@ def start_of(
     ahead = outlook.going_first(priority) if fits else 0
     if ahead:
         said.append(f"{_goes_first(ahead, outlook.waiting)}: {taken_back}.")
+    is_by_turn = not (takes or may_borrow or short.waited)
+    if is_by_turn and outlook.starts_by:
+        said.append(outlook.starts_by)
     if outlook.estimate is not None:
         low, high = span(outlook.estimate.low), span(outlook.estimate.high)
         said.append(
             f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them)."
         )
-    else:
+    elif not (is_by_turn and outlook.starts_by):
         said.append("Too few jobs of this size have waited here to say how long.")
     return {
         "tone": "waiting",
