@@ -157,6 +157,40 @@ def test_a_card_says_what_a_server_is_and_costs_and_that_it_starts_now(
     assert card.answer.detail == f"2 of your 2 × A100 are free now. {GOES_FIRST}"
 
 
+def test_a_card_says_that_no_node_has_room_for_it_now(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, GPU.format(slug="one", gpus=1))
+    offer(lead, GPU.format(slug="two", gpus=2))
+    node: dict[str, Any] = {
+        "kind": "Node",
+        "metadata": {"name": "node-0", "labels": {"accelerator": "a100"}},
+        "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+    }
+    taken = {"resources": {"limits": {"nvidia.com/gpu": "7"}}}
+    pod: dict[str, Any] = {
+        "kind": "Pod",
+        "metadata": {"name": "other", "namespace": "elsewhere"},
+        "spec": {"nodeName": "node-0", "containers": [taken]},
+    }
+    for body in (node, pod):
+        ClusterObject.objects.create(
+            cluster=tenancy.cluster,
+            kind=body["kind"],
+            name=body["metadata"]["name"],
+            body=body,
+        )
+    tenancy.cluster.flavors.filter(name="a100").update(gpus_total=8)
+    found = cards(tenancy)
+    assert found["one"].answer.outcome is Outcome.NOW
+    answer = found["two"].answer
+    assert (answer.outcome, answer.sentence) == (
+        Outcome.QUEUE,
+        "It gets its GPUs, and waits for room on a node",
+    )
+    assert "no node has 2 × A100 free now: the most on one is 1" in answer.detail
+
+
 def test_a_card_says_that_waiting_work_of_a_higher_priority_stops_the_notebook(
     lead: User, ada: User, tenancy: Tenancy
 ) -> None:
@@ -388,9 +422,9 @@ def test_the_cards_ask_as_often_for_many_profiles_as_for_few(
     )  # reads once for the whole process which installation this is
     with CaptureQueriesContext(connection) as captured:
         assert len(cards_of(tenancy, now=timezone.now())) == many
-    assert len(captured) == 5
+    assert len(captured) == 6
     browser = Client()
     browser.force_login(ada)
     with CaptureQueriesContext(connection) as captured:
         browser.get("/teams/vision/notebooks")
-    assert len(captured) == 15
+    assert len(captured) == 16

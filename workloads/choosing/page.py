@@ -25,7 +25,13 @@ from ui.amounts import gpus
 from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
 from workloads.freshness import Seen
-from workloads.runs.planning.outlook import MAY_BE_STOPPED, outlooks_of, start_of
+from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
+from workloads.runs.planning.outlook import (
+    AT_ONCE,
+    MAY_BE_STOPPED,
+    outlooks_of,
+    start_of,
+)
 from workloads.runs.planning.places import pools_of
 from workloads.runs.planning.pools import Pool
 
@@ -126,8 +132,8 @@ def cards_of(
     """Every profile that is offered, those that start first before those that never will.
 
     `tenancy` comes with team, project and cluster; `away` is who has to answer again before anything starts;
-    `choices` are what was chosen in which profile, by its slug, where it is not as usual. In five queries, and one more
-    where profiles want GPUs that the cluster has not.
+    `choices` are what was chosen in which profile, by its slug, where it is not as usual. In seven queries, one more
+    where profiles want GPUs that the cluster has not, and two more where one of them has to wait.
     """
     profiles, picked = offered(), choices or {}
     flavors = flavors_on(tenancy.cluster_id)
@@ -135,6 +141,8 @@ def cards_of(
     counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
     wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
     outlooks = outlooks_of(tenancy, wanted, now=now)
+    takes_gpus = any(count for _, count in wanted)
+    nodes = nodes_as_seen(tenancy.cluster_id, [*flavors.values()]) if takes_gpus else ()
     elsewhere = _elsewhere(
         tenancy, {name for name, count in wanted if count} - flavors.keys()
     )
@@ -149,7 +157,7 @@ def cards_of(
             return _once_back(
                 Answer(
                     outcome=Outcome.NOW,
-                    sentence="It can start at once",
+                    sentence=AT_ONCE,
                     detail=WITHOUT_GPUS,
                 ),
                 away,
@@ -162,6 +170,8 @@ def cards_of(
             return _not_held(count, pool, flavor, tenancy, now)
         priority, outlook = priority_of(document), outlooks[document.flavor, count]
         found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
+        if found["sentence"] == AT_ONCE:
+            found = on_nodes(found, pool, count, 1, nodes)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano
         later = "" if is_said else f" {goes_first_words(priority)}"

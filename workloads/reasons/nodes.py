@@ -149,6 +149,7 @@ def _no_room(pod: Pod, resource: str, message: str, facts: Facts) -> Answer:
         outlook=Outlook.WAIT,
         what=f"{GRANTED}, but no node has enough free {thing} now.{pieces}",
         do="Wait until running work frees a node, or run it with fewer GPUs in each pod.",
+        when="Nobody can say: not before running work frees a node.",
         since=_since(pod),
         step=use_elsewhere(facts),
         detail=message,

@@ -35,6 +35,7 @@ from workloads.reasons.waiting import is_in_line
 from workloads.reasons.words import waits_for
 from workloads.runs.held_until import changes_of
 from workloads.runs.planning.lending import Cell
+from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
 from workloads.runs.planning.sizes import Short, short_of, sizes_words
@@ -235,6 +236,10 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
         if plan.pool is None or not plan.gpus
         else start_of(plan.gpus, plan.pool, seen, priority=value, short=short)
     )
+    if found["sentence"] == AT_ONCE and plan.pool is not None and plan.gpus:
+        nodes = nodes_as_seen(tenancy.cluster_id, [*tenancy.cluster.flavors.all()])
+        each = plan.gpus // max(plan.pods, 1)
+        found = on_nodes(found, plan.pool, each, plan.pods, nodes)
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
         return found
