@@ -1,5 +1,6 @@
 // Forms whose answer follows them (hx-post with "change" among its triggers): ask for the answer again whenever the
 // browser has filled in something by itself. After Back it restores what was typed, but the answer is that of before.
+// And ask again while the form stays open: what was free before lunch may be taken after it.
 const followed = () => document.querySelectorAll("form[hx-post][hx-trigger*='change']");
 
 const isRestored = (field) => {
@@ -29,4 +30,9 @@ addEventListener("pageshow", ({ persisted }) => {
   // Only a page that one came back to, or loaded again, has fields that somebody filled in before.
   else if (performance.getEntriesByType("navigation")[0]?.type !== "navigate") askWhereRestored(TRIES);
 });
+const AGAIN_MS = 60_000;
+const askInView = () => document.hidden || followed().forEach(ask);
+
 document.addEventListener("session:back", () => followed().forEach(ask));
+document.addEventListener("visibilitychange", askInView);
+setInterval(askInView, AGAIN_MS);

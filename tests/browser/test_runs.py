@@ -7,12 +7,19 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
+from provisioning.models import Tenancy
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
+from tests.workloads.test_choosing import holds
 from workloads.runs.models import Run
 
 pytestmark = pytest.mark.slow
 
+TYPED = {
+    "Name": "Fine-tune BERT",
+    "Image": "registry.example.com/vision/train:1",
+    "Program": "train.py",
+}
 LONG = "Fine-tune-the-multimodal-satellite-model-on-all-of-the-data"
 
 
@@ -79,6 +86,26 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     assert violations(page) == []
 
 
+@pytest.mark.parametrize("comes_back", [True, False], ids=["comes-back", "stays"])
+def test_the_answer_of_a_form_that_stays_open_goes_on_being_true(
+    open_page: Open, place: Place, comes_back: bool
+) -> None:
+    page = open_page(place.ada, "/")
+    page.clock.install()
+    page.goto(place.form)
+    for label, text in TYPED.items():
+        page.get_by_label(label, exact=True).fill(text)
+    page.clock.run_for(1_000)
+    expect(page.locator("#answer")).to_contain_text("It can start at once")
+    holds(Tenancy.objects.get(), 2)
+    if comes_back:
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    else:
+        page.clock.run_for(60_000)
+    expect(page.locator("#answer")).to_contain_text("0 of your 2 × A100")
+    expect(page.get_by_label("Name", exact=True)).to_have_value(TYPED["Name"])
+
+
 @pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
 def test_enter_answers_and_starts_nothing_unseen(
     open_page: Open, place: Place, script: bool
@@ -126,16 +153,11 @@ def test_after_back_every_field_says_what_was_typed_and_the_answer_is_for_it(
     open_page: Open, place: Place
 ) -> None:
     page = open_page(place.ada, place.form)
-    typed = {
-        "Name": "Fine-tune BERT",
-        "Image": "registry.example.com/vision/train:1",
-        "Program": "train.py",
-    }
-    for label, text in typed.items():
+    for label, text in TYPED.items():
         page.get_by_label(label, exact=True).fill(text)
     expect(page.locator("#answer")).to_contain_text("It can start at once")
     page.goto("/teams/")
     page.go_back()
-    for label, text in typed.items():
+    for label, text in TYPED.items():
         expect(page.get_by_label(label, exact=True)).to_have_value(text)
     expect(page.locator("#answer")).to_contain_text("It can start at once")
