@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Max, Q
 
-from accounts.models import User
+from accounts.models import Membership, User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
@@ -33,6 +33,7 @@ from workloads.template_desk.offered import offered, withdrawn
 MAX_LIVE_RUNS = 150
 # Of a run that is larger than what its queue has itself: what others lend may do.
 LENT_HELPS = "more_than_the_queue"
+NOT_OF_THE_TEAM = "People of the team start its runs."
 
 
 def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
@@ -55,7 +56,7 @@ def submit(
     Raises NoRight for who is not of the team, Conflict where the team leaves the cluster or has too many runs, BadInput
     naming the field for whatever cannot run as it is.
     """
-    tenancy = _tenancy(tenancy_id, by=by)
+    tenancy = _locked(tenancy_id, by=by)
     found = _planned(tenancy, asked, by=by, key=key)
     return _keep(tenancy, asked, found, by=by, now=now, again_of=again_of)
 
@@ -189,7 +190,7 @@ def resume(
     from or something is still written there.
     """
     run = Run.objects.get(pk=run_id)
-    tenancy = _tenancy(run.tenancy_id, by=by)
+    tenancy = _locked(run.tenancy_id, by=by)
     if kept := run.checkpoints:
         # Two that go on from the same checkpoints at once would both find that nobody writes there.
         in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
@@ -317,11 +318,23 @@ def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan
     return plan(asked, place_of(tenancy, by=by), key=key)
 
 
+def _locked(tenancy_id: int, *, by: User) -> Tenancy:
+    """A namespace, locked: one submission is looked at after the other, so a key is one run and none is left uncounted.
+
+    Raises as `_tenancy`, also where this person was taken out of the team while it waited.
+    """
+    Tenancy.objects.locked().order_by().get(pk=tenancy_id)
+    tenancy = _tenancy(tenancy_id, by=by)
+    if not Membership.objects.filter(team=tenancy.team_id, user=by).exists():
+        raise NoRight(NOT_OF_THE_TEAM, code="not_of_the_team")
+    return tenancy
+
+
 def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
     rows = Tenancy.objects.select_related("team", "project", "cluster__ability")
     tenancy = rows.get(pk=tenancy_id)
     if tenancy.team_id not in by.team_ids:
-        raise NoRight("People of the team start its runs.", code="not_of_the_team")
+        raise NoRight(NOT_OF_THE_TEAM, code="not_of_the_team")
     if not tenancy.is_here:
         raise Conflict(
             f"The team's namespace {tenancy.namespace} leaves {tenancy.cluster.title}: nothing new starts in it.",
