@@ -18,6 +18,7 @@ from accounts import actions
 from accounts.directory.client import entra, graph
 from accounts.models import User
 from audit.actors import Actor
+from audit.events import Kind
 from audit.log import refuse
 from connectors.entra import Claims, SignInRefused
 from connectors.errors import ConnectorError, PermanentError
@@ -171,6 +172,7 @@ def _refused(
             actor=Actor("person", who.oid, who.name),
             reason=message,
             where="sign-in",
+            kind=Kind.SIGN_IN_REFUSED,
             code=code,
         )
     context = {

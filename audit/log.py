@@ -126,6 +126,7 @@ def refuse(
     actor: Actor,
     reason: str,
     where: str,
+    kind: Kind = Kind.REFUSED,
     about: tuple[str, object] | None = None,
     team_id: int | None = None,
     **details: Any,
@@ -136,7 +137,7 @@ def refuse(
     """
     with transaction.atomic():
         record(
-            Kind.REFUSED,
+            kind,
             actor=actor,
             subject=about or ("route", where),
             team_id=team_id,

@@ -1,7 +1,5 @@
 """What the directory takes from people: doubts about an answer, what was taken so that it can come back, the brake."""
 
-from datetime import datetime
-
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -169,8 +167,3 @@ class DirectoryBrake(models.Model):
 
     def __str__(self) -> str:
         return self.reason
-
-
-def brake_since() -> "models.QuerySet[DirectoryBrake, datetime]":
-    """The moment since when the directory takes nothing; no row otherwise."""
-    return DirectoryBrake.objects.open().values_list("at", flat=True)

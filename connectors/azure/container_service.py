@@ -8,7 +8,6 @@ from connectors.azure.ids import check
 from connectors.azure.session import DONE, AzureSession, Operation, shaped, word
 from connectors.errors import PermanentError
 
-NO_LABELS: Mapping[str, str] = {}
 USER, SPOT, RUNNING = "User", "Spot", "Running"
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Cause = dict[str, str]
-Body = Mapping[str, Any]
 
 
 def _cause(reason: str, message: str, field: str) -> Cause:

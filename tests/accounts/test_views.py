@@ -51,7 +51,7 @@ def refused_for(
     assert answer.status_code == status
     assert SESSION_KEY not in client.session
     assert answer.context["code"] == code
-    events = Event.objects.filter(kind=Kind.REFUSED).values_list(
+    events = Event.objects.filter(kind=Kind.SIGN_IN_REFUSED).values_list(
         "actor_id", "details__code"
     )
     assert list(events) == ([(who, code)] if who else [])
@@ -161,7 +161,7 @@ def test_an_account_switched_off_here_is_refused_and_its_sessions_end(
     assert client.get("/teams/").status_code == 302
     answer = sign_in(client, directory, ADA)
     assert answer.status_code == 403
-    assert Event.objects.get(kind=Kind.REFUSED).actor_id == ADA
+    assert Event.objects.get(kind=Kind.SIGN_IN_REFUSED).actor_id == ADA
     assert client.get("/teams/").status_code == 302
 
 

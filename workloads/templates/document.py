@@ -57,7 +57,6 @@ FLAGS = frozenset({"fixed", "needed", "read_only", "default"})
     8,
 )
 LARGEST_GPU_MEMORY = 1_000
-OWN_TYPES = (Type.TEXT, Type.COUNT, Type.CHOICE, Type.FLAG, Type.PATH)
 # A team's own names for these would not be told apart from those of the frame around every template.
 OF_THE_FRAME = frozenset(
     {
